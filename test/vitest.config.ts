@@ -1,0 +1,14 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+	root: fileURLToPath(new URL("..", import.meta.url)),
+	test: {
+		include: ["test/**/*.test.ts"],
+		exclude: ["test/**/*.long.test.ts"],
+		testTimeout: 60_000,
+		hookTimeout: 60_000,
+		pool: "forks",
+		maxWorkers: 2,
+	},
+});
