@@ -43,6 +43,11 @@ export interface LogResult {
 	readonly position: number;
 }
 
+/** A message that says which session it goes to. */
+export interface LoggedMessage extends NewChatMessage {
+	readonly sessionId: string;
+}
+
 /** One of several appends to the same session that a turn stores in one write. Each is all or nothing by itself. */
 export interface TurnAppend {
 	readonly messages: readonly NewChatMessage[];
@@ -187,6 +192,25 @@ export abstract class StorageProvider {
 		_options?: LogOptions,
 	): Promise<LogResult> {
 		return this.#lacks("appending messages");
+	}
+
+	/** The same for one message that names its session: all that the spec's providers know of appending. SessionPool asks for it when logMessages is lacking. */
+	logMessage(
+		_message: LoggedMessage,
+		_options?: LogOptions,
+	): Promise<LogResult> {
+		return this.#lacks("appending single messages");
+	}
+
+	/**
+	 * Several callers' appends to one session, stored in their order, in one write where that is possible. One outcome for each, in the same order: an append
+	 * that is refused, or whose own call has ended, leaves the others alone. Rejects only with NotImplementedError.
+	 */
+	logTurn(
+		_sessionId: string,
+		_appends: readonly TurnAppend[],
+	): Promise<readonly TurnOutcome[]> {
+		return this.#lacks("appending turns");
 	}
 
 	/**
