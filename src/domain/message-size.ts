@@ -1,0 +1,88 @@
+import type { NewChatMessage, Part } from "./chat-message.js";
+import type { JsonObject, JsonValue } from "./json.js";
+
+/** Fields of a message that only answers carry. */
+export interface OutputFields {
+  readonly sessionId: string;
+  readonly position?: number | undefined;
+  readonly originSessionId?: string | undefined;
+}
+
+/** Bytes of a message as protobuf (`MessageWithParts`), exactly: as given when there is no `output`, as answered with it. */
+export function messageSize(message: NewChatMessage, output?: OutputFields): number {
+  let size = embeddedSize(infoSize(message, output));
+  for (const part of message.parts) size += embeddedSize(partSize(part));
+  return size;
+}
+
+/** Bytes of a Struct as protobuf, exactly. */
+export function structSize(struct: JsonObject): number {
+  let size = 0;
+  for (const key of Object.keys(struct)) {
+    const value = struct[key] as JsonValue;
+    size += embeddedSize(embeddedSize(Buffer.byteLength(key)) + embeddedSize(valueSize(value)));
+  }
+  return size;
+}
+
+/** Bytes that a field of `size` bytes takes in the message around it; all our field numbers are below 16, so a tag is one byte. */
+export function embeddedSize(size: number): number {
+  return 1 + varintSize(size) + size;
+}
+
+function infoSize(message: NewChatMessage, output: OutputFields | undefined): number {
+  let size = textSize(message.id) + textSize(message.role);
+  if (message.timestampMicros !== undefined) size += embeddedSize(timestampSize(message.timestampMicros));
+  if (message.metadata !== undefined) size += embeddedSize(structSize(message.metadata));
+  if (output === undefined) return size;
+  size += textSize(output.sessionId) + textSize(output.originSessionId);
+  return output.position === undefined ? size : size + 1 + varintSize(output.position);
+}
+
+function partSize(part: Part): number {
+  const size = textSize(part.id) + textSize(part.type) + textSize(part.text);
+  return part.data === undefined ? size : size + embeddedSize(structSize(part.data));
+}
+
+function timestampSize(micros: number): number {
+  const seconds = Math.floor(micros / 1e6);
+  const nanos = (micros - seconds * 1e6) * 1000;
+  return (seconds === 0 ? 0 : 1 + varintSize(seconds)) + (nanos === 0 ? 0 : 1 + varintSize(nanos));
+}
+
+/** A field that is left out when it is empty. */
+function textSize(text: string | undefined): number {
+  return text ? embeddedSize(Buffer.byteLength(text)) : 0;
+}
+
+/** Bytes of a Value; its kind is a oneof, so that zero values are written too. */
+function valueSize(value: JsonValue): number {
+  switch (typeof value) {
+    case "boolean":
+      return 2;
+    case "number":
+      return 9;
+    case "string":
+      return embeddedSize(Buffer.byteLength(value));
+  }
+  if (value === null) return 2;
+  return embeddedSize(isList(value) ? listSize(value) : structSize(value));
+}
+
+function listSize(list: readonly JsonValue[]): number {
+  let size = 0;
+  for (const item of list) size += embeddedSize(valueSize(item));
+  return size;
+}
+
+/** Negative numbers are written as 64 bits: ten bytes. */
+function varintSize(value: number): number {
+  if (value < 0) return 10;
+  let size = 1;
+  for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) size++;
+  return size;
+}
+
+function isList(value: JsonValue): value is readonly JsonValue[] {
+  return Array.isArray(value);
+}

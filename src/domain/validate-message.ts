@@ -1,0 +1,61 @@
+import type { NewChatMessage, Part } from "./chat-message.js";
+import { invalidArgument } from "./errors.js";
+import type { Limits } from "./limits.js";
+import { embeddedSize, messageSize } from "./message-size.js";
+import { checkBytes, checkOptionalId, checkText } from "./validate.js";
+import { checkStruct } from "./validate-struct.js";
+
+/** What is to be appended in one call: each message by itself, then their number, their size in all, and that no id is there twice. */
+export function checkNewMessages(messages: readonly NewChatMessage[], limits: Limits): void {
+  checkCount(messages, limits);
+  let bytes = 0;
+  for (const [i, message] of messages.entries()) {
+    const size = checkNewMessage(messages.length === 1 ? "message" : `messages[${i}]`, message, limits);
+    bytes += embeddedSize(size);
+  }
+  if (messages.length === 1) return;
+  checkBytes("messages", bytes, limits.batchBytes);
+  checkIdsDiffer(messages);
+}
+
+function checkCount(messages: readonly NewChatMessage[], limits: Limits): void {
+  if (messages.length === 0) throw invalidArgument("messages is empty; at least 1 message is required");
+  if (messages.length > limits.batchMessages) {
+    throw invalidArgument(`messages holds ${messages.length} messages; at most ${limits.batchMessages} are allowed`);
+  }
+}
+
+/** Resolves to its size as protobuf. */
+function checkNewMessage(field: string, message: NewChatMessage, limits: Limits): number {
+  checkOptionalId(`${field}.info.id`, message.id, limits);
+  checkText(`${field}.info.role`, message.role);
+  if (message.role === "") throw invalidArgument(`${field}.info.role is required`);
+  checkTimestamp(`${field}.info.timestamp`, message.timestampMicros);
+  checkStruct(`${field}.info.metadata`, message.metadata, limits);
+  for (const [i, part] of message.parts.entries()) checkPart(`${field}.parts[${i}]`, part, limits);
+  const size = messageSize(message);
+  checkBytes(field, size, limits.messageBytes);
+  return size;
+}
+
+function checkTimestamp(field: string, micros: number | undefined): void {
+  if (micros === undefined || Number.isSafeInteger(micros)) return;
+  throw invalidArgument(`${field} is out of range: a whole number of microseconds up to 2^53 is allowed`);
+}
+
+function checkPart(field: string, part: Part, limits: Limits): void {
+  checkText(`${field}.id`, part.id);
+  checkText(`${field}.type`, part.type);
+  if (part.type === "") throw invalidArgument(`${field}.type is required`);
+  checkText(`${field}.text`, part.text);
+  checkStruct(`${field}.data`, part.data, limits);
+}
+
+function checkIdsDiffer(messages: readonly NewChatMessage[]): void {
+  const seen = new Set<string>();
+  for (const { id } of messages) {
+    if (!id) continue;
+    if (seen.has(id)) throw invalidArgument(`messages holds the id ${JSON.stringify(id)} twice`);
+    seen.add(id);
+  }
+}

@@ -1,0 +1,24 @@
+import { invalidArgument } from "./errors.js";
+import { DEFAULT_PAGE_MESSAGES, type Limits } from "./limits.js";
+import type { MessageQuery } from "./page.js";
+
+/** The number of items a page may hold: 100 when absent, never more than the limit. */
+export function pageLimit(limit: number | undefined, limits: Limits): number {
+  if (limit === undefined) return Math.min(DEFAULT_PAGE_MESSAGES, limits.pageMessages);
+  if (!Number.isInteger(limit) || limit < 1) {
+    throw invalidArgument(`limit is ${limit}; it must be a whole number of at least 1`);
+  }
+  return Math.min(limit, limits.pageMessages);
+}
+
+export function checkOffset(offset: number | undefined): void {
+  if (offset === undefined || (Number.isInteger(offset) && offset >= 0)) return;
+  throw invalidArgument(`offset is ${offset}; it must be a whole number of at least 0`);
+}
+
+export function checkMessageQuery(query: MessageQuery): void {
+  const { sinceMicros, untilMicros } = query;
+  if (sinceMicros !== undefined && untilMicros !== undefined && sinceMicros > untilMicros) {
+    throw invalidArgument("since is after until");
+  }
+}

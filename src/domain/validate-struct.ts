@@ -1,0 +1,48 @@
+import { invalidArgument } from "./errors.js";
+import type { JsonValue } from "./json.js";
+import type { Limits } from "./limits.js";
+import { checkText } from "./validate.js";
+
+/** A Struct that every client can read back: depth within the limit, no NaN or Infinity, well-formed text, and nothing but JSON. */
+export function checkStruct(field: string, value: unknown, limits: Limits): void {
+  if (value === undefined) return;
+  if (!isPlainObject(value)) throw invalidArgument(`${field} must be an object`);
+  checkObject(field, value, 1, limits.structDepth);
+}
+
+function checkValue(field: string, value: unknown, depth: number, limit: number): void {
+  if (value === null || typeof value === "boolean") return;
+  if (typeof value === "string") checkText(field, value);
+  else if (typeof value === "number") checkNumber(field, value);
+  else if (Array.isArray(value)) checkList(field, value, depth + 1, limit);
+  else if (isPlainObject(value)) checkObject(field, value, depth + 1, limit);
+  else throw invalidArgument(`${field} holds a value that JSON cannot hold`);
+}
+
+function checkNumber(field: string, value: number): void {
+  if (!Number.isFinite(value)) throw invalidArgument(`${field} holds ${value}; numbers must be finite`);
+}
+
+function checkObject(field: string, value: Record<string, unknown>, depth: number, limit: number): void {
+  checkDepth(field, depth, limit);
+  for (const key of Object.keys(value)) {
+    checkText(`A key of ${field}`, key);
+    checkValue(field, value[key], depth, limit);
+  }
+}
+
+function checkList(field: string, value: readonly JsonValue[], depth: number, limit: number): void {
+  checkDepth(field, depth, limit);
+  for (const item of value) checkValue(field, item, depth, limit);
+}
+
+function checkDepth(field: string, depth: number, limit: number): void {
+  if (depth > limit) throw invalidArgument(`${field} is nested deeper than ${limit} levels`);
+}
+
+/** Neither a list nor an instance of a class, from whatever realm it comes. */
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}

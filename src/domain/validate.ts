@@ -1,0 +1,34 @@
+import { invalidArgument } from "./errors.js";
+import type { Limits } from "./limits.js";
+
+// Of ES2024: every supported Node has it, the compiler's ES2023 library does not name it.
+type CheckedText = string & { isWellFormed(): boolean };
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+
+/** An id that names or makes something: required, 1-128 bytes of UTF-8 without control characters, not `.` or `..`. */
+export function checkId(field: string, value: string, limits: Limits): void {
+  checkText(field, value);
+  if (value === "") throw invalidArgument(`${field} is required`);
+  checkBytes(field, Buffer.byteLength(value), limits.idBytes);
+  if (CONTROL.test(value)) throw invalidArgument(`${field} must not contain control characters`);
+  if (value === "." || value === "..") throw invalidArgument(`${field} must not be "." or ".."`);
+}
+
+/** An id that may be left out: absent and empty are equal. */
+export function checkOptionalId(field: string, value: string | undefined, limits: Limits): void {
+  if (value !== undefined && value !== "") checkId(field, value, limits);
+}
+
+/** Text that UTF-8 can hold: a string without lone surrogates. */
+export function checkText(field: string, value: string): void {
+  if (typeof value !== "string") throw invalidArgument(`${field} must be a string`);
+  if (!(value as CheckedText).isWellFormed()) {
+    throw invalidArgument(`${field} is not well-formed Unicode: it holds a lone surrogate`);
+  }
+}
+
+export function checkBytes(field: string, bytes: number, limit: number): void {
+  if (bytes > limit) throw invalidArgument(`${field} is ${bytes} bytes; at most ${limit} are allowed`);
+}
