@@ -1,57 +1,33 @@
 /** A value that JSON can hold. */
-export type JsonValue =
-	| null
-	| boolean
-	| number
-	| string
-	| readonly JsonValue[]
-	| JsonObject;
+export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
 
 /**
  * A Struct. Keys are the caller's and may be anything, `__proto__` too: build such objects with `JSON.parse`,
  * `Object.fromEntries` or a null prototype, never by assignment.
  */
 export interface JsonObject {
-	readonly [key: string]: JsonValue;
+  readonly [key: string]: JsonValue;
 }
 
 /** Whether both hold the same, whatever the order of keys. */
 export function sameJson(a: JsonValue, b: JsonValue): boolean {
-	if (a === b) return true;
-	if (
-		typeof a !== "object" ||
-		typeof b !== "object" ||
-		a === null ||
-		b === null
-	)
-		return false;
-	if (isArray(a) || isArray(b)) {
-		return (
-			isArray(a) &&
-			isArray(b) &&
-			a.length === b.length &&
-			a.every((item, i) => sameJson(item, b[i] as JsonValue))
-		);
-	}
-	const keys = Object.keys(a);
-	return (
-		keys.length === Object.keys(b).length &&
-		keys.every(
-			(key) =>
-				Object.hasOwn(b, key) &&
-				sameJson(a[key] as JsonValue, b[key] as JsonValue),
-		)
-	);
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  if (isArray(a) || isArray(b)) {
+    return isArray(a) && isArray(b) && a.length === b.length && a.every((item, i) => sameJson(item, b[i] as JsonValue));
+  }
+  const keys = Object.keys(a);
+  return (
+    keys.length === Object.keys(b).length &&
+    keys.every((key) => Object.hasOwn(b, key) && sameJson(a[key] as JsonValue, b[key] as JsonValue))
+  );
 }
 
 /** Whether two Structs are equal; an absent and an empty one are. */
-export function sameStruct(
-	a: JsonObject | undefined,
-	b: JsonObject | undefined,
-): boolean {
-	return sameJson(a ?? {}, b ?? {});
+export function sameStruct(a: JsonObject | undefined, b: JsonObject | undefined): boolean {
+  return sameJson(a ?? {}, b ?? {});
 }
 
 function isArray(value: JsonValue): value is readonly JsonValue[] {
-	return Array.isArray(value);
+  return Array.isArray(value);
 }

@@ -1,20 +1,20 @@
 /** Limits of the API (design.md, Limits). Config may lower or raise them; past them the error names the limit. */
 export interface Limits {
-	/** Of one message, as protobuf. */
-	readonly messageBytes: number;
-	readonly batchMessages: number;
-	readonly batchBytes: number;
-	readonly idBytes: number;
-	readonly titleBytes: number;
-	readonly metadataBytes: number;
-	/** Objects and lists inside each other; the Struct itself is 1. */
-	readonly structDepth: number;
-	readonly todoCount: number;
-	readonly todoBytes: number;
-	readonly pageMessages: number;
-	readonly pageBytes: number;
-	/** How far ahead of the service's clock a timestamp may be. */
-	readonly futureMs: number;
+  /** Of one message, as protobuf. */
+  readonly messageBytes: number;
+  readonly batchMessages: number;
+  readonly batchBytes: number;
+  readonly idBytes: number;
+  readonly titleBytes: number;
+  readonly metadataBytes: number;
+  /** Objects and lists inside each other; the Struct itself is 1. */
+  readonly structDepth: number;
+  readonly todoCount: number;
+  readonly todoBytes: number;
+  readonly pageMessages: number;
+  readonly pageBytes: number;
+  /** How far ahead of the service's clock a timestamp may be. */
+  readonly futureMs: number;
 }
 
 const KIB = 1024;
@@ -23,16 +23,16 @@ const MIB = 1024 * KIB;
 export const DEFAULT_PAGE_MESSAGES = 100;
 
 export const DEFAULT_LIMITS: Limits = {
-	messageBytes: 3 * MIB,
-	batchMessages: 1000,
-	batchBytes: 8 * MIB,
-	idBytes: 128,
-	titleBytes: KIB,
-	metadataBytes: 64 * KIB,
-	structDepth: 24,
-	todoCount: 10_000,
-	todoBytes: 3 * MIB,
-	pageMessages: 1000,
-	pageBytes: 3 * MIB,
-	futureMs: 5 * 60_000,
+  messageBytes: 3 * MIB,
+  batchMessages: 1000,
+  batchBytes: 8 * MIB,
+  idBytes: 128,
+  titleBytes: KIB,
+  metadataBytes: 64 * KIB,
+  structDepth: 24,
+  todoCount: 10_000,
+  todoBytes: 3 * MIB,
+  pageMessages: 1000,
+  pageBytes: 3 * MIB,
+  futureMs: 5 * 60_000,
 };

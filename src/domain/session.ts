@@ -2,38 +2,38 @@ import type { JsonObject } from "./json.js";
 
 /** A session as callers see it. */
 export interface Session {
-	readonly sessionId: string;
-	/** Empty when it has none. */
-	readonly parentId: string;
-	/** Last message taken from the source of a fork or share; empty otherwise. Never changes. */
-	readonly forkPointId: string;
-	readonly title: string;
-	readonly metadata?: JsonObject | undefined;
-	/** Microseconds since 1970. */
-	readonly createTimeMicros: number;
-	/** Microseconds since 1970; exact from getSession, elsewhere it may be a minute behind appends. */
-	readonly updateTimeMicros: number;
-	/** Number of messages; absent in lists of sessions. */
-	readonly messageCount?: number | undefined;
-	/** Messages a fork or share began with. Never changes. */
-	readonly inheritedCount: number;
-	/** Goes up with every change that a caller makes and that is not an append. */
-	readonly revision: number;
-	/** Whether an unrevert would work now. */
-	readonly reverted: boolean;
+  readonly sessionId: string;
+  /** Empty when it has none. */
+  readonly parentId: string;
+  /** Last message taken from the source of a fork or share; empty otherwise. Never changes. */
+  readonly forkPointId: string;
+  readonly title: string;
+  readonly metadata?: JsonObject | undefined;
+  /** Microseconds since 1970. */
+  readonly createTimeMicros: number;
+  /** Microseconds since 1970; exact from getSession, elsewhere it may be a minute behind appends. */
+  readonly updateTimeMicros: number;
+  /** Number of messages; absent in lists of sessions. */
+  readonly messageCount?: number | undefined;
+  /** Messages a fork or share began with. Never changes. */
+  readonly inheritedCount: number;
+  /** Goes up with every change that a caller makes and that is not an append. */
+  readonly revision: number;
+  /** Whether an unrevert would work now. */
+  readonly reverted: boolean;
 }
 
 export interface NewSession {
-	/** A ULID is made when absent. */
-	readonly sessionId?: string | undefined;
-	readonly parentId?: string | undefined;
-	readonly title?: string | undefined;
-	readonly metadata?: JsonObject | undefined;
+  /** A ULID is made when absent. */
+  readonly sessionId?: string | undefined;
+  readonly parentId?: string | undefined;
+  readonly title?: string | undefined;
+  readonly metadata?: JsonObject | undefined;
 }
 
 /** What to change; absent fields stay. */
 export interface SessionChange {
-	readonly title?: string | undefined;
-	/** Replaced whole; `{}` empties it. */
-	readonly metadata?: JsonObject | undefined;
+  readonly title?: string | undefined;
+  /** Replaced whole; `{}` empties it. */
+  readonly metadata?: JsonObject | undefined;
 }

@@ -2,102 +2,102 @@ import type { Call } from "../domain/call.js";
 import type { ChatMessage, NewChatMessage } from "../domain/chat-message.js";
 import { NotImplementedError } from "../domain/errors.js";
 import type {
-	FollowEvent,
-	FollowPosition,
-	LoadedSession,
-	MessageCursor,
-	MessagePage,
-	MessageQuery,
-	SessionCursor,
-	SessionPage,
+  FollowEvent,
+  FollowPosition,
+  LoadedSession,
+  MessageCursor,
+  MessagePage,
+  MessageQuery,
+  SessionCursor,
+  SessionPage,
 } from "../domain/page.js";
 import type { NewSession, Session, SessionChange } from "../domain/session.js";
 import type { Todo, TodoList } from "../domain/todo.js";
 
 export interface GetMessagesOptions extends Call {
-	/** Puts the messages of the parent chain in front. */
-	readonly includeAncestors?: boolean | undefined;
-	/** Most messages to return; no limit when absent. Without `offset` the last ones. */
-	readonly limit?: number | undefined;
-	/** Messages to skip, counted from the oldest; with it, 0 too, `limit` counts from there. */
-	readonly offset?: number | undefined;
+  /** Puts the messages of the parent chain in front. */
+  readonly includeAncestors?: boolean | undefined;
+  /** Most messages to return; no limit when absent. Without `offset` the last ones. */
+  readonly limit?: number | undefined;
+  /** Messages to skip, counted from the oldest; with it, 0 too, `limit` counts from there. */
+  readonly offset?: number | undefined;
 }
 
 export interface ListMessagesOptions extends Call, MessageQuery {
-	/** Most messages of the page; the page also ends at the limit of bytes, but holds one message at least. */
-	readonly limit: number;
-	/** Messages of the query to skip. Excludes `cursor`. */
-	readonly offset?: number | undefined;
-	/** Go on behind this place. */
-	readonly cursor?: MessageCursor | undefined;
+  /** Most messages of the page; the page also ends at the limit of bytes, but holds one message at least. */
+  readonly limit: number;
+  /** Messages of the query to skip. Excludes `cursor`. */
+  readonly offset?: number | undefined;
+  /** Go on behind this place. */
+  readonly cursor?: MessageCursor | undefined;
 }
 
 export interface LogOptions extends Call {
-	/** Append only if the (first) message gets this position. */
-	readonly expectedPosition?: number | undefined;
+  /** Append only if the (first) message gets this position. */
+  readonly expectedPosition?: number | undefined;
 }
 
 export interface LogResult {
-	readonly messageIds: readonly string[];
-	/** Place of the first message now. */
-	readonly position: number;
+  readonly messageIds: readonly string[];
+  /** Place of the first message now. */
+  readonly position: number;
 }
 
 /** A message that says which session it goes to. */
 export interface LoggedMessage extends NewChatMessage {
-	readonly sessionId: string;
+  readonly sessionId: string;
 }
 
 /** One of several appends to the same session that a turn stores in one write. Each is all or nothing by itself. */
 export interface TurnAppend {
-	readonly messages: readonly NewChatMessage[];
-	readonly options?: LogOptions | undefined;
+  readonly messages: readonly NewChatMessage[];
+  readonly options?: LogOptions | undefined;
 }
 
 export type TurnOutcome =
-	| { readonly ok: true; readonly result: LogResult }
-	| { readonly ok: false; readonly error: unknown };
+  | { readonly ok: true; readonly result: LogResult }
+  | { readonly ok: false; readonly error: unknown };
 
 export interface ForkOptions extends Call {
-	/**
-	 * `fork`, `share`: make the target; a retry (same source, kind and `upToMessageId`) answers what the first call made.
-	 * `copy`: merge into the target, which must exist.
-	 */
-	readonly as: "fork" | "share" | "copy";
-	/** Last message to take; all when absent. */
-	readonly upToMessageId?: string | undefined;
-	/** Of a fork: the new session's title; the source's when absent. */
-	readonly title?: string | undefined;
+  /**
+   * `fork`, `share`: make the target; a retry (same source, kind and `upToMessageId`) answers what the first call made.
+   * `copy`: merge into the target, which must exist.
+   */
+  readonly as: "fork" | "share" | "copy";
+  /** Last message to take; all when absent. */
+  readonly upToMessageId?: string | undefined;
+  /** Of a fork: the new session's title; the source's when absent. */
+  readonly title?: string | undefined;
 }
 
 export interface ForkResult {
-	/** Last message taken; null when none was. */
-	readonly forkPointId: string | null;
-	readonly copiedCount: number;
-	/** The target. Absent for `copy`. */
-	readonly session?: Session | undefined;
+  /** Last message taken; null when none was. */
+  readonly forkPointId: string | null;
+  readonly copiedCount: number;
+  /** The target. Absent for `copy`. */
+  readonly session?: Session | undefined;
 }
 
 export interface TruncateOptions extends Call {
-	/** Keep what is removed, for `restoreMessages`: a revert. */
-	readonly keepForUnrevert?: boolean | undefined;
+  /** Keep what is removed, for `restoreMessages`: a revert. */
+  readonly keepForUnrevert?: boolean | undefined;
 }
 
 export interface SweepOptions extends Call {
-	/** Also recount forks and delete entries that no record owns. Only while no server runs. */
-	readonly repair?: boolean | undefined;
-	/** Told after every chunk. */
-	readonly onProgress?: ((report: SweepReport) => void) | undefined;
+  /** Also recount forks and delete entries that no record owns. Only while no server runs. */
+  readonly repair?: boolean | undefined;
+  /** Told after every chunk. */
+  readonly onProgress?: ((report: SweepReport) => void) | undefined;
 }
 
 export interface SweepReport {
-	/** Deleted sessions cleared away. */
-	readonly sessions: number;
-	/** Ranges cleared away that edits had cut off. */
-	readonly ranges: number;
-	/** Repair: fork counts put right, and owners without a record cleared away. */
-	readonly repairedForks: number;
-	readonly orphans: number;
+  /** Deleted sessions cleared away. */
+  readonly sessions: number;
+  /** Ranges cleared away that edits had cut off. */
+  readonly ranges: number;
+  /** Repair: fork counts put right, and owners without a record cleared away. */
+  readonly repairedForks: number;
+  readonly orphans: number;
 }
 
 /**
@@ -108,176 +108,144 @@ export interface SweepReport {
  * session (the spec's KeyError), `unavailable`, `deadline_exceeded`, `canceled`.
  */
 export abstract class StorageProvider {
-	/** Makes a session. A retry with what the session holds now answers it. `already_exists`: the id is taken. `not_found`: no such parent. */
-	createSession(_session: NewSession, _call?: Call): Promise<Session> {
-		return this.#lacks("creating sessions");
-	}
+  /** Makes a session. A retry with what the session holds now answers it. `already_exists`: the id is taken. `not_found`: no such parent. */
+  createSession(_session: NewSession, _call?: Call): Promise<Session> {
+    return this.#lacks("creating sessions");
+  }
 
-	/** The session with its exact count and update time. */
-	getSession(_sessionId: string, _call?: Call): Promise<Session> {
-		return this.#lacks("reading sessions");
-	}
+  /** The session with its exact count and update time. */
+  getSession(_sessionId: string, _call?: Call): Promise<Session> {
+    return this.#lacks("reading sessions");
+  }
 
-	/** The session and its last `limit` messages, oldest first, of one moment. With a cursor the `limit` messages before it. */
-	loadSession(
-		_sessionId: string,
-		_options: { limit: number; cursor?: MessageCursor | undefined } & Call,
-	): Promise<LoadedSession> {
-		return this.#lacks("loading sessions");
-	}
+  /** The session and its last `limit` messages, oldest first, of one moment. With a cursor the `limit` messages before it. */
+  loadSession(
+    _sessionId: string,
+    _options: { limit: number; cursor?: MessageCursor | undefined } & Call,
+  ): Promise<LoadedSession> {
+    return this.#lacks("loading sessions");
+  }
 
-	/** Sessions, most recently updated first; children of `parentId` only, unless it is empty. */
-	listSessions(
-		_options: {
-			parentId: string;
-			limit: number;
-			cursor?: SessionCursor | undefined;
-		} & Call,
-	): Promise<SessionPage> {
-		return this.#lacks("listing sessions");
-	}
+  /** Sessions, most recently updated first; children of `parentId` only, unless it is empty. */
+  listSessions(
+    _options: {
+      parentId: string;
+      limit: number;
+      cursor?: SessionCursor | undefined;
+    } & Call,
+  ): Promise<SessionPage> {
+    return this.#lacks("listing sessions");
+  }
 
-	/** Changes title and metadata, and no message. `aborted`: `expectedRevision` is not the session's revision; the text names that. */
-	updateSession(
-		_sessionId: string,
-		_change: SessionChange,
-		_options?: { expectedRevision?: number | undefined } & Call,
-	): Promise<Session> {
-		return this.#lacks("updating sessions");
-	}
+  /** Changes title and metadata, and no message. `aborted`: `expectedRevision` is not the session's revision; the text names that. */
+  updateSession(
+    _sessionId: string,
+    _change: SessionChange,
+    _options?: { expectedRevision?: number | undefined } & Call,
+  ): Promise<Session> {
+    return this.#lacks("updating sessions");
+  }
 
-	/** Deletes a session and its history. Forks of it keep theirs. */
-	deleteSession(_sessionId: string, _call?: Call): Promise<void> {
-		return this.#lacks("deleting sessions");
-	}
+  /** Deletes a session and its history. Forks of it keep theirs. */
+  deleteSession(_sessionId: string, _call?: Call): Promise<void> {
+    return this.#lacks("deleting sessions");
+  }
 
-	/** Messages, ordered by timestamp, oldest first. */
-	getSessionMessages(
-		_sessionId: string,
-		_options?: GetMessagesOptions,
-	): Promise<readonly ChatMessage[]> {
-		return this.#lacks("reading messages");
-	}
+  /** Messages, ordered by timestamp, oldest first. */
+  getSessionMessages(_sessionId: string, _options?: GetMessagesOptions): Promise<readonly ChatMessage[]> {
+    return this.#lacks("reading messages");
+  }
 
-	/** One page. A cursor of another session or query is `invalid_argument`; `failed_precondition`: its message is no longer in the history. */
-	listMessages(
-		_sessionId: string,
-		_options: ListMessagesOptions,
-	): Promise<MessagePage> {
-		return this.#lacks("listing messages by page");
-	}
+  /** One page. A cursor of another session or query is `invalid_argument`; `failed_precondition`: its message is no longer in the history. */
+  listMessages(_sessionId: string, _options: ListMessagesOptions): Promise<MessagePage> {
+    return this.#lacks("listing messages by page");
+  }
 
-	/** One message; null when the session has none with this id. */
-	getMessage(
-		_sessionId: string,
-		_messageId: string,
-		_call?: Call,
-	): Promise<ChatMessage | null> {
-		return this.#lacks("reading single messages");
-	}
+  /** One message; null when the session has none with this id. */
+  getMessage(_sessionId: string, _messageId: string, _call?: Call): Promise<ChatMessage | null> {
+    return this.#lacks("reading single messages");
+  }
 
-	/** Number of messages, without reading them. */
-	getMessageCount(_sessionId: string, _call?: Call): Promise<number> {
-		return this.#lacks("counting messages");
-	}
+  /** Number of messages, without reading them. */
+  getMessageCount(_sessionId: string, _call?: Call): Promise<number> {
+    return this.#lacks("counting messages");
+  }
 
-	/**
-	 * SessionPool's append: stores messages at the end, or where their timestamps belong; all or nothing, durable when resolved.
-	 * Ids the session has with the same content are skipped. `already_exists`: with other content. `aborted`: `expectedPosition` is not the place
-	 * the first would get, unless that one is known. `invalid_argument`: one id twice, or a timestamp too far ahead.
-	 */
-	logMessages(
-		_sessionId: string,
-		_messages: readonly NewChatMessage[],
-		_options?: LogOptions,
-	): Promise<LogResult> {
-		return this.#lacks("appending messages");
-	}
+  /**
+   * SessionPool's append: stores messages at the end, or where their timestamps belong; all or nothing, durable when resolved.
+   * Ids the session has with the same content are skipped. `already_exists`: with other content. `aborted`: `expectedPosition` is not the place
+   * the first would get, unless that one is known. `invalid_argument`: one id twice, or a timestamp too far ahead.
+   */
+  logMessages(_sessionId: string, _messages: readonly NewChatMessage[], _options?: LogOptions): Promise<LogResult> {
+    return this.#lacks("appending messages");
+  }
 
-	/** The same for one message that names its session: all that the spec's providers know of appending. SessionPool asks for it when logMessages is lacking. */
-	logMessage(
-		_message: LoggedMessage,
-		_options?: LogOptions,
-	): Promise<LogResult> {
-		return this.#lacks("appending single messages");
-	}
+  /** The same for one message that names its session: all that the spec's providers know of appending. SessionPool asks for it when logMessages is lacking. */
+  logMessage(_message: LoggedMessage, _options?: LogOptions): Promise<LogResult> {
+    return this.#lacks("appending single messages");
+  }
 
-	/**
-	 * Several callers' appends to one session, stored in their order, in one write where that is possible. One outcome for each, in the same order: an append
-	 * that is refused, or whose own call has ended, leaves the others alone. Rejects only with NotImplementedError.
-	 */
-	logTurn(
-		_sessionId: string,
-		_appends: readonly TurnAppend[],
-	): Promise<readonly TurnOutcome[]> {
-		return this.#lacks("appending turns");
-	}
+  /**
+   * Several callers' appends to one session, stored in their order, in one write where that is possible. One outcome for each, in the same order: an append
+   * that is refused, or whose own call has ended, leaves the others alone. Rejects only with NotImplementedError.
+   */
+  logTurn(_sessionId: string, _appends: readonly TurnAppend[]): Promise<readonly TurnOutcome[]> {
+    return this.#lacks("appending turns");
+  }
 
-	/**
-	 * SessionPool's copyMessages, fork and share. `not_found`: no such source, or (`copy`) target. `already_exists`: (`fork`, `share`) the
-	 * target's id is taken. `invalid_argument`: `upToMessageId` is not in the source, or a copy onto itself. All or nothing.
-	 */
-	forkConversation(
-		_sourceSessionId: string,
-		_newSessionId: string,
-		_options: ForkOptions,
-	): Promise<ForkResult> {
-		return this.#lacks("forking conversations");
-	}
+  /**
+   * SessionPool's copyMessages, fork and share. `not_found`: no such source, or (`copy`) target. `already_exists`: (`fork`, `share`) the
+   * target's id is taken. `invalid_argument`: `upToMessageId` is not in the source, or a copy onto itself. All or nothing.
+   */
+  forkConversation(_sourceSessionId: string, _newSessionId: string, _options: ForkOptions): Promise<ForkResult> {
+    return this.#lacks("forking conversations");
+  }
 
-	/** Keeps `upToMessageId` and everything before it; resolves to how many were removed. All or nothing. `invalid_argument`: unknown message. */
-	truncateMessages(
-		_sessionId: string,
-		_upToMessageId: string,
-		_options?: TruncateOptions,
-	): Promise<number> {
-		return this.#lacks("truncating messages");
-	}
+  /** Keeps `upToMessageId` and everything before it; resolves to how many were removed. All or nothing. `invalid_argument`: unknown message. */
+  truncateMessages(_sessionId: string, _upToMessageId: string, _options?: TruncateOptions): Promise<number> {
+    return this.#lacks("truncating messages");
+  }
 
-	/** Brings back what truncates with `keepForUnrevert` removed since the last other edit or append; resolves to how many. `failed_precondition`: nothing to bring back. */
-	restoreMessages(_sessionId: string, _call?: Call): Promise<number> {
-		return this.#lacks("restoring messages");
-	}
+  /** Brings back what truncates with `keepForUnrevert` removed since the last other edit or append; resolves to how many. `failed_precondition`: nothing to bring back. */
+  restoreMessages(_sessionId: string, _call?: Call): Promise<number> {
+    return this.#lacks("restoring messages");
+  }
 
-	/**
-	 * Follows a history until the call is aborted. `from`: undefined for what comes from now on, a number for a position (past the end: `invalid_argument`),
-	 * or where an earlier follower stood. Resolves when "now" is decided. Events end with `not_found` when the session is deleted, and with
-	 * `resource_exhausted` when the reader does not keep up.
-	 */
-	followMessages(
-		_sessionId: string,
-		_from: number | FollowPosition | undefined,
-		_call?: Call,
-	): Promise<AsyncIterable<FollowEvent>> {
-		return this.#lacks("following messages");
-	}
+  /**
+   * Follows a history until the call is aborted. `from`: undefined for what comes from now on, a number for a position (past the end: `invalid_argument`),
+   * or where an earlier follower stood. Resolves when "now" is decided. Events end with `not_found` when the session is deleted, and with
+   * `resource_exhausted` when the reader does not keep up.
+   */
+  followMessages(
+    _sessionId: string,
+    _from: number | FollowPosition | undefined,
+    _call?: Call,
+  ): Promise<AsyncIterable<FollowEvent>> {
+    return this.#lacks("following messages");
+  }
 
-	/** The todo list and its revision. */
-	readTodos(_call?: Call): Promise<TodoList> {
-		return this.#lacks("reading todos");
-	}
+  /** The todo list and its revision. */
+  readTodos(_call?: Call): Promise<TodoList> {
+    return this.#lacks("reading todos");
+  }
 
-	/** Replaces the list if its revision is still `ifRevision`; false when it is not. */
-	replaceTodos(
-		_todos: readonly Todo[],
-		_ifRevision: number,
-		_call?: Call,
-	): Promise<boolean> {
-		return this.#lacks("replacing todos");
-	}
+  /** Replaces the list if its revision is still `ifRevision`; false when it is not. */
+  replaceTodos(_todos: readonly Todo[], _ifRevision: number, _call?: Call): Promise<boolean> {
+    return this.#lacks("replacing todos");
+  }
 
-	/** Clears away what nothing names any more. May be stopped at any moment; the next one goes on. */
-	sweep(_options?: SweepOptions): Promise<SweepReport> {
-		return this.#lacks("sweeping");
-	}
+  /** Clears away what nothing names any more. May be stopped at any moment; the next one goes on. */
+  sweep(_options?: SweepOptions): Promise<SweepReport> {
+    return this.#lacks("sweeping");
+  }
 
-	/** Resolves when the store answers; rejects with `unavailable`. */
-	async ping(_call?: Call): Promise<void> {}
+  /** Resolves when the store answers; rejects with `unavailable`. */
+  async ping(_call?: Call): Promise<void> {}
 
-	/** Ends followers and background work; waits for what is being written. */
-	async close(): Promise<void> {}
+  /** Ends followers and background work; waits for what is being written. */
+  async close(): Promise<void> {}
 
-	async #lacks(operation: string): Promise<never> {
-		throw new NotImplementedError(this.constructor.name, operation);
-	}
+  async #lacks(operation: string): Promise<never> {
+    throw new NotImplementedError(this.constructor.name, operation);
+  }
 }

@@ -3,15 +3,15 @@ import { StorageProvider } from "../storage-provider.js";
 import type { LogStore } from "./log-store.js";
 
 export interface HistoryOptions {
-	readonly limits?: Partial<Limits> | undefined;
+  readonly limits?: Partial<Limits> | undefined;
 }
 
 /** The one implementation of histories, over any LogStore. */
 export class LogHistoryProvider extends StorageProvider {
-	readonly store: LogStore;
+  readonly store: LogStore;
 
-	constructor(store: LogStore, _options: HistoryOptions = {}) {
-		super();
-		this.store = store;
-	}
+  constructor(store: LogStore, _options: HistoryOptions = {}) {
+    super();
+    this.store = store;
+  }
 }

@@ -1,0 +1,91 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { monotonicFactory } from "ulid";
+import { DEFAULT_LIMITS, type Limits } from "../../domain/limits.js";
+import type { Rule } from "./rules.js";
+
+/** How histories are kept. Everything has a default; tests set clocks, ids and small sizes. */
+export interface HistoryOptions {
+  readonly limits?: Partial<Limits> | undefined;
+  /** Time for messages and records, microseconds since 1970. */
+  readonly nowMicros?: (() => number) | undefined;
+  /** A steady clock in milliseconds; only differences are used. */
+  readonly clockMs?: (() => number) | undefined;
+  /** Every wait. Rejects, or resolves early, when the signal is aborted. */
+  readonly pause?: ((ms: number, signal?: AbortSignal) => Promise<void>) | undefined;
+  /** From 0 to 1, for jitter. */
+  readonly random?: (() => number) | undefined;
+  /** A random name, never the same twice, without a dot. */
+  readonly newUid?: (() => string) | undefined;
+  /** A message id, later ones greater. */
+  readonly newMessageId?: (() => string) | undefined;
+  /** How long a head or a record may be acted on after it was read: a minute. Less than `sweepAgeMs` by far. */
+  readonly staleMs?: number | undefined;
+  /** How old what is swept must be: ten minutes. */
+  readonly sweepAgeMs?: number | undefined;
+  /** Segments of a session before neighbours are merged: 256. */
+  readonly maxSegments?: number | undefined;
+  /** How many neighbours become one: 128. */
+  readonly mergeSegments?: number | undefined;
+  /** Messages in one write or read of a copy, and rows in one delete: 1,000. */
+  readonly chunk?: number | undefined;
+  /** Entries of an open log before it rolls over: 1,000,000. */
+  readonly maxLogEntries?: number | undefined;
+  /** First wait for whoever sealed a log: 200 ms. It doubles with each rollover in a row, up to 10 s. */
+  readonly editorWaitMs?: number | undefined;
+  /** Edits that a record remembers for followers: 64. */
+  readonly maxEdits?: number | undefined;
+  /** Dropped ranges that a record remembers for the sweep: 256. */
+  readonly maxDropped?: number | undefined;
+  /** Heads cached: 10,000. */
+  readonly maxHeads?: number | undefined;
+  /** How often a follower looks when nothing tells it, milliseconds: at first and at most. */
+  readonly pollMs?: { readonly first: number; readonly most: number } | undefined;
+  /** 15 s. */
+  readonly heartbeatMs?: number | undefined;
+  /** Messages that may wait for one follower before it is ended: 10,000. */
+  readonly maxFollowerBacklog?: number | undefined;
+  /** Told of failures in the background, and of rows that a young read missed. */
+  readonly onAnomaly?: ((text: string, error?: unknown) => void) | undefined;
+  /** Rules switched off: only for tests that show that they are needed. */
+  readonly without?: readonly Rule[] | undefined;
+}
+
+export type ResolvedHistoryOptions = {
+  readonly [K in keyof Omit<HistoryOptions, "limits" | "without">]-?: NonNullable<HistoryOptions[K]>;
+} & { readonly limits: Limits; readonly without: ReadonlySet<Rule> };
+
+export function resolveHistoryOptions(options: HistoryOptions): ResolvedHistoryOptions {
+  return {
+    nowMicros: options.nowMicros ?? (() => Date.now() * 1000),
+    clockMs: options.clockMs ?? (() => performance.now()),
+    pause: options.pause ?? pause,
+    random: options.random ?? Math.random,
+    newUid: options.newUid ?? (() => randomBytes(12).toString("hex")),
+    newMessageId: options.newMessageId ?? monotonicFactory(),
+    staleMs: options.staleMs ?? 60_000,
+    sweepAgeMs: options.sweepAgeMs ?? 600_000,
+    maxSegments: options.maxSegments ?? 256,
+    mergeSegments: options.mergeSegments ?? 128,
+    chunk: options.chunk ?? 1000,
+    maxLogEntries: options.maxLogEntries ?? 1_000_000,
+    editorWaitMs: options.editorWaitMs ?? 200,
+    maxEdits: options.maxEdits ?? 64,
+    maxDropped: options.maxDropped ?? 256,
+    maxHeads: options.maxHeads ?? 10_000,
+    pollMs: options.pollMs ?? { first: 50, most: 500 },
+    heartbeatMs: options.heartbeatMs ?? 15_000,
+    maxFollowerBacklog: options.maxFollowerBacklog ?? 10_000,
+    onAnomaly: options.onAnomaly ?? (() => {}),
+    limits: { ...DEFAULT_LIMITS, ...options.limits },
+    without: new Set(options.without),
+  };
+}
+
+async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  try {
+    await sleep(ms, undefined, signal ? { signal } : {});
+  } catch (error) {
+    if (!signal?.aborted) throw error;
+  }
+}

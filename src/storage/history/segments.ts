@@ -1,0 +1,116 @@
+import type { AncestrySegment, Segment, SessionRecord } from "./log-store.js";
+
+/** Stands for "as far as the log goes": no log is that long. */
+export const OPEN_END = Number.MAX_SAFE_INTEGER;
+
+export function segmentLength(segment: Segment): number {
+  return segment.last - segment.first + 1;
+}
+
+export function totalLength(segments: readonly Segment[]): number {
+  return segments.reduce((sum, segment) => sum + segmentLength(segment), 0);
+}
+
+/** Concatenates lists. Empty segments vanish, and neighbours that continue each other become one. */
+export function joinSegments(...lists: readonly (readonly Segment[])[]): Segment[] {
+  const joined: Segment[] = [];
+  for (const { log, first, last } of lists.flat()) {
+    if (last < first) continue;
+    const previous = joined.at(-1);
+    if (previous?.log === log && previous.last + 1 === first) {
+      joined[joined.length - 1] = { log, first: previous.first, last };
+    } else {
+      joined.push({ log, first, last });
+    }
+  }
+  return joined;
+}
+
+/** The segments at positions `from` to `to - 1`. */
+export function sliceSegments<S extends Segment>(segments: readonly S[], from: number, to: number = OPEN_END): S[] {
+  const slices: S[] = [];
+  let position = 0;
+  for (const segment of segments) {
+    const start = Math.max(from - position, 0);
+    const end = Math.min(to - position, segmentLength(segment));
+    if (start < end) slices.push({ ...segment, first: segment.first + start, last: segment.first + end - 1 });
+    position += segmentLength(segment);
+  }
+  return slices;
+}
+
+/** Position of an entry, or -1. */
+export function positionOf(segments: readonly Segment[], log: string, seq: number): number {
+  let position = 0;
+  for (const segment of segments) {
+    if (segment.log === log && segment.first <= seq && seq <= segment.last) return position + seq - segment.first;
+    position += segmentLength(segment);
+  }
+  return -1;
+}
+
+/** The distinct logs of a list, in its order. */
+export function logsOf(segments: readonly Segment[]): string[] {
+  return [...new Set(segments.map((segment) => segment.log))];
+}
+
+/** The uid of the session that owns a log. */
+export function ownerOf(log: string): string {
+  return log.slice(0, log.indexOf("."));
+}
+
+/** Splits the list of ancestors' segments where another session begins to show them. */
+export function ancestryGroups(ancestry: readonly AncestrySegment[]): AncestrySegment[][] {
+  const groups: AncestrySegment[][] = [];
+  for (const segment of ancestry) {
+    const group = groups.at(-1);
+    if (group?.[0]?.sessionId === segment.sessionId) group.push(segment);
+    else groups.push([segment]);
+  }
+  return groups;
+}
+
+type Named = Pick<SessionRecord, "segments" | "ancestry" | "undo">;
+
+/** Everything that a record names, but for its open log. */
+export function namedSegments(record: Named): readonly Segment[] {
+  return [...record.segments, ...record.ancestry, ...(record.undo?.segments ?? [])];
+}
+
+/** Ranges of the session's own logs that `before` names and `after` does not; the places behind the end of the open log go with it. */
+export function droppedRanges(
+  before: Named & Pick<SessionRecord, "uid" | "log">,
+  after: Named & Pick<SessionRecord, "log">,
+): Segment[] {
+  let dropped = intervals(before).filter((segment) => ownerOf(segment.log) === before.uid);
+  for (const kept of intervals(after)) dropped = dropped.flatMap((segment) => subtract(segment, kept));
+  return dropped;
+}
+
+function intervals(record: Named & Pick<SessionRecord, "log">): Segment[] {
+  const sorted = [...namedSegments(record), { log: record.log, first: 1, last: OPEN_END }].sort(
+    (a, b) => compareLogs(a.log, b.log) || a.first - b.first,
+  );
+  const merged: Segment[] = [];
+  for (const { log, first, last } of sorted) {
+    const previous = merged.at(-1);
+    if (previous?.log === log && first <= previous.last + 1) {
+      merged[merged.length - 1] = { log, first: previous.first, last: Math.max(previous.last, last) };
+    } else {
+      merged.push({ log, first, last });
+    }
+  }
+  return merged;
+}
+
+function compareLogs(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function subtract(segment: Segment, kept: Segment): Segment[] {
+  if (kept.log !== segment.log || kept.last < segment.first || kept.first > segment.last) return [segment];
+  return [
+    { log: segment.log, first: segment.first, last: kept.first - 1 },
+    { log: segment.log, first: kept.last + 1, last: segment.last },
+  ].filter((rest) => rest.first <= rest.last);
+}
