@@ -1,0 +1,150 @@
+import type { JsonValue } from "../../../src/domain/json.js";
+import type { Entry, LogStore, NextRecord, SessionRecord } from "../../../src/storage/history/log-store.js";
+
+/** Some moment in 2025, in microseconds. */
+export const T0 = 1_750_000_000_000_000;
+
+/** Texts that a careless store loses, cuts or takes for something of its own. */
+export const ODD_TEXTS = [
+  "$set",
+  "$where",
+  "a.b",
+  ".",
+  "__proto__",
+  "constructor",
+  "nul\u0000inside",
+  "\u0000",
+  "\u0001",
+  "\u0001\u0000\u00010",
+  "line\nbreak\ttab",
+  "quote'\"`\\%_?",
+  "\u{1F600} astral \u{10FFFF}",
+  "\uFF5E",
+  "e\u0301 is not \u00E9",
+  "\u2028\uFEFF",
+  "null",
+  "0",
+  "null\u0000",
+] as const;
+
+export function entry(log: string, seq: number, more: Partial<Entry> = {}): Entry {
+  return {
+    log,
+    seq,
+    id: `m${seq}`,
+    timestampMicros: T0 + seq,
+    role: "user",
+    parts: [{ id: "", type: "text", text: `message ${seq}` }],
+    sessionId: "s",
+    originSessionId: "s",
+    owed: 0,
+    ...more,
+  };
+}
+
+/** Entries `first` to `last`, as one batch. */
+export function entries(
+  log: string,
+  first: number,
+  last: number,
+  more: (seq: number) => Partial<Entry> = () => ({}),
+): Entry[] {
+  return Array.from({ length: last - first + 1 }, (_, i) =>
+    entry(log, first + i, { owed: last - first - i, ...more(first + i) }),
+  );
+}
+
+/** Appends messages `first` to `last` and insists that they were stored. */
+export async function fill(
+  store: LogStore,
+  log: string,
+  first: number,
+  last: number,
+  more?: (seq: number) => Partial<Entry>,
+): Promise<Entry[]> {
+  const batch = entries(log, first, last, more);
+  const stored = await store.append(log, first, batch);
+  if (stored !== batch.length) throw new Error(`append of ${first} to ${last} to ${log} answered ${stored}`);
+  return batch;
+}
+
+export function record(uid: string, more: Partial<NextRecord> = {}): NextRecord {
+  return {
+    uid,
+    sessionId: `session of ${uid}`,
+    parentId: "",
+    forkPointId: "",
+    inheritedCount: 0,
+    title: "",
+    createTimeMicros: T0,
+    updateTimeMicros: T0,
+    origin: null,
+    revision: 0,
+    version: 0,
+    segments: [],
+    log: `${uid}.1`,
+    lastTimestampMicros: 0,
+    ancestry: [],
+    undo: null,
+    sideLog: null,
+    rollovers: { count: 0, atMs: 0 },
+    dropped: [],
+    edits: [],
+    sources: [],
+    deleted: false,
+    ...more,
+  };
+}
+
+/** Makes a record and answers it as stored. */
+export async function created(store: LogStore, uid: string, more: Partial<NextRecord> = {}): Promise<SessionRecord> {
+  const next = record(uid, more);
+  const outcome = await store.createRecord(next);
+  const stored = await store.readRecord(next.sessionId);
+  if (outcome !== "created" || stored === null) throw new Error(`createRecord of ${uid} answered ${outcome}`);
+  return stored;
+}
+
+/** The next revision of a record. */
+export function next(from: SessionRecord, more: Partial<NextRecord> = {}): NextRecord {
+  const { forks: _forks, deletedAtMs, ...rest } = from;
+  return { ...rest, revision: from.revision + 1, deleted: deletedAtMs !== null, ...more };
+}
+
+/** Replaces a record and insists that it was. */
+export async function replaced(
+  store: LogStore,
+  from: SessionRecord,
+  more: Partial<NextRecord> = {},
+): Promise<SessionRecord> {
+  const after = await store.replaceRecord(next(from, more), from.revision);
+  if (after === null) throw new Error(`replaceRecord of ${from.uid} at ${from.revision} answered null`);
+  return after;
+}
+
+/** What an entry holds as text, whatever the order of keys; `owed` is left out, and an absent Struct is an empty one. */
+export function comparable(one: Entry): string {
+  const { owed: _owed, parts, metadata, ...rest } = one;
+  return canonical({
+    ...rest,
+    parts: parts.map((part) => ({ ...part, data: part.data ?? {} })),
+    metadata: metadata ?? {},
+  });
+}
+
+export function allComparable(some: readonly Entry[]): string[] {
+  return some.map(comparable);
+}
+
+export function canonical(value: JsonValue | undefined): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "undefined";
+  const pairs = Object.entries(value as object).filter(([, item]) => item !== undefined);
+  pairs.sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${pairs.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join()}}`;
+}
+
+export async function seqs(store: LogStore, log: string, first: number, last: number): Promise<number[]> {
+  const { entries: found } = await store.readRange(log, first, last);
+  return found.map((one) => one.seq);
+}

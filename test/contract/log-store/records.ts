@@ -1,0 +1,209 @@
+import { describe, expect, it } from "vitest";
+import type { NextRecord } from "../../../src/storage/history/log-store.js";
+import type { LogStoreSubject } from "../log-store.js";
+import { canonical, created, next, record, replaced, T0 } from "./fixtures.js";
+
+export function describeRecords(subject: LogStoreSubject): void {
+  describe("createRecord", () => {
+    it("adds a record with forks 0, and readRecord answers all of it", async () => {
+      const full = fullRecord("u1");
+      expect(await subject.store.createRecord(full)).toBe("created");
+      const { deleted: _deleted, ...rest } = full;
+      const read = await subject.store.readRecord(full.sessionId);
+      expect(canonical(read as never)).toBe(canonical({ ...rest, forks: 0, deletedAtMs: null } as never));
+    });
+
+    it("answers exists and stores nothing while a living record has the session id", async () => {
+      await created(subject.store, "u1", { sessionId: "s" });
+      expect(await subject.store.createRecord(record("u2", { sessionId: "s" }))).toBe("exists");
+      expect((await subject.store.readRecord("s"))?.uid).toBe("u1");
+      expect(await subject.store.addFork("u2", 0)).toBe(false);
+    });
+
+    it("answers created to a repeated send, and changes nothing", async () => {
+      const first = await created(subject.store, "u1", { sessionId: "s" });
+      await replaced(subject.store, first, { title: "changed" });
+      await subject.store.addFork("u1", 1);
+      expect(await subject.store.createRecord(record("u1", { sessionId: "s" }))).toBe("created");
+      expect(await subject.store.readRecord("s")).toMatchObject({ title: "changed", revision: 1, forks: 1 });
+    });
+
+    it("lets a session id be used again once its record is a tombstone", async () => {
+      const first = await created(subject.store, "u1", { sessionId: "s" });
+      await replaced(subject.store, first, { deleted: true });
+      expect(await subject.store.readRecord("s")).toBeNull();
+      await created(subject.store, "u2", { sessionId: "s" });
+      expect((await subject.store.readRecord("s"))?.uid).toBe("u2");
+    });
+
+    it("lets one of many win", async () => {
+      const uids = Array.from({ length: 10 }, (_, i) => `u${i}`);
+      const outcomes = await Promise.all(
+        uids.map((uid) => subject.store.createRecord(record(uid, { sessionId: "s" }))),
+      );
+      expect(outcomes.filter((outcome) => outcome === "created")).toHaveLength(1);
+      expect((await subject.store.readRecord("s"))?.uid).toBe(uids[outcomes.indexOf("created")]);
+    });
+
+    it("keeps what it was given, not what the caller does to it later", async () => {
+      const metadata = { nested: { value: 1 } };
+      await subject.store.createRecord(record("u1", { sessionId: "s", metadata }));
+      metadata.nested.value = 2;
+      expect((await subject.store.readRecord("s"))?.metadata).toEqual({ nested: { value: 1 } });
+    });
+  });
+
+  describe("readRecord", () => {
+    it("answers null for an unknown session id, with raise too", async () => {
+      expect(await subject.store.readRecord("nobody")).toBeNull();
+      expect(await subject.store.readRecord("nobody", { raise: true })).toBeNull();
+    });
+
+    it("raises forks by 1 in the same step, and leaves the revision", async () => {
+      await created(subject.store, "u1", { sessionId: "s" });
+      await Promise.all([1, 2, 3].map(() => subject.store.readRecord("s", { raise: true })));
+      expect(await subject.store.readRecord("s")).toMatchObject({ uid: "u1", forks: 3, revision: 0 });
+    });
+
+    it("raises no tombstone", async () => {
+      const living = await created(subject.store, "u1", { sessionId: "s" });
+      await replaced(subject.store, living, { deleted: true });
+      expect(await subject.store.readRecord("s", { raise: true })).toBeNull();
+      expect(await subject.store.scanRecords("", 10)).toMatchObject([{ uid: "u1", forks: 0 }]);
+    });
+  });
+
+  describe("replaceRecord", () => {
+    it("replaces everything at the revision given and answers what is stored then", async () => {
+      const before = await created(subject.store, "u1", { sessionId: "s", metadata: { old: true } });
+      const { metadata: _metadata, ...full } = fullRecord("u1");
+      const wanted = { ...full, sessionId: "s", revision: 1 };
+      const after = await subject.store.replaceRecord(wanted, before.revision);
+      const { deleted: _deleted, ...rest } = wanted;
+      expect(canonical(after as never)).toBe(canonical({ ...rest, forks: 0, deletedAtMs: null } as never));
+      expect(await subject.store.readRecord("s")).toEqual(after);
+    });
+
+    it("answers null and changes nothing at another revision, and for an unknown uid", async () => {
+      const before = await created(subject.store, "u1", { sessionId: "s" });
+      const after = await replaced(subject.store, before, { title: "one" });
+      expect(await subject.store.replaceRecord(next(before, { title: "late" }), 0)).toBeNull();
+      expect(await subject.store.replaceRecord(next(after, { title: "early", revision: 3 }), 2)).toBeNull();
+      expect(await subject.store.replaceRecord(record("u2", { revision: 1 }), 0)).toBeNull();
+      expect(await subject.store.readRecord("s")).toEqual(after);
+    });
+
+    it("lets one of many win", async () => {
+      const before = await created(subject.store, "u1", { sessionId: "s" });
+      const titles = Array.from({ length: 10 }, (_, i) => `title ${i}`);
+      const outcomes = await Promise.all(
+        titles.map((title) => subject.store.replaceRecord(next(before, { title }), 0)),
+      );
+      const won = outcomes.filter((outcome) => outcome !== null);
+      expect(won).toHaveLength(1);
+      expect((await subject.store.readRecord("s"))?.title).toBe(won[0]?.title);
+    });
+
+    it("never touches forks", async () => {
+      const before = await created(subject.store, "u1", { sessionId: "s" });
+      await subject.store.addFork("u1", 1);
+      expect(await replaced(subject.store, before, { title: "new" })).toMatchObject({ forks: 1 });
+      expect(await subject.store.readRecord("s")).toMatchObject({ forks: 1, title: "new" });
+    });
+
+    it("stamps dropped ranges without a time, and keeps the times of the others", async () => {
+      const before = await created(subject.store, "u1", { sessionId: "s" });
+      const first = await replaced(subject.store, before, { dropped: [{ log: "u1.1", first: 1, last: 2 }] });
+      const stamp = first.dropped[0]?.droppedAtMs;
+      expect(stamp).toBeTypeOf("number");
+      const second = await replaced(subject.store, first, {
+        dropped: [
+          { log: "u1.1", first: 1, last: 2, droppedAtMs: 12_345 },
+          { log: "u1.2", first: 3, last: 4 },
+        ],
+      });
+      expect(second.dropped).toMatchObject([{ droppedAtMs: 12_345 }, { log: "u1.2", first: 3, last: 4 }]);
+      expect(second.dropped[1]?.droppedAtMs).toBeGreaterThanOrEqual(stamp as number);
+      expect(await subject.store.readRecord("s")).toEqual(second);
+    });
+
+    it("makes a tombstone with the store's time, which frees the session id", async () => {
+      const before = await created(subject.store, "u1", { sessionId: "s" });
+      const after = await replaced(subject.store, before, { deleted: true });
+      expect(after.deletedAtMs).toBeTypeOf("number");
+      expect(await subject.store.readRecord("s")).toBeNull();
+      expect(await subject.store.scanRecords("", 10)).toEqual([after]);
+    });
+
+    it("replaces a tombstone too, and leaves who has its session id now alone", async () => {
+      const before = await created(subject.store, "u1", { sessionId: "s", sources: ["u0"] });
+      const dead = await replaced(subject.store, before, { deleted: true });
+      await created(subject.store, "u2", { sessionId: "s" });
+      const cleared = await replaced(subject.store, dead, { sources: [] });
+      expect(cleared).toMatchObject({ sources: [], revision: 2 });
+      expect(cleared.deletedAtMs).not.toBeNull();
+      expect((await subject.store.readRecord("s"))?.uid).toBe("u2");
+    });
+  });
+
+  describe("addFork", () => {
+    it("adds, at the revision given or at any, and loses nothing", async () => {
+      await created(subject.store, "u1", { sessionId: "s" });
+      const outcomes = await Promise.all(Array.from({ length: 10 }, () => subject.store.addFork("u1", 1)));
+      expect(outcomes).toEqual(Array(10).fill(true));
+      expect(await subject.store.addFork("u1", 1, 0)).toBe(true);
+      expect(await subject.store.addFork("u1", -1)).toBe(true);
+      expect(await subject.store.readRecord("s")).toMatchObject({ forks: 10, revision: 0 });
+    });
+
+    it("refuses at another revision and without a record", async () => {
+      await created(subject.store, "u1", { sessionId: "s" });
+      expect(await subject.store.addFork("u1", 1, 1)).toBe(false);
+      expect(await subject.store.addFork("u2", 1)).toBe(false);
+      expect(await subject.store.readRecord("s")).toMatchObject({ forks: 0 });
+    });
+
+    it("tells with 0 whether there is a record", async () => {
+      const before = await created(subject.store, "u1", { sessionId: "s" });
+      expect(await subject.store.addFork("u1", 0)).toBe(true);
+      expect(await subject.store.addFork("u1", 0, 1)).toBe(false);
+      expect(await subject.store.addFork("u2", 0)).toBe(false);
+      expect(await subject.store.readRecord("s")).toEqual(before);
+    });
+
+    it("works on tombstones", async () => {
+      const before = await created(subject.store, "u1");
+      await replaced(subject.store, before, { deleted: true });
+      expect(await subject.store.addFork("u1", 1)).toBe(true);
+      expect(await subject.store.scanRecords("", 10)).toMatchObject([{ uid: "u1", forks: 1 }]);
+    });
+  });
+}
+
+/** A record with something in every field. */
+function fullRecord(uid: string): NextRecord {
+  return record(uid, {
+    sessionId: "full",
+    parentId: "parent",
+    forkPointId: "fork point",
+    inheritedCount: 7,
+    title: "Title",
+    metadata: { a: [1, null, { "b.c": "$d" }], big: 1.5e300, deep: { er: true } },
+    createTimeMicros: T0 - 5,
+    updateTimeMicros: T0 + 5,
+    origin: { kind: "fork", sourceSessionId: "source", sourceUid: "u0", upToMessageId: "m4" },
+    version: 3,
+    segments: [
+      { log: "u0.1", first: 1, last: 4 },
+      { log: `${uid}.1`, first: 1, last: 3 },
+    ],
+    log: `${uid}.2`,
+    lastTimestampMicros: T0 - 1,
+    ancestry: [{ log: "u0.1", first: 1, last: 2, sessionId: "source" }],
+    undo: { segments: [{ log: "u0.1", first: 1, last: 9 }], lastTimestampMicros: T0 - 2 },
+    sideLog: `${uid}.3`,
+    rollovers: { count: 2, atMs: 1_750_000_000_123 },
+    edits: [{ revision: 2, kept: 4 }],
+    sources: ["u0", "u9"],
+  });
+}
