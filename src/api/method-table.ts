@@ -1,6 +1,33 @@
-import type { ApiMethod } from "./api-method.js";
+import type { DescService } from "@bufbuild/protobuf";
+import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
+import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
+import { TodoService, TodoTrackerService } from "../../gen/sessionpool/v1/todo_service_pb.js";
+import type { ApiMethod, ServiceMethods } from "./api-method.js";
+import { messageMethods } from "./message-service.js";
+import { sessionMethods } from "./session-service.js";
+import { todoMethods } from "./todo-service.js";
+import { todoTrackerMethods } from "./todo-tracker-service.js";
 
 export type { ApiContext, ApiMethod, Scope } from "./api-method.js";
 
 /** Every RPC of every service. */
-export const API_METHODS: readonly ApiMethod[] = [];
+export const API_METHODS: readonly ApiMethod[] = [
+  ...methodsOf(SessionService, sessionMethods),
+  ...methodsOf(MessageService, messageMethods),
+  ...methodsOf(TodoService, todoMethods),
+  ...methodsOf(TodoTrackerService, todoTrackerMethods, { grpcOnly: true }),
+];
+
+function methodsOf<S extends DescService>(
+  service: S,
+  methods: ServiceMethods<S>,
+  { grpcOnly } = { grpcOnly: false },
+): readonly ApiMethod[] {
+  return service.methods.map((desc) => {
+    const { scope, handle } = methods[desc.localName as keyof S["method"]];
+    // Which of the two it is follows from the descriptor, as the type of `methods` demands.
+    return desc.methodKind === "unary"
+      ? { desc, scope, grpcOnly, unary: handle as unknown as NonNullable<ApiMethod["unary"]> }
+      : { desc, scope, grpcOnly, stream: handle as unknown as NonNullable<ApiMethod["stream"]> };
+  });
+}

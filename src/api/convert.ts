@@ -1,0 +1,153 @@
+import type { JsonObject as ProtoJsonObject } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type {
+  MessageWithParts,
+  Part as ProtoPart,
+  WatchMessagesResponse,
+} from "../../gen/sessionpool/v1/message_service_pb.js";
+import type { Session as ProtoSession } from "../../gen/sessionpool/v1/session_service_pb.js";
+import type { Todo as ProtoTodo } from "../../gen/sessionpool/v1/todo_service_pb.js";
+import type { ChatMessage, NewChatMessage, Part } from "../domain/chat-message.js";
+import { invalidArgument } from "../domain/errors.js";
+import type { JsonObject } from "../domain/json.js";
+import type { FollowEvent } from "../domain/page.js";
+import type { Session } from "../domain/session.js";
+import type { Todo } from "../domain/todo.js";
+import { encodeResumeToken } from "./page-token.js";
+
+const MICROS_PER_SECOND = 1_000_000;
+const NANOS_PER_MICRO = 1000;
+/** 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z: what a Timestamp may hold. */
+const MIN_SECONDS = -62_135_596_800n;
+const MAX_SECONDS = 253_402_300_799n;
+
+// Messages are written as literals: the generic `create` costs several times as much, and lists hold hundreds of them.
+
+export function toMessageWithParts(message: ChatMessage): MessageWithParts {
+  return {
+    $typeName: "sessionpool.v1.MessageWithParts",
+    info: {
+      $typeName: "sessionpool.v1.MessageInfo",
+      id: message.id,
+      role: message.role,
+      timestamp: toTimestamp(message.timestampMicros),
+      metadata: toStruct(message.metadata),
+      sessionId: message.sessionId,
+      position: message.position === undefined ? undefined : BigInt(message.position),
+      originSessionId: message.originSessionId ?? "",
+    },
+    parts: message.parts.map(toPart),
+  };
+}
+
+function toPart(part: Part): ProtoPart {
+  return {
+    $typeName: "sessionpool.v1.Part",
+    id: part.id,
+    type: part.type,
+    text: part.text,
+    data: toStruct(part.data),
+  };
+}
+
+/** `field` names the message in errors. */
+export function fromMessageWithParts(field: string, message: MessageWithParts | undefined): NewChatMessage {
+  if (message === undefined) throw invalidArgument(`${field} is required`);
+  const { info } = message;
+  if (info === undefined) throw invalidArgument(`${field}.info is required`);
+  return {
+    id: info.id || undefined,
+    role: info.role,
+    timestampMicros: fromMessageTimestamp(`${field}.info.timestamp`, info.timestamp),
+    parts: message.parts.map(fromPart),
+    metadata: info.metadata,
+  };
+}
+
+function fromPart(part: ProtoPart): Part {
+  return { id: part.id, type: part.type, text: part.text, data: part.data };
+}
+
+export function toSession(session: Session): ProtoSession {
+  return {
+    $typeName: "sessionpool.v1.Session",
+    sessionId: session.sessionId,
+    parentId: session.parentId,
+    forkPointId: session.forkPointId,
+    title: session.title,
+    metadata: toStruct(session.metadata),
+    createTime: toTimestamp(session.createTimeMicros),
+    updateTime: toTimestamp(session.updateTimeMicros),
+    messageCount: session.messageCount === undefined ? undefined : BigInt(session.messageCount),
+    inheritedCount: BigInt(session.inheritedCount),
+    revision: BigInt(session.revision),
+    reverted: session.reverted,
+  };
+}
+
+export function toWatchResponse(event: FollowEvent): WatchMessagesResponse {
+  return {
+    $typeName: "sessionpool.v1.WatchMessagesResponse",
+    event: toWatchEvent(event),
+    resumeToken: encodeResumeToken(event.at),
+  };
+}
+
+function toWatchEvent(event: FollowEvent): WatchMessagesResponse["event"] {
+  switch (event.kind) {
+    case "appended":
+      return { case: "appended", value: toMessageWithParts(event.message) };
+    case "truncated":
+      return {
+        case: "truncated",
+        value: { $typeName: "sessionpool.v1.Truncated", messageCount: BigInt(event.messageCount) },
+      };
+    case "heartbeat":
+      return { case: "heartbeat", value: { $typeName: "sessionpool.v1.Heartbeat" } };
+  }
+}
+
+export function toTodo(todo: Todo): ProtoTodo {
+  const { id, content, status, priority } = todo;
+  return { $typeName: "sessionpool.v1.Todo", id, content, status, priority };
+}
+
+export function fromTodo(field: string, todo: ProtoTodo | undefined): Todo {
+  if (todo === undefined) throw invalidArgument(`${field} is required`);
+  const { id, content, status, priority } = todo;
+  return { id, content, status, priority };
+}
+
+export function toTimestamp(micros: number): Timestamp {
+  const seconds = Math.floor(micros / MICROS_PER_SECOND);
+  const nanos = (micros - seconds * MICROS_PER_SECOND) * NANOS_PER_MICRO;
+  return { $typeName: "google.protobuf.Timestamp", seconds: BigInt(seconds), nanos };
+}
+
+/** Microseconds of a message; what is below one is cut. */
+export function fromMessageTimestamp(field: string, timestamp: Timestamp | undefined): number | undefined {
+  const micros = fromTimestamp(field, timestamp);
+  if (micros === undefined || Number.isSafeInteger(micros)) return micros;
+  throw invalidArgument(`${field} is out of range: messages are kept from the year 1684 to 2255`);
+}
+
+/** Microseconds of a bound; no message lies beyond what they can count. */
+export function fromBoundTimestamp(field: string, timestamp: Timestamp | undefined): number | undefined {
+  const micros = fromTimestamp(field, timestamp);
+  if (micros === undefined) return undefined;
+  return Math.min(Math.max(micros, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
+}
+
+function fromTimestamp(field: string, timestamp: Timestamp | undefined): number | undefined {
+  if (timestamp === undefined) return undefined;
+  const { seconds, nanos } = timestamp;
+  if (seconds < MIN_SECONDS || seconds > MAX_SECONDS || nanos < 0 || nanos > 999_999_999) {
+    throw invalidArgument(`${field} is not a valid Timestamp`);
+  }
+  return Number(seconds) * MICROS_PER_SECOND + Math.floor(nanos / NANOS_PER_MICRO);
+}
+
+/** The same type but for `readonly`, which the generated code does not know. */
+function toStruct(struct: JsonObject | undefined): ProtoJsonObject | undefined {
+  return struct as ProtoJsonObject | undefined;
+}

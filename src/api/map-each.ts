@@ -1,0 +1,18 @@
+/** Maps what an iterable gives. Unlike a generator it passes on the end of one that was never read, so that nothing stays open. */
+export function mapEach<From, To>(source: AsyncIterable<From>, map: (item: From) => To): AsyncIterable<To> {
+  return {
+    [Symbol.asyncIterator]() {
+      const iterator = source[Symbol.asyncIterator]();
+      return {
+        async next() {
+          const result = await iterator.next();
+          return result.done ? { done: true, value: undefined } : { done: false, value: map(result.value) };
+        },
+        async return() {
+          await iterator.return?.();
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
+}

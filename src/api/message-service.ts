@@ -1,0 +1,142 @@
+import type {
+  AppendMessageRequest,
+  AppendMessageResponse,
+  AppendMessagesRequest,
+  AppendMessagesResponse,
+  CopyMessagesRequest,
+  CopyMessagesResponse,
+  CountMessagesRequest,
+  CountMessagesResponse,
+  GetMessageRequest,
+  ListMessagesRequest,
+  ListMessagesResponse,
+  MessageService,
+  MessageWithParts,
+  TruncateMessagesRequest,
+  TruncateMessagesResponse,
+  WatchMessagesRequest,
+  WatchMessagesResponse,
+} from "../../gen/sessionpool/v1/message_service_pb.js";
+import { invalidArgument, notFound } from "../domain/errors.js";
+import type { FollowPosition, MessageQuery } from "../domain/page.js";
+import { checkMessageQuery, checkOffset, pageLimit } from "../domain/validate-page.js";
+import type { ApiContext, ServiceMethods } from "./api-method.js";
+import { callOf, optionalCount, optionalText } from "./call-options.js";
+import { fromBoundTimestamp, fromMessageWithParts, toMessageWithParts, toWatchResponse } from "./convert.js";
+import { mapEach } from "./map-each.js";
+import { decodeMessageToken, decodeResumeToken, encodeMessageToken } from "./page-token.js";
+
+export const messageMethods: ServiceMethods<typeof MessageService> = {
+  appendMessage: { scope: "write", handle: appendMessage },
+  appendMessages: { scope: "write", handle: appendMessages },
+  getMessage: { scope: "read", handle: getMessage },
+  listMessages: { scope: "read", handle: listMessages },
+  countMessages: { scope: "read", handle: countMessages },
+  copyMessages: { scope: "write", handle: copyMessages },
+  truncateMessages: { scope: "write", handle: truncateMessages },
+  watchMessages: { scope: "read", handle: watchMessages },
+};
+
+async function appendMessage(request: AppendMessageRequest, context: ApiContext): Promise<AppendMessageResponse> {
+  const message = fromMessageWithParts("message", request.message);
+  const { messageIds, position } = await context.rootPool.sessions.appendMessages(request.sessionId, [message], {
+    expectedPosition: optionalCount("expected_position", request.expectedPosition),
+    ...callOf(context),
+  });
+  return {
+    $typeName: "sessionpool.v1.AppendMessageResponse",
+    messageId: messageIds[0] as string,
+    position: BigInt(position),
+  };
+}
+
+async function appendMessages(request: AppendMessagesRequest, context: ApiContext): Promise<AppendMessagesResponse> {
+  const messages = request.messages.map((message, i) => fromMessageWithParts(`messages[${i}]`, message));
+  const { messageIds, position } = await context.rootPool.sessions.appendMessages(request.sessionId, messages, {
+    expectedPosition: optionalCount("expected_position", request.expectedPosition),
+    ...callOf(context),
+  });
+  return {
+    $typeName: "sessionpool.v1.AppendMessagesResponse",
+    messageIds: [...messageIds],
+    position: BigInt(position),
+  };
+}
+
+async function getMessage(request: GetMessageRequest, context: ApiContext): Promise<MessageWithParts> {
+  const { sessionId, messageId } = request;
+  const message = await context.rootPool.sessions.getMessage(sessionId, messageId, callOf(context));
+  if (message === null) throw notFound("Message", messageId);
+  return toMessageWithParts(message);
+}
+
+async function listMessages(request: ListMessagesRequest, context: ApiContext): Promise<ListMessagesResponse> {
+  const { sessionId, offset, pageToken } = request;
+  if (offset !== undefined && pageToken !== "") throw invalidArgument("offset and page_token exclude each other");
+  checkOffset(offset);
+  const page = await context.rootPool.sessions.listMessages(sessionId, {
+    ...queryOf(request),
+    limit: pageLimit(request.limit, context.limits),
+    offset,
+    cursor: pageToken === "" ? undefined : decodeMessageToken(pageToken),
+    ...callOf(context),
+  });
+  return {
+    $typeName: "sessionpool.v1.ListMessagesResponse",
+    messages: page.messages.map(toMessageWithParts),
+    nextPageToken: page.next === undefined ? "" : encodeMessageToken(page.next),
+  };
+}
+
+function queryOf(request: ListMessagesRequest): MessageQuery {
+  const query = {
+    newestFirst: request.newestFirst,
+    includeAncestors: request.includeAncestors,
+    sinceMicros: fromBoundTimestamp("since", request.since),
+    untilMicros: fromBoundTimestamp("until", request.until),
+  };
+  checkMessageQuery(query);
+  return query;
+}
+
+async function countMessages(request: CountMessagesRequest, context: ApiContext): Promise<CountMessagesResponse> {
+  const count = await context.rootPool.sessions.getMessageCount(request.sessionId, callOf(context));
+  return { $typeName: "sessionpool.v1.CountMessagesResponse", count: BigInt(count) };
+}
+
+async function copyMessages(request: CopyMessagesRequest, context: ApiContext): Promise<CopyMessagesResponse> {
+  const { sessionId, targetSessionId } = request;
+  const copy = await context.rootPool.sessions.copyMessagesCounted(sessionId, targetSessionId, {
+    upToMessageId: optionalText(request.upToMessageId),
+    ...callOf(context),
+  });
+  return {
+    $typeName: "sessionpool.v1.CopyMessagesResponse",
+    forkPointId: copy.forkPointId ?? undefined,
+    copiedCount: BigInt(copy.copiedCount),
+  };
+}
+
+async function truncateMessages(
+  request: TruncateMessagesRequest,
+  context: ApiContext,
+): Promise<TruncateMessagesResponse> {
+  const { sessionId, upToMessageId } = request;
+  const removed = await context.rootPool.sessions.truncateMessages(sessionId, upToMessageId, callOf(context));
+  return { $typeName: "sessionpool.v1.TruncateMessagesResponse", removedCount: BigInt(removed) };
+}
+
+async function watchMessages(
+  request: WatchMessagesRequest,
+  context: ApiContext,
+): Promise<AsyncIterable<WatchMessagesResponse>> {
+  const from = startOf(request);
+  const events = await context.rootPool.sessions.followMessages(request.sessionId, from, callOf(context));
+  return mapEach(events, toWatchResponse);
+}
+
+function startOf({ fromPosition, resumeToken }: WatchMessagesRequest): number | FollowPosition | undefined {
+  if (resumeToken === "") return optionalCount("from_position", fromPosition);
+  if (fromPosition !== undefined) throw invalidArgument("from_position and resume_token exclude each other");
+  return decodeResumeToken(resumeToken);
+}

@@ -1,0 +1,112 @@
+import { crc32 } from "node:zlib";
+import { invalidArgument } from "../domain/errors.js";
+import type { FollowPosition, MessageCursor, SessionCursor } from "../domain/page.js";
+
+/**
+ * Tokens are base64url of `crc32 (4 bytes) | JSON list`, whose first two items are version and kind. Only what was given out is taken
+ * back: the checksum finds altered tokens, and a second spelling of the same bytes is refused.
+ */
+const VERSION = 1;
+const CHECKSUM_BYTES = 4;
+
+type Kind = "messages" | "sessions" | "watch";
+type Scalar = string | number | boolean | null;
+
+/** Types of the fields behind version and kind; `time` may be null. */
+const FIELDS: Record<Kind, readonly ("string" | "boolean" | "integer" | "time")[]> = {
+  messages: ["string", "boolean", "boolean", "time", "time", "string", "integer", "string"],
+  sessions: ["string", "integer", "string"],
+  watch: ["string", "integer", "integer"],
+};
+
+export function encodeMessageToken(cursor: MessageCursor): string {
+  const { newestFirst, includeAncestors, sinceMicros, untilMicros } = cursor.query;
+  return encode("messages", [
+    cursor.sessionUid,
+    newestFirst ?? false,
+    includeAncestors ?? false,
+    sinceMicros ?? null,
+    untilMicros ?? null,
+    cursor.log,
+    cursor.seq,
+    cursor.messageId,
+    cursor.ancestor ?? null,
+  ]);
+}
+
+export function decodeMessageToken(token: string): MessageCursor {
+  const fields = decode("page_token", "messages", token);
+  const [sessionUid, newestFirst, includeAncestors, sinceMicros, untilMicros, log, seq, messageId, ancestor] =
+    fields as [string, boolean, boolean, number | null, number | null, string, number, string, number | null];
+  const query = {
+    newestFirst,
+    includeAncestors,
+    sinceMicros: sinceMicros ?? undefined,
+    untilMicros: untilMicros ?? undefined,
+  };
+  return { sessionUid, query, log, seq, messageId, ancestor: ancestor ?? undefined };
+}
+
+export function encodeSessionToken(cursor: SessionCursor): string {
+  return encode("sessions", [cursor.parentId, cursor.updateTimeMicros, cursor.sessionId]);
+}
+
+/** Refuses the token of a list of another parent's children. */
+export function decodeSessionToken(token: string, parentId: string): SessionCursor {
+  const fields = decode("page_token", "sessions", token);
+  const [tokenParentId, updateTimeMicros, sessionId] = fields as [string, number, string];
+  if (tokenParentId !== parentId) throw invalidArgument("page_token belongs to a list with another parent_id");
+  return { parentId, updateTimeMicros, sessionId };
+}
+
+export function encodeResumeToken(at: FollowPosition): string {
+  return encode("watch", [at.sessionUid, at.revision, at.position]);
+}
+
+export function decodeResumeToken(token: string): FollowPosition {
+  const fields = decode("resume_token", "watch", token);
+  const [sessionUid, revision, position] = fields as [string, number, number];
+  return { sessionUid, revision, position };
+}
+
+function encode(kind: Kind, fields: readonly Scalar[]): string {
+  const payload = Buffer.from(JSON.stringify([VERSION, kind, ...fields]));
+  const token = Buffer.allocUnsafe(CHECKSUM_BYTES + payload.length);
+  token.writeUInt32BE(crc32(payload));
+  payload.copy(token, CHECKSUM_BYTES);
+  return token.toString("base64url");
+}
+
+function decode(field: string, kind: Kind, token: string): readonly Scalar[] {
+  const bytes = Buffer.from(token, "base64url");
+  const payload = bytes.subarray(CHECKSUM_BYTES);
+  const intact =
+    bytes.length > CHECKSUM_BYTES && bytes.toString("base64url") === token && bytes.readUInt32BE() === crc32(payload);
+  const content = intact ? parseList(payload) : undefined;
+  if (content === undefined) throw invalidArgument(`${field} is not a token that was given out`);
+  const [version, tokenKind, ...fields] = content;
+  if (version !== VERSION) throw invalidArgument(`${field} was made by another version of the service`);
+  if (tokenKind !== kind) throw invalidArgument(`${field} belongs to another list`);
+  if (!hasFields(kind, fields)) throw invalidArgument(`${field} is not a token that was given out`);
+  return fields;
+}
+
+function parseList(payload: Buffer): readonly unknown[] | undefined {
+  try {
+    const content: unknown = JSON.parse(payload.toString());
+    return Array.isArray(content) ? content : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function hasFields(kind: Kind, fields: readonly unknown[]): fields is readonly Scalar[] {
+  const types = FIELDS[kind];
+  return fields.length === types.length && types.every((type, i) => hasType(type, fields[i]));
+}
+
+function hasType(type: "string" | "boolean" | "integer" | "time", value: unknown): boolean {
+  if (type === "integer") return Number.isSafeInteger(value);
+  if (type === "time") return value === null || Number.isSafeInteger(value);
+  return typeof value === type;
+}

@@ -1,0 +1,156 @@
+import type {
+  CreateSessionRequest,
+  DeleteSessionRequest,
+  DeleteSessionResponse,
+  ForkSessionRequest,
+  ForkSessionResponse,
+  GetSessionRequest,
+  ListSessionsRequest,
+  ListSessionsResponse,
+  LoadSessionRequest,
+  LoadSessionResponse,
+  RevertSessionRequest,
+  RevertSessionResponse,
+  Session,
+  SessionService,
+  ShareSessionRequest,
+  UnrevertSessionRequest,
+  UnrevertSessionResponse,
+  UpdateSessionRequest,
+} from "../../gen/sessionpool/v1/session_service_pb.js";
+import type { SessionChange } from "../domain/session.js";
+import { pageLimit } from "../domain/validate-page.js";
+import type { ApiContext, ServiceMethods } from "./api-method.js";
+import { callOf, optionalCount, optionalText } from "./call-options.js";
+import { toMessageWithParts, toSession } from "./convert.js";
+import { maskedFields } from "./field-mask.js";
+import { decodeMessageToken, decodeSessionToken, encodeMessageToken, encodeSessionToken } from "./page-token.js";
+
+export const sessionMethods: ServiceMethods<typeof SessionService> = {
+  createSession: { scope: "write", handle: createSession },
+  getSession: { scope: "read", handle: getSession },
+  loadSession: { scope: "read", handle: loadSession },
+  listSessions: { scope: "read", handle: listSessions },
+  updateSession: { scope: "write", handle: updateSession },
+  deleteSession: { scope: "write", handle: deleteSession },
+  forkSession: { scope: "write", handle: forkSession },
+  shareSession: { scope: "write", handle: shareSession },
+  revertSession: { scope: "write", handle: revertSession },
+  unrevertSession: { scope: "write", handle: unrevertSession },
+};
+
+async function createSession(request: CreateSessionRequest, context: ApiContext): Promise<Session> {
+  const { sessionId, parentId, title, metadata } = request;
+  const session = {
+    sessionId: optionalText(sessionId),
+    parentId: optionalText(parentId),
+    title: optionalText(title),
+    metadata,
+  };
+  return toSession(await context.rootPool.sessions.createSession(session, callOf(context)));
+}
+
+async function getSession(request: GetSessionRequest, context: ApiContext): Promise<Session> {
+  return toSession(await context.rootPool.sessions.getSession(request.sessionId, callOf(context)));
+}
+
+async function loadSession(request: LoadSessionRequest, context: ApiContext): Promise<LoadSessionResponse> {
+  const loaded = await context.rootPool.sessions.loadSession(request.sessionId, {
+    limit: pageLimit(request.limit, context.limits),
+    cursor: request.pageToken === "" ? undefined : decodeMessageToken(request.pageToken),
+    ...callOf(context),
+  });
+  return {
+    $typeName: "sessionpool.v1.LoadSessionResponse",
+    session: toSession(loaded.session),
+    messages: loaded.messages.map(toMessageWithParts),
+    nextPageToken: loaded.next === undefined ? "" : encodeMessageToken(loaded.next),
+  };
+}
+
+async function listSessions(request: ListSessionsRequest, context: ApiContext): Promise<ListSessionsResponse> {
+  const { parentId, pageToken } = request;
+  const page = await context.rootPool.sessions.listSessions({
+    parentId,
+    limit: pageLimit(request.limit, context.limits),
+    cursor: pageToken === "" ? undefined : decodeSessionToken(pageToken, parentId),
+    ...callOf(context),
+  });
+  return {
+    $typeName: "sessionpool.v1.ListSessionsResponse",
+    sessions: page.sessions.map(toSession),
+    nextPageToken: page.next === undefined ? "" : encodeSessionToken(page.next),
+  };
+}
+
+async function updateSession(request: UpdateSessionRequest, context: ApiContext): Promise<Session> {
+  const session = await context.rootPool.sessions.updateSession(request.sessionId, changeOf(request), {
+    expectedRevision: optionalCount("expected_revision", request.expectedRevision),
+    ...callOf(context),
+  });
+  return toSession(session);
+}
+
+/** A field that the mask names is emptied when the request does not set it. */
+function changeOf(request: UpdateSessionRequest): SessionChange {
+  const { title, metadata } = request;
+  const fields = maskedFields(request.updateMask, ["title", "metadata"]);
+  if (fields === undefined) return { title: optionalText(title), metadata };
+  return {
+    title: fields.includes("title") ? title : undefined,
+    metadata: fields.includes("metadata") ? (metadata ?? {}) : undefined,
+  };
+}
+
+async function deleteSession(request: DeleteSessionRequest, context: ApiContext): Promise<DeleteSessionResponse> {
+  await context.rootPool.sessions.deleteSession(request.sessionId, callOf(context));
+  return { $typeName: "sessionpool.v1.DeleteSessionResponse" };
+}
+
+async function forkSession(request: ForkSessionRequest, context: ApiContext): Promise<ForkSessionResponse> {
+  const fork = await context.rootPool.sessions.forkSession(request.sessionId, {
+    newSessionId: optionalText(request.newSessionId),
+    upToMessageId: optionalText(request.upToMessageId),
+    title: optionalText(request.title),
+    ...callOf(context),
+  });
+  return toForkResponse(fork);
+}
+
+async function shareSession(request: ShareSessionRequest, context: ApiContext): Promise<ForkSessionResponse> {
+  const share = await context.rootPool.sessions.shareSession(request.sessionId, {
+    newSessionId: optionalText(request.newSessionId),
+    ...callOf(context),
+  });
+  return toForkResponse(share);
+}
+
+type ForkedSession = Awaited<ReturnType<ApiContext["rootPool"]["sessions"]["forkSession"]>>;
+
+function toForkResponse({ session, forkPointId, copiedCount }: ForkedSession): ForkSessionResponse {
+  return {
+    $typeName: "sessionpool.v1.ForkSessionResponse",
+    session: toSession(session),
+    forkPointId: forkPointId ?? "",
+    copiedCount: BigInt(copiedCount),
+  };
+}
+
+async function revertSession(request: RevertSessionRequest, context: ApiContext): Promise<RevertSessionResponse> {
+  const { sessionId, upToMessageId } = request;
+  const reverted = await context.rootPool.sessions.revertSession(sessionId, upToMessageId, callOf(context));
+  return {
+    $typeName: "sessionpool.v1.RevertSessionResponse",
+    session: toSession(reverted.session),
+    removedCount: BigInt(reverted.removedCount),
+  };
+}
+
+async function unrevertSession(request: UnrevertSessionRequest, context: ApiContext): Promise<UnrevertSessionResponse> {
+  const restored = await context.rootPool.sessions.unrevertSession(request.sessionId, callOf(context));
+  return {
+    $typeName: "sessionpool.v1.UnrevertSessionResponse",
+    session: toSession(restored.session),
+    restoredCount: BigInt(restored.restoredCount),
+  };
+}
