@@ -1,0 +1,104 @@
+import type { ChatMessage } from "../domain/chat-message.js";
+import { DomainError, invalidArgument } from "../domain/errors.js";
+import type { Limits } from "../domain/limits.js";
+import { embeddedSize, messageSize } from "../domain/message-size.js";
+import type { LoadedSession, MessageCursor, MessagePage, MessageQuery } from "../domain/page.js";
+import type { Session } from "../domain/session.js";
+import type { ListMessagesOptions } from "../storage/storage-provider.js";
+
+/** A page cut from all messages, oldest first, for providers that know no pages. */
+export function computePage(
+  sessionId: string,
+  messages: readonly ChatMessage[],
+  options: ListMessagesOptions,
+  limits: Limits,
+): MessagePage {
+  const query = queryOf(options);
+  const inTime = messages.filter((message) => isInTime(message, query));
+  const list = query.newestFirst ? inTime.toReversed() : inTime;
+  const start = options.cursor ? placeBehind(options.cursor, sessionId, query, list) : (options.offset ?? 0);
+  const page = cutAtBytes(list.slice(start, start + options.limit), limits.pageBytes);
+  const last = page.at(-1);
+  if (last === undefined || start + page.length >= list.length) return { messages: page };
+  return { messages: page, next: cursorBehind(last, start + page.length, sessionId, query) };
+}
+
+/** A session and its last messages, or those before the cursor, for providers that cannot load sessions. */
+export function computeLoad(
+  session: Session,
+  messages: readonly ChatMessage[],
+  options: { readonly limit: number; readonly cursor?: MessageCursor | undefined },
+  limits: Limits,
+): LoadedSession {
+  const page = computePage(session.sessionId, messages, { ...options, newestFirst: true }, limits);
+  return { session, messages: page.messages.toReversed(), next: page.next };
+}
+
+/** What a history tells of its session, for providers that know no sessions. */
+export function computeSession(sessionId: string, messages: readonly ChatMessage[]): Session {
+  return {
+    sessionId,
+    parentId: "",
+    forkPointId: "",
+    title: "",
+    createTimeMicros: messages[0]?.timestampMicros ?? 0,
+    updateTimeMicros: messages.at(-1)?.timestampMicros ?? 0,
+    messageCount: messages.length,
+    inheritedCount: 0,
+    revision: 0,
+    reverted: false,
+  };
+}
+
+function queryOf({ newestFirst, includeAncestors, sinceMicros, untilMicros }: MessageQuery): MessageQuery {
+  return {
+    newestFirst: newestFirst === true,
+    includeAncestors: includeAncestors === true,
+    sinceMicros,
+    untilMicros,
+  };
+}
+
+/** As many from the start as fit, one at least. */
+function cutAtBytes(messages: readonly ChatMessage[], limit: number): readonly ChatMessage[] {
+  let bytes = 0;
+  const end = messages.findIndex((message, i) => {
+    bytes += embeddedSize(messageSize(message, message));
+    return i > 0 && bytes > limit;
+  });
+  return end < 0 ? messages : messages.slice(0, end);
+}
+
+function isInTime({ timestampMicros }: ChatMessage, { sinceMicros, untilMicros }: MessageQuery): boolean {
+  return (
+    (sinceMicros === undefined || timestampMicros >= sinceMicros) &&
+    (untilMicros === undefined || timestampMicros < untilMicros)
+  );
+}
+
+/** Such a provider has neither uids nor logs: the session's id stands in for the one, that of the session that shows the message for the other. */
+function cursorBehind(last: ChatMessage, seq: number, sessionId: string, query: MessageQuery): MessageCursor {
+  return { sessionUid: sessionId, query, log: last.sessionId, seq, messageId: last.id };
+}
+
+function placeBehind(
+  cursor: MessageCursor,
+  sessionId: string,
+  query: MessageQuery,
+  list: readonly ChatMessage[],
+): number {
+  const of = queryOf(cursor.query);
+  const sameQuery =
+    of.newestFirst === query.newestFirst &&
+    of.includeAncestors === query.includeAncestors &&
+    of.sinceMicros === query.sinceMicros &&
+    of.untilMicros === query.untilMicros;
+  if (cursor.sessionUid !== sessionId || !sameQuery) {
+    throw invalidArgument("The page token belongs to another list");
+  }
+  const place = list.findIndex(({ id, sessionId: shownBy }) => id === cursor.messageId && shownBy === cursor.log);
+  if (place < 0) {
+    throw new DomainError("failed_precondition", "The message of the page token is no longer in the history");
+  }
+  return place + 1;
+}

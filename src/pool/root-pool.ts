@@ -1,0 +1,50 @@
+import { NotImplementedError } from "../domain/errors.js";
+import { DEFAULT_LIMITS, type Limits } from "../domain/limits.js";
+import { StorageManager } from "../storage/storage-manager.js";
+import type { StorageProvider, SweepOptions, SweepReport } from "../storage/storage-provider.js";
+import type { PoolContext, PoolLogger } from "./pool-context.js";
+import { SessionPool } from "./session-pool.js";
+import { TodoTracker } from "./todo-tracker.js";
+
+export interface RootPoolOptions {
+  /** A provider alone is wrapped in a StorageManager. Without one reads answer empty and changes raise. */
+  readonly storage?: StorageManager | StorageProvider | undefined;
+  /** Those that are given replace the defaults. */
+  readonly limits?: Partial<Limits> | undefined;
+  /** Told what an operator should know; the console when absent. */
+  readonly logger?: PoolLogger | undefined;
+}
+
+const CONSOLE_LOGGER: PoolLogger = {
+  warn: (details, message) => console.warn(message, details),
+};
+
+/** Owns everything of one namespace: storage, sessions, todos. */
+export class RootPool implements PoolContext {
+  readonly storage: StorageManager | undefined;
+  readonly limits: Limits;
+  readonly logger: PoolLogger;
+  readonly sessions: SessionPool;
+  /** The one tracker that all sessions share. */
+  readonly todos: TodoTracker;
+
+  constructor({ storage, limits, logger = CONSOLE_LOGGER }: RootPoolOptions = {}) {
+    this.storage =
+      storage === undefined || storage instanceof StorageManager ? storage : new StorageManager({ main: storage });
+    this.limits = { ...DEFAULT_LIMITS, ...limits };
+    this.logger = logger;
+    this.sessions = new SessionPool(this);
+    this.todos = new TodoTracker(this);
+  }
+
+  /** Clears away what deleted and changed sessions left behind. May be stopped at any moment; the next one goes on. */
+  async sweep(options?: SweepOptions): Promise<SweepReport> {
+    if (this.storage === undefined) throw new NotImplementedError("RootPool", "sweeping without a storage manager");
+    return await this.storage.sweep(options);
+  }
+
+  /** Closes the storage: ends followers, waits for what is being written. */
+  async close(): Promise<void> {
+    await this.storage?.close();
+  }
+}

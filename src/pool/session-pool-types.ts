@@ -1,0 +1,47 @@
+import type { Call } from "../domain/call.js";
+import type { SessionCursor } from "../domain/page.js";
+import type { Session } from "../domain/session.js";
+
+export interface CopyOptions extends Call {
+  /** Last message to copy; all when absent. */
+  readonly upToMessageId?: string | undefined;
+}
+
+export interface CopiedMessages {
+  /** Last message really copied; null when none was. */
+  readonly forkPointId: string | null;
+  readonly copiedCount: number;
+}
+
+export interface ShareSessionOptions extends Call {
+  /** A ULID is made when absent. */
+  readonly newSessionId?: string | undefined;
+}
+
+export interface ForkSessionOptions extends ShareSessionOptions {
+  /** Last message to take; all when absent. */
+  readonly upToMessageId?: string | undefined;
+  /** The source's when absent. */
+  readonly title?: string | undefined;
+}
+
+export interface ForkedSession extends CopiedMessages {
+  readonly session: Session;
+}
+
+export interface ListSessionsOptions extends Call {
+  /** Only children of this session; all when empty or absent. */
+  readonly parentId?: string | undefined;
+  readonly limit: number;
+  readonly cursor?: SessionCursor | undefined;
+}
+
+export interface RevertedSession {
+  readonly session: Session;
+  readonly removedCount: number;
+}
+
+export interface RestoredSession {
+  readonly session: Session;
+  readonly restoredCount: number;
+}

@@ -1,0 +1,316 @@
+import { monotonicFactory } from "ulid";
+import type { Call } from "../domain/call.js";
+import { checkCall } from "../domain/call.js";
+import type { ChatMessage, NewChatMessage } from "../domain/chat-message.js";
+import { NotImplementedError, notFound } from "../domain/errors.js";
+import type {
+  FollowEvent,
+  FollowPosition,
+  LoadedSession,
+  MessageCursor,
+  MessagePage,
+  SessionPage,
+} from "../domain/page.js";
+import type { NewSession, Session, SessionChange } from "../domain/session.js";
+import { checkId, checkOptionalId } from "../domain/validate.js";
+import { checkNewMessages } from "../domain/validate-message.js";
+import { pageLimit } from "../domain/validate-page.js";
+import { checkExpected, checkNewSession, checkSessionChange, checkTitle } from "../domain/validate-session.js";
+import type { StorageManager } from "../storage/storage-manager.js";
+import type {
+  ForkOptions,
+  GetMessagesOptions,
+  ListMessagesOptions,
+  LogOptions,
+  LogResult,
+} from "../storage/storage-provider.js";
+import { AppendQueue } from "./append-queue.js";
+import { storeTurn } from "./append-turn.js";
+import { computeLoad, computePage, computeSession } from "./computed-reads.js";
+import { checkReadOptions, readMessages, unlessLacking } from "./message-reads.js";
+import type { PoolContext } from "./pool-context.js";
+import type {
+  CopiedMessages,
+  CopyOptions,
+  ForkedSession,
+  ForkSessionOptions,
+  ListSessionsOptions,
+  RestoredSession,
+  RevertedSession,
+  ShareSessionOptions,
+} from "./session-pool-types.js";
+import { TurnLock } from "./turn-lock.js";
+
+/**
+ * Sessions and their message histories: what routes call.
+ *
+ * Changes of one session take turns; reads never wait. Everything rejects with DomainError: `not_found` for an unknown session (the spec's
+ * KeyError), `invalid_argument` for what is malformed or over a limit, `deadline_exceeded` and `canceled` when the call ends,
+ * `unavailable`, and `unimplemented` (NotImplementedError) where the provider lacks an operation that reads cannot make up for.
+ * Without a storage manager reads answer empty and changes are `unimplemented`.
+ */
+export class SessionPool {
+  /** One turn at a time for each session that is being changed. */
+  readonly turnLock = new TurnLock();
+  readonly #root: PoolContext;
+  readonly #appends: AppendQueue;
+  readonly #makeId = monotonicFactory();
+
+  constructor(root: PoolContext) {
+    this.#root = root;
+    this.#appends = new AppendQueue(this.turnLock, root.limits, (sessionId, appends) =>
+      storeTurn(this.#storageFor("appending messages"), sessionId, appends),
+    );
+  }
+
+  /** Number of messages; the provider counts without loading them, if it can. */
+  async getMessageCount(sessionId: string, call?: Call): Promise<number> {
+    const storage = this.#storageOf(sessionId, call);
+    if (storage === undefined) return 0;
+    return await unlessLacking(
+      () => storage.getMessageCount(sessionId, call),
+      async () => (await this.#all(storage, sessionId, call)).length,
+    );
+  }
+
+  /** One message; null when the session has none with this id. */
+  async getMessage(sessionId: string, messageId: string, call?: Call): Promise<ChatMessage | null> {
+    const storage = this.#storageOf(sessionId, call);
+    checkId("message_id", messageId, this.#root.limits);
+    if (storage === undefined) return null;
+    return await unlessLacking(
+      () => storage.getMessage(sessionId, messageId, call),
+      async () => (await this.#all(storage, sessionId, call)).find(({ id }) => id === messageId) ?? null,
+    );
+  }
+
+  /**
+   * Messages ordered by timestamp, oldest first. With `limit` alone the last ones; with an `offset`, 0 too, it counts from the oldest. No limit
+   * when absent. A provider that lacks either is asked for all (the spec's fallback rule).
+   */
+  async getMessages(sessionId: string, options: GetMessagesOptions = {}): Promise<readonly ChatMessage[]> {
+    const storage = this.#storageOf(sessionId, options);
+    checkReadOptions(options, this.#root.limits);
+    return storage === undefined ? [] : await readMessages(storage, sessionId, options, this.#root.logger);
+  }
+
+  /** One page of a list of messages; `next` goes on behind it, whatever is appended meanwhile. `failed_precondition`: the cursor's message is no longer there. */
+  async listMessages(sessionId: string, options: ListMessagesOptions): Promise<MessagePage> {
+    const storage = this.#storageOf(sessionId, options);
+    checkReadOptions(options, this.#root.limits);
+    if (storage === undefined) return { messages: [] };
+    const page = { ...options, limit: pageLimit(options.limit, this.#root.limits) };
+    return await unlessLacking(
+      () => storage.listMessages(sessionId, page),
+      async () => computePage(sessionId, await this.#all(storage, sessionId, options), page, this.#root.limits),
+    );
+  }
+
+  /**
+   * Follows a history until the call is aborted: what is appended, and what edits change. `from`: undefined for what comes from now on, a position
+   * (past the end: `invalid_argument`), or where an earlier follower stood. Resolves when "now" is decided.
+   */
+  async followMessages(
+    sessionId: string,
+    from: number | FollowPosition | undefined,
+    call?: Call,
+  ): Promise<AsyncIterable<FollowEvent>> {
+    checkCall(call);
+    checkId("session_id", sessionId, this.#root.limits);
+    if (typeof from === "number") checkExpected("from_position", from);
+    return await this.#storageFor("following messages").followMessages(sessionId, from, call);
+  }
+
+  /** Appends a message (the spec's log_message), at the end or where its timestamp belongs; resolves to its id. As appendMessages. */
+  async appendMessage(sessionId: string, message: NewChatMessage, options?: LogOptions): Promise<string> {
+    const { messageIds } = await this.appendMessages(sessionId, [message], options);
+    return messageIds[0] as string;
+  }
+
+  /**
+   * Appends messages, all or nothing, durable when resolved. Ids the session has with the same content are skipped, so that a retry is safe.
+   * `already_exists`: with other content. `aborted`: `expectedPosition` is not the place the first would get, unless that one is known.
+   */
+  async appendMessages(
+    sessionId: string,
+    messages: readonly NewChatMessage[],
+    options?: LogOptions,
+  ): Promise<LogResult> {
+    this.#checkChange(sessionId, options);
+    checkNewMessages(messages, this.#root.limits);
+    checkExpected("expected_position", options?.expectedPosition);
+    return await this.#appends.append(sessionId, { messages, options });
+  }
+
+  /**
+   * Copies messages into a session that exists (the spec's fork_conversation), merged by timestamp, ids it has left out; all or nothing. Resolves to the
+   * id of the last message copied, or null when there was none. `invalid_argument`: unknown `upToMessageId`, or a copy onto itself.
+   */
+  async copyMessages(sourceSessionId: string, targetSessionId: string, options?: CopyOptions): Promise<string | null> {
+    return (await this.copyMessagesCounted(sourceSessionId, targetSessionId, options)).forkPointId;
+  }
+
+  /** The same, with the number of messages that were copied. */
+  async copyMessagesCounted(
+    sourceSessionId: string,
+    targetSessionId: string,
+    options?: CopyOptions,
+  ): Promise<CopiedMessages> {
+    this.#checkChange(sourceSessionId, options);
+    checkId("target_session_id", targetSessionId, this.#root.limits);
+    checkOptionalId("up_to_message_id", options?.upToMessageId, this.#root.limits);
+    const fork: ForkOptions = { ...options, as: "copy" };
+    const { forkPointId, copiedCount } = await this.turnLock.run(targetSessionId, options, () =>
+      this.#storageFor("copying messages").forkConversation(sourceSessionId, targetSessionId, fork),
+    );
+    return { forkPointId, copiedCount };
+  }
+
+  /** Keeps `upToMessageId` and everything before it; resolves to how many were removed, for good. `invalid_argument`: unknown message (the spec's ValueError). */
+  async truncateMessages(sessionId: string, upToMessageId: string, call?: Call): Promise<number> {
+    this.#checkChange(sessionId, call);
+    checkId("up_to_message_id", upToMessageId, this.#root.limits);
+    return await this.turnLock.run(sessionId, call, () =>
+      this.#storageFor("truncating messages").truncateMessages(sessionId, upToMessageId, call),
+    );
+  }
+
+  /** Makes an empty session. A retry with an id and what that session holds now answers it. `already_exists`: the id is taken. `not_found`: no such parent. */
+  async createSession(session: NewSession = {}, call?: Call): Promise<Session> {
+    checkCall(call);
+    checkNewSession(session, this.#root.limits);
+    const sessionId = session.sessionId || this.#makeId();
+    return await this.#storageFor("creating sessions").createSession({ ...session, sessionId }, call);
+  }
+
+  /** The session with its exact count and update time. */
+  async getSession(sessionId: string, call?: Call): Promise<Session> {
+    const storage = this.#storageOf(sessionId, call);
+    if (storage === undefined) throw notFound("Session", sessionId);
+    return await unlessLacking(
+      () => storage.getSession(sessionId, call),
+      async () => computeSession(sessionId, await this.#all(storage, sessionId, call)),
+    );
+  }
+
+  /** The session and its last `limit` messages, oldest first; with a cursor those before it. */
+  async loadSession(
+    sessionId: string,
+    options: { readonly limit: number; readonly cursor?: MessageCursor | undefined } & Call,
+  ): Promise<LoadedSession> {
+    const storage = this.#storageOf(sessionId, options);
+    const page = { ...options, limit: pageLimit(options.limit, this.#root.limits) };
+    if (storage === undefined) throw notFound("Session", sessionId);
+    return await unlessLacking(
+      () => storage.loadSession(sessionId, page),
+      async () => {
+        const session = await this.getSession(sessionId, options);
+        return computeLoad(session, await this.#all(storage, sessionId, options), page, this.#root.limits);
+      },
+    );
+  }
+
+  /** Sessions, most recently updated first; children of `parentId` only, if it is given. */
+  async listSessions(options: ListSessionsOptions): Promise<SessionPage> {
+    checkCall(options);
+    const { parentId = "", limit } = options;
+    checkOptionalId("parent_id", parentId, this.#root.limits);
+    const page = { ...options, parentId, limit: pageLimit(limit, this.#root.limits) };
+    return (await this.#root.storage?.listSessions(page)) ?? { sessions: [] };
+  }
+
+  /** Changes title and metadata, and no message. `aborted`: `expectedRevision` is not the session's revision. */
+  async updateSession(
+    sessionId: string,
+    change: SessionChange,
+    options?: { readonly expectedRevision?: number | undefined } & Call,
+  ): Promise<Session> {
+    this.#checkChange(sessionId, options);
+    checkSessionChange(change, this.#root.limits);
+    checkExpected("expected_revision", options?.expectedRevision);
+    return await this.turnLock.run(sessionId, options, () =>
+      this.#storageFor("updating sessions").updateSession(sessionId, change, options),
+    );
+  }
+
+  /** Deletes a session and its history. Forks of it keep theirs; its id is free again. */
+  async deleteSession(sessionId: string, call?: Call): Promise<void> {
+    this.#checkChange(sessionId, call);
+    await this.turnLock.run(sessionId, call, () =>
+      this.#storageFor("deleting sessions").deleteSession(sessionId, call),
+    );
+  }
+
+  /**
+   * Makes a session that begins with the source's messages, up to and including `upToMessageId` or all of them. A retry with the same `newSessionId`
+   * answers what the first call made. `already_exists`: any other session has that id.
+   */
+  async forkSession(sourceSessionId: string, options: ForkSessionOptions = {}): Promise<ForkedSession> {
+    checkOptionalId("up_to_message_id", options.upToMessageId, this.#root.limits);
+    checkTitle(options.title, this.#root.limits);
+    const { newSessionId, ...fork } = options;
+    return await this.#makeFork(sourceSessionId, newSessionId, { ...fork, as: "fork" });
+  }
+
+  /** Makes a session with a copy of all messages, to be given to others. As forkSession. */
+  async shareSession(sourceSessionId: string, options: ShareSessionOptions = {}): Promise<ForkedSession> {
+    const { newSessionId, ...call } = options;
+    return await this.#makeFork(sourceSessionId, newSessionId, { ...call, as: "share" });
+  }
+
+  /** Truncates so that unrevertSession can bring back what is removed. `invalid_argument`: unknown message. */
+  async revertSession(sessionId: string, upToMessageId: string, call?: Call): Promise<RevertedSession> {
+    this.#checkChange(sessionId, call);
+    checkId("up_to_message_id", upToMessageId, this.#root.limits);
+    return await this.turnLock.run(sessionId, call, async () => {
+      const storage = this.#storageFor("reverting sessions");
+      const options = { ...call, keepForUnrevert: true };
+      const removedCount = await storage.truncateMessages(sessionId, upToMessageId, options);
+      return { session: await this.getSession(sessionId, call), removedCount };
+    });
+  }
+
+  /** Brings back what reverts removed since the last other change of the history. `failed_precondition`: nothing to bring back. */
+  async unrevertSession(sessionId: string, call?: Call): Promise<RestoredSession> {
+    this.#checkChange(sessionId, call);
+    return await this.turnLock.run(sessionId, call, async () => {
+      const restoredCount = await this.#storageFor("restoring messages").restoreMessages(sessionId, call);
+      return { session: await this.getSession(sessionId, call), restoredCount };
+    });
+  }
+
+  async #makeFork(
+    sourceSessionId: string,
+    newSessionId: string | undefined,
+    options: ForkOptions,
+  ): Promise<ForkedSession> {
+    this.#checkChange(sourceSessionId, options);
+    checkOptionalId("new_session_id", newSessionId, this.#root.limits);
+    const target = newSessionId || this.#makeId();
+    const storage = this.#storageFor("forking sessions");
+    const { forkPointId, copiedCount, session } = await storage.forkConversation(sourceSessionId, target, options);
+    return { session: session ?? (await this.getSession(target, options)), forkPointId, copiedCount };
+  }
+
+  #storageOf(sessionId: string, call: Call | undefined): StorageManager | undefined {
+    checkCall(call);
+    checkId("session_id", sessionId, this.#root.limits);
+    return this.#root.storage;
+  }
+
+  #checkChange(sessionId: string, call: Call | undefined): void {
+    checkCall(call);
+    checkId("session_id", sessionId, this.#root.limits);
+  }
+
+  #storageFor(operation: string): StorageManager {
+    const { storage } = this.#root;
+    if (storage === undefined) throw new NotImplementedError("SessionPool", `${operation} without a storage manager`);
+    return storage;
+  }
+
+  #all(storage: StorageManager, sessionId: string, options: GetMessagesOptions = {}): Promise<readonly ChatMessage[]> {
+    const { includeAncestors, deadlineMs, signal } = options;
+    return readMessages(storage, sessionId, { includeAncestors, deadlineMs, signal }, this.#root.logger);
+  }
+}

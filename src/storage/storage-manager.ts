@@ -1,0 +1,121 @@
+import type { StorageProvider } from "./storage-provider.js";
+
+/** Every operation of a provider: one that is not forwarded does not compile. */
+export type StorageOperations = Pick<StorageProvider, keyof StorageProvider>;
+
+type Args<K extends keyof StorageOperations> = Parameters<StorageOperations[K]>;
+
+/** Holds the configured providers and forwards to the active one. What is above it reaches storage through it alone. */
+export class StorageManager implements StorageOperations {
+  readonly #providers: ReadonlyMap<string, StorageProvider>;
+  readonly #active: StorageProvider;
+
+  /** The active provider is the one named so, or else the first. */
+  constructor(providers: Readonly<Record<string, StorageProvider>>, activeName?: string) {
+    this.#providers = new Map(Object.entries(providers));
+    const name = activeName ?? this.names[0];
+    const active = name === undefined ? undefined : this.#providers.get(name);
+    if (active === undefined) {
+      throw new RangeError(`No storage provider ${JSON.stringify(name ?? "")}; configured: ${this.names.join(", ")}`);
+    }
+    this.#active = active;
+  }
+
+  /** Names of the configured providers. */
+  get names(): readonly string[] {
+    return [...this.#providers.keys()];
+  }
+
+  get active(): StorageProvider {
+    return this.#active;
+  }
+
+  createSession(...args: Args<"createSession">) {
+    return this.#active.createSession(...args);
+  }
+
+  getSession(...args: Args<"getSession">) {
+    return this.#active.getSession(...args);
+  }
+
+  loadSession(...args: Args<"loadSession">) {
+    return this.#active.loadSession(...args);
+  }
+
+  listSessions(...args: Args<"listSessions">) {
+    return this.#active.listSessions(...args);
+  }
+
+  updateSession(...args: Args<"updateSession">) {
+    return this.#active.updateSession(...args);
+  }
+
+  deleteSession(...args: Args<"deleteSession">) {
+    return this.#active.deleteSession(...args);
+  }
+
+  getSessionMessages(...args: Args<"getSessionMessages">) {
+    return this.#active.getSessionMessages(...args);
+  }
+
+  listMessages(...args: Args<"listMessages">) {
+    return this.#active.listMessages(...args);
+  }
+
+  getMessage(...args: Args<"getMessage">) {
+    return this.#active.getMessage(...args);
+  }
+
+  getMessageCount(...args: Args<"getMessageCount">) {
+    return this.#active.getMessageCount(...args);
+  }
+
+  logMessages(...args: Args<"logMessages">) {
+    return this.#active.logMessages(...args);
+  }
+
+  logMessage(...args: Args<"logMessage">) {
+    return this.#active.logMessage(...args);
+  }
+
+  logTurn(...args: Args<"logTurn">) {
+    return this.#active.logTurn(...args);
+  }
+
+  forkConversation(...args: Args<"forkConversation">) {
+    return this.#active.forkConversation(...args);
+  }
+
+  truncateMessages(...args: Args<"truncateMessages">) {
+    return this.#active.truncateMessages(...args);
+  }
+
+  restoreMessages(...args: Args<"restoreMessages">) {
+    return this.#active.restoreMessages(...args);
+  }
+
+  followMessages(...args: Args<"followMessages">) {
+    return this.#active.followMessages(...args);
+  }
+
+  readTodos(...args: Args<"readTodos">) {
+    return this.#active.readTodos(...args);
+  }
+
+  replaceTodos(...args: Args<"replaceTodos">) {
+    return this.#active.replaceTodos(...args);
+  }
+
+  sweep(...args: Args<"sweep">) {
+    return this.#active.sweep(...args);
+  }
+
+  ping(...args: Args<"ping">) {
+    return this.#active.ping(...args);
+  }
+
+  /** Closes all providers. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#providers.values()].map((provider) => provider.close()));
+  }
+}
