@@ -1,0 +1,131 @@
+import { readFileSync } from "node:fs";
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  errors,
+  type JSONWebKeySet,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  jwtVerify,
+} from "jose";
+import { DomainError } from "../domain/errors.js";
+import type { CredentialChecker } from "./auth.js";
+import { watchFile } from "./file-watch.js";
+import type { Principal, Scope } from "./front-call.js";
+import { isNamespace } from "./key-file.js";
+import { sha256 } from "./key-hash.js";
+import type { Logger } from "./logging.js";
+
+export interface JwtOptions {
+  /** A file, or an http(s) URL, of a JSON Web Key Set. */
+  readonly jwks: string;
+  readonly issuer?: string | undefined;
+  readonly audience?: string | undefined;
+  /** Claim that names the namespace. */
+  readonly namespaceClaim: string;
+  /** Claim that holds scopes, as a text with spaces or a list: `read`, `write`, `admin`, or the same after `session-pool:`. */
+  readonly scopeClaim: string;
+}
+
+/** How long a verified token is believed without looking again, and how many are. */
+const BELIEVED_MS = 60_000;
+const BELIEVED = 10_000;
+
+/** RSA, EC and Ed25519 signatures; never a shared secret, never `none`. */
+const ALGORITHMS = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
+];
+
+/** Tokens signed by a key of the JWKS. */
+export class JwtChecker implements CredentialChecker {
+  readonly #options: JwtOptions;
+  readonly #logger: Logger;
+  readonly #stopWatching: () => void;
+  readonly #believed = new Map<string, { readonly principal: Principal; readonly untilMs: number }>();
+  #keys: JWTVerifyGetKey;
+
+  /** Throws an Error with one clear line when a file cannot be used. */
+  constructor(options: JwtOptions, logger: Logger) {
+    this.#options = options;
+    this.#logger = logger;
+    const isUrl = /^https?:\/\//i.test(options.jwks);
+    this.#keys = isUrl ? createRemoteJWKSet(new URL(options.jwks)) : readJwksFile(options.jwks);
+    this.#stopWatching = isUrl ? () => undefined : watchFile(options.jwks, () => this.#reload());
+  }
+
+  async check(credential: string): Promise<Principal | undefined> {
+    if (credential.split(".").length !== 3) return undefined;
+    const id = sha256(credential).toString("base64");
+    const believed = this.#believed.get(id);
+    if (believed !== undefined && Date.now() < believed.untilMs) return believed.principal;
+    const payload = await this.#verify(credential);
+    const principal = payload && this.#principalOf(payload);
+    if (payload === undefined || principal === undefined) return undefined;
+    if (this.#believed.size >= BELIEVED) this.#believed.clear();
+    const expiresMs = payload.exp === undefined ? Number.POSITIVE_INFINITY : payload.exp * 1000;
+    this.#believed.set(id, { principal, untilMs: Math.min(Date.now() + BELIEVED_MS, expiresMs) });
+    return principal;
+  }
+
+  close(): void {
+    this.#stopWatching();
+  }
+
+  async #verify(token: string): Promise<JWTPayload | undefined> {
+    const { issuer, audience } = this.#options;
+    const options = { algorithms: ALGORITHMS, ...(issuer && { issuer }), ...(audience && { audience }) };
+    try {
+      return (await jwtVerify(token, this.#keys, options)).payload;
+    } catch (cause) {
+      // A token that is wrong says so by one of jose's errors; all else, and a timeout, is the key set being out of reach.
+      if (cause instanceof errors.JOSEError && !(cause instanceof errors.JWKSTimeout)) {
+        this.#logger.debug({ reason: cause.code }, "Token refused");
+        return undefined;
+      }
+      throw new DomainError("unavailable", "The key set for tokens cannot be reached", { cause });
+    }
+  }
+
+  #principalOf(payload: JWTPayload): Principal | undefined {
+    const namespace = payload[this.#options.namespaceClaim];
+    const scope = widestScope(payload[this.#options.scopeClaim]);
+    if (typeof namespace !== "string" || !isNamespace(namespace) || scope === undefined) return undefined;
+    return { name: payload.sub ?? "token", namespace, scope };
+  }
+
+  #reload(): void {
+    try {
+      this.#keys = readJwksFile(this.#options.jwks);
+      this.#believed.clear();
+      this.#logger.info("JWKS file read again");
+    } catch (err) {
+      this.#logger.error({ err }, "JWKS file cannot be used; the keys from before stay valid");
+    }
+  }
+}
+
+function widestScope(claim: unknown): Scope | undefined {
+  const words = typeof claim === "string" ? claim.split(" ") : Array.isArray(claim) ? claim.map(String) : [];
+  const scopes = words.map((word) => word.replace(/^session-pool:/, ""));
+  return (["admin", "write", "read"] as const).find((scope) => scopes.includes(scope));
+}
+
+function readJwksFile(path: string): JWTVerifyGetKey {
+  try {
+    return createLocalJWKSet(JSON.parse(readFileSync(path, "utf8")) as JSONWebKeySet);
+  } catch (cause) {
+    throw new Error(`JWKS file ${path} cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    });
+  }
+}

@@ -1,0 +1,14 @@
+import { type Logger, pino } from "pino";
+import pretty from "pino-pretty";
+
+export type { Logger };
+
+export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** Logs to standard error: lines of JSON, or text to be read on a terminal. Never give it the content of messages. */
+export function createLogger(level: LogLevel, terminal = process.stderr.isTTY): Logger {
+  const options = { level, base: { pid: process.pid } };
+  if (!terminal) return pino(options, pino.destination({ dest: 2, sync: false }));
+  return pino(options, pretty({ destination: 2, sync: true, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l" }));
+}
