@@ -1,0 +1,19 @@
+import { isUtf8 } from "node:buffer";
+import { configureTextEncoding } from "@bufbuild/protobuf/wire";
+
+/**
+ * Makes protobuf-es read and write text byte for byte: by itself it drops a U+FEFF in front of every string that it decodes.
+ * It holds for the whole process.
+ */
+export function useExactText(): void {
+  configureTextEncoding({
+    encodeUtf8: (text) => Buffer.from(text) as Uint8Array<ArrayBuffer>,
+    decodeUtf8: decode,
+    checkUtf8: (text) => isUtf8(Buffer.from(text)),
+  });
+}
+
+function decode(bytes: Uint8Array, strict?: boolean): string {
+  if (strict && !isUtf8(bytes)) throw new TypeError("invalid UTF-8");
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+}
