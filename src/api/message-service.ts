@@ -19,7 +19,7 @@ import type {
 } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { invalidArgument, notFound } from "../domain/errors.js";
 import type { FollowPosition, MessageQuery } from "../domain/page.js";
-import { checkMessageQuery, checkOffset, pageLimit } from "../domain/validate-page.js";
+import { pageLimit } from "../domain/validate-page.js";
 import type { ApiContext, ServiceMethods } from "./api-method.js";
 import { callOf, optionalCount, optionalText } from "./call-options.js";
 import { fromBoundTimestamp, fromMessageWithParts, toMessageWithParts, toWatchResponse } from "./convert.js";
@@ -40,7 +40,7 @@ export const messageMethods: ServiceMethods<typeof MessageService> = {
 async function appendMessage(request: AppendMessageRequest, context: ApiContext): Promise<AppendMessageResponse> {
   const message = fromMessageWithParts("message", request.message);
   const { messageIds, position } = await context.rootPool.sessions.appendMessages(request.sessionId, [message], {
-    expectedPosition: optionalCount("expected_position", request.expectedPosition),
+    expectedPosition: optionalCount(request.expectedPosition),
     ...callOf(context),
   });
   return {
@@ -53,7 +53,7 @@ async function appendMessage(request: AppendMessageRequest, context: ApiContext)
 async function appendMessages(request: AppendMessagesRequest, context: ApiContext): Promise<AppendMessagesResponse> {
   const messages = request.messages.map((message, i) => fromMessageWithParts(`messages[${i}]`, message));
   const { messageIds, position } = await context.rootPool.sessions.appendMessages(request.sessionId, messages, {
-    expectedPosition: optionalCount("expected_position", request.expectedPosition),
+    expectedPosition: optionalCount(request.expectedPosition),
     ...callOf(context),
   });
   return {
@@ -73,7 +73,6 @@ async function getMessage(request: GetMessageRequest, context: ApiContext): Prom
 async function listMessages(request: ListMessagesRequest, context: ApiContext): Promise<ListMessagesResponse> {
   const { sessionId, offset, pageToken } = request;
   if (offset !== undefined && pageToken !== "") throw invalidArgument("offset and page_token exclude each other");
-  checkOffset(offset);
   const page = await context.rootPool.sessions.listMessages(sessionId, {
     ...queryOf(request),
     limit: pageLimit(request.limit, context.limits),
@@ -89,14 +88,12 @@ async function listMessages(request: ListMessagesRequest, context: ApiContext): 
 }
 
 function queryOf(request: ListMessagesRequest): MessageQuery {
-  const query = {
+  return {
     newestFirst: request.newestFirst,
     includeAncestors: request.includeAncestors,
     sinceMicros: fromBoundTimestamp("since", request.since),
     untilMicros: fromBoundTimestamp("until", request.until),
   };
-  checkMessageQuery(query);
-  return query;
 }
 
 async function countMessages(request: CountMessagesRequest, context: ApiContext): Promise<CountMessagesResponse> {
@@ -136,7 +133,7 @@ async function watchMessages(
 }
 
 function startOf({ fromPosition, resumeToken }: WatchMessagesRequest): number | FollowPosition | undefined {
-  if (resumeToken === "") return optionalCount("from_position", fromPosition);
+  if (resumeToken === "") return optionalCount(fromPosition);
   if (fromPosition !== undefined) throw invalidArgument("from_position and resume_token exclude each other");
   return decodeResumeToken(resumeToken);
 }

@@ -20,6 +20,7 @@ import type {
 } from "../../gen/sessionpool/v1/session_service_pb.js";
 import type { SessionChange } from "../domain/session.js";
 import { pageLimit } from "../domain/validate-page.js";
+import type { ForkedSession } from "../pool/session-pool-types.js";
 import type { ApiContext, ServiceMethods } from "./api-method.js";
 import { callOf, optionalCount, optionalText } from "./call-options.js";
 import { toMessageWithParts, toSession } from "./convert.js";
@@ -85,7 +86,7 @@ async function listSessions(request: ListSessionsRequest, context: ApiContext): 
 
 async function updateSession(request: UpdateSessionRequest, context: ApiContext): Promise<Session> {
   const session = await context.rootPool.sessions.updateSession(request.sessionId, changeOf(request), {
-    expectedRevision: optionalCount("expected_revision", request.expectedRevision),
+    expectedRevision: optionalCount(request.expectedRevision),
     ...callOf(context),
   });
   return toSession(session);
@@ -124,8 +125,6 @@ async function shareSession(request: ShareSessionRequest, context: ApiContext): 
   });
   return toForkResponse(share);
 }
-
-type ForkedSession = Awaited<ReturnType<ApiContext["rootPool"]["sessions"]["forkSession"]>>;
 
 function toForkResponse({ session, forkPointId, copiedCount }: ForkedSession): ForkSessionResponse {
   return {

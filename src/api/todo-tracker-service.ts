@@ -8,6 +8,7 @@ import type {
   TodoTrackerService,
   UpdateTodoRequest,
 } from "../../gen/sessionpool/v1/todo_service_pb.js";
+import { checkId } from "../domain/validate.js";
 import type { ApiContext, ServiceMethods } from "./api-method.js";
 import { callOf } from "./call-options.js";
 import { fromTodo, toTodo } from "./convert.js";
@@ -38,6 +39,7 @@ async function updateTodo(request: UpdateTodoRequest, context: ApiContext): Prom
 }
 
 async function removeTodo(request: RemoveTodoRequest, context: ApiContext): Promise<RemoveTodoResponse> {
+  checkId("todo_id", request.todoId, context.limits);
   await context.rootPool.todos.remove(request.todoId, callOf(context));
   return { $typeName: "sessionpool.v1.RemoveTodoResponse" };
 }
