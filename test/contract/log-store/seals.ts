@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { LogStoreSubject } from "../log-store.js";
 import { entries, entry, fill, seqs, T0 } from "./fixtures.js";
@@ -61,6 +62,7 @@ export function describeSeals(subject: LogStoreSubject): void {
           if (outcome === batch.length) accepted.push(seq + 9);
           const { last } = await subject.store.tail("u.1");
           seq = (last?.seq ?? 0) + 1;
+          await setImmediate();
         }
       };
       const appenders = [appender(1), appender(2)];

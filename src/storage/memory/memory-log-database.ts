@@ -1,0 +1,68 @@
+import type { Entry, LogDatabase, SessionRecord } from "../history/log-store.js";
+import { LogTable } from "./log-table.js";
+import { MemoryLogStore, type MemoryNamespace, type MemoryState } from "./memory-log-store.js";
+import { RecordTable } from "./record-table.js";
+
+export interface MemoryLogDatabaseOptions {
+  /** The store's clock, in milliseconds since 1970. */
+  readonly now?: (() => number) | undefined;
+}
+
+/** Everything a database holds, for tests that look for what was lost or left behind. */
+export interface MemoryDump {
+  readonly records: readonly SessionRecord[];
+  readonly logs: ReadonlyMap<string, { readonly entries: readonly Entry[]; readonly sealed: boolean }>;
+}
+
+/** Keeps everything in this process, and nothing once it ends. */
+export class MemoryLogDatabase implements LogDatabase {
+  readonly name = "memory:";
+  readonly #namespaces = new Map<string, MemoryNamespace>();
+  readonly #logs = new LogTable();
+  readonly #now: () => number;
+  #closed = false;
+
+  constructor(options: MemoryLogDatabaseOptions = {}) {
+    this.#now = options.now ?? Date.now;
+  }
+
+  namespace(namespace: string): MemoryLogStore {
+    let own = this.#namespaces.get(namespace);
+    if (own === undefined) {
+      own = { records: new RecordTable(), todos: { todos: [], revision: 0 } };
+      this.#namespaces.set(namespace, own);
+    }
+    return new MemoryLogStore(this.#state(), own);
+  }
+
+  async listNamespaces(): Promise<readonly string[]> {
+    const used = [...this.#namespaces].filter(([, { records, todos }]) => records.size > 0 || todos.revision > 0);
+    return used.map(([name]) => name).sort();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+  }
+
+  dump(): MemoryDump {
+    const logs = [...this.#logs.all()].map(
+      ([name, log]) => [name, { entries: [...log.entries()], sealed: log.sealed }] as const,
+    );
+    return {
+      records: [...this.#namespaces.values()].flatMap(({ records }) => [...records.all()]),
+      logs: new Map(logs),
+    };
+  }
+
+  #state(): MemoryState {
+    const isClosed = () => this.#closed;
+    return {
+      logs: this.#logs,
+      namespaces: this.#namespaces,
+      now: this.#now,
+      get closed() {
+        return isClosed();
+      },
+    };
+  }
+}

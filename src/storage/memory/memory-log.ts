@@ -1,0 +1,142 @@
+import type { Entry, Range, RangeOptions, Segment, Tail } from "../history/log-store.js";
+import { frozenCopy, roughBytes } from "./frozen-copy.js";
+
+const SEAL = "seal";
+const NOT_DELETING = { first: 0, last: 0, next: 0 };
+
+/** One log: an array of places, of which the last is never empty. */
+export class MemoryLog {
+  /** Entry `seq` stands at `seq - 1`; undefined where a sweep has been. */
+  readonly #places: (Entry | typeof SEAL | undefined)[] = [];
+  readonly #seqs = new Map<string, number>();
+  /** Size of each entry, measured when it is first read. */
+  readonly #bytes: number[] = [];
+  /** Where the last chunk of a range's deletion ended, so that the next one need not walk over the hole. */
+  #deleting = NOT_DELETING;
+
+  get empty(): boolean {
+    return this.#places.length === 0;
+  }
+
+  get sealed(): boolean {
+    return this.#places.at(-1) === SEAL;
+  }
+
+  /** Number of the last message's place, whether or not a sweep took it. */
+  get lastSeq(): number {
+    return this.#places.length - (this.sealed ? 1 : 0);
+  }
+
+  append(seq: number, entries: readonly Entry[]): number | "idTaken" {
+    if (this.sealed || seq !== this.#places.length + 1) return 0;
+    if (entries.some((entry) => this.#seqs.has(entry.id)) || repeatsId(entries)) return "idTaken";
+    if (seq < this.#deleting.next) this.#deleting = NOT_DELETING;
+    for (const entry of entries) {
+      this.#places.push(frozenCopy(entry));
+      this.#seqs.set(entry.id, entry.seq);
+    }
+    return entries.length;
+  }
+
+  seal(): number {
+    if (!this.sealed) this.#places.push(SEAL);
+    return this.lastSeq;
+  }
+
+  tail(): Tail {
+    const state = this.sealed ? "sealed" : "open";
+    const last = this.entry(this.lastSeq);
+    if (last === undefined) return { last: null, state };
+    return { last: { seq: last.seq, id: last.id, timestampMicros: last.timestampMicros }, state };
+  }
+
+  entry(seq: number): Entry | undefined {
+    const place = this.#places[seq - 1];
+    return place === SEAL ? undefined : place;
+  }
+
+  find(id: string): Entry | undefined {
+    const seq = this.#seqs.get(id);
+    return seq === undefined ? undefined : this.entry(seq);
+  }
+
+  read(first: number, last: number, options: RangeOptions): Range {
+    const { descending = false, limit = Number.POSITIVE_INFINITY, maxBytes = Number.POSITIVE_INFINITY } = options;
+    const step = descending ? -1 : 1;
+    const entries: Entry[] = [];
+    let bytes = 0;
+    for (let seq = descending ? last : first; seq >= first && seq <= last && entries.length < limit; seq += step) {
+      const entry = this.entry(seq);
+      if (entry === undefined) break;
+      if (maxBytes !== Number.POSITIVE_INFINITY) bytes += this.#bytesOf(entry);
+      if (bytes > maxBytes && entries.length > 0) return { entries, cut: true };
+      entries.push(entry);
+    }
+    return { entries, cut: false };
+  }
+
+  seqAtTime(first: number, last: number, micros: number): number {
+    let low = first;
+    let high = last + 1;
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      if ((this.entry(middle)?.timestampMicros ?? micros) < micros) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Deletes at most `limit` places from the end; answers how many. */
+  deleteLast(limit: number): number {
+    let deleted = 0;
+    while (deleted < limit && !this.empty) {
+      this.#deletePlace(this.#places.length);
+      this.#trim();
+      deleted++;
+    }
+    return deleted;
+  }
+
+  /** Deletes at most `limit` places of a range; whether there may be more. */
+  deleteRange({ first, last }: Segment, limit: number): boolean {
+    const resumes = this.#deleting.first === first && this.#deleting.last === last;
+    const end = Math.min(last, this.#places.length);
+    let deleted = 0;
+    let seq = resumes ? this.#deleting.next : Math.max(first, 1);
+    for (; seq <= end && deleted < limit; seq++) if (this.#deletePlace(seq)) deleted++;
+    this.#trim();
+    this.#deleting = seq > end ? NOT_DELETING : { first, last, next: seq };
+    return seq <= end;
+  }
+
+  /** All that is there, in order; for tests that look for what was left behind. */
+  *entries(): Generator<Entry> {
+    for (const place of this.#places) if (place !== undefined && place !== SEAL) yield place;
+  }
+
+  #deletePlace(seq: number): boolean {
+    const place = this.#places[seq - 1];
+    if (place === undefined) return false;
+    if (place !== SEAL) this.#seqs.delete(place.id);
+    this.#places[seq - 1] = undefined;
+    delete this.#bytes[seq - 1];
+    return true;
+  }
+
+  /** Keeps the last place taken: what was swept off the end is free again. */
+  #trim(): void {
+    let length = this.#places.length;
+    while (length > 0 && this.#places[length - 1] === undefined) length--;
+    this.#places.length = length;
+    this.#bytes.length = Math.min(this.#bytes.length, length);
+  }
+
+  #bytesOf(entry: Entry): number {
+    this.#bytes[entry.seq - 1] ??= roughBytes(entry.parts) + roughBytes(entry.metadata) + roughBytes(entry.id);
+    return this.#bytes[entry.seq - 1] as number;
+  }
+}
+
+function repeatsId(entries: readonly Entry[]): boolean {
+  return entries.length > 1 && new Set(entries.map((entry) => entry.id)).size < entries.length;
+}

@@ -1,0 +1,43 @@
+import type { RecordPage, SessionRecord } from "../history/log-store.js";
+
+type Place = Pick<SessionRecord, "updateTimeMicros" | "sessionId">;
+
+/** Living records in the order of update time, then session id. Kept ascending, as what is new comes last. */
+export class RecordOrder {
+  readonly #records: SessionRecord[] = [];
+
+  get size(): number {
+    return this.#records.length;
+  }
+
+  add(record: SessionRecord): void {
+    this.#records.splice(this.#countBefore(record), 0, record);
+  }
+
+  remove(record: SessionRecord): void {
+    this.#records.splice(this.#countBefore(record), 1);
+  }
+
+  /** Newest first, behind `after`. */
+  page({ limit, after }: RecordPage): SessionRecord[] {
+    const end = after === undefined ? this.#records.length : this.#countBefore(after);
+    return this.#records.slice(Math.max(0, end - limit), end).reverse();
+  }
+
+  #countBefore(place: Place): number {
+    let low = 0;
+    let high = this.#records.length;
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      if (isBefore(this.#records[middle] as SessionRecord, place)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+function isBefore(a: Place, b: Place): boolean {
+  return a.updateTimeMicros === b.updateTimeMicros
+    ? a.sessionId < b.sessionId
+    : a.updateTimeMicros < b.updateTimeMicros;
+}

@@ -1,0 +1,97 @@
+import type { RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
+import { RecordOrder } from "./record-order.js";
+
+/** The records of one namespace, and the ways to find them. */
+export class RecordTable {
+  readonly #byUid = new Map<string, SessionRecord>();
+  readonly #living = new Map<string, SessionRecord>();
+  readonly #order = new RecordOrder();
+  readonly #children = new Map<string, RecordOrder>();
+  /** Those that have something to sweep, now or later. */
+  readonly #sweepable = new Set<string>();
+  /** Sorted when first asked for. */
+  #uids: readonly string[] | null = null;
+
+  get size(): number {
+    return this.#byUid.size;
+  }
+
+  get(uid: string): SessionRecord | undefined {
+    return this.#byUid.get(uid);
+  }
+
+  living(sessionId: string): SessionRecord | undefined {
+    return this.#living.get(sessionId);
+  }
+
+  /** Adds a record, or puts it in the place of the one with its uid. */
+  put(record: SessionRecord): void {
+    const before = this.#byUid.get(record.uid);
+    if (before === undefined) this.#uids = null;
+    else this.#unlink(before);
+    this.#byUid.set(record.uid, record);
+    if (record.deletedAtMs === null) this.#link(record);
+    if (record.deletedAtMs !== null || record.dropped.length > 0) this.#sweepable.add(record.uid);
+    else this.#sweepable.delete(record.uid);
+  }
+
+  delete(uid: string): void {
+    const record = this.#byUid.get(uid);
+    if (record === undefined) return;
+    this.#unlink(record);
+    this.#byUid.delete(uid);
+    this.#sweepable.delete(uid);
+    this.#uids = null;
+  }
+
+  list(filter: RecordFilter, page: RecordPage): SessionRecord[] {
+    const order = filter.parentId === "" ? this.#order : this.#children.get(filter.parentId);
+    return order?.page(page) ?? [];
+  }
+
+  *sweepable(): Generator<SessionRecord> {
+    for (const uid of this.#sweepable) yield this.#byUid.get(uid) as SessionRecord;
+  }
+
+  scan(afterUid: string, limit: number): SessionRecord[] {
+    this.#uids ??= [...this.#byUid.keys()].sort();
+    const start = firstAbove(this.#uids, afterUid);
+    return this.#uids.slice(start, start + limit).map((uid) => this.#byUid.get(uid) as SessionRecord);
+  }
+
+  all(): Iterable<SessionRecord> {
+    return this.#byUid.values();
+  }
+
+  #link(record: SessionRecord): void {
+    this.#living.set(record.sessionId, record);
+    this.#order.add(record);
+    if (record.parentId === "") return;
+    let siblings = this.#children.get(record.parentId);
+    if (siblings === undefined) {
+      siblings = new RecordOrder();
+      this.#children.set(record.parentId, siblings);
+    }
+    siblings.add(record);
+  }
+
+  #unlink(record: SessionRecord): void {
+    if (record.deletedAtMs !== null) return;
+    this.#living.delete(record.sessionId);
+    this.#order.remove(record);
+    const siblings = this.#children.get(record.parentId);
+    siblings?.remove(record);
+    if (siblings?.size === 0) this.#children.delete(record.parentId);
+  }
+}
+
+function firstAbove(sorted: readonly string[], value: string): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if ((sorted[middle] as string) <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
