@@ -3,6 +3,7 @@ import { Code } from "@connectrpc/connect";
 import type { Span } from "@opentelemetry/api";
 import { type ApiError, toApiError } from "../api/error-mapping.js";
 import type { ApiContext, ApiMethod } from "../api/method-table.js";
+import type { LoadLimits } from "../config.js";
 import { DomainError } from "../domain/errors.js";
 import type { Authenticator } from "./auth.js";
 import { codeName } from "./code-name.js";
@@ -12,20 +13,11 @@ import type { Metrics } from "./metrics.js";
 import { endSpan, withSpan } from "./tracing.js";
 import { WatchedStream } from "./watched-stream.js";
 
-export interface CallLimits {
-  /** Longest a unary call may take. */
-  readonly unaryDeadlineMs: number;
-  /** Unary calls being answered at the same time. */
-  readonly inFlightCalls: number;
-  /** Streams being followed at the same time. */
-  readonly watchers: number;
-}
-
 export interface CallerOptions {
   readonly authenticator: Authenticator;
   readonly rootPoolFor: (namespace: string) => ApiContext["rootPool"];
   readonly limits: ApiContext["limits"];
-  readonly callLimits: CallLimits;
+  readonly load: LoadLimits;
   readonly metrics: Metrics;
   readonly logger: Logger;
   /** Whether spans are recorded; without it none are made. */
@@ -109,10 +101,7 @@ export class CheckedCaller implements Caller {
 
   #invoke(method: ApiMethod, request: Message, call: FrontCall): Promise<Message> {
     const nowMs = Date.now();
-    const leftMs = Math.min(
-      (call.deadlineMs ?? Number.POSITIVE_INFINITY) - nowMs,
-      this.#options.callLimits.unaryDeadlineMs,
-    );
+    const leftMs = Math.min((call.deadlineMs ?? Number.POSITIVE_INFINITY) - nowMs, this.#options.load.unaryDeadlineMs);
     if (leftMs <= 0) throw deadlineError();
     if (call.signal.aborted) throw canceledError();
     if (method.unary === undefined) throw new DomainError("unimplemented", `${method.desc.name} is a stream`);
@@ -188,13 +177,13 @@ export class CheckedCaller implements Caller {
   }
 
   #checkInFlight(): void {
-    const { inFlightCalls } = this.#options.callLimits;
+    const { inFlightCalls } = this.#options.load;
     if (this.#inFlight <= inFlightCalls) return;
     throw new DomainError("resource_exhausted", `The server answers ${inFlightCalls} calls at a time; try again later`);
   }
 
   #checkWatchers(): void {
-    const { watchers } = this.#options.callLimits;
+    const { watchers } = this.#options.load;
     if (this.#openStreams <= watchers) return;
     throw new DomainError("resource_exhausted", `The server serves ${watchers} streams at a time; try again later`);
   }

@@ -8,6 +8,7 @@ import {
   type JWTVerifyGetKey,
   jwtVerify,
 } from "jose";
+import type { JwtConfig } from "../config.js";
 import { DomainError } from "../domain/errors.js";
 import type { CredentialChecker } from "./auth.js";
 import { watchFile } from "./file-watch.js";
@@ -15,17 +16,6 @@ import type { Principal, Scope } from "./front-call.js";
 import { isNamespace } from "./key-file.js";
 import { sha256 } from "./key-hash.js";
 import type { Logger } from "./logging.js";
-
-export interface JwtOptions {
-  /** A file, or an http(s) URL, of a JSON Web Key Set. */
-  readonly jwks: string;
-  readonly issuer?: string | undefined;
-  readonly audience?: string | undefined;
-  /** Claim that names the namespace. */
-  readonly namespaceClaim: string;
-  /** Claim that holds scopes, as a text with spaces or a list: `read`, `write`, `admin`, or the same after `session-pool:`. */
-  readonly scopeClaim: string;
-}
 
 /** How long a verified token is believed without looking again, and how many are. */
 const BELIEVED_MS = 60_000;
@@ -48,14 +38,14 @@ const ALGORITHMS = [
 
 /** Tokens signed by a key of the JWKS. */
 export class JwtChecker implements CredentialChecker {
-  readonly #options: JwtOptions;
+  readonly #options: JwtConfig;
   readonly #logger: Logger;
   readonly #stopWatching: () => void;
   readonly #believed = new Map<string, { readonly principal: Principal; readonly untilMs: number }>();
   #keys: JWTVerifyGetKey;
 
   /** Throws an Error with one clear line when a file cannot be used. */
-  constructor(options: JwtOptions, logger: Logger) {
+  constructor(options: JwtConfig, logger: Logger) {
     this.#options = options;
     this.#logger = logger;
     const isUrl = /^https?:\/\//i.test(options.jwks);

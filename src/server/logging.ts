@@ -1,10 +1,8 @@
 import { type Logger, pino } from "pino";
 import pretty from "pino-pretty";
+import type { LogLevel } from "../config.js";
 
 export type { Logger };
-
-export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Logs to standard error: lines of JSON, or text to be read on a terminal. Never give it the content of messages. */
 export function createLogger(level: LogLevel, terminal = process.stderr.isTTY): Logger {

@@ -1,0 +1,24 @@
+import { type DescFile, type DescService, toBinary } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { ReflectionService } from "@grpc/reflection";
+
+type PackageDefinition = ConstructorParameters<typeof ReflectionService>[0];
+
+/** Serves the services' descriptors (`grpc.reflection.v1` and `v1alpha`), and those of all files they import. */
+export function addReflection(
+  server: Parameters<ReflectionService["addToServer"]>[0],
+  services: readonly DescService[],
+): void {
+  const files = new Set<DescFile>();
+  for (const { file } of services) addWithImports(files, file);
+  const fileDescriptorProtos = [...files].map(({ proto }) => Buffer.from(toBinary(FileDescriptorProtoSchema, proto)));
+  // The package reads nothing else of a definition.
+  const definitions = { all: { fileDescriptorProtos } } as unknown as PackageDefinition;
+  new ReflectionService(definitions, { services: services.map(({ typeName }) => typeName) }).addToServer(server);
+}
+
+function addWithImports(files: Set<DescFile>, file: DescFile): void {
+  if (files.has(file)) return;
+  for (const imported of file.dependencies) addWithImports(files, imported);
+  files.add(file);
+}
