@@ -1,0 +1,83 @@
+import type { IncomingMessage } from "node:http";
+import type { Http2ServerRequest } from "node:http2";
+import { promisify } from "node:util";
+import { brotliDecompress, gunzip } from "node:zlib";
+import { Code } from "@connectrpc/connect";
+import { badRequest, HttpProblem } from "./problem.js";
+
+export type Request = IncomingMessage | Http2ServerRequest;
+
+const DECODERS = { gzip: promisify(gunzip), br: promisify(brotliDecompress) };
+
+/** Throws the problem of a body that would be refused whatever is in it. Reads nothing. */
+export function checkBodyHeaders({ headers }: Request, limitBytes: number): void {
+  const type = headers["content-type"];
+  if (type !== undefined && !/^application\/json\s*(;\s*charset\s*=\s*("utf-8"|utf-8)\s*)?;?\s*$/i.test(type)) {
+    throw unsupported(`Content-Type must be application/json in UTF-8, and is ${JSON.stringify(type)}`);
+  }
+  const encoding = contentEncoding(headers["content-encoding"]);
+  if (encoding !== "identity" && !(encoding in DECODERS)) {
+    throw unsupported(`Content-Encoding must be gzip, br or identity, and is ${JSON.stringify(encoding)}`, {
+      "accept-encoding": "gzip, br",
+    });
+  }
+  if (Number(headers["content-length"]) > limitBytes) throw tooLarge(limitBytes);
+}
+
+/** Whether the request says that a body follows. */
+export function hasBody(request: Request): boolean {
+  const { headers } = request;
+  if (headers["content-length"] !== undefined) return headers["content-length"] !== "0";
+  return "stream" in request ? !request.stream.endAfterHeaders : headers["transfer-encoding"] !== undefined;
+}
+
+/** Reads the body and decompresses it; both sizes are limited, so that a small body cannot grow without end. */
+export async function readBody(request: Request, limitBytes: number): Promise<Buffer> {
+  const bytes = await readBytes(request, limitBytes);
+  const encoding = contentEncoding(request.headers["content-encoding"]);
+  return encoding === "gzip" || encoding === "br" ? decompress(bytes, encoding, limitBytes) : bytes;
+}
+
+function readBytes(request: Request, limitBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length;
+      chunks.push(chunk);
+      if (size <= limitBytes) return;
+      request.off("data", onData);
+      reject(tooLarge(limitBytes));
+    };
+    request.on("data", onData);
+    request.on("end", () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+    request.on("error", () => reject(aborted()));
+    request.on("aborted", () => reject(aborted()));
+    request.on("close", () => reject(aborted()));
+  });
+}
+
+async function decompress(bytes: Buffer, encoding: keyof typeof DECODERS, limitBytes: number): Promise<Buffer> {
+  try {
+    return await DECODERS[encoding](bytes, { maxOutputLength: limitBytes });
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(limitBytes);
+    throw badRequest(`The body is not valid ${encoding}`);
+  }
+}
+
+function contentEncoding(header: string | undefined): string {
+  return header === undefined || header === "" ? "identity" : header.trim().toLowerCase();
+}
+
+function aborted(): HttpProblem {
+  return new HttpProblem(Code.Canceled, "The client has gone");
+}
+
+function tooLarge(limitBytes: number): HttpProblem {
+  return new HttpProblem(Code.ResourceExhausted, `The body is larger than ${limitBytes} bytes`, { status: 413 });
+}
+
+function unsupported(message: string, headers?: Record<string, string>): HttpProblem {
+  return new HttpProblem(Code.InvalidArgument, message, { status: 415, ...(headers && { headers }) });
+}

@@ -1,0 +1,143 @@
+import { Code } from "@connectrpc/connect";
+import type { ApiMethod } from "../../api/method-table.js";
+import type { Caller, FrontCall } from "../front-call.js";
+import { type Binding, readBindings } from "./binding.js";
+import { checkBodyHeaders, hasBody, type Request, readBody } from "./body.js";
+import { readDeadline } from "./deadline.js";
+import { parseJson } from "./json-text.js";
+import { HttpProblem, isExpected, toProblem } from "./problem.js";
+import { header, isGone, type Response, sendAllowed, sendJson, sendProblem } from "./respond.js";
+import { type Match, Router } from "./router.js";
+import { chooseFraming, resumeFrom, sendStream, wantsEvents } from "./stream.js";
+import { parseTarget, type Target } from "./target.js";
+import { makeTranscoder, type Transcoder } from "./transcoder.js";
+
+export interface RestOptions {
+  readonly methods: readonly ApiMethod[];
+  readonly caller: Caller;
+  readonly limits?: {
+    /** Of a request body, before and after decompression. */
+    readonly bodyBytes?: number;
+    /** How long a client of a stream may read nothing. */
+    readonly stalledMs?: number;
+  };
+  /** Is told of errors that are this program's fault. */
+  readonly onUnexpected?: (error: unknown) => void;
+}
+
+export type RestHandler = (request: Request, response: Response) => void;
+
+interface Route {
+  readonly method: ApiMethod;
+  readonly transcoder: Transcoder;
+}
+
+const DEFAULT_BODY_BYTES = 8 * 1024 * 1024;
+const DEFAULT_STALLED_MS = 30_000;
+
+/** Every binding of the methods, compiled. Throws on a bad template and on a conflict. */
+export function makeRouter(methods: readonly ApiMethod[]): Router<Route> {
+  const router = new Router<Route>();
+  for (const method of methods.filter((one) => !one.grpcOnly)) {
+    for (const binding of readBindings(method.desc)) addRoute(router, method, binding);
+  }
+  return router;
+}
+
+function addRoute(router: Router<Route>, method: ApiMethod, binding: Binding): void {
+  router.add(binding.httpMethod, binding.template, { method, transcoder: makeTranscoder(binding) });
+}
+
+/**
+ * Serves the methods as plain HTTP and JSON, by their `google.api.http` options, over HTTP/1 and HTTP/2. Every path that it does not
+ * know is `not_found`. Whatever a client sends or does not send: it gets an answer or is disconnected, and nothing is thrown.
+ */
+export function createRestHandler({ methods, caller, limits = {}, onUnexpected = () => {} }: RestOptions): RestHandler {
+  const router = makeRouter(methods);
+  const { bodyBytes = DEFAULT_BODY_BYTES, stalledMs = DEFAULT_STALLED_MS } = limits;
+  const report = (error: unknown): void => {
+    if (!isExpected(error)) onUnexpected(error);
+  };
+
+  async function serve(request: Request, response: Response): Promise<void> {
+    const target = parseTarget(request.url ?? "");
+    if (request.method === "OPTIONS") return sendAllowed(request, response, allowedMethods(router, target));
+    const { target: route, variables } = findRoute(router, request, target);
+    const { method, transcoder } = route;
+    const call = await startCall(request, response);
+    const path = transcoder.readPath(variables);
+    const query = transcoder.readQuery(target.query, path);
+    const message = transcoder.buildRequest(path, query, await readJson(request));
+    if (method.desc.methodKind === "unary") {
+      const answer = await caller.unary(method, message, call);
+      return sendJson(request, response, transcoder.writeResponse(answer));
+    }
+    if (wantsEvents(request)) resumeFrom(message, method.desc, header(request, "last-event-id"));
+    const events = await caller.stream(method, message, call);
+    const framing = chooseFraming(request, method.desc, transcoder.writeResponse);
+    await sendStream(response, events, framing, {
+      headOnly: request.method === "HEAD",
+      stalledMs,
+      onUnexpected: report,
+    });
+  }
+
+  async function startCall(request: Request, response: Response): Promise<FrontCall> {
+    const deadlineMs = readDeadline(request.headers, Date.now());
+    const readHeader = (name: string): string | undefined => header(request, name);
+    const principal = await caller.authenticate(readHeader);
+    const gone = new AbortController();
+    response.once("close", () => {
+      if (!response.writableFinished) gone.abort();
+    });
+    if (isGone(response)) gone.abort();
+    return { front: "rest", principal, deadlineMs, signal: gone.signal, header: readHeader };
+  }
+
+  async function readJson(request: Request): Promise<unknown> {
+    if (!hasBody(request)) return undefined;
+    checkBodyHeaders(request, bodyBytes);
+    const bytes = await readBody(request, bodyBytes);
+    return bytes.length === 0 ? undefined : parseJson(bytes);
+  }
+
+  return (request, response) => {
+    // Broken connections are noticed by their "close"; without a listener an "error" would end the process.
+    request.on("error", () => {});
+    response.on("error", () => {});
+    serve(request, response).catch((error: unknown) => {
+      report(error);
+      sendProblem(request, response, toProblem(error));
+    });
+  };
+}
+
+function findRoute(router: Router<Route>, request: Request, { path }: Target): Match<Route> {
+  const method = request.method === "HEAD" ? "GET" : (request.method ?? "");
+  const match = router.match(method, path);
+  if ("target" in match) return match;
+  if (match.allowed.size === 0) throw noSuchPath(path);
+  const allow = allowHeader(match.allowed);
+  throw new HttpProblem(Code.Unimplemented, `${request.method} is not allowed here: ${allow}`, {
+    status: 405,
+    headers: { allow },
+  });
+}
+
+function allowedMethods(router: Router<Route>, { path }: Target): string {
+  if (path === "*") return allowHeader(router.methods);
+  const match = router.match("OPTIONS", path);
+  const allowed = "target" in match ? router.methods : match.allowed;
+  if (allowed.size === 0) throw noSuchPath(path);
+  return allowHeader(allowed);
+}
+
+function allowHeader(methods: ReadonlySet<string>): string {
+  const all = new Set(methods).add("OPTIONS");
+  if (all.has("GET")) all.add("HEAD");
+  return [...all].sort().join(", ");
+}
+
+function noSuchPath(path: string): HttpProblem {
+  return new HttpProblem(Code.NotFound, `No such path: ${path}`);
+}

@@ -1,0 +1,211 @@
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  fromJson,
+  type JsonValue,
+  type Message,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import { FieldMaskSchema, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { badRequest, HttpProblem } from "./problem.js";
+
+/** Makes a message of parsed proto3 JSON; a problem names the field. The JSON's objects may become part of the message. */
+export type MessageReader = (json: unknown) => Message;
+
+type ValueReader = (json: unknown) => unknown;
+
+interface FieldReader {
+  readonly localName: string;
+  readonly name: string;
+  /** Whether the proto's name is also a JSON key of its own. */
+  readonly hasTwoKeys: boolean;
+  readonly isList: boolean;
+  readonly read: ValueReader;
+}
+
+const compiled = new WeakMap<DescMessage, MessageReader>();
+
+/** Compiles what protobuf-es' `fromJson` does by reflection; a kind of field that this API has nowhere is left to it. */
+export function messageReader(desc: DescMessage): MessageReader {
+  const known = compiled.get(desc);
+  if (known) return known;
+  let reader: MessageReader | undefined;
+  // Set before the fields are compiled: a message may contain itself.
+  compiled.set(desc, (json) => (reader as MessageReader)(json));
+  reader = compile(desc);
+  compiled.set(desc, reader);
+  return reader;
+}
+
+function compile(desc: DescMessage): MessageReader {
+  const fields = desc.fields.map(compileField);
+  if (fields.some((field) => field === undefined)) return (json) => readByReflection(desc, json);
+  const byKey = new Map<string, FieldReader>();
+  for (const [index, reader] of (fields as FieldReader[]).entries()) {
+    const field = desc.fields[index] as DescField;
+    byKey.set(field.name, reader).set(field.jsonName, reader);
+  }
+  const zero = create(desc);
+  const lists = desc.fields.filter((field) => field.fieldKind === "list").map((field) => field.localName);
+  return (json) => {
+    const message: Message & Record<string, unknown> = { ...zero };
+    for (const list of lists) message[list] = [];
+    readFields(byKey, message, json);
+    return message;
+  };
+}
+
+function readFields(byKey: ReadonlyMap<string, FieldReader>, message: Record<string, unknown>, json: unknown): void {
+  let seen: FieldReader[] | undefined;
+  const object = asObject(json);
+  for (const key of Object.keys(object)) {
+    const field = byKey.get(key);
+    if (!field) throw badRequest(`: unknown field ${JSON.stringify(key)}`);
+    if (field.hasTwoKeys) {
+      if (seen?.includes(field)) throw badRequest(`: ${field.name} is set twice`);
+      seen = seen ?? [];
+      seen.push(field);
+    }
+    const value = object[key];
+    if (value === null) continue;
+    try {
+      message[field.localName] = field.isList ? readList(field.read, value) : field.read(value);
+    } catch (error) {
+      throw within(field.name, error);
+    }
+  }
+}
+
+function readList(read: ValueReader, json: unknown): unknown[] {
+  if (!Array.isArray(json)) throw expected("a list", json);
+  return json.map((item, index) => {
+    try {
+      return read(item);
+    } catch (error) {
+      throw within(`[${index}]`, error);
+    }
+  });
+}
+
+function compileField(field: DescField): FieldReader | undefined {
+  const read = field.oneof ? undefined : compileValue(field);
+  return (
+    read && {
+      localName: field.localName,
+      name: field.name,
+      hasTwoKeys: field.name !== field.jsonName,
+      isList: field.fieldKind === "list",
+      read,
+    }
+  );
+}
+
+function compileValue(field: DescField): ValueReader | undefined {
+  switch (field.fieldKind) {
+    case "scalar":
+      return field.longAsString ? undefined : SCALARS[field.scalar];
+    case "message":
+      return compileMessageValue(field.message);
+    case "list":
+      if (field.listKind === "scalar") return field.longAsString ? undefined : SCALARS[field.scalar];
+      // In lists Structs are messages, and not plain objects as they are in fields.
+      return field.listKind === "message" && !isStruct(field.message) ? compileMessageValue(field.message) : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function compileMessageValue(desc: DescMessage): ValueReader | undefined {
+  if (!desc.typeName.startsWith("google.protobuf.")) return messageReader(desc);
+  if (isStruct(desc)) return readStruct;
+  if (desc.typeName === TimestampSchema.typeName) return readTimestamp;
+  return desc.typeName === FieldMaskSchema.typeName ? (json) => readByReflection(desc, json) : undefined;
+}
+
+const SCALARS: { readonly [K in ScalarType]?: ValueReader } = {
+  [ScalarType.STRING]: readString,
+  [ScalarType.BOOL]: readBool,
+  [ScalarType.INT32]: readInt32,
+  [ScalarType.INT64]: readInt64,
+};
+
+function readString(json: unknown): string {
+  if (typeof json !== "string") throw expected("a string", json);
+  return json;
+}
+
+function readBool(json: unknown): boolean {
+  if (typeof json !== "boolean") throw expected("true or false", json);
+  return json;
+}
+
+function readInt32(json: unknown): number {
+  const value = typeof json === "string" && /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(json) ? Number(json) : json;
+  if (typeof value !== "number" || (value | 0) !== value) throw expected("a 32-bit integer", json);
+  return value | 0;
+}
+
+function readInt64(json: unknown): bigint {
+  if (typeof json === "number" && Number.isSafeInteger(json)) return BigInt(json);
+  if (typeof json === "string" && /^-?\d{1,24}$/.test(json)) {
+    const value = BigInt(json);
+    if (BigInt.asIntN(64, value) === value) return value;
+  }
+  throw expected("a 64-bit integer (as a string when it is beyond 2^53)", json);
+}
+
+const RFC3339 = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;
+const MIN_TIME_MS = Date.parse("0001-01-01T00:00:00Z");
+const MAX_TIME_MS = Date.parse("9999-12-31T23:59:59Z");
+
+function readTimestamp(json: unknown): Timestamp {
+  const [, toSeconds, fraction, zone] = (typeof json === "string" && RFC3339.exec(json)) || [];
+  const ms = Date.parse(`${toSeconds}${zone}`);
+  if (!(ms >= MIN_TIME_MS && ms <= MAX_TIME_MS)) throw expected("a time like 2026-01-31T12:00:00.5Z", json);
+  const nanos = fraction === undefined ? 0 : Number(fraction.padEnd(9, "0"));
+  return { $typeName: TimestampSchema.typeName, seconds: BigInt(ms / 1000), nanos };
+}
+
+function readStruct(json: unknown): Record<string, unknown> {
+  const struct = asObject(json);
+  for (const key of Object.keys(struct)) checkStructValue(struct[key], key);
+  return struct;
+}
+
+/** JSON.parse makes Infinity of 1e999. */
+function checkStructValue(value: unknown, name: string | number): void {
+  if (typeof value === "number" && !Number.isFinite(value)) throw badRequest(`: the number at ${name} is too large`);
+  if (typeof value !== "object" || value === null) return;
+  if (Array.isArray(value)) value.forEach(checkStructValue);
+  else readStruct(value);
+}
+
+function readByReflection(desc: DescMessage, json: unknown): Message {
+  try {
+    return fromJson(desc, json as JsonValue);
+  } catch (error) {
+    throw badRequest(`: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function asObject(json: unknown): Record<string, unknown> {
+  if (typeof json !== "object" || json === null || Array.isArray(json)) throw expected("an object", json);
+  return json as Record<string, unknown>;
+}
+
+function isStruct(desc: DescMessage): boolean {
+  return desc.typeName === "google.protobuf.Struct";
+}
+
+function expected(what: string, json: unknown): HttpProblem {
+  const text = JSON.stringify(json) ?? String(json);
+  return badRequest(`: expected ${what}, got ${text.length > 40 ? `${text.slice(0, 40)}…` : text}`);
+}
+
+/** Puts the field's name in front of the problem of its value. */
+function within(name: string, error: unknown): unknown {
+  if (!(error instanceof HttpProblem)) return error;
+  const joint = /^[:[]/.test(error.message) ? "" : ".";
+  return badRequest(name + joint + error.message);
+}

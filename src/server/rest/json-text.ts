@@ -1,0 +1,88 @@
+import { isUtf8 } from "node:buffer";
+import { badRequest } from "./problem.js";
+
+/** Objects and lists inside each other: enough for a message around a Struct of any allowed depth. */
+const MAX_DEPTH = 100;
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const OPEN_LIST = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/** Parses JSON text, and refuses what JSON.parse lets pass: a key twice in an object, lone surrogates, bottomless nesting. */
+export function parseJson(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw badRequest("The body is not valid UTF-8");
+  const text = bytes.toString("utf8");
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw badRequest("The body is not valid JSON");
+  }
+  checkText(text);
+  return value;
+}
+
+/** Walks over text that JSON.parse has accepted. */
+function checkText(text: string): void {
+  const mayHaveLoneSurrogates = /\\u[dD][89a-fA-F]/.test(text);
+  // Keys seen in each open object; undefined for a list.
+  const open: (Set<string> | undefined)[] = [];
+  let keys: Set<string> | undefined;
+  let expectsKey = false;
+  for (let i = 0; i < text.length; i++) {
+    switch (text.charCodeAt(i)) {
+      case OPEN_OBJECT:
+      case OPEN_LIST:
+        expectsKey = text.charCodeAt(i) === OPEN_OBJECT;
+        keys = expectsKey ? new Set() : undefined;
+        if (open.push(keys) > MAX_DEPTH) throw badRequest(`The body is nested more than ${MAX_DEPTH} levels deep`);
+        break;
+      case CLOSE_OBJECT:
+      case CLOSE_LIST:
+        open.pop();
+        keys = open.at(-1);
+        break;
+      case COMMA:
+        expectsKey = keys !== undefined;
+        break;
+      case QUOTE: {
+        const close = closingQuote(text, i);
+        if (mayHaveLoneSurrogates) checkString(text.slice(i, close + 1));
+        if (expectsKey) addKey(keys, text.slice(i + 1, close));
+        expectsKey = false;
+        i = close;
+      }
+    }
+  }
+}
+
+function closingQuote(text: string, open: number): number {
+  let close = text.indexOf('"', open + 1);
+  while (isEscaped(text, close)) close = text.indexOf('"', close + 1);
+  return close;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let backslashes = 0;
+  while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++;
+  return backslashes % 2 === 1;
+}
+
+function addKey(keys: Set<string> | undefined, raw: string): void {
+  const key = raw.includes("\\") ? (JSON.parse(`"${raw}"`) as string) : raw;
+  if (keys?.has(key)) throw badRequest(`The body has the key ${JSON.stringify(key)} twice in one object`);
+  keys?.add(key);
+}
+
+function checkString(literal: string): void {
+  try {
+    encodeURIComponent(JSON.parse(literal) as string);
+  } catch {
+    throw badRequest("The body has a lone surrogate, which is no character");
+  }
+}

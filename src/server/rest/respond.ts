@@ -1,0 +1,83 @@
+import type { ServerResponse } from "node:http";
+import { constants, type Http2ServerResponse } from "node:http2";
+import type { Request } from "./body.js";
+import { chooseEncoding, compress, MIN_COMPRESSED_BYTES } from "./compression.js";
+import { type HttpProblem, problemJson } from "./problem.js";
+
+export type Response = ServerResponse | Http2ServerResponse;
+
+type Headers = Record<string, string | number>;
+
+/** How much of a body nobody wants is read, so that the client sees the answer before the connection ends. */
+const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
+
+/** Answers 200 with JSON, compressed if the client likes that. */
+export async function sendJson(request: Request, response: Response, json: string): Promise<void> {
+  const headers: Headers = { "content-type": "application/json", vary: "Accept-Encoding" };
+  const encoding = json.length < MIN_COMPRESSED_BYTES ? undefined : chooseEncoding(header(request, "accept-encoding"));
+  if (encoding === undefined) return send(request, response, 200, headers, json);
+  send(request, response, 200, { ...headers, "content-encoding": encoding }, await compress(json, encoding));
+}
+
+export function sendProblem(request: Request, response: Response, problem: HttpProblem): void {
+  const headers = { "content-type": "application/json", ...problem.headers };
+  send(request, response, problem.status, headers, problemJson(problem));
+}
+
+/** Answers OPTIONS. */
+export function sendAllowed(request: Request, response: Response, allow: string): void {
+  send(request, response, 204, { allow }, undefined);
+}
+
+function send(
+  request: Request,
+  response: Response,
+  status: number,
+  headers: Headers,
+  body: string | Buffer | undefined,
+): void {
+  // The client has gone: there is nobody to answer.
+  if (response.headersSent || isGone(response)) return;
+  if (body !== undefined) headers["content-length"] = Buffer.byteLength(body);
+  writeHead(response, status, headers);
+  if (request.method === "HEAD" || body === undefined) response.end();
+  else end(response, body);
+  discardRest(request);
+}
+
+/** Whether nothing that is written would reach the client. */
+export function isGone(response: Response): boolean {
+  return "stream" in response ? response.stream.destroyed || response.stream.closed : response.destroyed;
+}
+
+/** The two kinds of responses differ only in types here. */
+export function writeHead(response: Response, status: number, headers: Headers): void {
+  (response as ServerResponse).writeHead(status, headers);
+}
+
+function end(response: Response, body: string | Buffer): void {
+  (response as ServerResponse).end(body);
+}
+
+/**
+ * Closing a connection on which the client is still sending would take the answer away from it: what comes is thrown away, up to a
+ * limit. An HTTP/2 stream can say that nothing more is wanted.
+ */
+function discardRest(request: Request): void {
+  if (request.complete) return;
+  if ("stream" in request) {
+    const { stream } = request;
+    if (!stream.endAfterHeaders) stream.once("finish", () => stream.close(constants.NGHTTP2_NO_ERROR));
+    return;
+  }
+  let left = MAX_DISCARDED_BYTES;
+  request.on("data", (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) request.socket.destroy();
+  });
+}
+
+export function header(request: Request, name: string): string | undefined {
+  const value = request.headers[name];
+  return typeof value === "string" ? value : undefined;
+}

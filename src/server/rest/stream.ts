@@ -1,0 +1,115 @@
+import type { ServerResponse } from "node:http";
+import type { DescMethod, Message } from "@bufbuild/protobuf";
+import type { Request } from "./body.js";
+import { readQualities } from "./compression.js";
+import type { MessageWriter } from "./json-writer.js";
+import { problemJson, toProblem } from "./problem.js";
+import { header, isGone, type Response, writeHead } from "./respond.js";
+
+/** How the events of a stream, and the error that ends it, are written. */
+interface Framing {
+  readonly contentType: string;
+  readonly frame: (event: Message) => string;
+  readonly frameProblem: (problem: string) => string;
+}
+
+/** Server-Sent Events when the client asks for them, else a JSON object a line. */
+export function chooseFraming(request: Request, desc: DescMethod, write: MessageWriter): Framing {
+  return wantsEvents(request) ? serverSentEvents(desc, write) : jsonLines(write);
+}
+
+export function wantsEvents(request: Request): boolean {
+  return (readQualities(header(request, "accept") ?? "").get("text/event-stream") ?? 0) > 0;
+}
+
+function jsonLines(write: MessageWriter): Framing {
+  return {
+    contentType: "application/x-ndjson",
+    frame: (event) => `{"result":${write(event)}}\n`,
+    frameProblem: (problem) => `{"error":${problem}}\n`,
+  };
+}
+
+/** `event:` is the member of the response's oneof that is set, `id:` its `resume_token`. */
+function serverSentEvents({ output }: DescMethod, write: MessageWriter): Framing {
+  const oneof = output.oneofs[0];
+  const token = output.fields.find((field) => field.name === "resume_token");
+  return {
+    contentType: "text/event-stream",
+    frame: (event) => {
+      const fields = event as Message & Record<string, unknown>;
+      const kind = oneof && (fields[oneof.localName] as { case?: string }).case;
+      const id = token && fields[token.localName];
+      return `${kind ? `event: ${kind}\n` : ""}${id ? `id: ${id}\n` : ""}data: ${write(event)}\n\n`;
+    },
+    frameProblem: (problem) => `event: error\ndata: ${problem}\n\n`,
+  };
+}
+
+/**
+ * A browser that reconnects sends the id of the last event: it becomes `resume_token`, unless the query gives one, and takes the place
+ * of `from_position`, which the URL still holds.
+ */
+export function resumeFrom(request: Message, { input }: DescMethod, lastEventId: string | undefined): void {
+  const token = input.fields.find((field) => field.name === "resume_token");
+  if (!token || !lastEventId) return;
+  const fields = request as Message & Record<string, unknown>;
+  if (fields[token.localName]) return;
+  fields[token.localName] = lastEventId;
+  const start = input.fields.find((field) => field.name === "from_position");
+  if (start) delete fields[start.localName];
+}
+
+/**
+ * Sends headers at once, then each event as it comes, as fast as the client reads. A client that reads nothing for `stalledMs` is
+ * disconnected. Never rejects: once headers are out an error can only be told in the stream.
+ */
+export async function sendStream(
+  response: Response,
+  events: AsyncIterable<Message>,
+  framing: Framing,
+  options: { readonly headOnly: boolean; readonly stalledMs: number; readonly onUnexpected: (error: unknown) => void },
+): Promise<void> {
+  if (isGone(response)) return closeEvents(events);
+  writeHead(response, 200, {
+    "content-type": framing.contentType,
+    "cache-control": "no-store",
+    // Tells nginx and its like to pass events on at once.
+    "x-accel-buffering": "no",
+  });
+  if (options.headOnly) {
+    response.end();
+    return closeEvents(events);
+  }
+  (response as ServerResponse).flushHeaders();
+  try {
+    for await (const event of events) {
+      if (!(await write(response, framing.frame(event), options.stalledMs))) return;
+    }
+    response.end();
+  } catch (error) {
+    if (isGone(response)) return;
+    options.onUnexpected(error);
+    (response as ServerResponse).end(framing.frameProblem(problemJson(toProblem(error))));
+  }
+}
+
+/** Resolves to whether the client still reads. */
+async function write(response: Response, text: string, stalledMs: number): Promise<boolean> {
+  if (isGone(response)) return false;
+  if ((response as ServerResponse).write(text)) return true;
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(() => response.destroy(), stalledMs);
+    const done = (): void => {
+      clearTimeout(timer);
+      response.off("drain", done).off("close", done);
+      resolve();
+    };
+    response.on("drain", done).on("close", done);
+  });
+  return !isGone(response);
+}
+
+async function closeEvents(events: AsyncIterable<Message>): Promise<void> {
+  await events[Symbol.asyncIterator]().return?.();
+}

@@ -1,0 +1,84 @@
+import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
+import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
+import { messageReader } from "./json-reader.js";
+import { badRequest, HttpProblem } from "./problem.js";
+
+const PLAIN_DECIMAL = /^(0|-?[1-9][0-9]*)$/;
+
+/** A field that a path or a query names, and its value as text. */
+export interface TextField {
+  /** From the request down to the field that is set. */
+  readonly fields: readonly DescField[];
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Sets a field to a value given as text; adds to a repeated one. A problem names the field. */
+export function setText(message: Message, root: DescMessage, { fields, name, text }: TextField): void {
+  const field = fields.at(-1) as DescField;
+  const parent = parentOf(reflect(root, message), fields);
+  const value = readText(field, name, text);
+  if (field.fieldKind === "list") parent.get(field).add(value);
+  else parent.set(field, value);
+}
+
+/** Sets what the path says; refuses another value that the body gave. */
+export function setFromPath(message: Message, root: DescMessage, { fields, name, text }: TextField): void {
+  const field = fields.at(-1) as DescField;
+  const parent = parentOf(reflect(root, message), fields);
+  const value = readText(field, name, text);
+  if (parent.isSet(field) && parent.get(field) !== value) throw differs(name);
+  parent.set(field, value);
+}
+
+export function differs(name: string): HttpProblem {
+  return badRequest(`${name}: the path says otherwise`);
+}
+
+function parentOf(root: ReflectMessage, fields: readonly DescField[]): ReflectMessage {
+  let parent = root;
+  for (const field of fields.slice(0, -1)) {
+    if (field.fieldKind !== "message") throw new Error(`${field} has no fields`);
+    if (!parent.isSet(field)) parent.set(field, reflect(field.message));
+    parent = parent.get(field) as ReflectMessage;
+  }
+  return parent;
+}
+
+/** The value as `ReflectMessage.set` takes it. */
+function readText(field: DescField, name: string, text: string): unknown {
+  const json = toJson(field, name, text);
+  try {
+    const holder = messageReader(field.parent)({ [field.name]: field.fieldKind === "list" ? [json] : json });
+    const value = reflect(field.parent, holder).get(field);
+    return field.fieldKind === "list" ? [...(value as Iterable<unknown>)][0] : value;
+  } catch (error) {
+    if (!(error instanceof HttpProblem)) throw error;
+    throw badRequest(error.message.replace(field.name, name));
+  }
+}
+
+/** Text is stricter than JSON: numbers in plain decimal only. */
+function toJson(field: DescField, name: string, text: string): string | boolean {
+  switch ("scalar" in field ? field.scalar : undefined) {
+    case ScalarType.BOOL:
+      if (text !== "true" && text !== "false")
+        throw badRequest(`${name}: expected true or false, got ${JSON.stringify(text)}`);
+      return text === "true";
+    case ScalarType.INT32:
+    case ScalarType.SINT32:
+    case ScalarType.SFIXED32:
+    case ScalarType.UINT32:
+    case ScalarType.FIXED32:
+    case ScalarType.INT64:
+    case ScalarType.SINT64:
+    case ScalarType.SFIXED64:
+    case ScalarType.UINT64:
+    case ScalarType.FIXED64:
+      if (!PLAIN_DECIMAL.test(text))
+        throw badRequest(`${name}: expected a plain decimal integer, got ${JSON.stringify(text)}`);
+      return text;
+    default:
+      return text;
+  }
+}

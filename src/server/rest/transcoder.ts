@@ -1,0 +1,131 @@
+import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
+import { type Binding, findField, isWellKnown } from "./binding.js";
+import { messageReader } from "./json-reader.js";
+import { fieldWriter, type MessageWriter, messageWriter } from "./json-writer.js";
+import { badRequest, HttpProblem } from "./problem.js";
+import type { MatchedVariable } from "./router.js";
+import { decodePercent, decodeSegments, parseQuery } from "./target.js";
+import { differs, setFromPath, setText, type TextField } from "./text-fields.js";
+
+/** Turns HTTP into the request of one binding, and its response into JSON. */
+export interface Transcoder {
+  /** The path's variables, decoded. */
+  readPath(variables: readonly MatchedVariable[]): TextField[];
+  /** What the query sets besides. Refuses what the path or the body sets. */
+  readQuery(query: string, path: readonly TextField[]): TextField[];
+  /** `json` is the parsed body, undefined when there was none. */
+  buildRequest(path: readonly TextField[], query: readonly TextField[], json: unknown): Message;
+  readonly writeResponse: MessageWriter;
+}
+
+export function makeTranscoder(binding: Binding): Transcoder {
+  const { desc, responseField } = binding;
+  return {
+    readPath: (variables) => variables.map((variable) => readVariable(binding, variable)),
+    readQuery: (query, path) => (query === "" ? [] : readQuery(binding, query, path)),
+    buildRequest: (path, query, json) => {
+      const request = readBody(binding, json);
+      for (const parameter of query) setText(request, desc.input, parameter);
+      for (const variable of path) setVariable(request, desc.input, variable);
+      return request;
+    },
+    writeResponse: responseField ? fieldWriter(responseField) : messageWriter(desc.output),
+  };
+}
+
+function readVariable({ pathFields }: Binding, { fieldPath, rawText, multiple }: MatchedVariable): TextField {
+  const text = multiple ? decodeSegments(rawText, fieldPath) : decodePercent(rawText, fieldPath);
+  return { fields: pathFields.get(fieldPath) as DescField[], name: fieldPath, text };
+}
+
+function setVariable(request: Message, root: DescMessage, variable: TextField): void {
+  const [field] = variable.fields;
+  if (
+    variable.fields.length > 1 ||
+    field?.fieldKind !== "scalar" ||
+    field.scalar !== ScalarType.STRING ||
+    field.oneof
+  ) {
+    setFromPath(request, root, variable);
+    return;
+  }
+  // The usual case, without reflection.
+  const message = request as Message & Record<string, unknown>;
+  const given = message[field.localName];
+  if (given && given !== variable.text) throw differs(variable.name);
+  message[field.localName] = variable.text;
+}
+
+function readBody({ desc, body }: Binding, json: unknown): Message {
+  const newRequest = messageReader(desc.input);
+  if (json === undefined) return newRequest({});
+  try {
+    if (body === "*") return newRequest(json);
+    if (body?.fieldKind !== "message") return refuseMembers(newRequest({}), json);
+    const request = newRequest({});
+    (request as Message & Record<string, unknown>)[body.localName] = messageReader(body.message)(json);
+    return request;
+  } catch (error) {
+    if (!(error instanceof HttpProblem)) throw error;
+    throw badRequest(error.message.startsWith(":") ? `body${error.message}` : error.message);
+  }
+}
+
+/** Where nothing is bound to the body, `{}` says nothing and is let pass. */
+function refuseMembers(request: Message, json: unknown): Message {
+  if (typeof json !== "object" || json === null || Array.isArray(json) || Object.keys(json).length > 0) {
+    throw badRequest(": this method takes no body");
+  }
+  return request;
+}
+
+function readQuery(binding: Binding, query: string, path: readonly TextField[]): TextField[] {
+  const parameters: TextField[] = [];
+  const seen: TextField[] = [];
+  for (const [name, text] of parseQuery(query)) {
+    const fields = findField(binding.desc.input, name.split("."));
+    const canonical = fields?.map((field) => field.name).join(".");
+    const inPath = path.find((variable) => variable.name === canonical);
+    if (!fields || (!inPath && isInBody(binding, fields)))
+      throw badRequest(`Unknown query parameter ${JSON.stringify(name)}`);
+    const parameter = { fields, name, text };
+    for (const earlier of seen) checkTogether(earlier, parameter);
+    seen.push(parameter);
+    if (inPath && inPath.text !== text) throw differs(name);
+    if (!isTextual(fields.at(-1) as DescField)) throw badRequest(`${name} cannot be a query parameter`);
+    if (!inPath) parameters.push(parameter);
+  }
+  return parameters;
+}
+
+function isInBody({ body }: Binding, fields: readonly DescField[]): boolean {
+  return body === "*" || (body !== undefined && body === fields[0]);
+}
+
+/** A parameter may come again only for a repeated field; and of a oneof only one member may be set. */
+function checkTogether(earlier: TextField, later: TextField): void {
+  const differing = later.fields.findIndex((field, index) => field !== earlier.fields[index]);
+  const field = later.fields[differing];
+  if (!field) {
+    if (later.fields.at(-1)?.fieldKind !== "list")
+      throw badRequest(`Query parameter ${JSON.stringify(later.name)} is repeated`);
+  } else if (field.oneof && field.oneof === earlier.fields[differing]?.oneof) {
+    throw badRequest(
+      `Query parameters ${JSON.stringify(earlier.name)} and ${JSON.stringify(later.name)} exclude each other`,
+    );
+  }
+}
+
+/** Whether text can set it: scalars, lists of them, and messages whose JSON form is a string. */
+function isTextual(field: DescField): boolean {
+  switch (field.fieldKind) {
+    case "message":
+      return isWellKnown(field.message) && !/\.(Struct|Value|ListValue|Any|Empty)$/.test(field.message.typeName);
+    case "list":
+      return field.listKind !== "message";
+    case "map":
+      return false;
+    default:
+      return true;
+  }
+}

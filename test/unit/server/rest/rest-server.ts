@@ -1,0 +1,168 @@
+import { createServer, request as httpRequest, type IncomingHttpHeaders, type Server } from "node:http";
+import { connect as connectHttp2, createServer as createHttp2Server, type Http2Server } from "node:http2";
+import type { AddressInfo } from "node:net";
+import type { DescMessage, Message, MessageInitShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
+import { MessageService } from "../../../../gen/sessionpool/v1/message_service_pb.js";
+import { SessionService } from "../../../../gen/sessionpool/v1/session_service_pb.js";
+import { TodoService, TodoTrackerService } from "../../../../gen/sessionpool/v1/todo_service_pb.js";
+import type { ApiError } from "../../../../src/api/error-mapping.js";
+import type { ApiMethod } from "../../../../src/api/method-table.js";
+import type { Caller, FrontCall } from "../../../../src/server/front-call.js";
+import { createRestHandler, type RestOptions } from "../../../../src/server/rest/handler.js";
+
+/** The table of methods without implementations: the fake caller answers. */
+export const METHODS: readonly ApiMethod[] = [SessionService, MessageService, TodoService, TodoTrackerService].flatMap(
+  (service) =>
+    service.methods.map((desc) => ({ desc, scope: "write" as const, grpcOnly: service === TodoTrackerService })),
+);
+
+export interface SeenCall {
+  readonly method: string;
+  readonly request: Message & Record<string, unknown>;
+  readonly call: FrontCall;
+}
+
+/** Answers every call with the same, and remembers what was asked. */
+export class FakeCaller implements Caller {
+  readonly calls: SeenCall[] = [];
+  /** Error that the next calls end with. */
+  error: unknown;
+  refusedKey: ApiError | undefined;
+  answer: (method: ApiMethod, request: Message, call: FrontCall) => Promise<Message>;
+  events: (request: Message, call: FrontCall) => AsyncIterable<Message> = async function* () {};
+
+  constructor() {
+    this.answer = async ({ desc }) => create(desc.output);
+  }
+
+  async authenticate(): Promise<FrontCall["principal"]> {
+    if (this.refusedKey) throw this.refusedKey;
+    return { name: "test", namespace: "default", scope: "admin" };
+  }
+
+  async unary(method: ApiMethod, request: Message, call: FrontCall): Promise<Message> {
+    this.#note(method, request, call);
+    return this.answer(method, request, call);
+  }
+
+  async stream(method: ApiMethod, request: Message, call: FrontCall): Promise<AsyncIterable<Message>> {
+    this.#note(method, request, call);
+    return this.events(request, call);
+  }
+
+  answerWith<D extends DescMessage>(desc: D, init: MessageInitShape<D>): void {
+    this.answer = async () => create(desc, init) as Message;
+  }
+
+  get last(): SeenCall {
+    const call = this.calls.at(-1);
+    if (!call) throw new Error("Nothing was called");
+    return call;
+  }
+
+  #note(method: ApiMethod, request: Message, call: FrontCall): void {
+    this.calls.push({ method: method.desc.name, request: request as SeenCall["request"], call });
+    if (this.error !== undefined) throw this.error;
+  }
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+  /** The body, parsed. */
+  readonly json: unknown;
+}
+
+export interface RequestOptions {
+  readonly headers?: Record<string, string>;
+  readonly body?: string | Buffer | undefined;
+}
+
+/** A REST front on a port of its own, over HTTP/1 or HTTP/2. */
+export class RestServer {
+  readonly caller = new FakeCaller();
+  /** What `onUnexpected` was told. */
+  readonly unexpected: unknown[] = [];
+  readonly #server: Server | Http2Server;
+
+  private constructor(options: Partial<RestOptions>, http2: boolean) {
+    const handler = createRestHandler({
+      methods: METHODS,
+      caller: this.caller,
+      onUnexpected: (error) => this.unexpected.push(error),
+      ...options,
+    });
+    this.#server = http2 ? createHttp2Server(handler) : createServer(handler);
+  }
+
+  static async start(options: Partial<RestOptions> & { readonly http2?: boolean } = {}): Promise<RestServer> {
+    const { http2 = false, ...rest } = options;
+    const server = new RestServer(rest, http2);
+    await new Promise<void>((resolve) => server.#server.listen(0, "127.0.0.1", resolve));
+    return server;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async stop(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+      if ("closeAllConnections" in this.#server) this.#server.closeAllConnections();
+    });
+  }
+
+  /** Sends the path as it is, over HTTP/1. */
+  request(method: string, path: string, { headers = {}, body }: RequestOptions = {}): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const options = { port: this.port, host: "127.0.0.1", method, path, headers, agent: false };
+      const outgoing = httpRequest(options, (incoming) => {
+        const chunks: Buffer[] = [];
+        incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
+        incoming.on("error", reject);
+        incoming.on("end", () => resolve(toAnswer(incoming.statusCode ?? 0, incoming.headers, Buffer.concat(chunks))));
+      });
+      outgoing.on("error", reject);
+      outgoing.end(body);
+    });
+  }
+
+  json(method: string, path: string, value: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+    return this.request(method, path, {
+      headers: { "content-type": "application/json", ...headers },
+      body: JSON.stringify(value),
+    });
+  }
+
+  /** The same over HTTP/2. */
+  request2(method: string, path: string, { headers = {}, body }: RequestOptions = {}): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const session = connectHttp2(`http://127.0.0.1:${this.port}`);
+      session.on("error", reject);
+      const stream = session.request(
+        { ":method": method, ":path": path, ...headers },
+        { endStream: body === undefined },
+      );
+      const chunks: Buffer[] = [];
+      let answered: IncomingHttpHeaders & { ":status"?: number } = {};
+      stream.on("response", (received) => {
+        answered = received as typeof answered;
+      });
+      stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+      stream.on("error", reject);
+      stream.on("close", () => {
+        session.close();
+        resolve(toAnswer(answered[":status"] ?? 0, answered, Buffer.concat(chunks)));
+      });
+      if (body !== undefined) stream.end(body);
+    });
+  }
+}
+
+function toAnswer(status: number, headers: IncomingHttpHeaders, body: Buffer): Answer {
+  const isJson = headers["content-type"] === "application/json" && !headers["content-encoding"] && body.length > 0;
+  return { status, headers, body, json: isJson ? JSON.parse(body.toString()) : undefined };
+}
