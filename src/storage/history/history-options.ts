@@ -43,7 +43,9 @@ export interface HistoryOptions {
   readonly pollMs?: { readonly first: number; readonly most: number } | undefined;
   /** 15 s. */
   readonly heartbeatMs?: number | undefined;
-  /** Messages that may wait for one follower before it is ended: 10,000. */
+  /** How long an append may wait before its session's update time is written: 1 s. Infinity: until sessions are listed. */
+  readonly touchDelayMs?: number | undefined;
+  /** Messages that may wait for one follower before it is ended: 1,000. */
   readonly maxFollowerBacklog?: number | undefined;
   /** Told of failures in the background, and of rows that a young read missed. */
   readonly onAnomaly?: ((text: string, error?: unknown) => void) | undefined;
@@ -66,7 +68,7 @@ export function resolveHistoryOptions(options: HistoryOptions): ResolvedHistoryO
     staleMs: options.staleMs ?? 60_000,
     sweepAgeMs: options.sweepAgeMs ?? 600_000,
     maxSegments: options.maxSegments ?? 256,
-    mergeSegments: options.mergeSegments ?? 128,
+    mergeSegments: options.mergeSegments ?? Math.max(2, (options.maxSegments ?? 256) >> 1),
     chunk: options.chunk ?? 1000,
     maxLogEntries: options.maxLogEntries ?? 1_000_000,
     editorWaitMs: options.editorWaitMs ?? 200,
@@ -74,8 +76,9 @@ export function resolveHistoryOptions(options: HistoryOptions): ResolvedHistoryO
     maxDropped: options.maxDropped ?? 256,
     maxHeads: options.maxHeads ?? 10_000,
     pollMs: options.pollMs ?? { first: 50, most: 500 },
+    touchDelayMs: options.touchDelayMs ?? 1000,
     heartbeatMs: options.heartbeatMs ?? 15_000,
-    maxFollowerBacklog: options.maxFollowerBacklog ?? 10_000,
+    maxFollowerBacklog: options.maxFollowerBacklog ?? 1000,
     onAnomaly: options.onAnomaly ?? (() => {}),
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     without: new Set(options.without),

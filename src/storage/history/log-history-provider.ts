@@ -1,17 +1,218 @@
-import type { Limits } from "../../domain/limits.js";
-import { StorageProvider } from "../storage-provider.js";
+import type { Call } from "../../domain/call.js";
+import type { ChatMessage, NewChatMessage } from "../../domain/chat-message.js";
+import type {
+  FollowEvent,
+  FollowPosition,
+  LoadedSession,
+  MessageCursor,
+  MessagePage,
+  SessionCursor,
+  SessionPage,
+} from "../../domain/page.js";
+import type { NewSession, Session, SessionChange } from "../../domain/session.js";
+import type { Todo, TodoList } from "../../domain/todo.js";
+import {
+  type ForkOptions,
+  type ForkResult,
+  type GetMessagesOptions,
+  type ListMessagesOptions,
+  type LogOptions,
+  type LogResult,
+  StorageProvider,
+  type SweepOptions,
+  type SweepReport,
+  type TruncateOptions,
+  type TurnAppend,
+  type TurnOutcome,
+} from "../storage-provider.js";
+import { Appender } from "./appender.js";
+import { Brancher } from "./brancher.js";
+import { Editor } from "./editor.js";
+import { Follower } from "./follower.js";
+import { type Head, HistoryContext } from "./heads.js";
+import type { HistoryOptions } from "./history-options.js";
 import type { LogStore } from "./log-store.js";
+import { Placer } from "./placer.js";
+import { Reader } from "./reader.js";
+import { RecordWriter } from "./record-writer.js";
+import { Sweeper } from "./sweeper.js";
+import { UpdateTimes } from "./update-times.js";
 
-export interface HistoryOptions {
-  readonly limits?: Partial<Limits> | undefined;
-}
+export type { HistoryOptions } from "./history-options.js";
 
-/** The one implementation of histories, over any LogStore. */
+/** Histories over any LogStore: the one implementation of StorageProvider that this package has (history.md). */
 export class LogHistoryProvider extends StorageProvider {
-  readonly store: LogStore;
+  readonly #context: HistoryContext;
+  readonly #appender: Appender;
+  readonly #editor: Editor;
+  readonly #brancher: Brancher;
+  readonly #reader: Reader;
+  readonly #sweeper: Sweeper;
+  readonly #follower: Follower;
+  readonly #updateTimes: UpdateTimes;
 
-  constructor(store: LogStore, _options: HistoryOptions = {}) {
+  constructor(store: LogStore, options: HistoryOptions = {}) {
     super();
-    this.store = store;
+    const context = new HistoryContext(store, options);
+    const writer = new RecordWriter(context);
+    const placer = new Placer(context, writer);
+    this.#context = context;
+    this.#reader = new Reader(context);
+    this.#follower = new Follower(context, this.#reader);
+    this.#updateTimes = new UpdateTimes(context);
+    this.#appender = new Appender(context, writer, placer, (head) => {
+      this.#updateTimes.note(head);
+      this.#follower.wake(head.record.sessionId);
+    });
+    this.#editor = new Editor(context, writer);
+    this.#brancher = new Brancher(context, writer, this.#editor, placer);
+    this.#sweeper = new Sweeper(context);
+  }
+
+  override async createSession(session: NewSession, call?: Call): Promise<Session> {
+    const sessionId = session.sessionId || this.#context.options.newMessageId();
+    return this.#sessionOf(await this.#brancher.create({ ...session, sessionId }, call));
+  }
+
+  override getSession(sessionId: string, call?: Call): Promise<Session> {
+    return this.#reader.withHead(sessionId, call, async (head) => this.#sessionOf(head));
+  }
+
+  override loadSession(
+    sessionId: string,
+    options: { limit: number; cursor?: MessageCursor | undefined } & Call,
+  ): Promise<LoadedSession> {
+    return this.#reader.load(sessionId, options);
+  }
+
+  override async listSessions({
+    parentId,
+    limit,
+    cursor,
+    ...call
+  }: { parentId: string; limit: number; cursor?: SessionCursor | undefined } & Call): Promise<SessionPage> {
+    await this.#updateTimes.flush();
+    const records = await this.#context.store.listRecords({ parentId }, { limit: limit + 1, after: cursor }, call);
+    const shown = records.slice(0, limit);
+    const last = shown.at(-1);
+    const sessions = await Promise.all(shown.map((record) => this.#reader.listedSession(record, call)));
+    if (records.length <= limit || !last) return { sessions };
+    return { sessions, next: { parentId, updateTimeMicros: last.updateTimeMicros, sessionId: last.sessionId } };
+  }
+
+  override async updateSession(
+    sessionId: string,
+    change: SessionChange,
+    options: { expectedRevision?: number | undefined } & Call = {},
+  ): Promise<Session> {
+    return this.#sessionOf(await this.#editor.update(sessionId, change, options.expectedRevision, options));
+  }
+
+  override async deleteSession(sessionId: string, call?: Call): Promise<void> {
+    await this.#editor.delete(sessionId, call);
+    this.#follower.wake(sessionId);
+  }
+
+  override getSessionMessages(sessionId: string, options: GetMessagesOptions = {}): Promise<readonly ChatMessage[]> {
+    return this.#reader.getAll(sessionId, options);
+  }
+
+  override listMessages(sessionId: string, options: ListMessagesOptions): Promise<MessagePage> {
+    return this.#reader.list(sessionId, options);
+  }
+
+  override getMessage(sessionId: string, messageId: string, call?: Call): Promise<ChatMessage | null> {
+    return this.#reader.get(sessionId, messageId, call);
+  }
+
+  override getMessageCount(sessionId: string, call?: Call): Promise<number> {
+    return this.#reader.withHead(sessionId, call, async (head) => head.count);
+  }
+
+  override logMessage(
+    { sessionId, ...message }: NewChatMessage & { readonly sessionId: string },
+    options?: LogOptions,
+  ): Promise<LogResult> {
+    return this.logMessages(sessionId, [message], options);
+  }
+
+  override async logMessages(
+    sessionId: string,
+    messages: readonly NewChatMessage[],
+    options?: LogOptions,
+  ): Promise<LogResult> {
+    const [outcome] = await this.#appender.run(sessionId, [{ messages, options }]);
+    if (!outcome?.ok) throw outcome?.error;
+    return outcome.result;
+  }
+
+  override logTurn(sessionId: string, appends: readonly TurnAppend[]): Promise<readonly TurnOutcome[]> {
+    return this.#appender.run(sessionId, appends);
+  }
+
+  override async forkConversation(
+    sourceSessionId: string,
+    newSessionId: string,
+    options: ForkOptions,
+  ): Promise<ForkResult> {
+    const { as, upToMessageId = "" } = options;
+    if (as === "copy") {
+      const copied = await this.#brancher.copy(sourceSessionId, newSessionId, upToMessageId, options);
+      this.#follower.wake(newSessionId);
+      return copied;
+    }
+    const head = await this.#brancher.fork(sourceSessionId, newSessionId, as, options, options);
+    const { forkPointId, inheritedCount } = head.record;
+    return { forkPointId: forkPointId || null, copiedCount: inheritedCount, session: this.#sessionOf(head) };
+  }
+
+  override async truncateMessages(
+    sessionId: string,
+    upToMessageId: string,
+    options: TruncateOptions = {},
+  ): Promise<number> {
+    const removed = await this.#editor.truncate(sessionId, upToMessageId, options.keepForUnrevert ?? false, options);
+    this.#follower.wake(sessionId);
+    return removed;
+  }
+
+  override async restoreMessages(sessionId: string, call?: Call): Promise<number> {
+    const restored = await this.#editor.restore(sessionId, call);
+    this.#follower.wake(sessionId);
+    return restored;
+  }
+
+  override followMessages(
+    sessionId: string,
+    from: number | FollowPosition | undefined,
+    call?: Call,
+  ): Promise<AsyncIterable<FollowEvent>> {
+    return this.#follower.follow(sessionId, from, call);
+  }
+
+  override readTodos(call?: Call): Promise<TodoList> {
+    return this.#context.store.readTodos(call);
+  }
+
+  override replaceTodos(todos: readonly Todo[], ifRevision: number, call?: Call): Promise<boolean> {
+    return this.#context.store.replaceTodos(todos, ifRevision, call);
+  }
+
+  override sweep(options?: SweepOptions): Promise<SweepReport> {
+    return this.#sweeper.run(options);
+  }
+
+  override ping(call?: Call): Promise<void> {
+    return this.#context.store.ping(call);
+  }
+
+  override async close(): Promise<void> {
+    await this.#follower.close();
+    await this.#updateTimes.close();
+    await this.#context.store.close();
+  }
+
+  #sessionOf(head: Head): Session {
+    return this.#reader.sessionOf(head);
   }
 }
