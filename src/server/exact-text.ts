@@ -8,12 +8,13 @@ import { configureTextEncoding } from "@bufbuild/protobuf/wire";
 export function useExactText(): void {
   configureTextEncoding({
     encodeUtf8: (text) => Buffer.from(text) as Uint8Array<ArrayBuffer>,
-    decodeUtf8: decode,
+    decodeUtf8: decodeText,
     checkUtf8: (text) => isUtf8(Buffer.from(text)),
   });
 }
 
-function decode(bytes: Uint8Array, strict?: boolean): string {
+/** Throws if it is to be strict and the bytes are not UTF-8. */
+export function decodeText(bytes: Uint8Array, strict?: boolean): string {
   if (strict && !isUtf8(bytes)) throw new TypeError("invalid UTF-8");
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
 }

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { DomainError } from "../domain/errors.js";
+import { decodeText } from "./exact-text.js";
 
 /** Bounds the recursion, as protobuf's own decoders do. How deep a Struct may really be, the domain's checks say. */
 const MAX_DEPTH = 100;
@@ -22,7 +23,11 @@ const LIST_VALUES = 1;
  * `__proto__` is a key like any other. Of a key that is there twice the last one counts.
  */
 export function decodeStruct(bytes: Uint8Array): JsonObject {
-  return readStruct(new BinaryReader(bytes), bytes.length, 1);
+  try {
+    return readStruct(new BinaryReader(bytes, decodeText), bytes.length, 1);
+  } catch (error) {
+    throw error instanceof DomainError ? error : malformed("its bytes are no protobuf", error);
+  }
 }
 
 export function encodeStruct(struct: JsonObject): Uint8Array {
@@ -157,8 +162,8 @@ function hasKind(value: JsonValue | undefined): JsonValue {
   return value;
 }
 
-function malformed(why: string): DomainError {
-  return new DomainError("invalid_argument", `A Struct is malformed: ${why}`);
+function malformed(why: string, cause?: unknown): DomainError {
+  return new DomainError("invalid_argument", `A Struct is malformed: ${why}`, { cause });
 }
 
 /** Assignment would make `__proto__` the prototype. */

@@ -68,7 +68,7 @@ describe("checkStruct", () => {
   });
 
   it.each([
-    ["objects", (depth: number) => JSON.parse('{"a":'.repeat(depth) + "1" + "}".repeat(depth))],
+    ["objects", (depth: number) => JSON.parse(`${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`)],
     ["lists", (depth: number) => JSON.parse(`{"a":${"[".repeat(depth - 1)}${"]".repeat(depth - 1)}}`)],
   ])("takes 24 levels of %s and refuses 25", (_what, nest) => {
     expect(() => checkStruct("data", nest(24), DEFAULT_LIMITS)).not.toThrow();
