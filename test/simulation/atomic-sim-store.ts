@@ -1,0 +1,66 @@
+import type { Call } from "../../src/domain/call.js";
+import type { Entry, Range, RangeOptions, Segment, Tail } from "../../src/storage/history/log-store.js";
+import type { Row } from "./sim-database.js";
+import { endOf, entriesById, orUnknown, placesOf, rangeOf, SimStore, sealRow, toRows, UNKNOWN } from "./sim-store.js";
+
+/** A store whose every call is one step, as memory and SQLite: batches all or nothing, seals in one step. */
+export class AtomicSimStore extends SimStore {
+  async append(log: string, seq: number, entries: readonly Entry[], call?: Call): Promise<number | "idTaken"> {
+    const rows = toRows(entries);
+    for (;;) {
+      const stored = await orUnknown(
+        this.request(call, "append", [log, seq, entries.map((e) => e.id)], () => this.#insertAll(log, seq, rows)),
+      );
+      if (stored !== UNKNOWN) return stored;
+    }
+  }
+
+  seal(log: string, _lastSeq?: number, call?: Call): Promise<number> {
+    return this.request(call, "seal", [log], () => {
+      const end = this.#end(log);
+      if (end.state !== "sealed") this.db.insert(log, sealRow(log, this.#top(log) + 1));
+      return end.last?.seq ?? 0;
+    });
+  }
+
+  readRange(log: string, first: number, last: number, options?: RangeOptions, call?: Call): Promise<Range> {
+    return this.request(call, "readRange", [log, first, last, options], () =>
+      rangeOf(this.db, log, first, last, options),
+    );
+  }
+
+  tail(log: string, call?: Call): Promise<Tail> {
+    return this.request(call, "tail", [log], () => this.#end(log));
+  }
+
+  findById(logs: readonly string[], ids: readonly string[], call?: Call): Promise<readonly Entry[]> {
+    return this.request(call, "findById", [logs, ids], () =>
+      [...new Set(logs)].flatMap((log) => entriesById(this.db, log, ids)),
+    );
+  }
+
+  deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean> {
+    return this.request(call, "deleteEntries", [target, limit], () => {
+      const places = placesOf(this.db, target);
+      for (const { log, seq } of places.slice(0, limit)) this.db.remove(log, seq);
+      return places.length > limit;
+    });
+  }
+
+  #insertAll(log: string, seq: number, rows: readonly Row[]): number | "idTaken" {
+    const first = rows[0];
+    if (first && this.db.row(log, first.seq) === first) return rows.length;
+    if (this.#top(log) !== seq - 1 || this.db.row(log, seq - 1)?.entry === null) return 0;
+    if (rows.some((row) => this.db.rowById(log, row.id))) return "idTaken";
+    for (const row of rows) this.db.insert(log, row);
+    return rows.length;
+  }
+
+  #end(log: string): Tail {
+    return endOf(this.db, this.db.rows(log), true);
+  }
+
+  #top(log: string): number {
+    return this.db.rows(log).at(-1)?.seq ?? 0;
+  }
+}

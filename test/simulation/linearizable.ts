@@ -1,0 +1,156 @@
+import { apply, type Circumstances, type ModelSession, type ModelState } from "./model.js";
+import type { Operation, Outcome } from "./operations.js";
+
+/** One operation as its client saw it. Moments are numbers of a common order. */
+export interface Observed {
+  readonly operation: Operation;
+  at: Circumstances;
+  readonly client: string;
+  readonly calledAt: number;
+  /** Infinity: no answer, or one that leaves open whether it happened. */
+  answeredAt: number;
+  outcome?: Outcome;
+}
+
+/** What has been tried: which operations are done, in which state, and what half done ones have read. */
+interface Place {
+  readonly state: ModelState;
+  readonly done: number;
+  /** By number of the operation: what fork, share, copy and create with a parent read of their source. */
+  readonly sources: ReadonlyMap<number, ModelSession | null>;
+}
+
+/** Most operations that one history may have. */
+const MAX_OPERATIONS = 52;
+
+/**
+ * Whether there is a legal order: each operation has its effect at one point between its call and its answer, and every answer is the model's at that
+ * point. fork, share, copy and create with a parent have two points: the source is read, then the target is written. An operation without
+ * an answer may have happened at any time after its call, or never.
+ */
+export function isLinearizable(start: ModelState, history: readonly Observed[]): boolean {
+  if (history.length > MAX_OPERATIONS) throw new Error(`More than ${MAX_OPERATIONS} operations`);
+  return new Search(history).from({ state: start, done: 0, sources: new Map() });
+}
+
+class Search {
+  readonly #history: readonly Observed[];
+  readonly #outcomes: readonly string[];
+  /** For each operation those that were answered before it was called. */
+  readonly #before: readonly (readonly number[])[];
+  readonly #seen = new Set<string>();
+
+  constructor(history: readonly Observed[]) {
+    this.#history = history;
+    this.#outcomes = history.map(({ outcome }) => JSON.stringify(outcome) ?? "");
+    this.#before = history.map(({ calledAt }) =>
+      history.flatMap(({ answeredAt }, i) => (answeredAt < calledAt ? [i] : [])),
+    );
+  }
+
+  from(place: Place): boolean {
+    if (this.#history.every(({ answeredAt }, i) => has(place.done, i) || answeredAt === Number.POSITIVE_INFINITY)) {
+      return true;
+    }
+    const key = keyOf(place);
+    if (this.#seen.has(key)) return false;
+    this.#seen.add(key);
+    const open = this.#history.flatMap((_, i) =>
+      !has(place.done, i) && (this.#before[i] ?? []).every((j) => has(place.done, j)) ? [i] : [],
+    );
+    const read = open.find((i) => this.#isReadHere(place, i));
+    if (read !== undefined) return this.from({ ...place, done: place.done + 2 ** read });
+    return open.some((i) => this.#moves(place, i).some((next) => this.from(next)));
+  }
+
+  /** Whether an answer is right here and changes nothing: then it may as well be here as later. */
+  #isReadHere({ state, sources }: Place, i: number): boolean {
+    const { operation, at, answeredAt } = this.#at(i);
+    if (answeredAt === Number.POSITIVE_INFINITY || readsSource(operation) || sources.has(i)) return false;
+    const [next, outcome] = apply(state, operation, at);
+    return next === state && JSON.stringify(outcome) === this.#outcomes[i];
+  }
+
+  #moves(place: Place, i: number): Place[] {
+    const { operation, at, answeredAt } = this.#at(i);
+    const known = answeredAt !== Number.POSITIVE_INFINITY;
+    const done = place.done + 2 ** i;
+    const source = place.sources.get(i);
+    if (readsSource(operation) && source === undefined) return this.#firstPoint(place, i);
+    const before = source === null ? withoutSession(place.state, sourceOf(operation)) : place.state;
+    const [state, outcome] = apply(before, operation, at, source ?? undefined);
+    const legal = known ? JSON.stringify(outcome) === this.#outcomes[i] : !isRefusal(outcome);
+    if (!legal) return [];
+    const sources = new Map(place.sources);
+    sources.delete(i);
+    return [{ state: state === before ? place.state : state, done, sources }];
+  }
+
+  /** The source is read; or the answer is a refusal that one point explains. */
+  #firstPoint(place: Place, i: number): Place[] {
+    const { operation } = this.#at(i);
+    const source = place.state.sessions[sourceOf(operation)] ?? null;
+    const places: Place[] = [];
+    if (this.#refusedHere(place.state, operation, this.#outcomes[i] ?? "")) {
+      places.push({ ...place, done: place.done + 2 ** i });
+    }
+    places.push({ ...place, sources: new Map(place.sources).set(i, source) });
+    return places;
+  }
+
+  #refusedHere(state: ModelState, operation: Operation, outcome: string): boolean {
+    const source = state.sessions[sourceOf(operation)];
+    if (outcome === '{"error":"not_found"}') {
+      return !source || (operation.op === "copy" && !state.sessions[operation.to]);
+    }
+    if (outcome !== '{"error":"invalid_argument"}' || !source || !("mid" in operation) || operation.mid === null) {
+      return false;
+    }
+    return !source.messages.some(({ id }) => id === operation.mid);
+  }
+
+  #at(i: number): Observed {
+    return this.#history[i] as Observed;
+  }
+}
+
+function readsSource(operation: Operation): boolean {
+  const { op } = operation;
+  return op === "fork" || op === "share" || op === "copy" || (op === "create" && operation.parent !== null);
+}
+
+function sourceOf(operation: Operation): string {
+  return operation.op === "create" ? (operation.parent ?? "") : operation.id;
+}
+
+function isRefusal(outcome: Outcome): boolean {
+  return typeof outcome === "object" && outcome !== null && "error" in outcome;
+}
+
+function has(done: number, i: number): boolean {
+  return Math.floor(done / 2 ** i) % 2 === 1;
+}
+
+function withoutSession(state: ModelState, id: string): ModelState {
+  const { [id]: _, ...sessions } = state.sessions;
+  return { ...state, sessions };
+}
+
+const sessionKeys = new WeakMap<ModelSession, string>();
+
+function sessionKey(session: ModelSession): string {
+  let key = sessionKeys.get(session);
+  if (key === undefined) {
+    key = JSON.stringify(session);
+    sessionKeys.set(session, key);
+  }
+  return key;
+}
+
+function keyOf({ state, done, sources }: Place): string {
+  const sessions = Object.entries(state.sessions)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([id, session]) => `${id}=${sessionKey(session)}`);
+  const read = [...sources].sort(([a], [b]) => a - b).map(([i, source]) => `${i}<${source ? sessionKey(source) : ""}`);
+  return [done, ...sessions, ...read, JSON.stringify(state.lists)].join("|");
+}

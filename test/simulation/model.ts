@@ -1,0 +1,265 @@
+import type { Operation, Outcome } from "./operations.js";
+
+/** A message of the model; `shownBy` is set in ancestries only: the ancestor that shows it. */
+interface ModelMessage {
+  readonly id: string;
+  readonly ts: number;
+  readonly body: string;
+  readonly origin: string;
+  readonly shownBy?: string;
+}
+
+interface ModelOrigin {
+  readonly kind: "fork" | "share";
+  readonly source: string;
+  readonly sourceLife: number;
+  readonly mid: string | null;
+}
+
+export interface ModelSession {
+  /** Number of the operation that made it: a session re-created under an id is another one. */
+  readonly life: number;
+  readonly title: string;
+  readonly parent: string;
+  readonly forkPoint: string;
+  readonly inherited: number;
+  readonly revision: number;
+  readonly messages: readonly ModelMessage[];
+  readonly ancestry: readonly ModelMessage[];
+  readonly undo: readonly ModelMessage[] | null;
+  readonly origin: ModelOrigin | null;
+}
+
+/** One array per session, stable order by timestamp, physical copies. Never changed, only replaced. */
+export interface ModelState {
+  readonly sessions: { readonly [id: string]: ModelSession };
+  /** Which life of the session a list saw, by number of the list: what its cursor belongs to. */
+  readonly lists: { readonly [list: number]: number };
+}
+
+export const EMPTY_STATE: ModelState = { sessions: {}, lists: {} };
+
+/** What an operation brings with it beside its fields. */
+export interface Circumstances {
+  /** Its number in the run. */
+  readonly number: number;
+  /** The service's clock that stamps its messages. */
+  readonly now: number;
+  /** Whether a later page goes on behind this list. */
+  readonly continued: boolean;
+}
+
+type Step = readonly [ModelState, Outcome];
+
+/** What an operation does to a state, at one point. `source`: of fork, share, copy and create, what the source was when it was read. */
+export function apply(state: ModelState, operation: Operation, at: Circumstances, source?: ModelSession): Step {
+  if (operation.op === "create") return create(state, operation, at, source);
+  if (operation.op === "fork" || operation.op === "share") return fork(state, operation, at, source);
+  if (operation.op === "copy") return copy(state, operation, source);
+  const session = state.sessions[operation.id];
+  if (operation.op === "append" && hasTwice(operation.messages.map((m) => m.id)))
+    return [state, refuse("invalid_argument")];
+  if (!session) return [state, refuse("not_found")];
+  switch (operation.op) {
+    case "append":
+      return append(state, session, operation, at);
+    case "session":
+      return [state, shape(session)];
+    case "get": {
+      const i = session.messages.findIndex((m) => m.id === operation.mid);
+      return [state, i < 0 ? null : shapeOwn(session.messages, operation.id)[i]];
+    }
+    case "count":
+      return [state, session.messages.length];
+    case "list":
+      return list(state, session, operation, at);
+    case "page":
+      return [state, page(state, session, operation)];
+    case "truncate":
+    case "revert":
+      return cut(state, session, operation);
+    case "restore": {
+      if (!session.undo) return [state, refuse("failed_precondition")];
+      const restored = session.undo.length - session.messages.length;
+      return [changed(state, operation.id, session, { messages: session.undo, undo: null }), { restored }];
+    }
+    case "update": {
+      if (operation.expected !== null && operation.expected !== session.revision) return [state, refuse("aborted")];
+      const revision = session.revision + (operation.title === session.title ? 0 : 1);
+      const next = { ...session, title: operation.title, revision };
+      return [put(state, operation.id, next), { title: operation.title, revision }];
+    }
+    case "delete": {
+      const { [operation.id]: _, ...sessions } = state.sessions;
+      return [{ ...state, sessions }, {}];
+    }
+  }
+}
+
+export function shape(session: ModelSession): unknown {
+  const { title, parent, forkPoint, inherited, messages, undo, revision } = session;
+  return { title, parent, forkPoint, inherited, count: messages.length, reverted: undo !== null, revision };
+}
+
+export function refuse(code: string): { error: string } {
+  return { error: code };
+}
+
+type Of<K extends Operation["op"]> = Extract<Operation, { readonly op: K }>;
+
+function create(state: ModelState, operation: Of<"create">, at: Circumstances, source?: ModelSession): Step {
+  const there = state.sessions[operation.id];
+  if (there) {
+    const same =
+      there.origin === null && there.parent === (operation.parent ?? "") && there.title === (operation.title ?? "");
+    return [state, same ? shape(there) : refuse("already_exists")];
+  }
+  const parent = operation.parent === null ? null : (source ?? state.sessions[operation.parent]);
+  if (parent === undefined) return [state, refuse("not_found")];
+  const shown = parent?.messages.map((m) => ({ ...m, shownBy: operation.parent ?? "" })) ?? [];
+  const session: ModelSession = {
+    life: at.number,
+    title: operation.title ?? "",
+    parent: operation.parent ?? "",
+    forkPoint: "",
+    inherited: 0,
+    revision: 1,
+    messages: [],
+    ancestry: [...(parent?.ancestry ?? []), ...shown],
+    undo: null,
+    origin: null,
+  };
+  return [put(state, operation.id, session), shape(session)];
+}
+
+function append(state: ModelState, session: ModelSession, operation: Of<"append">, at: Circumstances): Step {
+  const known = (id: string) => session.messages.find((m) => m.id === id);
+  for (const { id, body, ts } of operation.messages) {
+    const there = known(id);
+    if (there && (there.body !== body || (ts !== null && ts !== there.ts))) return [state, refuse("already_exists")];
+  }
+  const fresh = operation.messages.filter(({ id }) => !known(id));
+  let messages = session.messages;
+  for (const { id, body, ts } of fresh) {
+    const last = messages.at(-1)?.ts ?? 0;
+    messages = insert(messages, { id, ts: ts ?? Math.max(at.now, last), body, origin: operation.id });
+  }
+  const ids = operation.messages.map((m) => m.id);
+  const position = messages.findIndex((m) => m.id === ids[0]);
+  if (fresh.length === 0) return [state, { ids, position }];
+  const expects = operation.expected !== null && fresh[0] === operation.messages[0];
+  if (expects && operation.expected !== position) return [state, refuse("aborted")];
+  return [put(state, operation.id, { ...session, messages, undo: null }), { ids, position }];
+}
+
+function list(state: ModelState, session: ModelSession, operation: Of<"list">, at: Circumstances): Step {
+  const own = shapeOwn(session.messages, operation.id);
+  const shown = session.ancestry.map(({ id, ts, body, origin, shownBy }) => ({
+    id,
+    ts,
+    body,
+    origin,
+    session: shownBy,
+  }));
+  const { since = Number.NEGATIVE_INFINITY, until = Number.POSITIVE_INFINITY } = operation;
+  const all = [...(operation.ancestors ? shown : []), ...own].filter(({ ts }) => ts >= since && ts < until);
+  if (operation.newestFirst) all.reverse();
+  const { offset, limit } = operation;
+  const next = at.continued ? { ...state, lists: { ...state.lists, [at.number]: session.life } } : state;
+  return [next, { messages: all.slice(offset, offset + limit), more: all.length > offset + limit }];
+}
+
+function page(state: ModelState, session: ModelSession, operation: Of<"page">): Outcome {
+  if (state.lists[operation.after] !== session.life) return refuse("invalid_argument");
+  const all = shapeOwn(session.messages, operation.id);
+  if (operation.newestFirst) all.reverse();
+  const last = all.findIndex((m) => m.id === operation.mid);
+  if (last < 0) return refuse("failed_precondition");
+  const rest = all.slice(last + 1);
+  return { messages: rest.slice(0, operation.limit), more: rest.length > operation.limit };
+}
+
+function cut(state: ModelState, session: ModelSession, operation: Of<"truncate" | "revert">): Step {
+  const i = session.messages.findIndex((m) => m.id === operation.mid);
+  if (i < 0) return [state, refuse("invalid_argument")];
+  const removed = session.messages.length - i - 1;
+  if (removed === 0) return [state, { removed }];
+  const undo = operation.op === "revert" ? (session.undo ?? session.messages) : null;
+  return [changed(state, operation.id, session, { messages: session.messages.slice(0, i + 1), undo }), { removed }];
+}
+
+function fork(state: ModelState, operation: Of<"fork" | "share">, at: Circumstances, source?: ModelSession): Step {
+  const { id, to, mid, op: kind } = operation;
+  const from = source ?? state.sessions[id];
+  const there = state.sessions[to];
+  if (there) {
+    const same =
+      there.origin?.kind === kind &&
+      there.origin.source === id &&
+      there.origin.mid === mid &&
+      (from === undefined || from.life === there.origin.sourceLife);
+    if (!same) return [state, refuse("already_exists")];
+    return [state, { forkPoint: there.forkPoint || null, copied: there.inherited, session: shape(there) }];
+  }
+  if (!from) return [state, refuse("not_found")];
+  const taken = upTo(from, mid);
+  if (!taken) return [state, refuse("invalid_argument")];
+  const session: ModelSession = {
+    life: at.number,
+    title: from.title,
+    parent: id,
+    forkPoint: taken.at(-1)?.id ?? "",
+    inherited: taken.length,
+    revision: 1,
+    messages: taken,
+    ancestry: from.ancestry,
+    undo: null,
+    origin: { kind, source: id, sourceLife: from.life, mid },
+  };
+  const outcome = { forkPoint: session.forkPoint || null, copied: taken.length, session: shape(session) };
+  return [put(state, to, session), outcome];
+}
+
+function copy(state: ModelState, operation: Of<"copy">, source?: ModelSession): Step {
+  const { id, to, mid } = operation;
+  if (id === to) return [state, refuse("invalid_argument")];
+  const from = source ?? state.sessions[id];
+  const target = state.sessions[to];
+  if (!from || !target) return [state, refuse("not_found")];
+  const taken = upTo(from, mid);
+  if (!taken) return [state, refuse("invalid_argument")];
+  const fresh = taken.filter(({ id: taken }) => !target.messages.some((m) => m.id === taken));
+  if (fresh.length === 0) return [state, { forkPoint: null, copied: 0 }];
+  const messages = fresh.reduce<readonly ModelMessage[]>(insert, target.messages);
+  const outcome = { forkPoint: fresh.at(-1)?.id, copied: fresh.length };
+  return [changed(state, to, target, { messages, undo: null }), outcome];
+}
+
+function upTo(from: ModelSession, mid: string | null): readonly ModelMessage[] | null {
+  if (mid === null) return from.messages;
+  const i = from.messages.findIndex((m) => m.id === mid);
+  return i < 0 ? null : from.messages.slice(0, i + 1);
+}
+
+/** Behind all messages that are not newer. */
+function insert(messages: readonly ModelMessage[], message: ModelMessage): readonly ModelMessage[] {
+  let i = messages.length;
+  while (i > 0 && (messages[i - 1] as ModelMessage).ts > message.ts) i--;
+  return [...messages.slice(0, i), message, ...messages.slice(i)];
+}
+
+function shapeOwn(messages: readonly ModelMessage[], session: string) {
+  return messages.map(({ id, ts, body, origin }, position) => ({ id, ts, body, origin, session, position }));
+}
+
+function changed(state: ModelState, id: string, session: ModelSession, change: Partial<ModelSession>): ModelState {
+  return put(state, id, { ...session, ...change, revision: session.revision + 1 });
+}
+
+function put(state: ModelState, id: string, session: ModelSession): ModelState {
+  return { ...state, sessions: { ...state.sessions, [id]: session } };
+}
+
+function hasTwice(ids: readonly string[]): boolean {
+  return new Set(ids).size !== ids.length;
+}

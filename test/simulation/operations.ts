@@ -1,0 +1,205 @@
+import type { ChatMessage, NewChatMessage } from "../../src/domain/chat-message.js";
+import { DomainError } from "../../src/domain/errors.js";
+import type { MessageCursor } from "../../src/domain/page.js";
+import type { Session } from "../../src/domain/session.js";
+import type { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
+import type { StorageProvider, TurnAppend } from "../../src/storage/storage-provider.js";
+
+/** A message that a client appends; `ts` null: the service stamps it. */
+export interface SimMessage {
+  readonly id: string;
+  readonly ts: number | null;
+  readonly body: string;
+}
+
+/** What a client asks for. `id` is the session. */
+export type Operation =
+  | { readonly op: "create"; readonly id: string; readonly parent: string | null; readonly title: string | null }
+  | {
+      readonly op: "append";
+      readonly id: string;
+      readonly messages: readonly SimMessage[];
+      readonly expected: number | null;
+    }
+  | { readonly op: "session"; readonly id: string }
+  | { readonly op: "get"; readonly id: string; readonly mid: string }
+  | { readonly op: "count"; readonly id: string }
+  | {
+      readonly op: "list";
+      readonly id: string;
+      readonly newestFirst: boolean;
+      readonly ancestors: boolean;
+      readonly offset: number;
+      readonly limit: number;
+      readonly since?: number | undefined;
+      readonly until?: number | undefined;
+    }
+  /** Goes on where the list with this number stopped. */
+  | {
+      readonly op: "page";
+      readonly id: string;
+      readonly newestFirst: boolean;
+      readonly limit: number;
+      readonly after: number;
+      readonly mid: string;
+    }
+  | { readonly op: "truncate"; readonly id: string; readonly mid: string }
+  | { readonly op: "revert"; readonly id: string; readonly mid: string }
+  | { readonly op: "restore"; readonly id: string }
+  | { readonly op: "fork" | "share"; readonly id: string; readonly to: string; readonly mid: string | null }
+  | { readonly op: "copy"; readonly id: string; readonly to: string; readonly mid: string | null }
+  | { readonly op: "update"; readonly id: string; readonly title: string; readonly expected: number | null }
+  | { readonly op: "delete"; readonly id: string };
+
+/** What came of it, in a form that compares by its JSON; `{ error: code }` for a refusal. */
+export type Outcome = unknown;
+
+export interface Performed {
+  readonly outcome: Outcome;
+  /** Of a list: where the next page goes on. */
+  readonly next?: MessageCursor | undefined;
+}
+
+/** Carries an operation out. Anything but a DomainError is a bug and is thrown. */
+export async function perform(
+  provider: StorageProvider,
+  operation: Operation,
+  cursorOf: (list: number) => MessageCursor | undefined = () => undefined,
+): Promise<Performed> {
+  try {
+    return await performOrThrow(provider, operation, cursorOf);
+  } catch (error) {
+    return { outcome: refusalOf(error) };
+  }
+}
+
+/** Several appends to one session in one turn: an outcome each. */
+export async function performTurn(
+  provider: LogHistoryProvider,
+  id: string,
+  appends: readonly Operation[],
+): Promise<readonly Performed[]> {
+  const turn = appends.map((append): TurnAppend => {
+    if (append.op !== "append") throw new Error("A turn is made of appends");
+    const options = append.expected === null ? undefined : { expectedPosition: append.expected };
+    return { messages: append.messages.map(toNewMessage), options };
+  });
+  const outcomes = await provider.logTurn(id, turn);
+  return outcomes.map((outcome) => {
+    if (outcome.ok) return { outcome: { ids: outcome.result.messageIds, position: outcome.result.position } };
+    return { outcome: refusalOf(outcome.error) };
+  });
+}
+
+/** The code of a refusal; any other error is a bug and is thrown. */
+function refusalOf(error: unknown): Outcome {
+  if (error instanceof DomainError && error.code !== "internal" && error.code !== "unimplemented") {
+    return { error: error.code };
+  }
+  throw error;
+}
+
+async function performOrThrow(
+  provider: StorageProvider,
+  operation: Operation,
+  cursorOf: (list: number) => MessageCursor | undefined,
+): Promise<Performed> {
+  const { id } = operation;
+  switch (operation.op) {
+    case "create": {
+      const { parent, title } = operation;
+      const session = await provider.createSession({
+        sessionId: id,
+        ...(parent === null ? {} : { parentId: parent }),
+        ...(title === null ? {} : { title }),
+      });
+      return { outcome: shapeSession(session) };
+    }
+    case "append": {
+      const options = operation.expected === null ? {} : { expectedPosition: operation.expected };
+      const { messageIds, position } = await provider.logMessages(id, operation.messages.map(toNewMessage), options);
+      return { outcome: { ids: messageIds, position } };
+    }
+    case "session":
+      return { outcome: shapeSession(await provider.getSession(id)) };
+    case "get": {
+      const message = await provider.getMessage(id, operation.mid);
+      return { outcome: message && shapeMessage(message) };
+    }
+    case "count":
+      return { outcome: await provider.getMessageCount(id) };
+    case "list": {
+      const { newestFirst, ancestors, offset, limit, since, until } = operation;
+      const page = await provider.listMessages(id, {
+        newestFirst,
+        includeAncestors: ancestors,
+        offset,
+        limit,
+        sinceMicros: since,
+        untilMicros: until,
+      });
+      return { outcome: shapePage(page), next: page.next };
+    }
+    case "page": {
+      const { newestFirst, limit } = operation;
+      const cursor = cursorOf(operation.after);
+      const query = { newestFirst, includeAncestors: false };
+      const page = await provider.listMessages(id, { ...query, limit, cursor });
+      return { outcome: shapePage(page) };
+    }
+    case "truncate":
+      return { outcome: { removed: await provider.truncateMessages(id, operation.mid) } };
+    case "revert":
+      return { outcome: { removed: await provider.truncateMessages(id, operation.mid, { keepForUnrevert: true }) } };
+    case "restore":
+      return { outcome: { restored: await provider.restoreMessages(id) } };
+    case "fork":
+    case "share":
+    case "copy": {
+      const upTo = operation.mid === null ? {} : { upToMessageId: operation.mid };
+      const result = await provider.forkConversation(id, operation.to, { as: operation.op, ...upTo });
+      const { forkPointId: forkPoint, copiedCount: copied, session } = result;
+      return { outcome: session ? { forkPoint, copied, session: shapeSession(session) } : { forkPoint, copied } };
+    }
+    case "update": {
+      const options = operation.expected === null ? {} : { expectedRevision: operation.expected };
+      const session = await provider.updateSession(id, { title: operation.title }, options);
+      return { outcome: { title: session.title, revision: session.revision } };
+    }
+    case "delete":
+      await provider.deleteSession(id);
+      return { outcome: {} };
+  }
+}
+
+function toNewMessage({ id, ts, body }: SimMessage): NewChatMessage {
+  const timestamp = ts === null ? {} : { timestampMicros: ts };
+  return { id, role: "user", parts: [{ id: "", type: "text", text: body }], ...timestamp };
+}
+
+function shapeSession(session: Session): unknown {
+  return {
+    title: session.title,
+    parent: session.parentId,
+    forkPoint: session.forkPointId,
+    inherited: session.inheritedCount,
+    count: session.messageCount,
+    reverted: session.reverted,
+    revision: session.revision,
+  };
+}
+
+function shapePage(page: { messages: readonly ChatMessage[]; next?: MessageCursor | undefined }): unknown {
+  return { messages: page.messages.map(shapeMessage), more: page.next !== undefined };
+}
+
+export function shapeMessage(message: ChatMessage): unknown {
+  return {
+    id: message.id,
+    ts: message.timestampMicros,
+    body: message.parts[0]?.text,
+    origin: message.originSessionId,
+    session: message.sessionId,
+    position: message.position,
+  };
+}

@@ -1,0 +1,28 @@
+import { SimFailure, type SimOptions, simulate } from "./simulate.js";
+
+/** What a failing seed says: how to run it again, what the clients saw, and every step of the schedule. */
+export function describeFailure(seed: number, options: SimOptions, failure: SimFailure): string {
+  const seen = failure.history.map(({ client, calledAt, answeredAt, operation, outcome }) =>
+    [client, calledAt, answeredAt, JSON.stringify(operation), "=>", JSON.stringify(outcome)].join(" "),
+  );
+  const head = `Seed ${seed} on the ${options.store} store: ${failure.message}`;
+  const again = `Again: SIM_SEED=${seed} npx vitest run --config test/vitest.config.ts test/simulation/${options.store}`;
+  return [head, again, "", "What clients saw:", ...seen, "", "Schedule:", ...failure.trace].join("\n");
+}
+
+/** Runs a seed; when it fails, runs it again with its schedule recorded. Resolves to the description, or null. */
+export async function failureOf(seed: number, options: SimOptions): Promise<string | null> {
+  try {
+    await simulate(seed, options);
+    return null;
+  } catch (error) {
+    if (!(error instanceof SimFailure)) throw error;
+  }
+  try {
+    await simulate(seed, { ...options, trace: true });
+  } catch (error) {
+    if (!(error instanceof SimFailure)) throw error;
+    return describeFailure(seed, options, error);
+  }
+  return `Seed ${seed} failed once and passed when it was run again: the simulation is not deterministic`;
+}

@@ -1,0 +1,218 @@
+import { type Call, checkCall } from "../../src/domain/call.js";
+import { DomainError } from "../../src/domain/errors.js";
+import type { Todo, TodoList } from "../../src/domain/todo.js";
+import type {
+  Entry,
+  LogStore,
+  NextRecord,
+  Range,
+  RangeOptions,
+  RecordFilter,
+  RecordPage,
+  Segment,
+  SessionRecord,
+  Sweepable,
+  Tail,
+} from "../../src/storage/history/log-store.js";
+import type { Row, SimDatabase } from "./sim-database.js";
+import type { Steps } from "./steps.js";
+
+/** What the simulated stores share: records, where every call is one request about one document. One handle belongs to one process. */
+export abstract class SimStore implements LogStore {
+  readonly db: SimDatabase;
+  protected readonly steps: Steps;
+  readonly #seenForks = new Map<string, number>();
+  #todos: TodoList = { todos: [], revision: 0 };
+
+  constructor(db: SimDatabase, steps: Steps) {
+    this.db = db;
+    this.steps = steps;
+  }
+
+  abstract append(log: string, seq: number, entries: readonly Entry[], call?: Call): Promise<number | "idTaken">;
+  abstract seal(log: string, lastSeq?: number, call?: Call): Promise<number>;
+  abstract readRange(log: string, first: number, last: number, options?: RangeOptions, call?: Call): Promise<Range>;
+  abstract tail(log: string, call?: Call): Promise<Tail>;
+  abstract findById(logs: readonly string[], ids: readonly string[], call?: Call): Promise<readonly Entry[]>;
+  abstract deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean>;
+
+  /** One request, unless the call has ended. */
+  protected async request<T>(
+    call: Call | undefined,
+    name: string,
+    args: readonly unknown[],
+    effect: () => T,
+  ): Promise<T> {
+    checkCall(call);
+    return this.steps.run(name, args, effect);
+  }
+
+  createRecord(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
+    return this.request(call, "createRecord", [record], () => this.db.createRecord(record));
+  }
+
+  async readRecord(sessionId: string, options?: { raise?: boolean }, call?: Call): Promise<SessionRecord | null> {
+    const raise = options?.raise === true;
+    return this.#saw(
+      await this.request(call, "readRecord", [sessionId, raise], () => this.db.readRecord(sessionId, raise)),
+    );
+  }
+
+  async replaceRecord(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | null> {
+    const write = {};
+    const caller = { wallMs: this.steps.wallMs(), seenForks: this.#seenForks.get(record.uid) ?? 0 };
+    for (;;) {
+      const stored = await orUnknown(
+        this.request(call, "replaceRecord", [record, ifRevision], () =>
+          this.db.document(record.uid)?.write === write
+            ? (this.db.document(record.uid)?.record ?? null)
+            : this.db.replaceRecord(record, ifRevision, write, caller),
+        ),
+      );
+      if (stored !== UNKNOWN) return this.#saw(stored);
+      const now = await this.#readBack(record.uid, call);
+      if (now?.write === write) return this.#saw(now.record);
+      if (now?.record.revision === ifRevision + 1) return null;
+      if (now?.record.revision !== ifRevision) throw unavailable();
+    }
+  }
+
+  addFork(uid: string, delta: 1 | 0 | -1, ifRevision?: number, call?: Call): Promise<boolean> {
+    return this.request(call, "addFork", [uid, delta, ifRevision], () => this.db.addFork(uid, delta, ifRevision));
+  }
+
+  async listRecords(filter: RecordFilter, page: RecordPage, call?: Call): Promise<readonly SessionRecord[]> {
+    return this.request(call, "listRecords", [filter, page], () => this.db.listRecords(filter, page));
+  }
+
+  touchRecords(times: ReadonlyMap<string, number>, call?: Call): Promise<void> {
+    return this.request(call, "touchRecords", [[...times]], () => this.db.touchRecords(times));
+  }
+
+  seqAtTime(log: string, first: number, last: number, micros: number, call?: Call): Promise<number> {
+    return this.request(call, "seqAtTime", [log, first, last, micros], () => {
+      for (let seq = first; seq <= last; seq++) {
+        const entry = this.db.row(log, seq)?.entry;
+        if (entry && entry.timestampMicros >= micros) return seq;
+      }
+      return last + 1;
+    });
+  }
+
+  listSweepable(ageMs: number, limit: number, call?: Call): Promise<readonly Sweepable[]> {
+    const callerMs = this.steps.wallMs();
+    return this.request(call, "listSweepable", [ageMs, limit], () => this.db.listSweepable(ageMs, limit, callerMs));
+  }
+
+  deleteRecord(uid: string, call?: Call): Promise<boolean> {
+    return this.request(call, "deleteRecord", [uid], () => this.db.deleteRecord(uid));
+  }
+
+  scanRecords(afterUid: string, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
+    return this.request(call, "scanRecords", [afterUid, limit], () => this.db.scanRecords(afterUid, limit));
+  }
+
+  listOrphans(limit: number, call?: Call): Promise<readonly string[]> {
+    return this.request(call, "listOrphans", [limit], () => this.db.listOrphans(limit));
+  }
+
+  async readTodos(call?: Call): Promise<TodoList> {
+    checkCall(call);
+    return this.#todos;
+  }
+
+  async replaceTodos(todos: readonly Todo[], ifRevision: number, call?: Call): Promise<boolean> {
+    checkCall(call);
+    if (this.#todos.revision !== ifRevision) return false;
+    this.#todos = { todos, revision: ifRevision + 1 };
+    return true;
+  }
+
+  async ping(): Promise<void> {}
+
+  async close(): Promise<void> {}
+
+  async #readBack(uid: string, call?: Call): Promise<ReturnType<SimDatabase["document"]>> {
+    for (;;) {
+      const found = await orUnknown(this.request(call, "readBack", [uid], () => this.db.document(uid)));
+      if (found !== UNKNOWN) return found;
+    }
+  }
+
+  #saw<T extends SessionRecord | null>(record: T): T {
+    if (record) this.#seenForks.set(record.uid, record.forks);
+    return record;
+  }
+}
+
+export const UNKNOWN = Symbol("unknown outcome");
+
+/** The answer, or UNKNOWN when it was lost. */
+export async function orUnknown<T>(answer: Promise<T>): Promise<T | typeof UNKNOWN> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof DomainError && error.code === "unavailable") return UNKNOWN;
+    throw error;
+  }
+}
+
+export function unavailable(): DomainError {
+  return new DomainError("unavailable", "The simulated database cannot be reached");
+}
+
+/** A row for each entry; which write made it is told by the row itself, as by a document's `_id`. */
+export function toRows(entries: readonly Entry[]): Row[] {
+  return entries.map((entry) => ({ seq: entry.seq, id: entry.id, entry: structuredClone(entry) }));
+}
+
+export function sealRow(log: string, seq: number): Row {
+  return { seq, id: `\u0000${log} ${seq}`, entry: null };
+}
+
+/** The end of a log from its rows, in order: messages without a gap, and whether a seal stands right behind them. */
+export function endOf(db: SimDatabase, rows: readonly Row[], isAtomic: boolean): Tail {
+  const whole = { any: isAtomic || db.lacks("whole-batches-only"), atTop: db.lacks("tail-first-gap") };
+  const gap = rows.findIndex((row, i) => row.entry === null || row.seq !== (rows[0] as Row).seq + i);
+  const messages = gap < 0 || whole.atTop ? rows.filter((row) => row.entry !== null) : rows.slice(0, gap);
+  const message = messages.at(-1);
+  const last = messages.findLast((row) => whole.any || row.entry?.owed === 0)?.entry;
+  const top = rows.at(-1);
+  const isSealed = whole.atTop
+    ? top?.entry === null
+    : rows.some((row) => row.entry === null && row.seq === (message?.seq ?? 0) + 1);
+  const seq = whole.atTop && top?.entry === null ? top.seq - 1 : last?.seq;
+  return {
+    last: last ? { seq: seq ?? last.seq, id: last.id, timestampMicros: last.timestampMicros } : null,
+    state: isSealed ? "sealed" : message && message.entry !== last ? "owed" : "open",
+  };
+}
+
+/** The contiguous messages of a range. */
+export function rangeOf(db: SimDatabase, log: string, first: number, last: number, options: RangeOptions = {}): Range {
+  const { descending = false, limit = Number.POSITIVE_INFINITY, maxBytes = Number.POSITIVE_INFINITY } = options;
+  const entries: Entry[] = [];
+  let bytes = 0;
+  let seq = descending ? last : first;
+  while (seq >= first && seq <= last && entries.length < limit) {
+    const entry = db.row(log, seq)?.entry;
+    if (!entry) break;
+    if (entries.length > 0 && bytes >= maxBytes) return { entries, cut: true };
+    entries.push(entry);
+    bytes += JSON.stringify(entry).length;
+    seq += descending ? -1 : 1;
+  }
+  return { entries, cut: false };
+}
+
+/** All entries with one of these ids in a log. */
+export function entriesById(db: SimDatabase, log: string, ids: readonly string[]): Entry[] {
+  return [...new Set(ids)].flatMap((id) => db.rowById(log, id)?.entry ?? []);
+}
+
+/** All places of a log or of a uid's logs, in order. */
+export function placesOf(db: SimDatabase, target: { readonly uid: string } | Segment): { log: string; seq: number }[] {
+  const logs = "uid" in target ? db.logNames().filter((log) => log.startsWith(`${target.uid}.`)) : [target.log];
+  const places = logs.flatMap((log) => db.rows(log).map(({ seq }) => ({ log, seq })));
+  return "uid" in target ? places : places.filter(({ seq }) => seq >= target.first && seq <= target.last);
+}

@@ -1,0 +1,57 @@
+import type { LogDatabase, LogStore } from "../../src/storage/history/log-store.js";
+import { describeLogStore } from "../contract/log-store.js";
+import { AtomicSimStore } from "./atomic-sim-store.js";
+import { type SharedTables, SimDatabase } from "./sim-database.js";
+import { directSteps } from "./steps.js";
+import { WeakSimStore } from "./weak-sim-store.js";
+
+const START_MS = 1_000_000_000_000;
+let nowMs = START_MS;
+
+/** A handle of the simulated stores is one namespace; here some share their logs. */
+class SimLogDatabase implements LogDatabase {
+  readonly name = "simulated";
+  readonly #open: (db: SimDatabase) => LogStore;
+  readonly #shared: SharedTables = { logs: new Map(), owners: new Set() };
+  readonly #handles = new Map<string, LogStore>();
+
+  constructor(open: (db: SimDatabase) => LogStore) {
+    this.#open = open;
+  }
+
+  namespace(namespace: string): LogStore {
+    const handle = this.#handles.get(namespace) ?? this.#open(new SimDatabase(() => nowMs, [], this.#shared));
+    this.#handles.set(namespace, handle);
+    return handle;
+  }
+
+  async listNamespaces(): Promise<readonly string[]> {
+    const used: string[] = [];
+    for (const [name, store] of this.#handles) {
+      const [record] = await store.scanRecords("", 1);
+      if (record || (await store.readTodos()).revision > 0) used.push(name);
+    }
+    return used;
+  }
+
+  async close(): Promise<void> {}
+}
+
+const steps = directSteps(() => nowMs);
+const kinds = {
+  "the simulator, atomic": (db: SimDatabase) => new AtomicSimStore(db, steps),
+  "the simulator, weak": (db: SimDatabase) => new WeakSimStore(db, steps, { block: 2, wall: 4 }),
+};
+
+for (const [name, open] of Object.entries(kinds)) {
+  describeLogStore(name, {
+    atomicAppend: name.endsWith("atomic"),
+    open: async () => {
+      nowMs = START_MS;
+      return new SimLogDatabase(open);
+    },
+    advance: (ms) => {
+      nowMs += ms;
+    },
+  });
+}

@@ -1,0 +1,409 @@
+import type { MessageCursor } from "../../src/domain/page.js";
+import { HistoryContext } from "../../src/storage/history/heads.js";
+import type { HistoryOptions } from "../../src/storage/history/history-options.js";
+import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
+import { Reader } from "../../src/storage/history/reader.js";
+import type { Rule } from "../../src/storage/history/rules.js";
+import { checkCounts, checkNothingLeft, checkRows, SWEEP_ROUNDS } from "./aftermath.js";
+import { AtomicSimStore } from "./atomic-sim-store.js";
+import { type FollowParts, SimFollower } from "./follower.js";
+import { isLinearizable, type Observed } from "./linearizable.js";
+import { apply, type Circumstances, EMPTY_STATE, type ModelState } from "./model.js";
+import { type Operation, type Outcome, perform, performTurn } from "./operations.js";
+import { type PageStart, PROFILE_NAMES, type ProfileName, Script, SESSION_IDS } from "./profiles.js";
+import { type Random, seededRandom } from "./random.js";
+import { Scheduler, type SimProcess, type Weather } from "./scheduler.js";
+import { SimDatabase } from "./sim-database.js";
+import type { SimStore } from "./sim-store.js";
+import { directSteps, type Steps } from "./steps.js";
+import { WeakSimStore } from "./weak-sim-store.js";
+
+export type StoreKind = "atomic" | "weak";
+
+export interface SimOptions {
+  readonly store: StoreKind;
+  readonly without?: readonly Rule[];
+  readonly profile?: ProfileName;
+  /** Records every step, for the schedule of a failing seed. */
+  readonly trace?: boolean;
+}
+
+export interface SimReport {
+  readonly steps: number;
+  readonly operations: number;
+  readonly deaths: number;
+  readonly losses: number;
+  readonly followed: number;
+}
+
+/** What went wrong with a seed. */
+export class SimFailure extends Error {
+  readonly history: readonly Observed[];
+  readonly trace: readonly string[];
+
+  constructor(text: string, history: readonly Observed[], trace: readonly string[], options?: ErrorOptions) {
+    super(text, options);
+    this.history = history;
+    this.trace = trace;
+  }
+}
+
+/** The minute and the ten minutes of history.md, in virtual milliseconds. */
+export const STALE_MS = 100;
+export const SWEEP_AGE_MS = 1000;
+
+const CLIENTS = 3;
+const OPERATIONS_PER_CLIENT = 4;
+const SWEEPS = 5;
+const NOW_MICROS = 5;
+
+interface Engine {
+  readonly provider: LogHistoryProvider;
+  readonly parts: FollowParts;
+  readonly nowMicros: number;
+}
+
+type Instance = Engine & { readonly process: SimProcess };
+
+/** Runs one seed: several processes on one store, every store call a step. Throws a SimFailure when anything is not as it must be. */
+export async function simulate(seed: number, options: SimOptions): Promise<SimReport> {
+  const simulation = new Simulation(seed, options);
+  return simulation.run();
+}
+
+class Simulation {
+  readonly #options: SimOptions;
+  readonly #random: Random;
+  readonly #scheduler: Scheduler;
+  readonly #db: SimDatabase;
+  readonly #script: Script;
+  readonly #profile: ProfileName;
+  readonly #sizes: HistoryOptions;
+  readonly #sealSizes: { readonly block: number; readonly wall: number };
+  readonly #slots: Instance[] = [];
+  readonly #history: Observed[] = [];
+  readonly #cursors = new Map<number, MessageCursor>();
+  readonly #anomalies: string[] = [];
+  #start: ModelState = EMPTY_STATE;
+  #moment = 0;
+  #uids = 0;
+  #processes = 0;
+  #number = 0;
+  #followed = 0;
+
+  constructor(seed: number, options: SimOptions) {
+    const random = seededRandom(seed);
+    this.#options = options;
+    this.#random = random;
+    this.#profile = options.profile ?? random.pick(PROFILE_NAMES);
+    this.#scheduler = new Scheduler(random, weatherOf(random, this.#profile), options.trace === true);
+    this.#db = new SimDatabase(() => this.#scheduler.nowMs, options.without);
+    this.#script = new Script(random, this.#profile);
+    this.#sizes = {
+      maxSegments: random.pick([4, 6, 256]),
+      mergeSegments: random.pick([2, 4]),
+      chunk: random.pick([2, 3]),
+      maxLogEntries: random.pick([3, 1_000_000, 1_000_000]),
+      editorWaitMs: random.pick([0, 1, 20]),
+      maxEdits: random.pick([1, 64]),
+      maxDropped: random.pick([3, 256]),
+    };
+    this.#sealSizes = { block: random.pick([1, 2, 4]), wall: random.pick([2, 8]) };
+  }
+
+  async run(): Promise<SimReport> {
+    try {
+      await this.#prepare();
+      await this.#live();
+      await this.#settle();
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      throw new SimFailure(text, this.#history, this.#scheduler.trace ?? [], { cause: error });
+    }
+    const { steps, deaths, losses } = this.#scheduler;
+    return { steps, operations: this.#history.length, deaths, losses, followed: this.#followed };
+  }
+
+  /** A few sessions to begin with, made one after the other. */
+  async #prepare(): Promise<void> {
+    const random = this.#random;
+    const { provider } = this.#quietInstance();
+    const messages = Array.from({ length: 1 + random.int(4) }, (_, i) => ({ id: `m${i}`, ts: i + 1, body: "x" }));
+    const first: Operation[] = [
+      { op: "create", id: "a", parent: null, title: null },
+      { op: "append", id: "a", messages, expected: null },
+    ];
+    if (random.chance(0.6)) first.push({ op: "fork", id: "a", to: "b", mid: null });
+    if (random.chance(0.3)) {
+      first.push({ op: "append", id: "b", messages: [{ id: "m5", ts: 2, body: "x" }], expected: null });
+    }
+    if (random.chance(0.3)) first.push({ op: "revert", id: "a", mid: "m0" });
+    if (random.chance(0.3)) first.push({ op: "create", id: "c", parent: "a", title: null });
+    for (const operation of first) {
+      const at = this.#circumstances(NOW_MICROS);
+      const { outcome } = await perform(provider, operation);
+      const [state, expected] = apply(this.#start, operation, at);
+      mustEqual(outcome, expected, JSON.stringify(operation));
+      this.#start = state;
+    }
+  }
+
+  /** Clients, sweepers and followers at once, until all are done. */
+  async #live(): Promise<void> {
+    const random = this.#random;
+    for (let i = 0; i < CLIENTS; i++) this.#slots.push(this.#startInstance());
+    const isShared = random.chance(0.3);
+    const jobs = [0, 1, isShared ? 1 : 2].map((slot, i) => this.#client(`client ${i}`, slot));
+    jobs.push(this.#sweeper(2), this.#sweeper(1));
+    const followers = [0, 1].map(() => new SimFollower(random.pick(SESSION_IDS)));
+    for (const [i, follower] of followers.entries()) jobs.push(this.#follow(follower, i));
+    let left = jobs.length;
+    let failure: { readonly error: unknown } | null = null;
+    for (const job of jobs) {
+      job.then(
+        () => left--,
+        (error: unknown) => {
+          failure ??= { error };
+        },
+      );
+    }
+    await this.#scheduler.run(
+      () => left === 0 || failure !== null,
+      (dead) => this.#replace(dead),
+    );
+    if (failure) throw (failure as { error: unknown }).error;
+    for (const { process } of this.#slots) process.kill();
+    for (const follower of followers) await this.#endFollower(follower);
+  }
+
+  async #client(name: string, slot: number): Promise<void> {
+    let pageStart: PageStart = null;
+    let revision: number | null = null;
+    for (let i = 0; i < OPERATIONS_PER_CLIENT; i++) {
+      const intent = this.#script.next(pageStart, revision);
+      if (intent.op === "page") this.#mustContinue(intent.after);
+      const observed = await this.#observe(name, slot, intent);
+      const last = observed[0] as Observed;
+      pageStart = pageStartOf(last) ?? pageStart;
+      revision = revisionOf(last.outcome) ?? revision;
+      const isLost = intent.op === "append" && last.answeredAt === Number.POSITIVE_INFINITY;
+      if (isLost && this.#random.chance(0.5)) await this.#observe(name, slot, intent);
+    }
+  }
+
+  /** Asks one process, and notes what it answers and when. */
+  async #observe(client: string, slot: number, intent: ReturnType<Script["next"]>): Promise<readonly Observed[]> {
+    const { process, provider, nowMicros } = this.#slots[slot] as Instance;
+    const operations = intent.op === "turn" ? intent.appends : [intent];
+    const observed = operations.map((operation): Observed => {
+      const at = this.#circumstances(nowMicros);
+      return { operation, at, client, calledAt: this.#moment++, answeredAt: Number.POSITIVE_INFINITY };
+    });
+    this.#history.push(...observed);
+    const answers =
+      intent.op === "turn"
+        ? performTurn(provider, intent.id, intent.appends)
+        : perform(provider, intent, (list) => this.#cursors.get(list)).then((performed) => [performed]);
+    const performed = await Promise.race([answers, process.died]);
+    if (performed === "died") return observed;
+    for (const [i, { outcome, next }] of performed.entries()) {
+      const seen = observed[i] as Observed;
+      seen.outcome = outcome;
+      if (next) this.#cursors.set(seen.at.number, next);
+      if (!isUnknown(outcome)) seen.answeredAt = this.#moment++;
+    }
+    return observed;
+  }
+
+  async #sweeper(slot: number): Promise<void> {
+    for (let i = 0; i < SWEEPS; i++) {
+      const { process, provider } = this.#slots[slot] as Instance;
+      if (this.#random.chance(0.6)) this.#scheduler.nowMs += SWEEP_AGE_MS + 1;
+      await Promise.race([ignoringLoss(provider.sweep()), process.died]);
+    }
+  }
+
+  async #follow(follower: SimFollower, slot: number): Promise<void> {
+    for (let i = 0; i < 4; i++) {
+      const { process, parts } = this.#slots[slot] as Instance;
+      await Promise.race([follower.step(parts, this.#random.int(4)), process.died]);
+    }
+  }
+
+  /** From wherever it was cut off it must come to exactly the history. */
+  async #endFollower(follower: SimFollower): Promise<void> {
+    this.#followed += await follower.finish(this.#quietInstance().parts);
+  }
+
+  /** When all is quiet: sweeps, then everything is read by a process that knows nothing, and there must be a legal order. */
+  async #settle(): Promise<void> {
+    const instance = this.#quietInstance();
+    const isRough = this.#scheduler.deaths + this.#scheduler.losses > 0;
+    await this.#sweepAll(instance.provider);
+    for (const id of SESSION_IDS) {
+      for (const ancestors of [false, true]) {
+        const list = { op: "list", id, newestFirst: false, ancestors, offset: 0, limit: 1000 } as const;
+        await this.#observeQuietly(instance, list);
+      }
+      await this.#observeQuietly(instance, { op: "session", id });
+    }
+    if (this.#anomalies.length > 0 && !isRough) throw new Error(this.#anomalies.join("\n"));
+    if (!isLinearizable(this.#start, this.#history)) throw new Error("There is no legal order of the answers");
+    checkRows(this.#db);
+    checkCounts(this.#db, isRough);
+    for (const id of SESSION_IDS) await perform(instance.provider, { op: "delete", id });
+    await this.#sweepAll(instance.provider);
+    checkNothingLeft(this.#db, isRough);
+    if (isRough) {
+      await instance.provider.sweep({ repair: true });
+      await this.#sweepAll(instance.provider);
+      checkNothingLeft(this.#db, false);
+    }
+  }
+
+  async #sweepAll(provider: LogHistoryProvider): Promise<void> {
+    for (let i = 0; i < SWEEP_ROUNDS; i++) {
+      this.#scheduler.nowMs += SWEEP_AGE_MS + 1;
+      await provider.sweep();
+    }
+  }
+
+  async #observeQuietly(
+    { provider, nowMicros }: { provider: LogHistoryProvider; nowMicros: number },
+    operation: Operation,
+  ) {
+    const at = this.#circumstances(nowMicros);
+    const calledAt = this.#moment++;
+    const { outcome } = await perform(provider, operation);
+    this.#history.push({ operation, at, client: "end", calledAt, answeredAt: this.#moment++, outcome });
+  }
+
+  #startInstance(): Instance {
+    const random = this.#random;
+    const process = this.#scheduler.spawn(`p${this.#processes++}`, random.pick([0, 0, 150, -250, 5 * SWEEP_AGE_MS]));
+    const nowMicros = random.pick([NOW_MICROS, NOW_MICROS, 3, 7]);
+    const pause = (ms: number, signal?: AbortSignal) => this.#scheduler.pause(process, ms, signal);
+    const store = this.#storeOn(this.#scheduler.stepsOf(process));
+    return { process, ...this.#engine(store, nowMicros, process.skewMs, pause) };
+  }
+
+  /** One that is alone: each of its store calls happens at once. */
+  #quietInstance(): Engine {
+    let calls = 0;
+    const direct = directSteps(() => this.#scheduler.nowMs);
+    const steps: Steps = {
+      ...direct,
+      run: (name, args, effect) => {
+        if (++calls > 20_000) throw new Error("A quiet process never comes to an end");
+        return direct.run(name, args, effect);
+      },
+    };
+    const pause = async (ms: number) => {
+      this.#scheduler.nowMs += ms;
+    };
+    return this.#engine(this.#storeOn(steps), NOW_MICROS, 0, pause);
+  }
+
+  #storeOn(steps: Steps): SimStore {
+    return this.#options.store === "atomic"
+      ? new AtomicSimStore(this.#db, steps)
+      : new WeakSimStore(this.#db, steps, this.#sealSizes);
+  }
+
+  #engine(
+    store: SimStore,
+    nowMicros: number,
+    skewMs: number,
+    pause: (ms: number, signal?: AbortSignal) => Promise<void>,
+  ): Engine {
+    const name = () => `u${String(++this.#uids).padStart(4, "0")}`;
+    const options: HistoryOptions = {
+      ...this.#sizes,
+      nowMicros: () => nowMicros,
+      clockMs: () => this.#scheduler.nowMs + skewMs,
+      pause,
+      random: () => this.#random.next(),
+      newUid: name,
+      newMessageId: name,
+      staleMs: STALE_MS,
+      sweepAgeMs: SWEEP_AGE_MS,
+      touchDelayMs: Number.POSITIVE_INFINITY,
+      without: this.#options.without ?? [],
+      onAnomaly: (text, error) => this.#anomalies.push(`${text}${error === undefined ? "" : `: ${String(error)}`}`),
+    };
+    const context = new HistoryContext(store, options);
+    return {
+      nowMicros,
+      provider: new LogHistoryProvider(store, options),
+      parts: { context, reader: new Reader(context) },
+    };
+  }
+
+  #replace(dead: SimProcess): void {
+    const slot = this.#slots.findIndex(({ process }) => process === dead);
+    if (slot >= 0) this.#slots[slot] = this.#startInstance();
+  }
+
+  #circumstances(now: number): Circumstances {
+    return { number: this.#number++, now, continued: false };
+  }
+
+  #mustContinue(list: number): void {
+    const seen = this.#history.find(({ at }) => at.number === list);
+    if (seen) seen.at = { ...seen.at, continued: true };
+  }
+}
+
+function weatherOf(random: Random, profile: ProfileName): Weather {
+  const isHard = profile === "forks" || profile === "half" || profile === "batches";
+  const isHalf = profile === "half" || profile === "batches";
+  return {
+    tickMs: random.pick([0, 1, 3, 8]),
+    leap: random.pick([0, 0, 0.01, 0.03]),
+    stop: isHard ? random.pick([0, 0.02, 0.06, 0.1]) : random.pick([0, 0, 0.01, 0.04]),
+    stopsMs: [
+      STALE_MS / 2,
+      STALE_MS + 50,
+      SWEEP_AGE_MS / 2,
+      SWEEP_AGE_MS + 100,
+      2 * SWEEP_AGE_MS + 300,
+      5 * SWEEP_AGE_MS,
+    ],
+    lateAnswer: random.pick([0, 0.2]),
+    death: isHalf ? 0.06 : random.pick([0, 0, 0.01, 0.04]),
+    deaths: isHalf ? 4 : 2,
+    loss: random.pick([0, 0, 0.02, 0.06]),
+    losses: 4,
+  };
+}
+
+function mustEqual(outcome: Outcome, expected: Outcome, what: string): void {
+  const [is, should] = [JSON.stringify(outcome), JSON.stringify(expected)];
+  if (is !== should) throw new Error(`${what}: ${is} instead of ${should}`);
+}
+
+/** Whether an answer leaves open what happened. */
+function isUnknown(outcome: Outcome): boolean {
+  return JSON.stringify(outcome) === '{"error":"unavailable"}';
+}
+
+async function ignoringLoss(work: Promise<unknown>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "unavailable")) throw error;
+  }
+}
+
+function pageStartOf({ operation, at, outcome }: Observed): PageStart {
+  if (operation.op !== "list" || operation.ancestors || operation.since !== undefined) return null;
+  const { messages = [], more = false } = (outcome ?? {}) as { messages?: readonly { id: string }[]; more?: boolean };
+  const last = messages.at(-1);
+  if (!last || !more) return null;
+  return { id: operation.id, newestFirst: operation.newestFirst, after: at.number, mid: last.id };
+}
+
+function revisionOf(outcome: Outcome): number | null {
+  if (typeof outcome !== "object" || outcome === null || !("revision" in outcome)) return null;
+  return outcome.revision as number;
+}

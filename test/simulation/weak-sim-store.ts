@@ -1,0 +1,166 @@
+import type { Call } from "../../src/domain/call.js";
+import type { Entry, Range, RangeOptions, Segment, Tail } from "../../src/storage/history/log-store.js";
+import type { Row, SimDatabase } from "./sim-database.js";
+import { endOf, entriesById, orUnknown, placesOf, rangeOf, SimStore, sealRow, toRows, UNKNOWN } from "./sim-store.js";
+import type { Steps } from "./steps.js";
+
+export interface SealSizes {
+  /** Seals of one block behind the last message. */
+  readonly block: number;
+  /** How far ahead the wall stands, at least. */
+  readonly wall: number;
+}
+
+/**
+ * A store that gives only what MongoDB gives without transactions: unique `(log, seq)` and `(log, id)`, compare-and-set of one document,
+ * inserts that stop half way. Every document written is a step, and so is every query.
+ */
+export class WeakSimStore extends SimStore {
+  readonly #sizes: SealSizes;
+
+  constructor(db: SimDatabase, steps: Steps, sizes: SealSizes = { block: 4, wall: 16 }) {
+    super(db, steps);
+    this.#sizes = sizes;
+  }
+
+  async append(log: string, seq: number, entries: readonly Entry[], call?: Call): Promise<number | "idTaken"> {
+    const rows = toRows(entries);
+    let stored = 0;
+    for (;;) {
+      const tell = (n: number) => {
+        stored = n;
+      };
+      const outcome = await orUnknown(this.#insertInOrder(log, rows, tell, stored, call));
+      if (outcome === "idTaken") return stored === 0 ? "idTaken" : stored;
+      if (outcome !== UNKNOWN) return stored;
+      this.steps.leave(rows.slice(stored).map((row) => () => this.#insert(log, row) === "stored"));
+      const found = await this.#readBack(log, seq, rows, call);
+      stored = found.ours;
+      if (stored === rows.length || found.taken) return stored;
+    }
+  }
+
+  async seal(log: string, lastSeq?: number, call?: Call): Promise<number> {
+    let end = lastSeq ?? (await this.#lastMessage(log, call));
+    let runners = 0;
+    for (let round = 0; ; round++) {
+      const wall = round === 0 ? [] : [end + Math.max(this.#sizes.wall, 8 * runners)];
+      const block = Array.from({ length: round === 0 ? 1 : this.#sizes.block }, (_, i) => end + 1 + i);
+      for (const seq of wall) await this.#placeSeal(log, seq, call);
+      const won = await Promise.all(block.map((seq) => this.#placeSeal(log, seq, call)));
+      if (won[0] && round === 0 && lastSeq !== undefined) return lastSeq;
+      const { tail, message } = await this.#readEnd(log, call);
+      if (tail.state === "sealed") return tail.last?.seq ?? 0;
+      runners = message - end;
+      end = message;
+    }
+  }
+
+  readRange(log: string, first: number, last: number, options?: RangeOptions, call?: Call): Promise<Range> {
+    return this.request(call, "readRange", [log, first, last, options], () =>
+      rangeOf(this.db, log, first, last, options),
+    );
+  }
+
+  async tail(log: string, call?: Call): Promise<Tail> {
+    const [before, top] = await this.request(call, "readTop", [log], () => lastTwo(this.db.rows(log)));
+    if (!top) return { last: null, state: "open" };
+    const isUsual = top.entry?.owed === 0 && (top.seq === 1 || (before?.entry && before.seq === top.seq - 1));
+    if (isUsual && top.entry) {
+      const { seq, id, timestampMicros } = top.entry;
+      return { last: { seq, id, timestampMicros }, state: "open" };
+    }
+    return (await this.#readEnd(log, call)).tail;
+  }
+
+  async findById(logs: readonly string[], ids: readonly string[], call?: Call): Promise<readonly Entry[]> {
+    const found = [...new Set(logs)].map((log) =>
+      this.request(call, "findById", [log, ids], () => entriesById(this.db, log, ids)),
+    );
+    return (await Promise.all(found)).flat();
+  }
+
+  /** Keys first, then the documents, a few at a time. */
+  async deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean> {
+    const places = await this.request(call, "findKeys", [target, limit], () =>
+      placesOf(this.db, target).slice(0, limit),
+    );
+    for (let i = 0; i < places.length; i += 2) {
+      const some = places.slice(i, i + 2);
+      await this.request(call, "deleteMany", some, () => {
+        for (const { log, seq } of some) this.db.remove(log, seq);
+      });
+    }
+    return places.length === limit;
+  }
+
+  /** Tells after every document how many are stored, so that a death or a lost answer stops it anywhere. */
+  async #insertInOrder(
+    log: string,
+    rows: readonly Row[],
+    tell: (stored: number) => void,
+    from: number,
+    call?: Call,
+  ): Promise<"stored" | "seqTaken" | "idTaken"> {
+    for (const [i, row] of rows.entries()) {
+      if (i < from) continue;
+      const outcome = await this.request(call, "insert", [log, row.seq, row.id], () => this.#insert(log, row));
+      if (outcome !== "stored") return outcome;
+      tell(i + 1);
+    }
+    return "stored";
+  }
+
+  #insert(log: string, row: Row): "stored" | "seqTaken" | "idTaken" {
+    return this.db.row(log, row.seq) === row ? "stored" : this.db.insert(log, row);
+  }
+
+  async #readBack(
+    log: string,
+    seq: number,
+    rows: readonly Row[],
+    call?: Call,
+  ): Promise<{ ours: number; taken: boolean }> {
+    for (;;) {
+      const found = await orUnknown(
+        this.request(call, "readBack", [log, seq], () => {
+          const at = rows.findIndex((row) => this.db.row(log, row.seq) !== row);
+          const ours = at < 0 ? rows.length : at;
+          return { ours, taken: this.db.row(log, seq + ours) !== undefined };
+        }),
+      );
+      if (found !== UNKNOWN) return found;
+    }
+  }
+
+  #placeSeal(log: string, seq: number, call?: Call): Promise<boolean> {
+    const row = sealRow(log, seq);
+    return this.request(call, "placeSeal", [log, seq], () => this.db.insert(log, row) === "stored");
+  }
+
+  async #lastMessage(log: string, call?: Call): Promise<number> {
+    return (await this.#readEnd(log, call)).message;
+  }
+
+  /** The end, and the place of the last message stored, owed or not. */
+  #readEnd(log: string, call?: Call): Promise<{ tail: Tail; message: number }> {
+    return this.request(call, "readEnd", [log], () => {
+      const rows = this.db.rows(log);
+      return { tail: endOf(this.db, rows, false), message: lastMessage(rows) };
+    });
+  }
+}
+
+function lastTwo(rows: readonly Row[]): readonly [Row | null, Row | null] {
+  return [rows.at(-2) ?? null, rows.at(-1) ?? null];
+}
+
+/** The place of the last message without a gap in front. */
+function lastMessage(rows: readonly Row[]): number {
+  let last = 0;
+  for (const [i, row] of rows.entries()) {
+    if (row.entry === null || row.seq !== (rows[0] as Row).seq + i) break;
+    last = row.seq;
+  }
+  return last;
+}
