@@ -12,11 +12,11 @@ const CHECKSUM_BYTES = 4;
 type Kind = "messages" | "sessions" | "watch";
 type Scalar = string | number | boolean | null;
 
-/** Types of the fields behind version and kind; `time` may be null. */
-const FIELDS: Record<Kind, readonly ("string" | "boolean" | "integer" | "time")[]> = {
-  messages: ["string", "boolean", "boolean", "time", "time", "string", "integer", "string"],
-  sessions: ["string", "integer", "string"],
-  watch: ["string", "integer", "integer"],
+/** Types of the fields behind version and kind; `?`: or null. */
+const FIELDS: Record<Kind, string> = {
+  messages: "string boolean boolean integer? integer? string count string count?",
+  sessions: "string integer string",
+  watch: "string count count",
 };
 
 export function encodeMessageToken(cursor: MessageCursor): string {
@@ -101,12 +101,13 @@ function parseList(payload: Buffer): readonly unknown[] | undefined {
 }
 
 function hasFields(kind: Kind, fields: readonly unknown[]): fields is readonly Scalar[] {
-  const types = FIELDS[kind];
+  const types = FIELDS[kind].split(" ");
   return fields.length === types.length && types.every((type, i) => hasType(type, fields[i]));
 }
 
-function hasType(type: "string" | "boolean" | "integer" | "time", value: unknown): boolean {
+function hasType(type: string, value: unknown): boolean {
+  if (type.endsWith("?")) return value === null || hasType(type.slice(0, -1), value);
   if (type === "integer") return Number.isSafeInteger(value);
-  if (type === "time") return value === null || Number.isSafeInteger(value);
+  if (type === "count") return Number.isSafeInteger(value) && (value as number) >= 0;
   return typeof value === type;
 }

@@ -1,0 +1,203 @@
+import { create, isMessage, type JsonObject } from "@bufbuild/protobuf";
+import { TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { describe, expect, it } from "vitest";
+import {
+  type MessageWithParts,
+  MessageWithPartsSchema,
+  WatchMessagesResponseSchema,
+} from "../../../gen/sessionpool/v1/message_service_pb.js";
+import { SessionSchema } from "../../../gen/sessionpool/v1/session_service_pb.js";
+import { TodoSchema } from "../../../gen/sessionpool/v1/todo_service_pb.js";
+import {
+  fromBoundTimestamp,
+  fromMessageTimestamp,
+  fromMessageWithParts,
+  fromTodo,
+  toMessageWithParts,
+  toSession,
+  toTimestamp,
+  toTodo,
+  toWatchResponse,
+} from "../../../src/api/convert.js";
+import { decodeResumeToken } from "../../../src/api/page-token.js";
+import type { ChatMessage } from "../../../src/domain/chat-message.js";
+import type { Session } from "../../../src/domain/session.js";
+
+const MESSAGE: ChatMessage = {
+  id: "m",
+  sessionId: "s",
+  role: "user",
+  timestampMicros: 1_700_000_000_123_456,
+  parts: [{ id: "p", type: "tool", text: "x", data: { a: [1] } }],
+  metadata: { b: null },
+  position: 0,
+  originSessionId: "o",
+};
+
+const SESSION: Session = {
+  sessionId: "s",
+  parentId: "p",
+  forkPointId: "f",
+  title: "t",
+  metadata: { a: 1 },
+  createTimeMicros: 1,
+  updateTimeMicros: 2,
+  messageCount: 0,
+  inheritedCount: 4,
+  revision: 5,
+  reverted: true,
+};
+
+describe("messages", () => {
+  it("are answered whole", () => {
+    const expected = create(MessageWithPartsSchema, {
+      info: {
+        id: "m",
+        role: "user",
+        timestamp: { seconds: 1_700_000_000n, nanos: 123_456_000 },
+        metadata: { b: null },
+        sessionId: "s",
+        position: 0n,
+        originSessionId: "o",
+      },
+      parts: [{ id: "p", type: "tool", text: "x", data: { a: [1] } }],
+    });
+    expect(toMessageWithParts(MESSAGE)).toStrictEqual(expected);
+    expect(isMessage(toMessageWithParts(MESSAGE), MessageWithPartsSchema)).toBe(true);
+  });
+
+  it("are answered without what they do not have", () => {
+    const { id, sessionId, role, timestampMicros } = MESSAGE;
+    const { info, parts } = toMessageWithParts({ id, sessionId, role, timestampMicros, parts: [] });
+    expect([info?.metadata, info?.position, info?.originSessionId, parts]).toStrictEqual([
+      undefined,
+      undefined,
+      "",
+      [],
+    ]);
+  });
+
+  it("are taken without the fields that only answers have", () => {
+    const given = fromMessageWithParts("message", toMessageWithParts(MESSAGE));
+    const { id, role, timestampMicros, parts, metadata } = MESSAGE;
+    expect(given).toStrictEqual({ id, role, timestampMicros, parts, metadata });
+  });
+
+  it("are taken without id, timestamp and Structs", () => {
+    const given = create(MessageWithPartsSchema, { info: { role: "user" }, parts: [{ type: "text" }] });
+    expect(fromMessageWithParts("message", given)).toStrictEqual({
+      ...{ id: undefined, role: "user", timestampMicros: undefined, metadata: undefined },
+      parts: [{ id: "", type: "text", text: "", data: undefined }],
+    });
+  });
+
+  it("keep an empty Struct and odd keys", () => {
+    const odd = JSON.parse('{"__proto__":{},"":1}') as JsonObject;
+    const message = create(MessageWithPartsSchema, { info: { role: "r" } });
+    (message.info as NonNullable<MessageWithParts["info"]>).metadata = odd;
+    expect(JSON.stringify(fromMessageWithParts("message", message).metadata)).toBe('{"__proto__":{},"":1}');
+    expect(toMessageWithParts({ ...MESSAGE, metadata: {} }).info?.metadata).toStrictEqual({});
+  });
+
+  it("must be there, with their info", () => {
+    expect(() => fromMessageWithParts("message", undefined)).toThrow(refusal("message is required"));
+    expect(() => fromMessageWithParts("messages[2]", create(MessageWithPartsSchema))).toThrow(
+      refusal("messages[2].info is required"),
+    );
+  });
+});
+
+describe("sessions", () => {
+  it("are answered whole", () => {
+    const expected = create(SessionSchema, {
+      ...{ sessionId: "s", parentId: "p", forkPointId: "f", title: "t", metadata: { a: 1 } },
+      ...{ createTime: { seconds: 0n, nanos: 1000 }, updateTime: { seconds: 0n, nanos: 2000 } },
+      ...{ messageCount: 0n, inheritedCount: 4n, revision: 5n, reverted: true },
+    });
+    expect(toSession(SESSION)).toStrictEqual(expected);
+  });
+
+  it("are answered without metadata and count, if there are none", () => {
+    const session = toSession({ ...SESSION, metadata: undefined, messageCount: undefined });
+    expect([session.metadata, session.messageCount]).toStrictEqual([undefined, undefined]);
+  });
+});
+
+describe("events", () => {
+  const at = { sessionUid: "uid", revision: 1, position: 2 };
+
+  it.each([
+    [{ kind: "appended", message: MESSAGE, at } as const, { case: "appended", value: toMessageWithParts(MESSAGE) }],
+    [{ kind: "truncated", messageCount: 0, at } as const, { case: "truncated", value: { messageCount: 0n } }],
+    [{ kind: "heartbeat", at } as const, { case: "heartbeat", value: {} }],
+  ])("are told with where to resume: %o", (event, told) => {
+    const response = toWatchResponse(event);
+    expect(response).toStrictEqual(
+      create(WatchMessagesResponseSchema, { event: told as never, resumeToken: response.resumeToken }),
+    );
+    expect(decodeResumeToken(response.resumeToken)).toStrictEqual(at);
+  });
+});
+
+describe("todos", () => {
+  const todo = { id: "1", content: "c", status: "s", priority: "p" };
+
+  it("go field by field", () => {
+    expect(toTodo(todo)).toStrictEqual(create(TodoSchema, todo));
+    expect(fromTodo("todo", toTodo(todo))).toStrictEqual(todo);
+    expect(() => fromTodo("todo", undefined)).toThrow(refusal("todo is required"));
+  });
+});
+
+describe("timestamps", () => {
+  it.each([0, 1, -1, 999_999, 1_000_000, -1_000_000, -1_000_001, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER])(
+    "keep %d microseconds",
+    (micros) => {
+      const timestamp = toTimestamp(micros);
+      expect(timestamp.nanos).toBeGreaterThanOrEqual(0);
+      expect(fromMessageTimestamp("t", timestamp)).toBe(micros);
+      expect(fromBoundTimestamp("t", timestamp)).toBe(micros);
+    },
+  );
+
+  it("are cut to the microsecond, towards the past", () => {
+    expect(fromMessageTimestamp("t", stamp(1n, 1999))).toBe(1_000_001);
+    expect(fromMessageTimestamp("t", stamp(-1n, 999_999_999))).toBe(-1);
+    expect(fromBoundTimestamp("t", stamp(0n, 999))).toBe(0);
+  });
+
+  it("may be absent", () => {
+    expect(fromMessageTimestamp("t", undefined)).toBeUndefined();
+    expect(fromBoundTimestamp("t", undefined)).toBeUndefined();
+  });
+
+  it.each([
+    [-62_135_596_801n, 0],
+    [253_402_300_800n, 0],
+    [0n, -1],
+    [0n, 1_000_000_000],
+  ])("are refused where a Timestamp cannot be: %d s %d ns", (seconds, nanos) => {
+    expect(() => fromMessageTimestamp("t", stamp(seconds, nanos))).toThrow(refusal("t is not a valid Timestamp"));
+    expect(() => fromBoundTimestamp("t", stamp(seconds, nanos))).toThrow(refusal("t is not a valid Timestamp"));
+  });
+
+  it.each([
+    [-62_135_596_800n, Number.MIN_SAFE_INTEGER],
+    [253_402_300_799n, Number.MAX_SAFE_INTEGER],
+    [9_007_199_254n, 9_007_199_254_000_000],
+  ])("bound lists at any time, and messages where microseconds are exact: %d s", (seconds, micros) => {
+    expect(fromBoundTimestamp("since", stamp(seconds, 0))).toBe(micros);
+    if (Math.abs(micros) !== Number.MAX_SAFE_INTEGER) return;
+    expect(() => fromMessageTimestamp("t", stamp(seconds, 0))).toThrow(
+      refusal("t is out of range: messages are kept from the year 1684 to 2255"),
+    );
+  });
+});
+
+function stamp(seconds: bigint, nanos: number) {
+  return create(TimestampSchema, { seconds, nanos });
+}
+
+function refusal(message: string) {
+  return expect.objectContaining({ code: "invalid_argument", message });
+}

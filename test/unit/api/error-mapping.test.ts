@@ -1,0 +1,62 @@
+import { Code } from "@connectrpc/connect";
+import { describe, expect, it } from "vitest";
+import { toApiError } from "../../../src/api/error-mapping.js";
+import { DomainError, type ErrorCode, NotImplementedError } from "../../../src/domain/errors.js";
+
+/** gRPC's numbers, as its specification has them. */
+const NUMBERS: Record<ErrorCode, number> = {
+  canceled: 1,
+  invalid_argument: 3,
+  deadline_exceeded: 4,
+  not_found: 5,
+  already_exists: 6,
+  permission_denied: 7,
+  resource_exhausted: 8,
+  failed_precondition: 9,
+  aborted: 10,
+  unimplemented: 12,
+  internal: 13,
+  unavailable: 14,
+  unauthenticated: 16,
+};
+
+describe("toApiError", () => {
+  it.each(Object.entries(NUMBERS))("maps %s to %d and keeps the text", (code, number) => {
+    const answer = toApiError(new DomainError(code as ErrorCode, "Session s not found"));
+    expect(answer).toStrictEqual({ code: number, message: "Session s not found", details: [] });
+  });
+
+  it("names the class that lacks an operation", () => {
+    expect(toApiError(new NotImplementedError("MyProvider", "truncating messages"))).toMatchObject({
+      code: Code.Unimplemented,
+      message: "MyProvider does not support truncating messages",
+    });
+  });
+
+  it.each([
+    new Error("password=secret"),
+    new TypeError("x"),
+    "text",
+    undefined,
+    null,
+    { code: "not_found", message: "x" },
+  ])("answers %o with a fixed text, and keeps it for the log", (error) => {
+    expect(toApiError(error)).toStrictEqual({
+      code: Code.Internal,
+      message: "Internal error",
+      details: [],
+      cause: error,
+    });
+  });
+
+  it("keeps the cause of a DomainError for the log", () => {
+    const cause = new Error("driver text");
+    const answer = toApiError(new DomainError("unavailable", "The store cannot be reached", { cause }));
+    expect(answer).toStrictEqual({
+      code: Code.Unavailable,
+      message: "The store cannot be reached",
+      details: [],
+      cause,
+    });
+  });
+});

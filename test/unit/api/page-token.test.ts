@@ -1,0 +1,126 @@
+import { crc32 } from "node:zlib";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  decodeMessageToken,
+  decodeResumeToken,
+  decodeSessionToken,
+  encodeMessageToken,
+  encodeResumeToken,
+  encodeSessionToken,
+} from "../../../src/api/page-token.js";
+import type { MessageCursor } from "../../../src/domain/page.js";
+
+const CURSOR: MessageCursor = {
+  sessionUid: "uid",
+  query: { newestFirst: true, includeAncestors: false, sinceMicros: undefined, untilMicros: 5 },
+  log: "uid.1",
+  seq: 7,
+  messageId: 'm"\u00e9😀/',
+};
+
+const decodeSessions = (token: string) => decodeSessionToken(token, "");
+
+describe("page tokens", () => {
+  it("give back any place in a list of messages", () => {
+    const time = fc.option(fc.maxSafeInteger(), { nil: undefined });
+    const query = { newestFirst: fc.boolean(), includeAncestors: fc.boolean(), sinceMicros: time, untilMicros: time };
+    const cursor = fc.record({
+      ...{ sessionUid: fc.string(), query: fc.record(query) },
+      ...{ log: fc.string(), seq: fc.maxSafeNat(), messageId: fc.string({ unit: "grapheme" }) },
+      ancestor: fc.option(fc.nat(), { nil: undefined }),
+    });
+    fc.assert(
+      fc.property(cursor, (place) => {
+        expect(decodeMessageToken(encodeMessageToken(place))).toEqual(place);
+      }),
+    );
+  });
+
+  it("give back any place in a list of sessions, of the same parent only", () => {
+    const place = { parentId: "p", updateTimeMicros: -3, sessionId: "s" };
+    const token = encodeSessionToken(place);
+    expect(decodeSessionToken(token, "p")).toStrictEqual(place);
+    expect(() => decodeSessionToken(token, "")).toThrow(refusal("page_token belongs to a list with another parent_id"));
+  });
+
+  it("give back where a follower stood", () => {
+    const at = { sessionUid: "uid", revision: 3, position: 0 };
+    expect(decodeResumeToken(encodeResumeToken(at))).toStrictEqual(at);
+  });
+
+  it("hold nothing but what a URL takes as it is", () => {
+    expect(encodeMessageToken(CURSOR)).toMatch(/^[A-Za-z0-9_-]+$/);
+  });
+
+  it("are refused when any character is another, one is missing, or one too many", () => {
+    const token = encodeMessageToken(CURSOR);
+    for (let i = 0; i < token.length; i++) {
+      for (const other of ["A", "B", "_", "9", "="].filter((character) => character !== token[i])) {
+        const altered = token.slice(0, i) + other + token.slice(i + 1);
+        expect(() => decodeMessageToken(altered)).toThrow(NOT_GIVEN_OUT);
+      }
+      expect(() => decodeMessageToken(token.slice(0, i) + token.slice(i + 1))).toThrow(NOT_GIVEN_OUT);
+    }
+    expect(() => decodeMessageToken(`${token}A`)).toThrow(NOT_GIVEN_OUT);
+    expect(() => decodeMessageToken(`${token}=`)).toThrow(NOT_GIVEN_OUT);
+  });
+
+  it.each(["x", "=", "AAAA", "AAAAAA", "😀", "not a token", "null", "[]"])("are not taken for %j", (garbage) => {
+    expect(() => decodeMessageToken(garbage)).toThrow(NOT_GIVEN_OUT);
+    expect(() => decodeSessions(garbage)).toThrow(NOT_GIVEN_OUT);
+    expect(() => decodeResumeToken(garbage)).toThrow(refusal("resume_token is not a token that was given out"));
+  });
+
+  it("are refused by lists of another kind", () => {
+    const messages = encodeMessageToken(CURSOR);
+    const sessions = encodeSessionToken({ parentId: "", updateTimeMicros: 1, sessionId: "s" });
+    const watch = encodeResumeToken({ sessionUid: "uid", revision: 1, position: 1 });
+    for (const token of [sessions, watch]) expect(() => decodeMessageToken(token)).toThrow(OTHER_LIST);
+    for (const token of [messages, watch]) expect(() => decodeSessions(token)).toThrow(OTHER_LIST);
+    for (const token of [messages, sessions]) {
+      expect(() => decodeResumeToken(token)).toThrow(refusal("resume_token belongs to another list"));
+    }
+  });
+
+  it("are refused when made by another version", () => {
+    expect(() => decodeSessions(forge([2, "sessions", "", 1, "s"]))).toThrow(
+      refusal("page_token was made by another version of the service"),
+    );
+    expect(decodeSessions(forge([1, "sessions", "", 1, "s"])).sessionId).toBe("s");
+  });
+
+  it.each([
+    [[1, "sessions", "", 1]],
+    [[1, "sessions", "", 1, "s", "more"]],
+    [[1, "sessions", "", "1", "s"]],
+    [[1, "sessions", "", 1.5, "s"]],
+    [[1, "sessions", "", null, "s"]],
+    [[1, "sessions", "", 1, { $ne: "" }]],
+    [{ version: 1 }],
+    ["sessions"],
+  ])("are refused when somebody computes the checksum of %j", (content) => {
+    expect(() => decodeSessions(forge(content))).toThrow(NOT_GIVEN_OUT);
+  });
+
+  it("are refused when somebody makes up a place in front of the first", () => {
+    expect(() => decodeResumeToken(forge([1, "watch", "uid", 1, -1]))).toThrow(
+      refusal("resume_token is not a token that was given out"),
+    );
+    expect(decodeResumeToken(forge([1, "watch", "uid", 1, 0])).position).toBe(0);
+  });
+});
+
+const NOT_GIVEN_OUT = refusal("page_token is not a token that was given out");
+const OTHER_LIST = refusal("page_token belongs to another list");
+
+function refusal(message: string) {
+  return expect.objectContaining({ code: "invalid_argument", message });
+}
+
+function forge(content: unknown): string {
+  const payload = Buffer.from(JSON.stringify(content));
+  const checksum = Buffer.alloc(4);
+  checksum.writeUInt32BE(crc32(payload));
+  return Buffer.concat([checksum, payload]).toString("base64url");
+}

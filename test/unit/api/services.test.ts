@@ -1,0 +1,372 @@
+import { create, type DescMethod, type Message, type MessageInitShape } from "@bufbuild/protobuf";
+import { describe, expect, it } from "vitest";
+import { MessageService } from "../../../gen/sessionpool/v1/message_service_pb.js";
+import { SessionService } from "../../../gen/sessionpool/v1/session_service_pb.js";
+import { TodoService, TodoTrackerService } from "../../../gen/sessionpool/v1/todo_service_pb.js";
+import { API_METHODS, type ApiContext } from "../../../src/api/method-table.js";
+import { encodeMessageToken, encodeResumeToken, encodeSessionToken } from "../../../src/api/page-token.js";
+import type { ChatMessage } from "../../../src/domain/chat-message.js";
+import { DEFAULT_LIMITS } from "../../../src/domain/limits.js";
+import type { FollowEvent } from "../../../src/domain/page.js";
+
+const SESSION = {
+  ...{ sessionId: "s", parentId: "", forkPointId: "", title: "", createTimeMicros: 1, updateTimeMicros: 1 },
+  ...{ messageCount: 3, inheritedCount: 0, revision: 1, reverted: false },
+};
+const MESSAGE: ChatMessage = { id: "m", sessionId: "s", role: "user", timestampMicros: 1, parts: [], position: 2 };
+const TODO = { id: "t", content: "c", status: "s", priority: "p" };
+const QUERY = { newestFirst: true, includeAncestors: false, sinceMicros: undefined, untilMicros: undefined };
+const CURSOR = { sessionUid: "uid", query: QUERY, log: "uid.1", seq: 3, messageId: "m", ancestor: undefined };
+const CALL = { deadlineMs: 123, signal: new AbortController().signal };
+
+/** Answers each operation with what is given, and keeps what it was asked. */
+function fakePool(answers: Record<string, unknown>) {
+  const asked: unknown[][] = [];
+  const operations = Object.fromEntries(
+    Object.entries(answers).map(([name, answer]) => [
+      name,
+      async (...args: unknown[]) => {
+        asked.push([name, ...args]);
+        return answer;
+      },
+    ]),
+  );
+  const rootPool = { sessions: operations, todos: operations } as unknown as ApiContext["rootPool"];
+  return { asked, context: { rootPool, limits: DEFAULT_LIMITS, ...CALL } };
+}
+
+async function call<M extends DescMethod>(
+  desc: M,
+  request: MessageInitShape<M["input"]>,
+  answers: Record<string, unknown> = {},
+) {
+  const { asked, context } = fakePool(answers);
+  const method = API_METHODS.find((candidate) => candidate.desc === desc);
+  const answer = await method?.unary?.(create(desc.input, request) as Message, context);
+  return { asked, answer: answer as object };
+}
+
+describe("SessionService", () => {
+  const { method } = SessionService;
+
+  it("creates with what is set, and nothing for what is empty", async () => {
+    const { asked } = await call(method.createSession, {}, { createSession: SESSION });
+    const nothing = { sessionId: undefined, parentId: undefined, title: undefined, metadata: undefined };
+    expect(asked).toStrictEqual([["createSession", nothing, CALL]]);
+    const all = { sessionId: "s", parentId: "p", title: "t", metadata: { a: 1 } };
+    const created = await call(method.createSession, all, { createSession: SESSION });
+    expect(created.asked).toStrictEqual([["createSession", all, CALL]]);
+    expect(created.answer).toMatchObject({ $typeName: "sessionpool.v1.Session", sessionId: "s", messageCount: 3n });
+  });
+
+  it("gets", async () => {
+    const { asked, answer } = await call(method.getSession, { sessionId: "s" }, { getSession: SESSION });
+    expect(asked).toStrictEqual([["getSession", "s", CALL]]);
+    expect(answer).toMatchObject({ sessionId: "s" });
+  });
+
+  it("loads the last 100, or goes on to older ones", async () => {
+    const loaded = { session: SESSION, messages: [MESSAGE], next: CURSOR };
+    const first = await call(method.loadSession, { sessionId: "s" }, { loadSession: loaded });
+    expect(first.asked).toStrictEqual([["loadSession", "s", { limit: 100, cursor: undefined, ...CALL }]]);
+    expect(first.answer).toMatchObject({
+      session: { sessionId: "s" },
+      messages: [{ info: { id: "m" } }],
+      nextPageToken: encodeMessageToken(CURSOR),
+    });
+    const request = { sessionId: "s", limit: 5000, pageToken: encodeMessageToken(CURSOR) };
+    const last = await call(method.loadSession, request, { loadSession: { ...loaded, next: undefined } });
+    expect(last.asked).toStrictEqual([["loadSession", "s", { limit: 1000, cursor: CURSOR, ...CALL }]]);
+    expect(last.answer).toMatchObject({ nextPageToken: "" });
+  });
+
+  it("lists, and refuses the token of another parent", async () => {
+    const next = { parentId: "p", updateTimeMicros: 5, sessionId: "s" };
+    const answers = { listSessions: { sessions: [SESSION], next } };
+    const { asked, answer } = await call(method.listSessions, { parentId: "p", limit: 2 }, answers);
+    expect(asked).toStrictEqual([["listSessions", { parentId: "p", limit: 2, cursor: undefined, ...CALL }]]);
+    const pageToken = encodeSessionToken(next);
+    expect(answer).toMatchObject({ sessions: [{ sessionId: "s" }], nextPageToken: pageToken });
+    const more = await call(method.listSessions, { parentId: "p", pageToken }, answers);
+    expect(more.asked).toStrictEqual([["listSessions", { parentId: "p", limit: 100, cursor: next, ...CALL }]]);
+    await expect(call(method.listSessions, { pageToken }, answers)).rejects.toMatchObject({ code: "invalid_argument" });
+  });
+
+  it.each([
+    ["nothing", {}, { title: undefined, metadata: undefined }],
+    ["what is set without a mask", { title: "t", metadata: {} }, { title: "t", metadata: {} }],
+    ["what is set with an empty mask", { title: "t", updateMask: { paths: [] } }, { title: "t", metadata: undefined }],
+    [
+      "what the mask names alone",
+      { title: "t", metadata: { a: 1 }, updateMask: { paths: ["title"] } },
+      { title: "t", metadata: undefined },
+    ],
+    [
+      "what the mask names though it is empty",
+      { updateMask: { paths: ["title", "metadata"] } },
+      { title: "", metadata: {} },
+    ],
+  ])("updates %s", async (_what, request, change) => {
+    const { asked } = await call(method.updateSession, { sessionId: "s", ...request }, { updateSession: SESSION });
+    expect(asked).toStrictEqual([["updateSession", "s", change, { expectedRevision: undefined, ...CALL }]]);
+  });
+
+  it("updates only the revision that is expected, and known fields", async () => {
+    const request = { sessionId: "s", title: "t", expectedRevision: 0n };
+    const { asked } = await call(method.updateSession, request, { updateSession: SESSION });
+    expect(asked[0]?.[3]).toStrictEqual({ expectedRevision: 0, ...CALL });
+    await expect(call(method.updateSession, { updateMask: { paths: ["title", "revision"] } })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: 'update_mask names "revision"; it may name title, metadata',
+    });
+  });
+
+  it("deletes", async () => {
+    const { asked, answer } = await call(method.deleteSession, { sessionId: "s" }, { deleteSession: undefined });
+    expect(asked).toStrictEqual([["deleteSession", "s", CALL]]);
+    expect(answer).toStrictEqual({ $typeName: "sessionpool.v1.DeleteSessionResponse" });
+  });
+
+  it("forks and shares", async () => {
+    const made = { session: SESSION, forkPointId: "m", copiedCount: 3 };
+    const request = { sessionId: "s", upToMessageId: "m", newSessionId: "n", title: "t" };
+    const fork = await call(method.forkSession, request, { forkSession: made });
+    const options = { newSessionId: "n", upToMessageId: "m", title: "t", ...CALL };
+    expect(fork.asked).toStrictEqual([["forkSession", "s", options]]);
+    expect(fork.answer).toMatchObject({ session: { sessionId: "s" }, forkPointId: "m", copiedCount: 3n });
+    const empty = { session: SESSION, forkPointId: null, copiedCount: 0 };
+    const share = await call(method.shareSession, { sessionId: "s" }, { shareSession: empty });
+    expect(share.asked).toStrictEqual([["shareSession", "s", { newSessionId: undefined, ...CALL }]]);
+    expect(share.answer).toMatchObject({
+      $typeName: "sessionpool.v1.ForkSessionResponse",
+      forkPointId: "",
+      copiedCount: 0n,
+    });
+  });
+
+  it("reverts and brings back", async () => {
+    const reverted = { session: SESSION, removedCount: 2 };
+    const revert = await call(
+      method.revertSession,
+      { sessionId: "s", upToMessageId: "m" },
+      { revertSession: reverted },
+    );
+    expect(revert.asked).toStrictEqual([["revertSession", "s", "m", CALL]]);
+    expect(revert.answer).toMatchObject({ session: { sessionId: "s" }, removedCount: 2n });
+    const restored = { session: SESSION, restoredCount: 2 };
+    const unrevert = await call(method.unrevertSession, { sessionId: "s" }, { unrevertSession: restored });
+    expect(unrevert.asked).toStrictEqual([["unrevertSession", "s", CALL]]);
+    expect(unrevert.answer).toMatchObject({ session: { sessionId: "s" }, restoredCount: 2n });
+  });
+});
+
+describe("MessageService", () => {
+  const { method } = MessageService;
+  const stored = { messageIds: ["m"], position: 0 };
+  const given = { info: { role: "user" } };
+  const taken = { id: undefined, role: "user", timestampMicros: undefined, parts: [], metadata: undefined };
+
+  it("appends one message", async () => {
+    const request = { sessionId: "s", message: given, expectedPosition: 0n };
+    const { asked, answer } = await call(method.appendMessage, request, { appendMessages: stored });
+    expect(asked).toStrictEqual([["appendMessages", "s", [taken], { expectedPosition: 0, ...CALL }]]);
+    expect(answer).toMatchObject({ messageId: "m", position: 0n });
+    await expect(call(method.appendMessage, { sessionId: "s" })).rejects.toMatchObject({
+      message: "message is required",
+    });
+  });
+
+  it("appends several", async () => {
+    const answers = { appendMessages: { messageIds: ["a", "b"], position: 7 } };
+    const { asked, answer } = await call(method.appendMessages, { sessionId: "s", messages: [given, given] }, answers);
+    expect(asked).toStrictEqual([["appendMessages", "s", [taken, taken], { expectedPosition: undefined, ...CALL }]]);
+    expect(answer).toMatchObject({ messageIds: ["a", "b"], position: 7n });
+    await expect(call(method.appendMessages, { messages: [given, {}] })).rejects.toMatchObject({
+      message: "messages[1].info is required",
+    });
+  });
+
+  it("gets a message, or says which is not there", async () => {
+    const request = { sessionId: "s", messageId: "m" };
+    const { asked, answer } = await call(method.getMessage, request, { getMessage: MESSAGE });
+    expect(asked).toStrictEqual([["getMessage", "s", "m", CALL]]);
+    expect(answer).toMatchObject({ info: { id: "m", position: 2n } });
+    await expect(call(method.getMessage, request, { getMessage: null })).rejects.toMatchObject({
+      code: "not_found",
+      message: 'Message "m" not found',
+    });
+  });
+
+  it("lists as asked", async () => {
+    const request = {
+      ...{ sessionId: "s", limit: 7, offset: 0, newestFirst: true, includeAncestors: true },
+      ...{ since: { seconds: 1n, nanos: 1999 }, until: { seconds: 253_402_300_799n } },
+    };
+    const answers = { listMessages: { messages: [MESSAGE], next: CURSOR } };
+    const { asked, answer } = await call(method.listMessages, request, answers);
+    const query = { newestFirst: true, includeAncestors: true, sinceMicros: 1_000_001 };
+    const options = { ...query, untilMicros: Number.MAX_SAFE_INTEGER, limit: 7, offset: 0, cursor: undefined };
+    expect(asked).toStrictEqual([["listMessages", "s", { ...options, ...CALL }]]);
+    expect(answer).toMatchObject({ messages: [{ info: { id: "m" } }], nextPageToken: encodeMessageToken(CURSOR) });
+  });
+
+  it("goes on where a token says, but not with an offset", async () => {
+    const pageToken = encodeMessageToken(CURSOR);
+    const answers = { listMessages: { messages: [] } };
+    const { asked, answer } = await call(method.listMessages, { sessionId: "s", pageToken }, answers);
+    expect(asked[0]?.[2]).toMatchObject({ limit: 100, offset: undefined, cursor: CURSOR });
+    expect(answer).toMatchObject({ messages: [], nextPageToken: "" });
+    await expect(call(method.listMessages, { sessionId: "s", pageToken, offset: 0 })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: "offset and page_token exclude each other",
+    });
+    await expect(call(method.listMessages, { sessionId: "s", pageToken: "x" })).rejects.toMatchObject({
+      code: "invalid_argument",
+    });
+  });
+
+  it("counts, truncates and copies", async () => {
+    const count = await call(method.countMessages, { sessionId: "s" }, { getMessageCount: 0 });
+    expect(count).toMatchObject({ asked: [["getMessageCount", "s", CALL]], answer: { count: 0n } });
+    const cut = await call(method.truncateMessages, { sessionId: "s", upToMessageId: "m" }, { truncateMessages: 4 });
+    expect(cut).toMatchObject({ asked: [["truncateMessages", "s", "m", CALL]], answer: { removedCount: 4n } });
+    const request = { sessionId: "s", targetSessionId: "t", upToMessageId: "m" };
+    const copy = await call(method.copyMessages, request, {
+      copyMessagesCounted: { forkPointId: "m", copiedCount: 1 },
+    });
+    expect(copy.asked).toStrictEqual([["copyMessagesCounted", "s", "t", { upToMessageId: "m", ...CALL }]]);
+    expect(copy.answer).toMatchObject({ forkPointId: "m", copiedCount: 1n });
+    const none = { copyMessagesCounted: { forkPointId: null, copiedCount: 0 } };
+    const nothing = await call(method.copyMessages, { sessionId: "s", targetSessionId: "t" }, none);
+    expect(nothing.asked[0]?.[3]).toStrictEqual({ upToMessageId: undefined, ...CALL });
+    expect(nothing.answer).toMatchObject({ forkPointId: undefined, copiedCount: 0n });
+  });
+});
+
+describe("WatchMessages", () => {
+  const at = { sessionUid: "uid", revision: 1, position: 2 };
+
+  async function watch(request: MessageInitShape<typeof MessageService.method.watchMessages.input>, events: unknown) {
+    const { asked, context } = fakePool({ followMessages: events });
+    const desc = MessageService.method.watchMessages;
+    const method = API_METHODS.find((candidate) => candidate.desc === desc);
+    const stream = await method?.stream?.(create(desc.input, request), context);
+    return { asked, stream: stream as AsyncIterable<object> };
+  }
+
+  async function* eventsOf(...events: FollowEvent[]): AsyncGenerator<FollowEvent> {
+    yield* events;
+  }
+
+  async function readAll(stream: AsyncIterable<object>): Promise<object[]> {
+    const events: object[] = [];
+    for await (const event of stream) events.push(event);
+    return events;
+  }
+
+  it.each([
+    ["now", {}, undefined],
+    ["a position, 0 too", { fromPosition: 0n }, 0],
+    ["where a follower stood", { resumeToken: encodeResumeToken(at) }, at],
+  ])("begins at %s", async (_what, request, from) => {
+    const { asked } = await watch({ sessionId: "s", ...request }, eventsOf());
+    expect(asked).toStrictEqual([["followMessages", "s", from, CALL]]);
+  });
+
+  it("refuses two beginnings, and a token that is none", async () => {
+    const both = { fromPosition: 0n, resumeToken: encodeResumeToken(at) };
+    await expect(watch(both, eventsOf())).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: "from_position and resume_token exclude each other",
+    });
+    await expect(watch({ resumeToken: "x" }, eventsOf())).rejects.toMatchObject({ code: "invalid_argument" });
+  });
+
+  it("tells each event", async () => {
+    const events = eventsOf({ kind: "appended", message: MESSAGE, at }, { kind: "truncated", messageCount: 0, at });
+    const { stream } = await watch({ sessionId: "s" }, events);
+    expect(await readAll(stream)).toMatchObject([
+      { event: { case: "appended" }, resumeToken: encodeResumeToken(at) },
+      { event: { case: "truncated", value: { messageCount: 0n } } },
+    ]);
+  });
+
+  it("ends what it follows, also when nothing was read", async () => {
+    let ended = 0;
+    const source = {
+      [Symbol.asyncIterator]: () => ({
+        next: async () => ({ done: false, value: { kind: "heartbeat", at } }),
+        return: async () => {
+          ended++;
+          return { done: true, value: undefined };
+        },
+      }),
+    };
+    const unread = await watch({ sessionId: "s" }, source);
+    await unread.stream[Symbol.asyncIterator]().return?.();
+    expect(ended).toBe(1);
+    const read = await watch({ sessionId: "s" }, source);
+    for await (const event of read.stream) {
+      expect(event).toMatchObject({ event: { case: "heartbeat" } });
+      break;
+    }
+    expect(ended).toBe(2);
+  });
+
+  it("passes on how the stream failed", async () => {
+    const failing = (async function* () {
+      yield { kind: "heartbeat", at };
+      throw new Error("gone");
+    })();
+    const { stream } = await watch({ sessionId: "s" }, failing);
+    await expect(readAll(stream)).rejects.toThrow("gone");
+  });
+});
+
+describe("todo services", () => {
+  it("lists for any session id", async () => {
+    for (const sessionId of ["", "unknown", "..", "x".repeat(500)]) {
+      const { asked, answer } = await call(TodoService.method.listTodos, { sessionId }, { list: [TODO] });
+      expect(asked).toStrictEqual([["list", CALL]]);
+      expect(answer).toMatchObject({ todos: [TODO] });
+    }
+  });
+
+  const { method } = TodoTrackerService;
+
+  it("replaces, adds and removes", async () => {
+    const replaced = await call(method.replaceTodos, { todos: [TODO, { content: "c" }] }, { replace: [TODO] });
+    const second = { id: "", content: "c", status: "", priority: "" };
+    expect(replaced.asked).toStrictEqual([["replace", [TODO, second], CALL]]);
+    expect(replaced.answer).toMatchObject({ todos: [TODO] });
+    const added = await call(method.addTodo, { todo: TODO }, { add: TODO });
+    expect(added).toMatchObject({ asked: [["add", TODO, CALL]], answer: TODO });
+    await expect(call(method.addTodo, {})).rejects.toMatchObject({ message: "todo is required" });
+    const removed = await call(method.removeTodo, { todoId: "t" }, { remove: undefined });
+    expect(removed).toMatchObject({ asked: [["remove", "t", CALL]] });
+    await expect(call(method.removeTodo, {})).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: "todo_id is required",
+    });
+  });
+
+  it.each([
+    ["what is set without a mask", { status: "done" }, undefined, ["status"]],
+    ["what the mask names", { status: "done" }, ["content"], ["content"]],
+    ["nothing", {}, undefined, []],
+  ])("updates %s", async (_what, fields, paths, named) => {
+    const todo = { id: "t", ...fields };
+    const request = paths === undefined ? { todo } : { todo, updateMask: { paths } };
+    const { asked, answer } = await call(method.updateTodo, request, { update: TODO });
+    const whole = { id: "t", content: "", status: "", priority: "", ...fields };
+    expect(asked).toStrictEqual([["update", whole, named, CALL]]);
+    expect(answer).toMatchObject(TODO);
+  });
+
+  it("updates known fields alone", async () => {
+    await expect(call(method.updateTodo, { todo: TODO, updateMask: { paths: ["id"] } })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: 'update_mask names "id"; it may name content, status, priority',
+    });
+  });
+});
