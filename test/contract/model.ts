@@ -1,0 +1,323 @@
+import type { ChatMessage, NewChatMessage } from "../../src/domain/chat-message.js";
+import { DomainError, invalidArgument, notFound } from "../../src/domain/errors.js";
+import { sameStruct } from "../../src/domain/json.js";
+import type { MessageCursor, MessageQuery } from "../../src/domain/page.js";
+import type { NewSession, Session, SessionChange } from "../../src/domain/session.js";
+import type { Todo } from "../../src/domain/todo.js";
+import {
+  type ForkOptions,
+  type GetMessagesOptions,
+  type ListMessagesOptions,
+  type LoggedMessage,
+  type LogOptions,
+  StorageProvider,
+  type TruncateOptions,
+  type TurnAppend,
+  type TurnOutcome,
+} from "../../src/storage/storage-provider.js";
+import {
+  ancestryOfChild,
+  append,
+  insert,
+  lengthUpTo,
+  type NaiveMessage,
+  type NaiveSession,
+  shown,
+  toSession,
+} from "./model/naive-session.js";
+
+/** What providers of one naive store share. */
+export interface NaiveState {
+  readonly sessions: Map<string, NaiveSession>;
+  todos: { readonly todos: readonly Todo[]; readonly revision: number };
+  made: number;
+}
+
+export function naiveState(): NaiveState {
+  return { sessions: new Map(), todos: { todos: [], revision: 0 }, made: 0 };
+}
+
+/**
+ * The contract of StorageProvider in the simplest words: every history is an array, sorted stably by timestamp, and every fork a copy. What the
+ * real providers are compared with. Follows nobody.
+ */
+export class NaiveStorageProvider extends StorageProvider {
+  readonly #state: NaiveState;
+  readonly #nowMicros: () => number;
+
+  constructor(state: NaiveState, nowMicros: () => number = () => Date.now() * 1000) {
+    super();
+    this.#state = state;
+    this.#nowMicros = nowMicros;
+  }
+
+  override async createSession(session: NewSession): Promise<Session> {
+    const { sessionId = this.#makeId(), parentId, title = "", metadata } = session;
+    const existing = this.#state.sessions.get(sessionId);
+    if (existing !== undefined) {
+      if (!holds(existing, session)) throw alreadyExists(sessionId);
+      return toSession(existing);
+    }
+    const ancestors = parentId ? ancestryOfChild(this.#find(parentId)) : [];
+    return toSession(this.#add({ sessionId, parentId: parentId ?? "", title, metadata, ancestors }));
+  }
+
+  override async getSession(sessionId: string): Promise<Session> {
+    return toSession(this.#find(sessionId));
+  }
+
+  override async loadSession(sessionId: string, options: { limit: number; cursor?: MessageCursor | undefined }) {
+    const page = await this.listMessages(sessionId, { ...options, newestFirst: true });
+    return { session: toSession(this.#find(sessionId)), messages: page.messages.toReversed(), next: page.next };
+  }
+
+  override async listSessions({ parentId, limit, cursor }: Parameters<StorageProvider["listSessions"]>[0]) {
+    const sessions = [...this.#state.sessions.values()]
+      .filter((session) => parentId === "" || session.parentId === parentId)
+      .sort(newestUpdateFirst)
+      .map((session) => ({ ...toSession(session), messageCount: undefined }));
+    const from = cursor === undefined ? 0 : sessions.findIndex((session) => newestUpdateFirst(cursor, session) < 0);
+    const page = from < 0 ? [] : sessions.slice(from, from + limit);
+    const last = page.at(-1);
+    if (last === undefined || last === sessions.at(-1)) return { sessions: page };
+    const { updateTimeMicros, sessionId } = last;
+    return { sessions: page, next: { parentId, updateTimeMicros, sessionId } };
+  }
+
+  override async updateSession(
+    sessionId: string,
+    { title, metadata }: SessionChange,
+    options?: { expectedRevision?: number | undefined },
+  ): Promise<Session> {
+    const session = this.#find(sessionId);
+    const { expectedRevision = session.revision } = options ?? {};
+    if (expectedRevision !== session.revision) {
+      throw new DomainError("aborted", `The session's revision is ${session.revision}`);
+    }
+    if (title !== undefined) session.title = title;
+    if (metadata !== undefined) session.metadata = metadata;
+    this.#touch(session);
+    return toSession(session);
+  }
+
+  override async deleteSession(sessionId: string): Promise<void> {
+    this.#find(sessionId);
+    this.#state.sessions.delete(sessionId);
+  }
+
+  override async getSessionMessages(sessionId: string, options: GetMessagesOptions = {}) {
+    const { includeAncestors, limit, offset } = options;
+    const all = shown(this.#find(sessionId), includeAncestors);
+    if (offset !== undefined) return all.slice(offset, limit === undefined ? undefined : offset + limit);
+    return limit === undefined ? all : all.slice(Math.max(0, all.length - limit));
+  }
+
+  override async listMessages(sessionId: string, options: ListMessagesOptions) {
+    const session = this.#find(sessionId);
+    const inTime = shown(session, options.includeAncestors).filter((message) => isInTime(message, options));
+    const list = options.newestFirst ? inTime.toReversed() : inTime;
+    const from = options.cursor ? placeBehind(options.cursor, session, list, options) : (options.offset ?? 0);
+    const messages = list.slice(from, from + options.limit);
+    const last = messages.at(-1);
+    if (last === undefined || from + messages.length >= list.length) return { messages };
+    const { sessionId: log, id: messageId } = last;
+    return { messages, next: { sessionUid: `${session.uid}`, query: queryOf(options), log, seq: 0, messageId } };
+  }
+
+  override async getMessage(sessionId: string, messageId: string): Promise<ChatMessage | null> {
+    return shown(this.#find(sessionId)).find(({ id }) => id === messageId) ?? null;
+  }
+
+  override async getMessageCount(sessionId: string): Promise<number> {
+    return this.#find(sessionId).messages.length;
+  }
+
+  override async logMessages(sessionId: string, messages: readonly NewChatMessage[], options: LogOptions = {}) {
+    const given = messages.map((message) => ({ ...message, id: message.id || this.#makeId() }));
+    const messageIds = given.map(({ id }) => id);
+    if (given.length === 0 || new Set(messageIds).size < given.length)
+      throw invalidArgument("No message, or one twice");
+    const latest = this.#nowMicros() + 5 * 60_000_000;
+    if (given.some(({ timestampMicros = 0 }) => timestampMicros > latest)) throw invalidArgument("Too far ahead");
+    const session = this.#find(sessionId);
+    const { messages: all, position } = append(session, given, options.expectedPosition, this.#nowMicros());
+    if (all !== session.messages) {
+      session.messages = all;
+      session.undo = null;
+      session.updateTimeMicros = this.#nowMicros();
+    }
+    return { messageIds, position };
+  }
+
+  override async logMessage({ sessionId, ...message }: LoggedMessage, options?: LogOptions) {
+    return this.logMessages(sessionId, [message], options);
+  }
+
+  override async logTurn(sessionId: string, appends: readonly TurnAppend[]): Promise<readonly TurnOutcome[]> {
+    const outcomes: TurnOutcome[] = [];
+    for (const { messages, options } of appends) {
+      const logged = this.logMessages(sessionId, messages, options);
+      outcomes.push(
+        await logged.then(
+          (result) => ({ ok: true, result }),
+          (error: unknown) => ({ ok: false, error }),
+        ),
+      );
+    }
+    return outcomes;
+  }
+
+  override async forkConversation(sourceSessionId: string, newSessionId: string, options: ForkOptions) {
+    if (options.as === "copy") return this.#copy(sourceSessionId, newSessionId, options);
+    const { as, upToMessageId, title } = options;
+    const origin = JSON.stringify([as, sourceSessionId, upToMessageId ?? ""]);
+    const source = this.#state.sessions.get(sourceSessionId);
+    const existing = this.#state.sessions.get(newSessionId);
+    if (existing !== undefined) {
+      const isSame = existing.origin === origin && (source === undefined || source.uid === existing.sourceUid);
+      if (!isSame) throw alreadyExists(newSessionId);
+      return forked(existing);
+    }
+    if (source === undefined) throw notFound("Session", sourceSessionId);
+    const messages = source.messages.slice(0, lengthUpTo(source, upToMessageId));
+    const made = this.#add({
+      sessionId: newSessionId,
+      parentId: sourceSessionId,
+      forkPointId: messages.at(-1)?.id ?? "",
+      inheritedCount: messages.length,
+      origin,
+      sourceUid: source.uid,
+      ancestors: source.ancestors,
+      title: title ?? source.title,
+      metadata: source.metadata,
+      messages,
+    });
+    return forked(made);
+  }
+
+  override async truncateMessages(sessionId: string, upToMessageId: string, options: TruncateOptions = {}) {
+    const session = this.#find(sessionId);
+    const kept = session.messages.slice(0, lengthUpTo(session, upToMessageId));
+    const removed = session.messages.length - kept.length;
+    if (removed === 0) return 0;
+    session.undo = options.keepForUnrevert ? (session.undo ?? session.messages) : null;
+    session.messages = kept;
+    this.#touch(session);
+    return removed;
+  }
+
+  override async restoreMessages(sessionId: string): Promise<number> {
+    const session = this.#find(sessionId);
+    if (session.undo === null) throw new DomainError("failed_precondition", "Nothing to bring back");
+    const restored = session.undo.length - session.messages.length;
+    session.messages = session.undo;
+    session.undo = null;
+    this.#touch(session);
+    return restored;
+  }
+
+  override async readTodos() {
+    return this.#state.todos;
+  }
+
+  override async replaceTodos(todos: readonly Todo[], ifRevision: number): Promise<boolean> {
+    if (this.#state.todos.revision !== ifRevision) return false;
+    this.#state.todos = { todos, revision: ifRevision + 1 };
+    return true;
+  }
+
+  override async sweep() {
+    return { sessions: 0, ranges: 0, repairedForks: 0, orphans: 0 };
+  }
+
+  #copy(sourceSessionId: string, targetSessionId: string, { upToMessageId }: ForkOptions) {
+    const source = this.#find(sourceSessionId);
+    const target = this.#find(targetSessionId);
+    if (source === target) throw invalidArgument("A session cannot be copied onto itself");
+    const ids = new Set(target.messages.map(({ id }) => id));
+    const copied = source.messages.slice(0, lengthUpTo(source, upToMessageId)).filter(({ id }) => !ids.has(id));
+    if (copied.length === 0) return { forkPointId: null, copiedCount: 0 };
+    target.messages = copied.reduce(insert, target.messages);
+    target.undo = null;
+    this.#touch(target);
+    return { forkPointId: (copied.at(-1) as NaiveMessage).id, copiedCount: copied.length };
+  }
+
+  #find(sessionId: string): NaiveSession {
+    const session = this.#state.sessions.get(sessionId);
+    if (session === undefined) throw notFound("Session", sessionId);
+    return session;
+  }
+
+  #add(
+    given: Partial<NaiveSession> & Pick<NaiveSession, "sessionId" | "parentId" | "title" | "ancestors">,
+  ): NaiveSession {
+    const now = this.#nowMicros();
+    const session: NaiveSession = {
+      uid: ++this.#state.made,
+      forkPointId: "",
+      inheritedCount: 0,
+      createTimeMicros: now,
+      updateTimeMicros: now,
+      origin: "",
+      sourceUid: 0,
+      revision: 1,
+      messages: [],
+      undo: null,
+      ...given,
+      metadata: given.metadata,
+    };
+    this.#state.sessions.set(session.sessionId, session);
+    return session;
+  }
+
+  #touch(session: NaiveSession): void {
+    session.revision += 1;
+    session.updateTimeMicros = this.#nowMicros();
+  }
+
+  #makeId(): string {
+    return `made ${++this.#state.made}`;
+  }
+}
+
+function holds(existing: NaiveSession, { parentId, title, metadata }: NewSession): boolean {
+  return (
+    (!parentId || parentId === existing.parentId) &&
+    (!title || title === existing.title) &&
+    (metadata === undefined || sameStruct(metadata, existing.metadata))
+  );
+}
+
+function forked(session: NaiveSession) {
+  const { forkPointId, inheritedCount } = session;
+  return { forkPointId: forkPointId || null, copiedCount: inheritedCount, session: toSession(session) };
+}
+
+type UpdateOrder = { readonly updateTimeMicros: number; readonly sessionId: string };
+
+function newestUpdateFirst(a: UpdateOrder, b: UpdateOrder): number {
+  return (
+    b.updateTimeMicros - a.updateTimeMicros || (a.sessionId < b.sessionId ? 1 : a.sessionId > b.sessionId ? -1 : 0)
+  );
+}
+
+function isInTime({ timestampMicros }: ChatMessage, { sinceMicros, untilMicros }: MessageQuery): boolean {
+  return timestampMicros >= (sinceMicros ?? -Infinity) && timestampMicros < (untilMicros ?? Infinity);
+}
+
+function queryOf({ newestFirst = false, includeAncestors = false, sinceMicros, untilMicros }: MessageQuery) {
+  return { newestFirst, includeAncestors, sinceMicros, untilMicros };
+}
+
+function placeBehind(cursor: MessageCursor, session: NaiveSession, list: readonly ChatMessage[], query: MessageQuery) {
+  const isSameList = JSON.stringify(queryOf(cursor.query)) === JSON.stringify(queryOf(query));
+  if (cursor.sessionUid !== `${session.uid}` || !isSameList) throw invalidArgument("A cursor of another list");
+  const place = list.findIndex(({ id, sessionId }) => id === cursor.messageId && sessionId === cursor.log);
+  if (place < 0) throw new DomainError("failed_precondition", "The cursor's message is gone");
+  return place + 1;
+}
+
+function alreadyExists(sessionId: string): DomainError {
+  return new DomainError("already_exists", `Session ${sessionId} already exists`);
+}

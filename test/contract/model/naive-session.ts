@@ -1,0 +1,115 @@
+import type { ChatMessage, NewChatMessage } from "../../../src/domain/chat-message.js";
+import { sameContent } from "../../../src/domain/chat-message.js";
+import { DomainError, invalidArgument } from "../../../src/domain/errors.js";
+import type { JsonObject } from "../../../src/domain/json.js";
+import type { Session } from "../../../src/domain/session.js";
+
+/** A message as the naive model keeps it: `sessionId` is the session that shows it, `originSessionId` the one it was written to. */
+export type NaiveMessage = Omit<ChatMessage, "position"> & { readonly originSessionId: string };
+
+/** A session of the naive model: one array of messages, copied whole whenever it is shared. */
+export interface NaiveSession {
+  readonly uid: number;
+  readonly sessionId: string;
+  readonly parentId: string;
+  readonly forkPointId: string;
+  readonly inheritedCount: number;
+  readonly createTimeMicros: number;
+  /** How a fork or share was made; empty for others. */
+  readonly origin: string;
+  readonly sourceUid: number;
+  readonly ancestors: readonly NaiveMessage[];
+  title: string;
+  metadata: JsonObject | undefined;
+  updateTimeMicros: number;
+  revision: number;
+  messages: readonly NaiveMessage[];
+  undo: readonly NaiveMessage[] | null;
+}
+
+export function toSession(session: NaiveSession): Session {
+  const { sessionId, parentId, forkPointId, inheritedCount, title, metadata, revision } = session;
+  return {
+    sessionId,
+    parentId,
+    forkPointId,
+    inheritedCount,
+    title,
+    metadata,
+    createTimeMicros: session.createTimeMicros,
+    updateTimeMicros: session.updateTimeMicros,
+    messageCount: session.messages.length,
+    revision,
+    reverted: session.undo !== null,
+  };
+}
+
+/** All that a session shows, oldest first. */
+export function shown(session: NaiveSession, includeAncestors = false): readonly ChatMessage[] {
+  const own = session.messages.map((message, position) => ({ ...message, position, sessionId: session.sessionId }));
+  return includeAncestors ? [...session.ancestors, ...own] : own;
+}
+
+/** What its children have in front. */
+export function ancestryOfChild(session: NaiveSession): readonly NaiveMessage[] {
+  return [...session.ancestors, ...session.messages.map((message) => ({ ...message, sessionId: session.sessionId }))];
+}
+
+/** Number of messages up to and including this one; all when it is absent. */
+export function lengthUpTo(session: NaiveSession, upToMessageId: string | undefined): number {
+  if (upToMessageId === undefined) return session.messages.length;
+  const place = session.messages.findIndex(({ id }) => id === upToMessageId);
+  if (place < 0) throw invalidArgument(`Message ${upToMessageId} is not in session ${session.sessionId}`);
+  return place + 1;
+}
+
+/** Stable: behind all with the same or an earlier timestamp. */
+export function insert(messages: readonly NaiveMessage[], message: NaiveMessage): readonly NaiveMessage[] {
+  const later = messages.findIndex(({ timestampMicros }) => timestampMicros > message.timestampMicros);
+  return later < 0 ? [...messages, message] : messages.toSpliced(later, 0, message);
+}
+
+export interface NaiveAppend {
+  readonly messages: readonly NaiveMessage[];
+  readonly position: number;
+}
+
+/** What the session's messages are after an append, and the place of its first message. */
+export function append(
+  session: NaiveSession,
+  given: readonly (NewChatMessage & { readonly id: string })[],
+  expectedPosition: number | undefined,
+  nowMicros: number,
+): NaiveAppend {
+  const known = new Map(session.messages.map((message) => [message.id, message]));
+  for (const message of given) checkSame(known.get(message.id), message);
+  let messages = session.messages;
+  for (const { id, role, parts, metadata, timestampMicros } of given) {
+    if (known.has(id)) continue;
+    const time = timestampMicros ?? Math.max(nowMicros, messages.at(-1)?.timestampMicros ?? 0);
+    const { sessionId } = session;
+    messages = insert(messages, {
+      id,
+      sessionId,
+      originSessionId: sessionId,
+      role,
+      parts,
+      metadata,
+      timestampMicros: time,
+    });
+  }
+  const first = given[0]?.id as string;
+  const position = messages.findIndex(({ id }) => id === first);
+  if (expectedPosition !== undefined && expectedPosition !== position && !known.has(first)) {
+    throw new DomainError("aborted", `The message would get position ${position}`);
+  }
+  return { messages, position };
+}
+
+function checkSame(known: NaiveMessage | undefined, given: NewChatMessage): void {
+  if (known === undefined) return;
+  const sameTime = given.timestampMicros === undefined || given.timestampMicros === known.timestampMicros;
+  if (!sameTime || !sameContent(known, given)) {
+    throw new DomainError("already_exists", `Message ${known.id} exists with other content`);
+  }
+}

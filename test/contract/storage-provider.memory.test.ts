@@ -1,0 +1,13 @@
+import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
+import { MemoryLogDatabase } from "../../src/storage/memory/memory-log-database.js";
+import { describeStorageProvider } from "./storage-provider.js";
+
+describeStorageProvider("memory", {
+  open: async () => {
+    const database = new MemoryLogDatabase();
+    return {
+      provider: (options) => new LogHistoryProvider(database.namespace("default"), options),
+      close: () => database.close(),
+    };
+  },
+});

@@ -1,0 +1,107 @@
+import { afterEach, beforeEach, describe } from "vitest";
+import type { HistoryOptions } from "../../src/storage/history/log-history-provider.js";
+import { StorageManager, type StorageOperations } from "../../src/storage/storage-manager.js";
+import type { StorageProvider } from "../../src/storage/storage-provider.js";
+import { describeAppends } from "./storage-provider/appends.js";
+import { describeBatches } from "./storage-provider/batches.js";
+import { describeCalls } from "./storage-provider/calls.js";
+import { describeCopies } from "./storage-provider/copies.js";
+import { describeCursors } from "./storage-provider/cursors.js";
+import { describeEdits } from "./storage-provider/edits.js";
+import { T0 } from "./storage-provider/fixtures.js";
+import { describeFollowing } from "./storage-provider/following.js";
+import { describeForks } from "./storage-provider/forks.js";
+import { describeLists } from "./storage-provider/lists.js";
+import { describeOlderMessages } from "./storage-provider/older-messages.js";
+import { describeReads } from "./storage-provider/reads.js";
+import { describeRestores } from "./storage-provider/restores.js";
+import { describeSessionLists } from "./storage-provider/session-lists.js";
+import { describeSessions } from "./storage-provider/sessions.js";
+import { describeSharing } from "./storage-provider/sharing.js";
+import { describeTexts } from "./storage-provider/texts.js";
+import { describeTodos } from "./storage-provider/todos.js";
+import { describeTurns } from "./storage-provider/turns.js";
+
+/** A store that was opened for one case. */
+export interface OpenedStorage {
+  /** A provider over it, with caches of its own: what another process would have. */
+  provider(options: HistoryOptions): StorageProvider;
+  /** Closes the store and throws it away. */
+  close(): Promise<void>;
+}
+
+export interface StorageProviderHarness {
+  /** A new, empty store. */
+  open(): Promise<OpenedStorage>;
+}
+
+/** What a case works on; read its members inside `it` only. */
+export interface StorageProviderSubject {
+  readonly provider: StorageOperations;
+  /** A second provider over the same store. */
+  readonly other: StorageOperations;
+  /** The providers' clock, microseconds since 1970. It stands still until it is set. */
+  nowMicros: number;
+  /** One more provider over the same store. */
+  open(options?: HistoryOptions): StorageOperations;
+}
+
+/** The contract of storage-provider.ts, and what api.md and history.md promise of a provider: every one must pass it unchanged, also behind a StorageManager. */
+export function describeStorageProvider(name: string, harness: StorageProviderHarness): void {
+  describe(`StorageProvider on ${name}`, () => {
+    describeAll(harness, (provider) => provider);
+  });
+  describe(`StorageManager on ${name}`, () => {
+    describeAll(harness, (provider) => new StorageManager({ main: provider }));
+  });
+}
+
+function describeAll(harness: StorageProviderHarness, wrap: (provider: StorageProvider) => StorageOperations): void {
+  let opened: OpenedStorage;
+  let providers: StorageOperations[];
+  const subject: StorageProviderSubject = {
+    nowMicros: T0,
+    get provider() {
+      return providers[0] as StorageOperations;
+    },
+    get other() {
+      return providers[1] as StorageOperations;
+    },
+    open(options = {}) {
+      const provider = wrap(opened.provider({ nowMicros: () => subject.nowMicros, ...options }));
+      providers.push(provider);
+      return provider;
+    },
+  };
+
+  beforeEach(async () => {
+    opened = await harness.open();
+    providers = [];
+    subject.nowMicros = T0;
+    subject.open();
+    subject.open();
+  });
+  afterEach(async () => {
+    for (const provider of providers) await provider.close();
+    await opened.close();
+  });
+
+  describeSessions(subject);
+  describeSessionLists(subject);
+  describeAppends(subject);
+  describeBatches(subject);
+  describeTurns(subject);
+  describeOlderMessages(subject);
+  describeReads(subject);
+  describeLists(subject);
+  describeCursors(subject);
+  describeEdits(subject);
+  describeRestores(subject);
+  describeForks(subject);
+  describeSharing(subject);
+  describeCopies(subject);
+  describeTexts(subject);
+  describeTodos(subject);
+  describeCalls(subject);
+  describeFollowing(subject);
+}

@@ -1,0 +1,119 @@
+import { describe, expect, it } from "vitest";
+import type { StorageProviderSubject } from "../storage-provider.js";
+import { history, message, messageAt, messages, numbered, refusal, sessionWith } from "./fixtures.js";
+
+export function describeBatches(subject: StorageProviderSubject): void {
+  describe("logMessages, several messages", () => {
+    it("stores them in order and answers their ids and the first one's position", async () => {
+      await sessionWith(subject.provider, "s", ["m0"]);
+      const logged = await subject.provider.logMessages("s", messages("m1", "m2", "m3"));
+      expect(logged).toEqual({ messageIds: ["m1", "m2", "m3"], position: 1 });
+      expect(await history(subject.other, "s")).toEqual(["m0", "m1", "m2", "m3"]);
+    });
+
+    it("stores 1,000 of them", async () => {
+      await subject.provider.createSession({ sessionId: "s" });
+      const ids = numbered(1000);
+      await subject.provider.logMessages("s", messages(...ids));
+      expect(await subject.other.getMessageCount("s")).toBe(1000);
+      expect(await history(subject.other, "s")).toEqual(ids);
+    });
+
+    it("makes the ids that are missing", async () => {
+      await subject.provider.createSession({ sessionId: "s" });
+      const { messageIds } = await subject.provider.logMessages("s", [
+        message("", { id: undefined }),
+        message("m2"),
+        message("", { id: undefined }),
+      ]);
+      expect(messageIds[1]).toBe("m2");
+      expect(new Set(messageIds).size).toBe(3);
+      expect(await history(subject.provider, "s")).toEqual(messageIds);
+    });
+
+    it("stores none when one of them is refused", async () => {
+      await sessionWith(subject.provider, "s", ["m1"]);
+      const taken = message("m1", { role: "assistant" });
+      for (const batch of [
+        [taken, message("m2")],
+        [message("m2"), taken],
+        [message("m2"), taken, message("m3")],
+      ]) {
+        await refusal(subject.other.logMessages("s", batch), "already_exists");
+        expect(await history(subject.provider, "s")).toEqual(["m1"]);
+      }
+    });
+
+    it("refuses one id twice, and no messages at all", async () => {
+      await subject.provider.createSession({ sessionId: "s" });
+      await refusal(subject.provider.logMessages("s", messages("m1", "m2", "m1")), "invalid_argument");
+      await refusal(subject.provider.logMessages("s", []), "invalid_argument");
+      expect(await subject.provider.getMessageCount("s")).toBe(0);
+    });
+
+    it("answers a retry as the first time", async () => {
+      await sessionWith(subject.provider, "s", ["m0"]);
+      const batch = messages("m1", "m2", "m3");
+      const first = await subject.provider.logMessages("s", batch, { expectedPosition: 1 });
+      expect(await subject.other.logMessages("s", batch, { expectedPosition: 1 })).toEqual(first);
+      expect(await subject.provider.logMessages("s", batch)).toEqual(first);
+      expect(await history(subject.provider, "s")).toEqual(["m0", "m1", "m2", "m3"]);
+    });
+
+    it("skips the ids the session has and stores the others", async () => {
+      await sessionWith(subject.provider, "s", ["m1", "m2"]);
+      const logged = await subject.other.logMessages("s", messages("m3", "m2", "m4"));
+      expect(logged).toEqual({ messageIds: ["m3", "m2", "m4"], position: 2 });
+      expect(await history(subject.provider, "s")).toEqual(["m1", "m2", "m3", "m4"]);
+    });
+
+    it("ignores expectedPosition when the first is known, and holds it when only a later one is", async () => {
+      await sessionWith(subject.provider, "s", ["m1", "m2"]);
+      const known = await subject.provider.logMessages("s", messages("m1", "m3"), { expectedPosition: 9 });
+      expect(known).toEqual({ messageIds: ["m1", "m3"], position: 0 });
+      const misplaced = subject.provider.logMessages("s", messages("m4", "m2"), { expectedPosition: 9 });
+      await refusal(misplaced, "aborted");
+      expect(await history(subject.provider, "s")).toEqual(["m1", "m2", "m3"]);
+    });
+
+    it("puts a batch with older messages in its place as a whole", async () => {
+      await sessionWith(subject.provider, "s", [messageAt("m1", 10), messageAt("m2", 20), messageAt("m3", 30)]);
+      const batch = [messageAt("a", 25), messageAt("b", 15), messageAt("c", 35), messageAt("d", 5)];
+      const logged = await subject.other.logMessages("s", batch);
+      expect(await history(subject.provider, "s")).toEqual(["d", "m1", "b", "m2", "a", "m3", "c"]);
+      expect(logged).toEqual({ messageIds: ["a", "b", "c", "d"], position: 4 });
+      expect(await subject.provider.logMessages("s", batch)).toEqual(logged);
+    });
+
+    it("stores none of a batch with older messages when one is refused", async () => {
+      await sessionWith(subject.provider, "s", [messageAt("m1", 10), messageAt("m2", 20)]);
+      const batch = [messageAt("a", 5), message("m2", { role: "assistant" })];
+      await refusal(subject.provider.logMessages("s", batch), "already_exists");
+      const misplaced = subject.provider.logMessages("s", [messageAt("a", 15), messageAt("b", 5)], {
+        expectedPosition: 1,
+      });
+      await refusal(misplaced, "aborted");
+      expect(await history(subject.other, "s")).toEqual(["m1", "m2"]);
+    });
+
+    it("shows no reader a part of them", async () => {
+      await subject.provider.createSession({ sessionId: "s" });
+      const size = 40;
+      let isWriting = true;
+      const write = async () => {
+        for (let i = 0; i < 10; i++) {
+          await subject.provider.logMessages("s", messages(...numbered(size, `b${i}.`)));
+        }
+        isWriting = false;
+      };
+      const read = async () => {
+        do {
+          expect((await subject.other.getMessageCount("s")) % size).toBe(0);
+          expect((await subject.other.getSessionMessages("s")).length % size).toBe(0);
+        } while (isWriting);
+      };
+      await Promise.all([write(), read()]);
+      expect(await subject.other.getMessageCount("s")).toBe(10 * size);
+    });
+  });
+}

@@ -1,0 +1,109 @@
+import { describe, expect, it } from "vitest";
+import type { StorageProviderSubject } from "../storage-provider.js";
+import { history, message, messageAt, messages, numbered, refusal, SECOND, sessionWith, T0 } from "./fixtures.js";
+
+export function describeEdits(subject: StorageProviderSubject): void {
+  describe("truncateMessages", () => {
+    it("keeps the message and everything before it, removes all after it and answers how many", async () => {
+      await sessionWith(subject.provider, "s", numbered(5));
+      expect(await subject.provider.truncateMessages("s", "m2")).toBe(3);
+      expect(await history(subject.other, "s")).toEqual(["m1", "m2"]);
+    });
+
+    it("removes nothing after the last message, and raises no revision", async () => {
+      await sessionWith(subject.provider, "s", numbered(2));
+      const { revision } = await subject.provider.getSession("s");
+      expect(await subject.other.truncateMessages("s", "m2")).toBe(0);
+      expect(await subject.provider.getSession("s")).toMatchObject({ revision, messageCount: 2, reverted: false });
+    });
+
+    it("raises the revision and moves the update time", async () => {
+      await sessionWith(subject.provider, "s", numbered(2));
+      const { revision } = await subject.provider.getSession("s");
+      subject.nowMicros += SECOND;
+      await subject.provider.truncateMessages("s", "m1");
+      const after = await subject.other.getSession("s");
+      expect(after.revision).toBeGreaterThan(revision);
+      expect(after).toMatchObject({ messageCount: 1, updateTimeMicros: T0 + SECOND, reverted: false });
+    });
+
+    it("refuses a message that the session has not, and changes nothing", async () => {
+      await sessionWith(subject.provider, "s", numbered(2));
+      await sessionWith(subject.provider, "t", ["other"]);
+      const error = await refusal(subject.provider.truncateMessages("s", "other"), "invalid_argument");
+      expect(error.message).toContain("other");
+      await refusal(subject.provider.truncateMessages("nobody", "m1"), "not_found");
+      expect(await history(subject.provider, "s")).toEqual(["m1", "m2"]);
+    });
+
+    it("refuses a message that it removed before", async () => {
+      await sessionWith(subject.provider, "s", numbered(3));
+      await subject.provider.truncateMessages("s", "m1");
+      await refusal(subject.other.truncateMessages("s", "m2"), "invalid_argument");
+    });
+
+    it("sees messages that another provider appended just before", async () => {
+      await sessionWith(subject.provider, "s", numbered(2));
+      await subject.other.logMessages("s", messages("m3", "m4"));
+      expect(await subject.provider.truncateMessages("s", "m3")).toBe(1);
+      expect(await history(subject.other, "s")).toEqual(["m1", "m2", "m3"]);
+    });
+
+    it("lets appends go on behind what is left", async () => {
+      await sessionWith(subject.provider, "s", numbered(4));
+      await subject.provider.truncateMessages("s", "m2");
+      expect(await subject.other.logMessages("s", [message("a")])).toEqual({ messageIds: ["a"], position: 2 });
+      expect(await subject.provider.logMessages("s", [message("b")])).toEqual({ messageIds: ["b"], position: 3 });
+      expect(await history(subject.provider, "s")).toEqual(["m1", "m2", "a", "b"]);
+    });
+
+    it("frees the ids it removed, for other content too", async () => {
+      await sessionWith(subject.provider, "s", numbered(3));
+      await subject.provider.truncateMessages("s", "m1");
+      const again = message("m2", { role: "assistant" });
+      expect(await subject.other.logMessages("s", [again])).toEqual({ messageIds: ["m2"], position: 1 });
+      expect(await subject.provider.getMessage("s", "m2")).toMatchObject({ role: "assistant" });
+      await subject.provider.truncateMessages("s", "m1");
+      await subject.provider.logMessages("s", [message("m2")]);
+      expect(await subject.other.getMessage("s", "m2")).toMatchObject({ role: "user", position: 1 });
+    });
+
+    it("cuts inside what a fork took and inside older messages", async () => {
+      await sessionWith(subject.provider, "s", [messageAt("m1", 10), messageAt("m2", 20), messageAt("m3", 30)]);
+      await subject.provider.logMessages("s", [messageAt("a", 15), messageAt("b", 16)]);
+      await subject.provider.forkConversation("s", "fork", { as: "fork" });
+      expect(await subject.provider.truncateMessages("fork", "a")).toBe(3);
+      expect(await subject.provider.truncateMessages("s", "b")).toBe(2);
+      expect(await history(subject.other, "fork")).toEqual(["m1", "a"]);
+      expect(await history(subject.other, "s")).toEqual(["m1", "a", "b"]);
+    });
+
+    it("stamps messages afterwards no earlier than the last one left", async () => {
+      await sessionWith(subject.provider, "s", [messageAt("m1", 50), messageAt("m2", 100)]);
+      await subject.provider.truncateMessages("s", "m1");
+      await subject.provider.logMessages("s", [message("a")]);
+      expect(await subject.other.getMessage("s", "a")).toMatchObject({ timestampMicros: T0 + 50 * SECOND });
+    });
+  });
+
+  describe("an edit and appends at the same time", () => {
+    it("leave a history that some order explains", async () => {
+      await sessionWith(subject.provider, "s", numbered(3));
+      const appended = numbered(12, "a");
+      const append = async () => {
+        for (const id of appended) await subject.other.logMessages("s", [message(id)]);
+      };
+      const [, removed] = await Promise.all([append(), subject.provider.truncateMessages("s", "m2")]);
+      const ids = await history(subject.provider, "s");
+      expect(ids.slice(0, 2)).toEqual(["m1", "m2"]);
+      expect(ids.slice(2)).toEqual(appended.slice(removed - 1));
+      expect(ids.length).toBe(3 + 12 - removed);
+    });
+
+    it("of two providers both take effect", async () => {
+      await sessionWith(subject.provider, "s", numbered(6));
+      await Promise.all([subject.provider.truncateMessages("s", "m4"), subject.other.truncateMessages("s", "m2")]);
+      expect(await history(subject.provider, "s")).toEqual(["m1", "m2"]);
+    });
+  });
+}

@@ -1,0 +1,214 @@
+import { describe, expect, it } from "vitest";
+import type { FollowEvent, FollowPosition } from "../../../src/domain/page.js";
+import type { StorageProviderSubject } from "../storage-provider.js";
+import { history, message, messageAt, messages, numbered, refusal, sessionWith } from "./fixtures.js";
+
+/** Follows and applies what it is told, until its copy of the history holds. */
+class Follower {
+  ids: string[] = [];
+  at: FollowPosition | undefined;
+  readonly told: string[] = [];
+  readonly #gone = new AbortController();
+  #events: AsyncIterator<FollowEvent> | undefined;
+
+  async begin(provider: StorageProviderSubject["provider"], sessionId: string, from?: number | FollowPosition) {
+    const events = await provider.followMessages(sessionId, from, { signal: this.#gone.signal });
+    this.#events = events[Symbol.asyncIterator]();
+  }
+
+  async next(): Promise<FollowEvent> {
+    const next = await this.#events?.next();
+    if (next === undefined || next.done) throw new Error("The events have ended");
+    return next.value;
+  }
+
+  /** Takes events until its ids are these. */
+  async until(expected: readonly string[]): Promise<void> {
+    while (this.ids.join() !== expected.join()) this.#apply(await this.next());
+  }
+
+  async end(): Promise<void> {
+    this.#gone.abort();
+    await this.#events?.return?.();
+  }
+
+  #apply(event: FollowEvent): void {
+    this.at = event.at;
+    if (event.kind === "appended") {
+      expect(event.message.position).toBe(this.ids.length);
+      this.ids.push(event.message.id);
+      this.told.push(event.message.id);
+    } else if (event.kind === "truncated") {
+      this.ids.length = event.messageCount;
+      this.told.push(`truncated ${event.messageCount}`);
+    }
+    expect(event.at.position).toBe(this.ids.length);
+  }
+}
+
+export function describeFollowing(subject: StorageProviderSubject): void {
+  const following = async (run: (follower: Follower) => Promise<void>) => {
+    const follower = new Follower();
+    try {
+      await run(follower);
+    } finally {
+      await follower.end();
+    }
+  };
+
+  describe("followMessages", () => {
+    it("tells what is appended from now on, once it has resolved", async () => {
+      await sessionWith(subject.provider, "s", ["m1"]);
+      await following(async (follower) => {
+        await follower.begin(subject.provider, "s");
+        follower.ids = ["m1"];
+        await subject.provider.logMessages("s", messages("m2", "m3"));
+        await follower.until(numbered(3));
+        expect(follower.told).toEqual(["m2", "m3"]);
+      });
+    });
+
+    it("begins at a position", async () => {
+      await sessionWith(subject.provider, "s", numbered(3));
+      await following(async (follower) => {
+        await follower.begin(subject.provider, "s", 0);
+        await follower.until(numbered(3));
+        await subject.provider.logMessages("s", [message("m4")]);
+        await follower.until(numbered(4));
+      });
+    });
+
+    it("takes the position behind the last message, and refuses one past it", async () => {
+      await sessionWith(subject.provider, "s", numbered(2));
+      await following(async (follower) => {
+        await follower.begin(subject.provider, "s", 2);
+        follower.ids = ["m1", "m2"];
+        await subject.provider.logMessages("s", [message("m3")]);
+        await follower.until(numbered(3));
+      });
+      await refusal(subject.provider.followMessages("s", 4), "invalid_argument");
+      await refusal(subject.provider.followMessages("nobody", 0), "not_found");
+    });
+
+    it("tells what another provider appends", async () => {
+      await sessionWith(subject.provider, "s");
+      await following(async (follower) => {
+        await follower.begin(subject.provider, "s", 0);
+        for (const id of numbered(3)) await subject.other.logMessages("s", [message(id)]);
+        await follower.until(numbered(3));
+      });
+    });
+
+    it("tells an edit as truncated and then appended", async () => {
+      await sessionWith(subject.provider, "s", [messageAt("m1", 10), messageAt("m2", 20), messageAt("m3", 30)]);
+      await following(async (follower) => {
+        await follower.begin(subject.provider, "s", 0);
+        await follower.until(["m1", "m2", "m3"]);
+        await subject.provider.logMessages("s", [messageAt("a", 15)]);
+        await follower.until(["m1", "a", "m2", "m3"]);
+        await subject.other.truncateMessages("s", "a");
+        await follower.until(["m1", "a"]);
+        expect(follower.told).toEqual(["m1", "m2", "m3", "truncated 1", "a", "m2", "m3", "truncated 2"]);
+      });
+    });
+
+    it("tells nothing of an edit that changes no message", async () => {
+      await sessionWith(subject.provider, "s", numbered(2));
+      await following(async (follower) => {
+        await follower.begin(subject.provider, "s", 0);
+        await follower.until(numbered(2));
+        await subject.provider.updateSession("s", { title: "t" });
+        await subject.provider.logMessages("s", [message("m3")]);
+        await follower.until(numbered(3));
+        expect(follower.told).toEqual(numbered(3));
+      });
+    });
+
+    it("goes on where it stood, also after edits and at another provider", async () => {
+      await sessionWith(subject.provider, "s", numbered(4));
+      await following(async (first) => {
+        await first.begin(subject.provider, "s", 0);
+        await first.until(numbered(4));
+        const { at, ids } = first;
+        await subject.provider.truncateMessages("s", "m2");
+        await subject.other.logMessages("s", messages("a", "b"));
+        await following(async (second) => {
+          second.ids = [...ids];
+          await second.begin(subject.other, "s", at);
+          await second.until(["m1", "m2", "a", "b"]);
+          expect(second.told[0]).toBe("truncated 2");
+        });
+      });
+    });
+
+    it("goes on from far more edits than are remembered", async () => {
+      const provider = subject.open({ maxEdits: 2 });
+      await sessionWith(provider, "s", numbered(4));
+      await following(async (first) => {
+        await first.begin(provider, "s", 0);
+        await first.until(numbered(4));
+        await first.end();
+        for (const id of ["m3", "m2", "m1"]) await provider.truncateMessages("s", id);
+        await provider.logMessages("s", [message("x")]);
+        await following(async (second) => {
+          second.ids = [...first.ids];
+          await second.begin(provider, "s", first.at);
+          await second.until(["m1", "x"]);
+        });
+      });
+    });
+
+    it("ends with not_found when the session is deleted", async () => {
+      await sessionWith(subject.provider, "s", ["m1"]);
+      await following(async (follower) => {
+        await follower.begin(subject.provider, "s");
+        await subject.other.deleteSession("s");
+        await refusal(follower.next(), "not_found");
+      });
+    });
+
+    it("does not take a re-created session for the one it followed", async () => {
+      await sessionWith(subject.provider, "s", ["m1"]);
+      await following(async (follower) => {
+        await follower.begin(subject.provider, "s", 0);
+        await follower.until(["m1"]);
+        const { at } = follower;
+        await subject.provider.deleteSession("s");
+        await sessionWith(subject.provider, "s", ["x", "y"]);
+        await refusal(subject.provider.followMessages("s", at), "invalid_argument");
+      });
+    });
+
+    it("tells every follower everything, however many there are", async () => {
+      await sessionWith(subject.provider, "s");
+      const followers = Array.from({ length: 20 }, () => new Follower());
+      for (const follower of followers) await follower.begin(subject.provider, "s", 0);
+      for (const id of numbered(5)) await subject.provider.logMessages("s", [message(id)]);
+      await Promise.all(followers.map((follower) => follower.until(numbered(5))));
+      await Promise.all(followers.map((follower) => follower.end()));
+    });
+
+    it("ends in exactly the history, whatever happens meanwhile", async () => {
+      await sessionWith(subject.provider, "s", numbered(3));
+      await following(async (follower) => {
+        await follower.begin(subject.other, "s", 0);
+        for (let i = 0; i < 10; i++) {
+          await subject.provider.logMessages("s", messages(`a${i}`, `b${i}`));
+          if (i % 3 === 0) await subject.provider.truncateMessages("s", `a${i}`, { keepForUnrevert: i % 2 === 0 });
+          if (i % 6 === 0) await subject.provider.restoreMessages("s");
+          if (i % 4 === 0) await subject.provider.logMessages("s", [messageAt(`c${i}`, -i)]);
+        }
+        await follower.until(await history(subject.provider, "s"));
+      });
+    });
+
+    it("ends when the call is aborted", async () => {
+      await sessionWith(subject.provider, "s", ["m1"]);
+      const gone = new AbortController();
+      const events = await subject.provider.followMessages("s", undefined, { signal: gone.signal });
+      const next = events[Symbol.asyncIterator]().next();
+      gone.abort();
+      await refusal(next, "canceled");
+    });
+  });
+}
