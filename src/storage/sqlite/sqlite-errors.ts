@@ -1,0 +1,32 @@
+import { DomainError } from "../../domain/errors.js";
+
+/** The driver's name of what went wrong; undefined for errors that are not the driver's. */
+export function sqliteCode(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return undefined;
+  return error.code.startsWith("SQLITE_") ? error.code : undefined;
+}
+
+/** Another connection holds the lock: the same call may succeed in a moment. */
+export function isBusy(error: unknown): boolean {
+  return /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(sqliteCode(error) ?? "");
+}
+
+/** Whether the file is no database, or not a whole one. */
+export function isDamaged(error: unknown): boolean {
+  return /^SQLITE_(CORRUPT|NOTADB)/.test(sqliteCode(error) ?? "");
+}
+
+/** What a caller is told of an error of the driver. */
+export function toDomainError(error: unknown): DomainError {
+  if (error instanceof DomainError) return error;
+  const code = sqliteCode(error) ?? "";
+  const because = { cause: error };
+  if (isBusy(error)) return new DomainError("unavailable", "The database file is locked by another process", because);
+  if (isDamaged(error)) return new DomainError("internal", "The database file is damaged", because);
+  if (code.startsWith("SQLITE_FULL"))
+    return new DomainError("unavailable", "The disk of the database is full", because);
+  if (/^SQLITE_(IOERR|CANTOPEN|READONLY|PERM|AUTH|NOLFS)/.test(code)) {
+    return new DomainError("unavailable", "The database file cannot be read or written", because);
+  }
+  return new DomainError("internal", "The database failed", because);
+}

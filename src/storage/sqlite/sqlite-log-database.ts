@@ -1,0 +1,41 @@
+import type { LogDatabase } from "../history/log-store.js";
+import { openFile } from "./open-file.js";
+import { namespacesOf } from "./session-table.js";
+import { SqliteConnection } from "./sqlite-connection.js";
+import { SqliteLogStore } from "./sqlite-log-store.js";
+
+export interface SqliteLogDatabaseOptions {
+  /** The store's clock, in milliseconds since 1970. */
+  readonly now?: (() => number) | undefined;
+}
+
+/** A SQLite file, which any number of processes on one machine may open. */
+export class SqliteLogDatabase implements LogDatabase {
+  readonly name: string;
+  readonly #connection: SqliteConnection;
+  readonly #now: () => number;
+
+  /** Opens a file, or `:memory:`. What is missing is made; a file that cannot be used is `failed_precondition`. */
+  static async open(path: string, options: SqliteLogDatabaseOptions = {}): Promise<SqliteLogDatabase> {
+    const connection = new SqliteConnection(await openFile(path));
+    return new SqliteLogDatabase(path, connection, options.now ?? Date.now);
+  }
+
+  private constructor(path: string, connection: SqliteConnection, now: () => number) {
+    this.name = `sqlite:${path}`;
+    this.#connection = connection;
+    this.#now = now;
+  }
+
+  namespace(namespace: string): SqliteLogStore {
+    return new SqliteLogStore(this.#connection, namespace, this.#now);
+  }
+
+  async listNamespaces(): Promise<readonly string[]> {
+    return this.#connection.read(() => namespacesOf(this.#connection.statements), undefined);
+  }
+
+  async close(): Promise<void> {
+    await this.#connection.close();
+  }
+}

@@ -1,0 +1,87 @@
+import type Database from "libsql";
+
+const ENTRY = "log, seq, id, timestamp, role, session_id, origin, body";
+const RECORD = "uid, session_id, parent_id, update_time, revision, forks, deleted_at, body";
+
+/** How many ids one look-up takes. */
+export const IDS_AT_ONCE = 50;
+
+/** Every statement that touches a table; a test asks the planner about each. Rows come back as arrays. */
+export const SQL = {
+  lastPlaces: "SELECT seq, id, timestamp FROM messages WHERE log = ? ORDER BY seq DESC LIMIT 2",
+  lastPlace: "SELECT seq, id FROM messages WHERE log = ? ORDER BY seq DESC LIMIT 1",
+  insertEntry:
+    "INSERT INTO messages (log, seq, id, timestamp, role, session_id, origin, size, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+  deleteRange: "DELETE FROM messages WHERE log = ? AND seq BETWEEN ? AND ?",
+  sizeOfRange: "SELECT sum(size) FROM messages WHERE log = ? AND seq BETWEEN ? AND ?",
+  sizesUp: "SELECT size FROM messages WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?",
+  sizesDown: "SELECT size FROM messages WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq DESC LIMIT ?",
+  readUp: `SELECT ${ENTRY} FROM messages WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq`,
+  readDown: `SELECT ${ENTRY} FROM messages WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq DESC`,
+  timeAt: "SELECT timestamp FROM messages WHERE log = ? AND seq = ?",
+  findOne: `SELECT ${ENTRY} FROM messages INDEXED BY messages_by_id WHERE log = ? AND id = ?`,
+  findMany: `SELECT ${ENTRY} FROM messages INDEXED BY messages_by_id WHERE log = ? AND id IN (${Array(IDS_AT_ONCE).fill("?").join()})`,
+  placesOfRange: "SELECT log, seq, size FROM messages WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?",
+  placesOfOwner: "SELECT log, seq, size FROM messages WHERE log >= ? AND log < ? ORDER BY log, seq LIMIT ?",
+  nextLog: "SELECT log FROM messages WHERE log >= ? ORDER BY log LIMIT 1",
+
+  insertRecord:
+    "INSERT INTO sessions (uid, namespace, session_id, parent_id, update_time, revision, forks, deleted_at, sweep_at, body) VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?) ON CONFLICT DO NOTHING",
+  ownerExists: "SELECT 1 FROM sessions WHERE uid = ?",
+  recordByUid: `SELECT ${RECORD} FROM sessions WHERE uid = ? AND namespace = ?`,
+  recordById: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND session_id = ? AND deleted_at IS NULL`,
+  updateRecord:
+    "UPDATE sessions SET session_id = ?, parent_id = ?, update_time = ?, revision = ?, deleted_at = ?, sweep_at = ?, body = ? WHERE uid = ?",
+  addFork: "UPDATE sessions SET forks = forks + ? WHERE uid = ?",
+  touch:
+    "UPDATE sessions SET update_time = ? WHERE uid = ? AND namespace = ? AND deleted_at IS NULL AND update_time < ?",
+  newest: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted_at IS NULL ORDER BY update_time DESC, session_id DESC LIMIT ?`,
+  newestAfter: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted_at IS NULL AND (update_time, session_id) < (?, ?) ORDER BY update_time DESC, session_id DESC LIMIT ?`,
+  children: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND parent_id = ? AND deleted_at IS NULL ORDER BY update_time DESC, session_id DESC LIMIT ?`,
+  childrenAfter: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND parent_id = ? AND deleted_at IS NULL AND (update_time, session_id) < (?, ?) ORDER BY update_time DESC, session_id DESC LIMIT ?`,
+  toSweep: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND forks = 0 AND sweep_at IS NOT NULL AND sweep_at <= ? ORDER BY sweep_at LIMIT ?`,
+  deleteTombstone: "DELETE FROM sessions WHERE uid = ? AND namespace = ? AND deleted_at IS NOT NULL",
+  scan: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND uid > ? ORDER BY uid LIMIT ?`,
+  nextNamespace: "SELECT namespace FROM sessions WHERE namespace > ? ORDER BY namespace LIMIT 1",
+  firstNamespace: "SELECT namespace FROM sessions ORDER BY namespace LIMIT 1",
+
+  readTodos: "SELECT revision, body FROM todos WHERE namespace = ?",
+  insertTodos: "INSERT INTO todos (namespace, revision, body) VALUES (?, 1, ?) ON CONFLICT DO NOTHING",
+  updateTodos: "UPDATE todos SET revision = revision + 1, body = ? WHERE namespace = ? AND revision = ?",
+  nextTodos: "SELECT namespace FROM todos WHERE namespace > ? ORDER BY namespace LIMIT 1",
+  firstTodos: "SELECT namespace FROM todos ORDER BY namespace LIMIT 1",
+} as const;
+
+/** A value that libsql binds; it aborts the process on a boolean. */
+export type Bound = string | number | null;
+export type Row = readonly Bound[];
+
+/** A prepared statement. */
+export class Statement {
+  readonly #prepared: Database.Statement<unknown[]>;
+
+  constructor(db: Database.Database, sql: string) {
+    this.#prepared = db.prepare(sql);
+    if (this.#prepared.reader) this.#prepared.raw();
+  }
+
+  /** Answers how many rows were changed. */
+  run(...values: Bound[]): number {
+    return this.#prepared.run(values).changes;
+  }
+
+  get(...values: Bound[]): Row | undefined {
+    return this.#prepared.get(values) as Row | undefined;
+  }
+
+  all(...values: Bound[]): Row[] {
+    return this.#prepared.all(values) as Row[];
+  }
+}
+
+export type Statements = { readonly [name in keyof typeof SQL]: Statement };
+
+export function prepareAll(db: Database.Database): Statements {
+  const pairs = Object.entries(SQL).map(([name, sql]) => [name, new Statement(db, sql)]);
+  return Object.fromEntries(pairs) as Statements;
+}

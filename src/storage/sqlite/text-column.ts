@@ -1,0 +1,15 @@
+/**
+ * libsql cuts a TEXT at its first U+0000 when it reads one, so columns hold U+0000 as U+0001 `0`, and U+0001 twice.
+ * Bodies need none of it: JSON has its own escapes.
+ */
+export function toColumn(text: string): string {
+  return text.includes("\u0000") || text.includes("\u0001")
+    ? text.replaceAll("\u0001", "\u0001\u0001").replaceAll("\u0000", "\u00010")
+    : text;
+}
+
+export function fromColumn(column: string): string {
+  if (!column.includes("\u0001")) return column;
+  const pieces = column.split("\u0001\u0001");
+  return pieces.map((piece) => piece.replaceAll("\u00010", "\u0000")).join("\u0001");
+}
