@@ -1,0 +1,86 @@
+import { Long, type ObjectId } from "mongodb";
+import type { Part } from "../../domain/chat-message.js";
+import type { JsonObject } from "../../domain/json.js";
+import type { Entry } from "../history/log-store.js";
+
+/** A message. What callers wrote is only ever a string value: `body` is JSON text, so that no key of theirs becomes a field. */
+export interface MessageDocument {
+  readonly _id: ObjectId;
+  readonly session_id: string;
+  /** Session it was written to first, where that is another one. */
+  readonly origin?: string;
+  readonly log: string;
+  readonly seq: number;
+  readonly id: string;
+  /** int64, microseconds since 1970. */
+  readonly timestamp: Long | number;
+  readonly role: string;
+  /** `{"parts": [...], "metadata": {...}}` */
+  readonly body: string;
+  /** How many messages of its batch still follow; absent for 0. */
+  readonly owed?: number;
+  readonly seal?: undefined;
+}
+
+/** Ends a log when it stands right behind the last message. */
+export interface SealDocument {
+  readonly _id: ObjectId;
+  readonly log: string;
+  readonly seq: number;
+  /** Begins with a control character, which no client's id may have. */
+  readonly id: string;
+  readonly seal: true;
+}
+
+export type LogDocument = MessageDocument | SealDocument;
+
+interface Body {
+  readonly parts: readonly Part[];
+  readonly metadata?: JsonObject;
+}
+
+export function toDocument(_id: ObjectId, log: string, seq: number, entry: Entry): MessageDocument {
+  const { sessionId, originSessionId, owed } = entry;
+  return {
+    _id,
+    session_id: sessionId,
+    ...(originSessionId === sessionId ? {} : { origin: originSessionId }),
+    log,
+    seq,
+    id: entry.id,
+    timestamp: int64(entry.timestampMicros),
+    role: entry.role,
+    body: JSON.stringify({ parts: entry.parts, metadata: entry.metadata }),
+    ...(owed > 0 ? { owed } : {}),
+  };
+}
+
+export function toEntry(document: MessageDocument): Entry {
+  const { parts, metadata } = JSON.parse(document.body) as Body;
+  return {
+    log: document.log,
+    seq: document.seq,
+    id: document.id,
+    timestampMicros: Number(document.timestamp),
+    role: document.role,
+    parts,
+    ...(metadata ? { metadata } : {}),
+    sessionId: document.session_id,
+    originSessionId: document.origin ?? document.session_id,
+    owed: document.owed ?? 0,
+  };
+}
+
+export function sealDocument(_id: ObjectId, log: string, seq: number): SealDocument {
+  return { _id, log, seq, id: `\u0000seal ${_id.toHexString()}`, seal: true };
+}
+
+/** Roughly what a message takes. */
+export function bytesOf(document: MessageDocument): number {
+  return document.body.length + document.id.length + document.role.length + 100;
+}
+
+/** The same BSON type whatever the size, so that a time is one kind of key. */
+export function int64(value: number): Long {
+  return Long.fromNumber(value);
+}

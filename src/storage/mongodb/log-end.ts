@@ -1,0 +1,86 @@
+import type { Collection } from "mongodb";
+import type { Call } from "../../domain/call.js";
+import type { Tail } from "../history/log-store.js";
+import type { LogDocument, MessageDocument } from "./entry-document.js";
+import type { MongoCommands } from "./mongo-commands.js";
+
+/** Where a log ends, as found by reading it downwards. */
+export interface LogEnd {
+  /** Place of the last message, owed or not; 0 when there is none. */
+  readonly stored: number;
+  /** The last message after which none is owed. */
+  readonly whole: TailDocument | null;
+  readonly isSealed: boolean;
+  /** Whether a seal stands further ahead, with free places in front of it. */
+  readonly isWalled: boolean;
+}
+
+type TailDocument = Pick<MessageDocument, "seq" | "id" | "timestamp" | "owed" | "seal">;
+type Found = Pick<LogDocument, "seq" | "id" | "seal"> & Partial<TailDocument>;
+
+const FIELDS = { _id: 0, seq: 1, id: 1, timestamp: 1, owed: 1, seal: 1 };
+const MAX_SEQ = 2 ** 31 - 1;
+/** The last message and the one before it: enough where nothing odd stands on top. */
+const TOP = 2;
+const FIRST_BLOCK = 64;
+const MOST_BLOCK = 4096;
+
+/**
+ * Reads the end of a log: two documents where the log is open and its last batch whole, growing blocks downwards where seals or owed messages stand on top.
+ * A message and the seal right behind it never change, so reading in several steps cannot mislead.
+ */
+export async function readLogEnd(
+  messages: Collection<LogDocument>,
+  commands: MongoCommands,
+  log: string,
+  call?: Call,
+): Promise<LogEnd> {
+  const found: Found[] = [];
+  for (let limit = TOP; ; limit = limit === TOP ? FIRST_BLOCK : Math.min(limit * 8, MOST_BLOCK)) {
+    const below = found.at(-1)?.seq ?? MAX_SEQ;
+    const block = await commands.read(call, (limits) =>
+      messages
+        .find({ log, seq: { $gte: 1, $lt: below } }, { ...limits, projection: FIELDS, limit, batchSize: limit + 1 })
+        .sort({ seq: -1 })
+        .toArray(),
+    );
+    found.push(...(block as unknown as Found[]));
+    const isAll = block.length < limit;
+    const end = endOf([...found].reverse(), isAll);
+    if (end) return end;
+  }
+}
+
+export function tailOf({ stored, whole, isSealed }: LogEnd): Tail {
+  const last = whole && { seq: whole.seq, id: whole.id, timestampMicros: Number(whole.timestamp) };
+  const isOwed = stored > (whole?.seq ?? 0);
+  return { last, state: isSealed ? "sealed" : isOwed ? "owed" : "open" };
+}
+
+/**
+ * `found`: what stands in the log, upwards from some place to its top; messages are contiguous below a message. The log ends at the first gap or seal:
+ * what stands behind that is none of it. Null: more has to be read.
+ */
+function endOf(found: readonly Found[], isAll: boolean): LogEnd | null {
+  const base = found[0];
+  if (base?.seal && !isAll) return null;
+  let stored = base && !base.seal ? base.seq - 1 : 0;
+  let whole: TailDocument | null = null;
+  let count = 0;
+  for (; isMessageAt(found[count], stored + 1); count++) {
+    const message = found[count] as TailDocument;
+    stored = message.seq;
+    if (!message.owed) whole = message;
+  }
+  if (!whole && !isAll) return null;
+  return {
+    stored,
+    whole,
+    isSealed: found[count]?.seal === true && found[count]?.seq === stored + 1,
+    isWalled: found.slice(count).some(({ seal }) => seal),
+  };
+}
+
+function isMessageAt(document: Found | undefined, seq: number): boolean {
+  return document?.seq === seq && !document.seal;
+}

@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Db, MongoServerError, type ObjectId, type ResumeToken, type Timestamp } from "mongodb";
+import type { WriteIds } from "./write-ids.js";
+
+type Listener = (uid: string) => void;
+
+/** What the pipeline leaves of a change. */
+interface Change {
+  readonly _id: ResumeToken;
+  readonly ns: { readonly coll: string };
+  readonly documentKey: { readonly _id: ObjectId | string };
+  readonly fullDocument?: { readonly log?: string; readonly write?: ObjectId };
+  readonly updateDescription?: { readonly updatedFields?: { readonly write?: ObjectId } };
+}
+
+const PIPELINE = [
+  {
+    $match: {
+      "ns.coll": { $in: ["messages", "sessions"] },
+      // Records are updated for their forks and times too, which no follower cares about.
+      $or: [
+        { operationType: { $in: ["insert", "replace"] } },
+        { "updateDescription.updatedFields.write": { $exists: true } },
+      ],
+    },
+  },
+  {
+    $project: {
+      operationType: 1,
+      "ns.coll": 1,
+      "documentKey._id": 1,
+      "fullDocument.log": 1,
+      "fullDocument.write": 1,
+      "updateDescription.updatedFields.write": 1,
+    },
+  },
+];
+const AWAIT_MS = 1000;
+const PAUSE_MS = 500;
+/** ChangeStreamFatalError, InvalidResumeToken, CappedPositionLost, ChangeStreamHistoryLost. */
+const PLACE_LOST: ReadonlySet<number> = new Set([280, 260, 136, 286]);
+
+interface StartFrom {
+  readonly startAtOperationTime?: Timestamp;
+  readonly resumeAfter?: ResumeToken;
+}
+
+/** One change stream for all listeners of this process; it runs while there are any, and goes on where it was when the connection is lost. */
+export class MongoChanges {
+  readonly #db: Db;
+  readonly #ids: WriteIds;
+  readonly #listeners = new Set<Listener>();
+  #running: { readonly stop: AbortController; readonly done: Promise<void> } | null = null;
+
+  constructor(db: Db, ids: WriteIds) {
+    this.#db = db;
+    this.#ids = ids;
+  }
+
+  /** Tells of all that is written by others after it resolved. */
+  async subscribe(listener: Listener): Promise<() => Promise<void>> {
+    const own: Listener = (uid) => listener(uid);
+    this.#listeners.add(own);
+    if (!this.#running) {
+      const stop = new AbortController();
+      const { operationTime } = await this.#db.command({ ping: 1 });
+      this.#running ??= { stop, done: this.#run(stop.signal, operationTime) };
+    }
+    return async () => {
+      this.#listeners.delete(own);
+      if (this.#listeners.size === 0) await this.close();
+    };
+  }
+
+  async close(): Promise<void> {
+    const running = this.#running;
+    this.#running = null;
+    running?.stop.abort();
+    await running?.done;
+  }
+
+  async #run(signal: AbortSignal, startAtOperationTime: Timestamp): Promise<void> {
+    let from: StartFrom = { startAtOperationTime };
+    while (!signal.aborted) {
+      const stream = this.#db.watch(PIPELINE, { ...from, maxAwaitTimeMS: AWAIT_MS, timeoutMS: 0 });
+      const close = () => void stream.close();
+      signal.addEventListener("abort", close, { once: true });
+      try {
+        for await (const change of stream as AsyncIterable<unknown>) {
+          this.#tell(change as Change);
+          from = { resumeAfter: (change as Change)._id };
+        }
+      } catch (error) {
+        // Where it was may be gone from the server's log: then it starts at the present, and followers find by themselves what it missed.
+        if (error instanceof MongoServerError && PLACE_LOST.has(Number(error.code))) from = {};
+      } finally {
+        signal.removeEventListener("abort", close);
+        await stream.close();
+      }
+      if (!signal.aborted) await sleep(PAUSE_MS, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  #tell({ ns, documentKey, fullDocument, updateDescription }: Change): void {
+    if (ns.coll === "messages") {
+      const log = fullDocument?.log;
+      if (log === undefined || this.#ids.isOurs(documentKey._id as ObjectId)) return;
+      this.#tellAll(log.slice(0, log.indexOf(".")));
+    } else {
+      const write = fullDocument?.write ?? updateDescription?.updatedFields?.write;
+      if (write && !this.#ids.isOurs(write)) this.#tellAll(documentKey._id as string);
+    }
+  }
+
+  #tellAll(uid: string): void {
+    for (const listener of this.#listeners) listener(uid);
+  }
+}

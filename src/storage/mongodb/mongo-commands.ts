@@ -1,0 +1,83 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Call, checkCall } from "../../domain/call.js";
+import { isUnknownOutcome, mongoError } from "./mongo-errors.js";
+
+const FIRST_PAUSE_MS = 20;
+const MOST_PAUSE_MS = 500;
+
+/** Options of the driver that end an operation in time. */
+export interface WriteLimits {
+  readonly timeoutMS: number;
+}
+
+/** The same for reads, which the caller may cancel at the server too. */
+export interface ReadLimits extends WriteLimits {
+  readonly signal?: AbortSignal;
+}
+
+/** Sends what the store asks of the driver within what a call allows, and maps every error. */
+export class MongoCommands {
+  readonly #timeoutMs: number;
+
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Rejects with DomainError only. A write that was canceled goes on at the server; nobody waits for it. */
+  async write<T>(call: Call | undefined, send: (limits: WriteLimits) => Promise<T>): Promise<T> {
+    checkCall(call);
+    const endsAtDeadline = this.#endsAtDeadline(call);
+    try {
+      return await untilCanceled(send({ timeoutMS: this.#timeoutFor(call) }), call?.signal);
+    } catch (error) {
+      if (call?.signal?.aborted) checkCall(call);
+      throw mongoError(error, endsAtDeadline);
+    }
+  }
+
+  read<T>(call: Call | undefined, send: (limits: ReadLimits) => Promise<T>): Promise<T> {
+    const signal = call?.signal;
+    return this.write(call, (limits) => send(signal ? { ...limits, signal } : limits));
+  }
+
+  /**
+   * Tries until the outcome is known. `attempt` must be safe to repeat: it reads back first when `isRepeat`.
+   * Gives up, with the last error, at the caller's deadline or when one operation's time is over.
+   */
+  async settle<T>(call: Call | undefined, attempt: (isRepeat: boolean) => Promise<T>): Promise<T> {
+    const endMs = Math.min(call?.deadlineMs ?? Number.POSITIVE_INFINITY, Date.now() + this.#timeoutMs);
+    for (let pauseMs = FIRST_PAUSE_MS, isRepeat = false; ; isRepeat = true) {
+      try {
+        return await attempt(isRepeat);
+      } catch (error) {
+        if (!isUnknownOutcome(error) || Date.now() + pauseMs >= endMs) throw error;
+        await sleep(pauseMs * (0.5 + Math.random() / 2));
+        pauseMs = Math.min(pauseMs * 2, MOST_PAUSE_MS);
+      }
+    }
+  }
+
+  #endsAtDeadline(call: Call | undefined): boolean {
+    return call?.deadlineMs !== undefined && call.deadlineMs - Date.now() <= this.#timeoutMs;
+  }
+
+  /** At least 1: to the driver 0 means for ever. */
+  #timeoutFor(call: Call | undefined): number {
+    if (call?.deadlineMs === undefined) return this.#timeoutMs;
+    return Math.max(1, Math.ceil(Math.min(call.deadlineMs - Date.now(), this.#timeoutMs)));
+  }
+}
+
+async function untilCanceled<T>(answer: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return answer;
+  let onAbort = (): void => {};
+  const canceled = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([answer, canceled]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}

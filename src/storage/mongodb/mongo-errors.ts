@@ -1,0 +1,97 @@
+import {
+  MongoBulkWriteError,
+  MongoError,
+  MongoNetworkError,
+  MongoOperationTimeoutError,
+  MongoParseError,
+  MongoServerError,
+  MongoServerSelectionError,
+} from "mongodb";
+import { DomainError, type ErrorCode } from "../../domain/errors.js";
+
+const DUPLICATE_KEY = 11000;
+const MAX_TIME_EXPIRED = 50;
+
+/** The server cannot take the command now: no primary, a primary going down, a write that too few nodes have confirmed. */
+const UNAVAILABLE_CODES: ReadonlySet<number> = new Set([
+  6, 7, 43, 64, 79, 89, 91, 100, 112, 133, 134, 189, 202, 262, 290, 317, 358, 384, 402, 461, 462, 9001, 10058, 10107,
+  11600, 11601, 11602, 13388, 13435, 13436, 14031,
+]);
+
+/** Driver errors that come from a connection, a pool or a client, never from a refusal of the server. */
+const UNAVAILABLE_NAMES: ReadonlySet<string> = new Set([
+  "MongoClientClosedError",
+  "MongoConnectionPoolClosedError",
+  "MongoExpiredSessionError",
+  "MongoNotConnectedError",
+  "MongoPoolClearedError",
+  "MongoPoolClearedOnNetworkError",
+  "MongoPoolClosedError",
+  "MongoServerClosedError",
+  "MongoTopologyClosedError",
+  "MongoWaitQueueTimeoutError",
+  "MongoWriteConcernError",
+]);
+
+/** What a unique key refused. */
+export interface DuplicateKey {
+  /** Name of the key. */
+  readonly key: string;
+  /** Which of the documents sent. */
+  readonly at: number;
+}
+
+/** The only place where a driver's error becomes one of ours; the driver's is kept as its cause. */
+export function mongoError(error: unknown, endsAtDeadline = false): DomainError {
+  if (error instanceof DomainError) return error;
+  const options = { cause: error };
+  if (isTimeout(error)) {
+    return endsAtDeadline
+      ? new DomainError("deadline_exceeded", "The deadline has passed", options)
+      : new DomainError("unavailable", "MongoDB has not answered in time", options);
+  }
+  if (isDuplicate(error)) return new DomainError("already_exists", "MongoDB has a document with this key", options);
+  if (isUnavailable(error)) return new DomainError("unavailable", "MongoDB is not available", options);
+  return new DomainError(codeOf(error), "MongoDB has refused the operation", options);
+}
+
+/** The key that an error of `mongoError` is about; null when it is no duplicate. */
+export function duplicateKey(error: unknown): DuplicateKey | null {
+  const cause = error instanceof DomainError ? error.cause : error;
+  if (!isDuplicate(cause)) return null;
+  const refusal = cause instanceof MongoBulkWriteError ? [cause.writeErrors].flat()[0] : undefined;
+  const text = refusal?.errmsg ?? (cause as MongoServerError).message;
+  return { key: /index: (?:\S+\$)?(\S+)/.exec(text)?.[1] ?? "", at: refusal?.index ?? 0 };
+}
+
+/** Whether a write that failed so may have happened. A duplicate and a refusal have not. */
+export function isUnknownOutcome(error: unknown): boolean {
+  return error instanceof DomainError && (error.code === "unavailable" || error.code === "deadline_exceeded");
+}
+
+function isTimeout(error: unknown): boolean {
+  return (
+    error instanceof MongoOperationTimeoutError ||
+    (error instanceof MongoServerError && error.code === MAX_TIME_EXPIRED)
+  );
+}
+
+function isDuplicate(error: unknown): boolean {
+  if (!(error instanceof MongoServerError)) return false;
+  if (!(error instanceof MongoBulkWriteError)) return error.code === DUPLICATE_KEY;
+  const refusals = [error.writeErrors].flat();
+  return refusals.length > 0 && refusals.every(({ code }) => code === DUPLICATE_KEY);
+}
+
+function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof MongoError)) return false;
+  if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;
+  if (UNAVAILABLE_NAMES.has(error.name) || UNAVAILABLE_CODES.has(Number(error.code))) return true;
+  if (error.hasErrorLabel("RetryableWriteError") || error.hasErrorLabel("ResetPool")) return true;
+  // A connection lost in insertMany arrives as a bulk error that names neither a code nor a document.
+  return error instanceof MongoBulkWriteError && error.code === undefined && [error.writeErrors].flat().length === 0;
+}
+
+function codeOf(error: unknown): ErrorCode {
+  return error instanceof MongoParseError ? "invalid_argument" : "internal";
+}

@@ -1,0 +1,123 @@
+import { type Db, MongoClient, type MongoClientOptions, ReadConcern } from "mongodb";
+import { DomainError } from "../../domain/errors.js";
+import type { LogDatabase, LogStore } from "../history/log-store.js";
+import { MongoChanges } from "./mongo-changes.js";
+import { MongoCommands } from "./mongo-commands.js";
+import { mongoError } from "./mongo-errors.js";
+import { MongoLogStore, type MongoShared } from "./mongo-log-store.js";
+import { collectionsOf, prepareDatabase } from "./mongo-schema.js";
+import { probeSafeReads } from "./safe-reads.js";
+import { WriteIds } from "./write-ids.js";
+
+export interface MongoOptions {
+  /** Most milliseconds that one operation of the driver may take, retries and all: 30,000. A call's own deadline ends it sooner. */
+  readonly timeoutMs?: number | undefined;
+  /** Connections to each server: 64. */
+  readonly maxPoolSize?: number | undefined;
+  /** How long to look for a primary: 10,000 milliseconds. */
+  readonly serverSelectionTimeoutMs?: number | undefined;
+  /** Everything else that the driver can be told; see `client` for its events. */
+  readonly driver?: MongoClientOptions | undefined;
+}
+
+const DEFAULT_DATABASE = "session_pool";
+const DEFAULT_TIMEOUT_MS = 30_000;
+
+/** A database on a MongoDB, one client with its pool of connections. */
+export class MongoLogDatabase implements LogDatabase {
+  readonly name: string;
+  /** For the driver's own events; closed by `close`. */
+  readonly client: MongoClient;
+  readonly #shared: MongoShared;
+
+  private constructor(client: MongoClient, shared: MongoShared) {
+    this.client = client;
+    this.name = nameOf(client, shared.db);
+    this.#shared = shared;
+  }
+
+  /**
+   * Connects and makes the keys that are missing. The path of the URL names the database, `session_pool` when there is none.
+   * `invalid_argument`: no such URL; `unavailable`: no server; `failed_precondition`: a newer version's database.
+   */
+  static async connect(url: string, options: MongoOptions = {}): Promise<MongoLogDatabase> {
+    const client = newClient(url, options);
+    try {
+      await client.connect();
+      // Written here and not left to the URL: what is acknowledged must survive, and be seen.
+      const db = client.db(databaseIn(url), {
+        readPreference: "primary",
+        readConcern: new ReadConcern("majority"),
+        writeConcern: { w: "majority", journal: true },
+      });
+      await prepareDatabase(db);
+      const ids = new WriteIds();
+      return new MongoLogDatabase(client, {
+        db,
+        ids,
+        commands: new MongoCommands(options.timeoutMs ?? DEFAULT_TIMEOUT_MS),
+        safeReads: await probeSafeReads(db),
+        changes: (await hasChangeStreams(db)) ? new MongoChanges(db, ids) : null,
+      });
+    } catch (error) {
+      await client.close();
+      const mapped = mongoError(error);
+      const text = mapped.code === "unavailable" ? `MongoDB at ${hostsOf(client)} does not answer` : mapped.message;
+      throw new DomainError(mapped.code, text, { cause: error });
+    }
+  }
+
+  namespace(namespace: string): LogStore {
+    return new MongoLogStore(namespace, this.#shared);
+  }
+
+  async listNamespaces(): Promise<readonly string[]> {
+    const { db, commands } = this.#shared;
+    const { sessions, todos } = collectionsOf(db);
+    const [ofSessions, ofTodos] = await Promise.all([
+      commands.read(undefined, (limits) => sessions.distinct("namespace", {}, limits)),
+      commands.read(undefined, (limits) => todos.distinct("_id", {}, limits)),
+    ]);
+    return [...new Set([...ofSessions, ...ofTodos])];
+  }
+
+  async close(): Promise<void> {
+    await this.#shared.changes?.close();
+    await this.client.close();
+  }
+}
+
+function newClient(url: string, options: MongoOptions): MongoClient {
+  const defaults: MongoClientOptions = {
+    appName: "session-pool",
+    maxPoolSize: options.maxPoolSize ?? 64,
+    serverSelectionTimeoutMS: options.serverSelectionTimeoutMs ?? 10_000,
+    timeoutMS: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+    // What the store reads back are numbers, whatever the URL says.
+    promoteLongs: true,
+  };
+  try {
+    return new MongoClient(url, { ...defaults, ...options.driver });
+  } catch (error) {
+    throw new DomainError("invalid_argument", "The MongoDB URL cannot be read", { cause: error });
+  }
+}
+
+/** The path of the URL; the driver itself falls back to `test`. */
+function databaseIn(url: string): string {
+  const [, path] = /^[^:]+:\/\/[^/?]*\/([^?]+)/.exec(url) ?? [];
+  return path ? decodeURIComponent(path) : DEFAULT_DATABASE;
+}
+
+async function hasChangeStreams(db: Db): Promise<boolean> {
+  const hello = await db.command({ hello: 1 });
+  return typeof hello.setName === "string" || hello.msg === "isdbgrid";
+}
+
+function nameOf(client: MongoClient, db: Db): string {
+  return `mongodb://${hostsOf(client)}/${db.databaseName}`;
+}
+
+function hostsOf({ options }: MongoClient): string {
+  return options.srvHost ?? options.hosts.join(",");
+}

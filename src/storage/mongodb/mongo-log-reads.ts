@@ -1,0 +1,106 @@
+import type { Collection, FindCursor } from "mongodb";
+import type { Call } from "../../domain/call.js";
+import type { Entry, Range, RangeOptions, Tail } from "../history/log-store.js";
+import { bytesOf, int64, type LogDocument, type MessageDocument, toEntry } from "./entry-document.js";
+import { readLogEnd, tailOf } from "./log-end.js";
+import type { MongoCommands } from "./mongo-commands.js";
+import { KEY_LOG_ID, KEY_SESSION_TIME } from "./mongo-schema.js";
+
+const MOST_IN_BATCH = 10_000;
+
+/** Reads of logs. Every range has both bounds, and a batch that holds all of it. */
+export class MongoLogReads {
+  readonly #messages: Collection<LogDocument>;
+  readonly #commands: MongoCommands;
+
+  constructor(messages: Collection<LogDocument>, commands: MongoCommands) {
+    this.#messages = messages;
+    this.#commands = commands;
+  }
+
+  async tail(log: string, call?: Call): Promise<Tail> {
+    return tailOf(await readLogEnd(this.#messages, this.#commands, log, call));
+  }
+
+  async readRange(log: string, first: number, last: number, options: RangeOptions, call?: Call): Promise<Range> {
+    const step = options.descending ? -1 : 1;
+    const places = Math.min(last - first + 1, options.limit ?? Number.POSITIVE_INFINITY);
+    if (places <= 0) return { entries: [], cut: false };
+    // Messages are contiguous, so a limit is a range too.
+    const [from, to] = options.descending ? [last - places + 1, last] : [first, first + places - 1];
+    return this.#commands.read(call, async (limits) => {
+      const cursor = this.#messages
+        .find({ log, seq: { $gte: from, $lte: to } }, { ...limits, batchSize: Math.min(places + 1, MOST_IN_BATCH) })
+        .sort({ seq: step });
+      return takeContiguous(cursor, options.descending ? last : first, step, options.maxBytes);
+    });
+  }
+
+  async seqAtTime(log: string, first: number, last: number, micros: number, call?: Call): Promise<number> {
+    if (first > last) return last + 1;
+    const bounds = await this.#commands.read(call, (limits) =>
+      this.#messages
+        .find(
+          { log, seq: { $in: [first, last] } },
+          { ...limits, projection: { _id: 0, seq: 1, session_id: 1, timestamp: 1 }, batchSize: 3 },
+        )
+        .toArray(),
+    );
+    const [start, end] = [first, last].map((seq) => bounds.find((document) => document.seq === seq));
+    if (!isMessage(start) || !isMessage(end) || micros > Number(end.timestamp)) return last + 1;
+    if (micros <= Number(start.timestamp)) return first;
+    const [found] = await this.#commands.read(call, (limits) =>
+      this.#messages
+        .find(
+          {
+            session_id: start.session_id,
+            timestamp: { $gte: int64(micros), $lte: int64(Number(end.timestamp)) },
+            log,
+            seq: { $gte: first, $lte: last },
+          },
+          { ...limits, projection: { _id: 0, seq: 1 }, limit: 1, batchSize: 2, hint: KEY_SESSION_TIME },
+        )
+        .sort({ timestamp: 1, seq: 1 })
+        .toArray(),
+    );
+    return found?.seq ?? last + 1;
+  }
+
+  async findById(logs: readonly string[], ids: readonly string[], call?: Call): Promise<readonly Entry[]> {
+    if (logs.length === 0 || ids.length === 0) return [];
+    const [log] = logs;
+    const id = ids.length === 1 ? (ids[0] as string) : { $in: [...new Set(ids)] };
+    const found = await this.#commands.read(call, (limits) => {
+      const options = { ...limits, batchSize: MOST_IN_BATCH };
+      return logs.length === 1
+        ? this.#messages.find({ log: log as string, id }, options).toArray()
+        : this.#messages.find({ log: { $in: [...new Set(logs)] }, id }, { ...options, hint: KEY_LOG_ID }).toArray();
+    });
+    return found.filter(isMessage).map(toEntry);
+  }
+}
+
+async function takeContiguous(
+  cursor: FindCursor<LogDocument>,
+  start: number,
+  step: 1 | -1,
+  maxBytes = Number.POSITIVE_INFINITY,
+): Promise<Range> {
+  const entries: Entry[] = [];
+  let bytes = 0;
+  try {
+    for await (const document of cursor) {
+      if (document.seal || document.seq !== start + step * entries.length) break;
+      if (bytes >= maxBytes) return { entries, cut: true };
+      entries.push(toEntry(document));
+      bytes += bytesOf(document);
+    }
+    return { entries, cut: false };
+  } finally {
+    await cursor.close();
+  }
+}
+
+function isMessage(document: LogDocument | undefined): document is MessageDocument {
+  return document !== undefined && !document.seal;
+}

@@ -1,0 +1,148 @@
+import type { Db } from "mongodb";
+import type { Call } from "../../domain/call.js";
+import type { Todo, TodoList } from "../../domain/todo.js";
+import type {
+  Entry,
+  LogStore,
+  NextRecord,
+  Range,
+  RangeOptions,
+  RecordFilter,
+  RecordPage,
+  Segment,
+  SessionRecord,
+  Sweepable,
+  Tail,
+} from "../history/log-store.js";
+import { MongoAppender } from "./mongo-appender.js";
+import type { MongoChanges } from "./mongo-changes.js";
+import type { MongoCommands } from "./mongo-commands.js";
+import { MongoLogDeletes } from "./mongo-log-deletes.js";
+import { MongoLogReads } from "./mongo-log-reads.js";
+import { MongoRecordLists } from "./mongo-record-lists.js";
+import { MongoRecords } from "./mongo-records.js";
+import { collectionsOf } from "./mongo-schema.js";
+import { MongoSealer } from "./mongo-sealer.js";
+import { MongoTodos } from "./mongo-todos.js";
+import type { SafeReads } from "./safe-reads.js";
+import type { WriteIds } from "./write-ids.js";
+
+/** What all handles of one database share. */
+export interface MongoShared {
+  readonly db: Db;
+  readonly commands: MongoCommands;
+  readonly ids: WriteIds;
+  readonly safeReads: SafeReads;
+  /** Null where the server has no change streams. */
+  readonly changes: MongoChanges | null;
+}
+
+/** A namespace of a MongoDB database. Its parts each do one kind of thing; this class only says which. */
+export class MongoLogStore implements LogStore {
+  readonly #shared: MongoShared;
+  readonly #records: MongoRecords;
+  readonly #lists: MongoRecordLists;
+  readonly #appender: MongoAppender;
+  readonly #sealer: MongoSealer;
+  readonly #reads: MongoLogReads;
+  readonly #deletes: MongoLogDeletes;
+  readonly #todos: MongoTodos;
+  readonly subscribe?: (listener: (uid: string) => void) => Promise<() => Promise<void>>;
+
+  constructor(namespace: string, shared: MongoShared) {
+    const { db, commands, ids, safeReads, changes } = shared;
+    const { sessions, messages, todos } = collectionsOf(db);
+    this.#shared = shared;
+    this.#records = new MongoRecords(namespace, sessions, commands, ids, safeReads);
+    this.#lists = new MongoRecordLists(namespace, db, sessions, commands);
+    this.#appender = new MongoAppender(messages, commands, ids, safeReads);
+    this.#sealer = new MongoSealer(messages, commands, ids);
+    this.#reads = new MongoLogReads(messages, commands);
+    this.#deletes = new MongoLogDeletes(messages, sessions, commands);
+    this.#todos = new MongoTodos(namespace, todos, commands, safeReads);
+    if (changes) this.subscribe = (listener) => changes.subscribe(listener);
+  }
+
+  createRecord(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
+    return this.#records.create(record, call);
+  }
+
+  readRecord(sessionId: string, options?: { raise?: boolean }, call?: Call): Promise<SessionRecord | null> {
+    return options?.raise ? this.#records.raise(sessionId, call) : this.#records.read(sessionId, call);
+  }
+
+  replaceRecord(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | null> {
+    return this.#records.replace(record, ifRevision, call);
+  }
+
+  addFork(uid: string, delta: 1 | 0 | -1, ifRevision?: number, call?: Call): Promise<boolean> {
+    return this.#records.addFork(uid, delta, ifRevision, call);
+  }
+
+  listRecords(filter: RecordFilter, page: RecordPage, call?: Call): Promise<readonly SessionRecord[]> {
+    return this.#lists.list(filter, page, call);
+  }
+
+  touchRecords(times: ReadonlyMap<string, number>, call?: Call): Promise<void> {
+    return this.#lists.touch(times, call);
+  }
+
+  append(log: string, seq: number, entries: readonly Entry[], call?: Call): Promise<number | "idTaken"> {
+    return this.#appender.append(log, seq, entries, call);
+  }
+
+  seal(log: string, lastSeq?: number, call?: Call): Promise<number> {
+    return this.#sealer.seal(log, lastSeq, call);
+  }
+
+  readRange(log: string, first: number, last: number, options: RangeOptions = {}, call?: Call): Promise<Range> {
+    return this.#reads.readRange(log, first, last, options, call);
+  }
+
+  tail(log: string, call?: Call): Promise<Tail> {
+    return this.#reads.tail(log, call);
+  }
+
+  seqAtTime(log: string, first: number, last: number, micros: number, call?: Call): Promise<number> {
+    return this.#reads.seqAtTime(log, first, last, micros, call);
+  }
+
+  findById(logs: readonly string[], ids: readonly string[], call?: Call): Promise<readonly Entry[]> {
+    return this.#reads.findById(logs, ids, call);
+  }
+
+  listSweepable(ageMs: number, limit: number, call?: Call): Promise<readonly Sweepable[]> {
+    return this.#lists.listSweepable(ageMs, limit, call);
+  }
+
+  deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean> {
+    return this.#deletes.delete(target, limit, call);
+  }
+
+  deleteRecord(uid: string, call?: Call): Promise<boolean> {
+    return this.#records.delete(uid, call);
+  }
+
+  scanRecords(afterUid: string, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
+    return this.#lists.scan(afterUid, limit, call);
+  }
+
+  listOrphans(limit: number, call?: Call): Promise<readonly string[]> {
+    return this.#deletes.listOrphans(limit, call);
+  }
+
+  readTodos(call?: Call): Promise<TodoList> {
+    return this.#todos.read(call);
+  }
+
+  replaceTodos(todos: readonly Todo[], ifRevision: number, call?: Call): Promise<boolean> {
+    return this.#todos.replace(todos, ifRevision, call);
+  }
+
+  async ping(call?: Call): Promise<void> {
+    const { commands, db } = this.#shared;
+    await commands.read(call, (limits) => db.command({ ping: 1 }, limits));
+  }
+
+  async close(): Promise<void> {}
+}

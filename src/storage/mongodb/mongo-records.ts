@@ -1,0 +1,109 @@
+import type { Collection, Filter, ObjectId } from "mongodb";
+import type { Call } from "../../domain/call.js";
+import type { NextRecord, SessionRecord } from "../history/log-store.js";
+import type { MongoCommands } from "./mongo-commands.js";
+import { duplicateKey } from "./mongo-errors.js";
+import { type RecordDocument, tombstoneName, toNewDocument, toRecord, toReplacement } from "./record-document.js";
+import type { SafeReads } from "./safe-reads.js";
+import type { WriteIds } from "./write-ids.js";
+
+/** Single records of one namespace: made, read and replaced by compare-and-set. */
+export class MongoRecords {
+  readonly #namespace: string;
+  readonly #sessions: Collection<RecordDocument>;
+  readonly #commands: MongoCommands;
+  readonly #ids: WriteIds;
+  readonly #safeReads: SafeReads;
+
+  constructor(
+    namespace: string,
+    sessions: Collection<RecordDocument>,
+    commands: MongoCommands,
+    ids: WriteIds,
+    safeReads: SafeReads,
+  ) {
+    this.#namespace = namespace;
+    this.#sessions = sessions;
+    this.#commands = commands;
+    this.#ids = ids;
+    this.#safeReads = safeReads;
+  }
+
+  create(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
+    const document = toNewDocument(this.#namespace, record, this.#ids.next(), new Date());
+    return this.#commands.settle(call, async () => {
+      try {
+        await this.#commands.write(call, (limits) => this.#sessions.insertOne(document, limits));
+        return "created";
+      } catch (error) {
+        if (!duplicateKey(error)) throw error;
+        // Which of its keys a server names differs; whether this uid is there does not.
+        return (await this.#findOne({ _id: record.uid }, call)) ? "created" : "exists";
+      }
+    });
+  }
+
+  async read(sessionId: string, call?: Call): Promise<SessionRecord | null> {
+    const document = await this.#findOne({ namespace: this.#namespace, session_id: sessionId }, call);
+    return document && !document.deleted ? toRecord(document) : null;
+  }
+
+  /** Reads and raises `forks` in one step. */
+  async raise(sessionId: string, call?: Call): Promise<SessionRecord | null> {
+    const living = { namespace: this.#namespace, session_id: sessionId, deleted: false };
+    const document = await this.#commands.write(call, (limits) =>
+      this.#sessions.findOneAndUpdate(living, { $inc: { forks: 1 } }, { ...limits, returnDocument: "after" }),
+    );
+    return document && toRecord(document);
+  }
+
+  replace(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | null> {
+    const write = this.#ids.next();
+    const replacement = toReplacement(this.#namespace, record, write);
+    const names = record.deleted ? [record.sessionId, tombstoneName(record.uid)] : [record.sessionId];
+    return this.#commands.settle(call, async (isRepeat) => {
+      const before = isRepeat ? await this.#findWritten(record.uid, write, call) : null;
+      if (before) return before;
+      for (const sessionId of names) {
+        // The session id says which shard; a tombstone may have either name.
+        const current = { _id: record.uid, namespace: this.#namespace, session_id: sessionId, revision: ifRevision };
+        const document = await this.#commands.write(call, (limits) =>
+          this.#sessions.findOneAndUpdate(current, replacement, { ...limits, returnDocument: "after" }),
+        );
+        if (document) return toRecord(document);
+      }
+      return isRepeat ? this.#findWritten(record.uid, write, call) : null;
+    });
+  }
+
+  async addFork(uid: string, delta: 1 | 0 | -1, ifRevision: number | undefined, call?: Call): Promise<boolean> {
+    const filter = {
+      _id: uid,
+      namespace: this.#namespace,
+      ...(ifRevision === undefined ? {} : { revision: ifRevision }),
+    };
+    if (delta === 0) return (await this.#findOne(filter, call)) !== null;
+    const { matchedCount } = await this.#commands.write(call, (limits) =>
+      this.#sessions.updateOne(filter, { $inc: { forks: delta } }, limits),
+    );
+    return matchedCount === 1;
+  }
+
+  async delete(uid: string, call?: Call): Promise<boolean> {
+    const tombstone = { _id: uid, namespace: this.#namespace, deleted: true };
+    const { deletedCount } = await this.#commands.write(call, (limits) => this.#sessions.deleteOne(tombstone, limits));
+    return deletedCount === 1;
+  }
+
+  /** The record, if this very write is the last that it has seen. */
+  async #findWritten(uid: string, write: ObjectId, call?: Call): Promise<SessionRecord | null> {
+    const document = await this.#findOne({ _id: uid }, call);
+    return document?.write.equals(write) ? toRecord(document) : null;
+  }
+
+  #findOne(filter: Filter<RecordDocument>, call?: Call): Promise<RecordDocument | null> {
+    return this.#commands.read(call, (limits) =>
+      this.#sessions.findOne(filter, { ...limits, ...this.#safeReads.options }),
+    );
+  }
+}

@@ -1,0 +1,137 @@
+import { type Collection, type Db, type IndexSpecification, MongoServerError } from "mongodb";
+import { DomainError } from "../../domain/errors.js";
+import type { Todo } from "../../domain/todo.js";
+import type { LogDocument } from "./entry-document.js";
+import { duplicateKey } from "./mongo-errors.js";
+import type { RecordDocument } from "./record-document.js";
+
+/** Goes up with every change that an older version cannot read. */
+export const SCHEMA_VERSION = 1;
+
+export interface TodosDocument {
+  /** The namespace. */
+  readonly _id: string;
+  readonly revision: number;
+  readonly todos: readonly Todo[];
+}
+
+interface VersionDocument {
+  readonly _id: "version";
+  readonly version: number;
+}
+
+export interface MongoCollections {
+  readonly sessions: Collection<RecordDocument>;
+  readonly messages: Collection<LogDocument>;
+  readonly todos: Collection<TodosDocument>;
+  readonly schema: Collection<VersionDocument>;
+}
+
+export interface MongoIndex {
+  readonly collection: "sessions" | "messages";
+  readonly name: string;
+  readonly key: Readonly<Record<string, 1 | -1>>;
+  readonly unique: boolean;
+}
+
+/** Names that refusals and hints go by. */
+export const KEY_LOG_SEQ = "log_seq";
+export const KEY_LOG_ID = "log_id";
+export const KEY_SESSION_TIME = "session_time";
+export const KEY_SESSION_ID = "namespace_session";
+
+/** Every key there is; each query of this folder is served by one of them, or by `_id`. */
+export const INDEXES: readonly MongoIndex[] = [
+  { collection: "messages", name: KEY_LOG_SEQ, key: { log: 1, seq: 1 }, unique: true },
+  { collection: "messages", name: KEY_LOG_ID, key: { log: 1, id: 1 }, unique: true },
+  { collection: "messages", name: KEY_SESSION_TIME, key: { session_id: 1, timestamp: 1, seq: 1 }, unique: false },
+  { collection: "sessions", name: KEY_SESSION_ID, key: { namespace: 1, session_id: 1 }, unique: true },
+  {
+    collection: "sessions",
+    name: "namespace_update",
+    key: { namespace: 1, deleted: 1, update_time: 1, session_id: 1 },
+    unique: false,
+  },
+  {
+    collection: "sessions",
+    name: "namespace_parent_update",
+    key: { namespace: 1, parent_id: 1, deleted: 1, update_time: 1, session_id: 1 },
+    unique: false,
+  },
+  { collection: "sessions", name: "namespace_sweep", key: { namespace: 1, forks: 1, sweep_time: 1 }, unique: false },
+];
+
+export function collectionsOf(db: Db): MongoCollections {
+  return {
+    sessions: db.collection("sessions"),
+    messages: db.collection("messages"),
+    todos: db.collection("todos"),
+    schema: db.collection("schema"),
+  };
+}
+
+/** What `prepareDatabase` would make, as lines for mongosh. Nothing is ever dropped. */
+export function indexStatements(): readonly string[] {
+  return INDEXES.map(({ collection, name, key, unique }) => {
+    const options = { name, ...(unique ? { unique } : {}) };
+    return `db.${collection}.createIndex(${JSON.stringify(key)}, ${JSON.stringify(options)})`;
+  });
+}
+
+/**
+ * Makes the keys that are missing and notes the version; any number of processes may do so at once. `failed_precondition`: a newer version made
+ * the database, or a key of the same name is another one.
+ */
+export async function prepareDatabase(db: Db): Promise<void> {
+  const { schema } = collectionsOf(db);
+  const found = await schema.findOne({ _id: "version" });
+  if (found && found.version > SCHEMA_VERSION) {
+    throw new DomainError(
+      "failed_precondition",
+      `Database ${JSON.stringify(db.databaseName)} has schema ${found.version}, made by a newer version; this one knows ${SCHEMA_VERSION}`,
+    );
+  }
+  for (const collection of ["messages", "sessions"] as const) await makeKeys(db, collection);
+  if (found) return;
+  try {
+    await schema.insertOne({ _id: "version", version: SCHEMA_VERSION });
+  } catch (error) {
+    if (!duplicateKey(error)) throw error;
+  }
+}
+
+async function makeKeys(db: Db, collection: MongoIndex["collection"]): Promise<void> {
+  const present = new Map<string, unknown>();
+  for (const { name, key, unique } of await keysOf(db, collection)) present.set(name, describe(key, unique === true));
+  const wanted = INDEXES.filter((index) => index.collection === collection);
+  for (const { name, key, unique } of wanted) {
+    if (present.has(name) && present.get(name) !== describe(key, unique)) {
+      throw new DomainError(
+        "failed_precondition",
+        `Key ${name} of collection ${collection} is not ${describe(key, unique)}; rename or drop it`,
+      );
+    }
+  }
+  const missing = wanted.filter(({ name }) => !present.has(name));
+  if (missing.length === 0) return;
+  await db
+    .collection(collection)
+    .createIndexes(missing.map(({ name, key, unique }) => ({ name, key: { ...key } as never, unique })));
+}
+
+async function keysOf(db: Db, collection: string): Promise<{ name: string; key: IndexSpecification; unique?: true }[]> {
+  try {
+    return (await db.collection(collection).listIndexes().toArray()) as never;
+  } catch (error) {
+    const isMissing = error instanceof MongoServerError && error.code === NAMESPACE_NOT_FOUND;
+    if (isMissing) return [];
+    throw error;
+  }
+}
+
+const NAMESPACE_NOT_FOUND = 26;
+
+function describe(key: unknown, unique: boolean): string {
+  const fields = Object.entries(key as object).map(([field, direction]) => `${field}: ${Number(direction)}`);
+  return `${unique ? "unique " : ""}{ ${fields.join(", ")} }`;
+}

@@ -1,0 +1,103 @@
+import { spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { MongoClient } from "mongodb";
+import { MongoBinary } from "mongodb-memory-server-core/lib/util/MongoBinary.js";
+import { type ServerProcess, startServerProcess } from "./mongo-server-process.js";
+import { secantusBinary } from "./secantusdb.js";
+
+export interface MongoServer {
+  /** Without a database. */
+  readonly uri: string;
+  /** `mongod` runs the real planner; `secantusdb` speaks its wire protocol; `given` is what MONGODB_URI names. */
+  readonly kind: "mongod" | "secantusdb" | "given";
+  /** Null when the tests did not start it, and so must not stop it. */
+  readonly process: ServerProcess | null;
+  stop(): Promise<void>;
+}
+
+/**
+ * A server that speaks MongoDB's protocol: MONGODB_URI, else `mongod` of the PATH, else the one that mongodb-memory-server has, else SecantusDB in a Python
+ * environment of its own. Null, after one line that says why, when there is none; in CI that is an error.
+ */
+export async function startMongoServer(): Promise<MongoServer | null> {
+  const reasons: string[] = [];
+  for (const start of [givenServer, mongodOfPath, mongodOfMemoryServer, secantusDb]) {
+    try {
+      const server = await start();
+      if (server) return server;
+    } catch (error) {
+      reasons.push(`${start.name}: ${error instanceof Error ? error.message.split("\n")[0] : String(error)}`);
+    }
+  }
+  const text = `MongoDB tests skipped: no server that speaks its protocol (${reasons.join("; ")})`;
+  if (process.env.CI) throw new Error(text);
+  if (isFirstOfRun()) console.warn(text);
+  return null;
+}
+
+/** The server's URL with a database that nobody else has. */
+export function freshDatabaseUrl({ uri }: Pick<MongoServer, "uri">): string {
+  const name = `test_${randomBytes(6).toString("hex")}`;
+  const [, hosts, query] = /^([^/]+\/\/[^/?]+)\/?[^?]*(\?.*)?$/.exec(uri) ?? [];
+  return `${hosts}/${name}${query ?? ""}`;
+}
+
+async function givenServer(): Promise<MongoServer | null> {
+  const uri = process.env.MONGODB_URI;
+  return uri ? { uri, kind: "given", process: null, stop: async () => {} } : null;
+}
+
+async function mongodOfPath(): Promise<MongoServer | null> {
+  return spawnSync("mongod", ["--version"]).status === 0 ? startMongod("mongod") : null;
+}
+
+/** Only a binary that is on the machine already: a test run downloads none, unless it is told to. */
+async function mongodOfMemoryServer(): Promise<MongoServer> {
+  process.env.MONGOMS_RUNTIME_DOWNLOAD ??= "false";
+  return startMongod(await MongoBinary.getPath({}));
+}
+
+async function startMongod(binary: string): Promise<MongoServer> {
+  const server = await startServerProcess(binary, (port, folder) => [
+    ...["--replSet", "rs0", "--port", String(port), "--dbpath", folder, "--bind_ip", "127.0.0.1"],
+    ...["--setParameter", "enableTestCommands=1"],
+  ]);
+  await initiateReplicaSet(server.port);
+  return ownServer("mongod", server);
+}
+
+async function secantusDb(): Promise<MongoServer> {
+  const binary = await secantusBinary();
+  const server = await startServerProcess(binary, (port, folder) => [
+    ...["--host", "127.0.0.1", "--port", String(port), "--storage-path", folder],
+    ...["--sync-on-commit", "--enable-test-commands", "--log-level", "ERROR"],
+  ]);
+  return ownServer("secantusdb", server);
+}
+
+function ownServer(kind: "mongod" | "secantusdb", server: ServerProcess): MongoServer {
+  return { uri: `mongodb://127.0.0.1:${server.port}`, kind, process: server, stop: () => server.stop() };
+}
+
+async function initiateReplicaSet(port: number): Promise<void> {
+  const client = new MongoClient(`mongodb://127.0.0.1:${port}/?directConnection=true`);
+  try {
+    const members = [{ _id: 0, host: `127.0.0.1:${port}` }];
+    await client.db("admin").command({ replSetInitiate: { _id: "rs0", members } });
+  } finally {
+    await client.close();
+  }
+}
+
+/** Test files run in processes of their own: the first of them leaves a mark for the others. */
+function isFirstOfRun(): boolean {
+  try {
+    writeFileSync(join(tmpdir(), `session-pool-mongo-skipped-${process.ppid}`), "", { flag: "wx" });
+    return true;
+  } catch {
+    return false;
+  }
+}
