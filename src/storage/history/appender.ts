@@ -313,7 +313,7 @@ class Turn {
     this.#head = null;
     let placed: Placement<LogResult>;
     try {
-      placed = await this.#placer.place(head, messages, attempt, answer, call);
+      placed = await this.#placer.place(head, messages, attempt, true, answer, call);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       if (this.#context.isOld(head.atMs) || !this.#isFresh) {

@@ -43,9 +43,9 @@ export class Brancher {
     const fields = { sessionId, parentId, title, metadata };
     const isRetry = ({ record }: Head) =>
       record.origin === null &&
-      record.parentId === parentId &&
-      record.title === title &&
-      sameStruct(record.metadata, metadata);
+      (parentId === "" || record.parentId === parentId) &&
+      (title === "" || record.title === title) &&
+      (metadata === undefined || sameStruct(record.metadata, metadata));
     if (parentId === "") return this.#born(this.#recordOf(fields), isRetry, call);
     return this.#fromSource(parentId, sessionId, isRetry, call, async (parent) => {
       const shown = visibleSegments(parent).map((segment): AncestrySegment => ({ ...segment, sessionId: parentId }));
@@ -141,7 +141,7 @@ export class Brancher {
       return now.record.revision === target.record.revision && now.seq === target.seq ? none : { lost: null };
     }
     const copied = { forkPointId: (fresh.at(-1) as Entry).id, copiedCount: fresh.length };
-    const placed = await this.#placer.place(target, fresh, attempt, () => copied, call);
+    const placed = await this.#placer.place(target, fresh, attempt, false, () => copied, call);
     return "answer" in placed ? { copied: placed.answer, isSettled: true } : placed;
   }
 
@@ -224,7 +224,7 @@ export class Brancher {
     call?: Call,
   ): Promise<Head> {
     const existing = await this.#context.load(sessionId, call);
-    if (existing && isRetry(existing, source)) return existing;
+    if (existing) return answerExisting(existing, (head) => isRetry(head, source));
     throw error;
   }
 

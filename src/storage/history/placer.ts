@@ -34,23 +34,25 @@ export class Placer {
   /**
    * Puts messages, sorted by timestamp, into the history of a head: behind all visible ones with the same or an earlier timestamp. `answer` sees the
    * positions that they will have, and may refuse by throwing, before the record is replaced. `lost`: somebody was first; load the head and call again.
+   * `isAppend`: the caller's revision stays.
    */
   async place<T>(
     head: Head,
     messages: readonly Unplaced[],
     earlier: Attempt | null,
+    isAppend: boolean,
     answer: (positions: readonly number[]) => T,
     call?: Call,
   ): Promise<Placement<T>> {
     const visible = visibleSegments(head);
     const cuts = await this.#cuts(head, visible, messages, call);
-    if (cuts === null) return this.#placeByCopy(head, messages, answer, call);
+    if (cuts === null) return this.#placeByCopy(head, messages, isAppend, answer, call);
     const answered = answer(cuts.map((cut, i) => cut + i));
     const pieces = weave(visible, cuts, "", 0).length;
     const { maxSegments } = this.#context.options;
     if (pieces > maxSegments && visible.length > 1) {
       const mergesEnough = 4 * new Set(cuts).size <= maxSegments && 2 * visible.length > maxSegments;
-      if (!mergesEnough) return this.#placeByCopy(head, messages, answer, call);
+      if (!mergesEnough) return this.#placeByCopy(head, messages, isAppend, answer, call);
       await this.merge(head, call);
       return { lost: null };
     }
@@ -64,6 +66,7 @@ export class Placer {
       undo: null,
       sideLog: attempt.log,
       kept: cuts[0] ?? head.count,
+      isAppend,
     };
     return (await this.#writer.commit(head, change, call)) ? { answer: answered } : { lost: attempt };
   }
@@ -96,6 +99,7 @@ export class Placer {
   async #placeByCopy<T>(
     head: Head,
     messages: readonly Unplaced[],
+    isAppend: boolean,
     answer: (positions: readonly number[]) => T,
     call?: Call,
   ): Promise<Placement<T>> {
@@ -130,6 +134,7 @@ export class Placer {
       lastTimestampMicros: Math.max(head.lastTimestampMicros, messages.at(-1)?.timestampMicros ?? 0),
       undo: null,
       kept,
+      isAppend,
     };
     if (await this.#writer.commit(head, change, call)) return { answer: answered };
     this.#writer.noteWaste(head.record.uid, log);

@@ -10,6 +10,8 @@ export interface HistoryChange {
   readonly undo: SessionRecord["undo"];
   /** Messages in front that the edit leaves as they are; null when it changes none of them. */
   readonly kept: number | null;
+  /** Whether it puts older messages in, as an append: then the revision that callers see stays. */
+  readonly isAppend?: boolean | undefined;
   /** The log that older messages went into. */
   readonly sideLog?: string | undefined;
   readonly sources?: readonly string[] | undefined;
@@ -56,7 +58,7 @@ export class RecordWriter {
       sources: change.sources ?? record.sources,
       rollovers: { count: 0, atMs: 0 },
       edits: this.#editsAfter(record, revision, change.kept),
-      version: change.kept === null ? record.version : record.version + 1,
+      version: change.kept === null || change.isAppend ? record.version : record.version + 1,
       updateTimeMicros: change.kept === null ? record.updateTimeMicros : this.#updateTime(record),
     };
     const stored = await this.replace(record, next, call);
