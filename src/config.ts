@@ -218,6 +218,12 @@ function flag(names: string, description: string): Option {
   return option.env(`SESSION_POOL_${option.name().replaceAll("-", "_").toUpperCase()}`);
 }
 
+/** For flags that name what a key may do. */
+export function parseScope(text: string): "read" | "write" | "admin" {
+  if (text === "read" || text === "write" || text === "admin") return text;
+  throw new InvalidArgumentError("It must be read, write or admin.");
+}
+
 function parseText(text: string): string {
   if (text === "") throw new InvalidArgumentError("It must not be empty.");
   return text;

@@ -1,0 +1,17 @@
+import { SingleBar } from "cli-progress";
+import type { SweepReport } from "../storage/storage-provider.js";
+import { withPools } from "./with-pools.js";
+
+/** Clears away what deleted and changed sessions left behind, with a progress line on a terminal. Prints what was done. */
+export async function sweep(storageUrl: string, { repair }: { readonly repair: boolean }): Promise<void> {
+  const bar = new SingleBar({ format: "Sweeping {spinner} {done}", stream: process.stderr, noTTYOutput: false });
+  bar.start(1, 0, { done: "", spinner: "" });
+  const report = await withPools(storageUrl, (pools) =>
+    pools.sweep({ repair, onProgress: (progress) => bar.update({ done: describe(progress) }) }),
+  ).finally(() => bar.stop());
+  process.stdout.write(`Swept: ${describe(report)}\n`);
+}
+
+function describe({ sessions, ranges, repairedForks, orphans }: SweepReport): string {
+  return `${sessions} sessions, ${ranges} ranges, ${repairedForks} fork counts, ${orphans} orphans`;
+}

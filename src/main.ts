@@ -1,0 +1,66 @@
+import "./server/harden.js";
+import { Command } from "commander";
+import { addKey, hashKey } from "./commands/keys.js";
+import { serve } from "./commands/serve.js";
+import { sweep } from "./commands/sweep.js";
+import { addTodo, clearTodos, listTodos, removeTodo, type TodoFields, updateTodo } from "./commands/todo.js";
+import { addNamespaceOption, addServeOptions, addStorageOption, parseScope, readServeConfig } from "./config.js";
+import { DomainError } from "./domain/errors.js";
+import { VERSION } from "./version.js";
+
+const program = new Command("session-pool")
+  .description("Keeps conversation sessions, their message history and one shared todo list.")
+  .version(VERSION);
+
+addServeOptions(program.command("serve").description("serve gRPC, REST, Connect and the console")).action((flags) =>
+  serve(readServeConfig(flags)),
+);
+
+addStorageOption(program.command("sweep").description("clear away what deleted and changed sessions left behind"))
+  .option("--repair", "also recount forks and delete what no record owns; only while no server runs", false)
+  .action(({ storage, repair }) => sweep(storage, { repair }));
+
+addTodoCommands(program.command("todo").description("read and change the todo list"));
+addKeyCommands(program.command("keys").description("make API keys"));
+
+program.parseAsync().catch(fail);
+
+function addTodoCommands(todo: Command): void {
+  const command = (usage: string, description: string) =>
+    addNamespaceOption(addStorageOption(todo.command(usage).description(description)));
+  command("list", "print all todos, one JSON object a line").action((flags) => listTodos(flags));
+  withTodoFields(command("add <content>", "add a todo at the end"))
+    .option("--id <id>", "id; made when absent")
+    .action((content: string, flags) => addTodo(flags, content, flags));
+  withTodoFields(command("update <id>", "change a todo"))
+    .option("--content <text>", "what is to be done")
+    .action((id: string, flags) => updateTodo(flags, id, flags as TodoFields));
+  command("remove <id>", "remove a todo").action((id: string, flags) => removeTodo(flags, id));
+  command("clear", "remove all todos").action((flags) => clearTodos(flags));
+}
+
+function withTodoFields(command: Command): Command {
+  return command
+    .option("--status <text>", "pending, in_progress, completed, ...")
+    .option("--priority <text>", "high, medium, low, ...");
+}
+
+function addKeyCommands(keys: Command): void {
+  keys
+    .command("add <name>")
+    .description("make a key, add its hash to the keys file, and print the key")
+    .requiredOption("--keys-file <file>", "file to add it to")
+    .option("--namespace <name>", "namespace that the key opens", "default")
+    .option("--scope <scope>", "read, write or admin", parseScope, "write")
+    .action((name: string, { keysFile, namespace, scope }) => addKey(keysFile, { name, namespace, scope }));
+  keys.command("hash").description("print the hash of a key of your own, read from standard input").action(hashKey);
+}
+
+/** One clear line for what the operator can put right; a stack for what only a developer can. */
+function fail(error: unknown): void {
+  const isExpected = error instanceof DomainError || (error instanceof Error && error.constructor === Error);
+  process.stderr.write(
+    `session-pool: ${isExpected ? error.message : error instanceof Error ? error.stack : String(error)}\n`,
+  );
+  process.exitCode = 1;
+}
