@@ -49,7 +49,7 @@ CREATE TABLE todos (
 ) STRICT, WITHOUT ROWID;
 `;
 
-/** Whether the file is ours already; throws when it is another program's or a newer version's. */
+/** Whether the file is ours already; throws when it is another program's, a newer version's or lacks a table. */
 export function hasSchema(db: Database.Database, file: string): boolean {
   const applicationId = pragma(db, "application_id");
   const version = pragma(db, "user_version");
@@ -63,6 +63,7 @@ export function hasSchema(db: Database.Database, file: string): boolean {
       `${file} has schema version ${version}, and this program knows versions up to ${SCHEMA_VERSION}`,
     );
   }
+  db.prepare("SELECT 1 FROM messages, sessions, todos LIMIT 0");
   return true;
 }
 

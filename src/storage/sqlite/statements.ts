@@ -43,13 +43,13 @@ export const SQL = {
   deleteTombstone: "DELETE FROM sessions WHERE uid = ? AND namespace = ? AND deleted_at IS NOT NULL",
   scan: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND uid > ? ORDER BY uid LIMIT ?`,
   nextNamespace: "SELECT namespace FROM sessions WHERE namespace > ? ORDER BY namespace LIMIT 1",
-  firstNamespace: "SELECT namespace FROM sessions ORDER BY namespace LIMIT 1",
+  firstNamespace: "SELECT namespace FROM sessions WHERE namespace >= '' ORDER BY namespace LIMIT 1",
 
   readTodos: "SELECT revision, body FROM todos WHERE namespace = ?",
   insertTodos: "INSERT INTO todos (namespace, revision, body) VALUES (?, 1, ?) ON CONFLICT DO NOTHING",
   updateTodos: "UPDATE todos SET revision = revision + 1, body = ? WHERE namespace = ? AND revision = ?",
   nextTodos: "SELECT namespace FROM todos WHERE namespace > ? ORDER BY namespace LIMIT 1",
-  firstTodos: "SELECT namespace FROM todos ORDER BY namespace LIMIT 1",
+  firstTodos: "SELECT namespace FROM todos WHERE namespace >= '' ORDER BY namespace LIMIT 1",
 } as const;
 
 /** A value that libsql binds; it aborts the process on a boolean. */

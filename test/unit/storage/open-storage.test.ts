@@ -1,0 +1,122 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { build } from "esbuild";
+import { afterAll, describe, expect, it } from "vitest";
+import { LogHistoryProvider } from "../../../src/storage/history/log-history-provider.js";
+import { MemoryStorageProvider } from "../../../src/storage/memory/memory-storage-provider.js";
+import { openDatabase, openStorage } from "../../../src/storage/open-storage.js";
+import { SqliteStorageProvider } from "../../../src/storage/sqlite/sqlite-storage-provider.js";
+
+const folder = mkdtempSync(join(tmpdir(), "session-pool-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe("openDatabase", () => {
+  it.each([
+    ["memory:", "memory:"],
+    ["sqlite::memory:", "sqlite::memory:"],
+    [`sqlite:${folder}/a.db`, `sqlite:${folder}/a.db`],
+    [`sqlite://${folder}/a.db`, `sqlite:${folder}/a.db`],
+  ])("opens %s", async (url, name) => {
+    const database = await openDatabase(url);
+    expect(database.name).toBe(name);
+    await expect(database.namespace("a").ping()).resolves.toBeUndefined();
+    await database.close();
+  });
+
+  it("takes characters of a path as they are", async () => {
+    const path = join(folder, "100% sure?mode=ro#x y.db");
+    const database = await openDatabase(`sqlite:${path}`);
+    await database.close();
+    expect(existsSync(path)).toBe(true);
+    expect(existsSync(pathToFileURL(path).pathname)).toBe(false);
+  });
+
+  it.each(["", "a.db", "./a.db", "postgres://a/b", "SQLITE:a.db", "http://a"])(
+    "refuses %j, and says what it takes",
+    async (url) => {
+      await expect(openDatabase(url)).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringMatching(/sqlite:.*memory:.*mongodb:\/\/.*mongodb\+srv:/),
+      });
+    },
+  );
+
+  it.each(["sqlite:", "memory:a", "mongodb://"])("refuses the incomplete %j", async (url) => {
+    await expect(openDatabase(url)).rejects.toMatchObject({ code: "invalid_argument" });
+  });
+});
+
+describe("openStorage", () => {
+  it("loads no driver that it does not need", async () => {
+    const { outputs } = (await bundle()).metafile;
+    const packagesOf = (output: string): string[] =>
+      (outputs[output]?.imports ?? [])
+        .filter(({ kind }) => kind === "import-statement")
+        .flatMap(({ path, external }) => (external ? [path] : packagesOf(path)));
+    const outputOf = (source: string) =>
+      Object.keys(outputs).find((output) => outputs[output]?.entryPoint === source) as string;
+    expect(packagesOf(outputOf("src/storage/sqlite/sqlite-log-database.ts"))).toContain("libsql");
+    for (const source of ["open-storage.ts", "memory/memory-log-database.ts"]) {
+      const packages = packagesOf(outputOf(`src/storage/${source}`));
+      expect(packages.filter((name) => name === "libsql" || name === "mongodb")).toEqual([]);
+    }
+  });
+
+  it("keeps one provider for each namespace, and namespaces apart", async () => {
+    const storage = await openStorage("sqlite::memory:");
+    expect(storage.name).toBe("sqlite::memory:");
+    expect(storage.provider("a")).toBe(storage.provider("a"));
+    await storage.provider("a").createSession({ sessionId: "s", title: "of a" });
+    await storage.provider("b").createSession({ sessionId: "s", title: "of b" });
+    expect(await storage.provider("a").getSession("s")).toMatchObject({ title: "of a" });
+    expect(await storage.provider("b").getSession("s")).toMatchObject({ title: "of b" });
+    expect(await storage.listNamespaces()).toEqual(["a", "b"]);
+    await storage.provider("a").close();
+    await storage.close();
+    await expect(storage.provider("a").getSession("s")).rejects.toMatchObject({ code: "unavailable" });
+  });
+
+  it("hands limits and the logger on", async () => {
+    const warnings: unknown[] = [];
+    const logger = { warn: (...all: unknown[]) => warnings.push(all) };
+    const storage = await openStorage("memory:", { limits: { futureMs: 1 }, logger });
+    const provider = storage.provider("a");
+    await provider.createSession({ sessionId: "s" });
+    const early = { role: "user", parts: [], timestampMicros: (Date.now() + 60_000) * 1000 };
+    await expect(provider.logMessages("s", [early])).rejects.toMatchObject({ code: "invalid_argument" });
+    expect(warnings).toEqual([]);
+    await storage.close();
+  });
+});
+
+describe("providers for programs that embed this package", () => {
+  it.each([
+    ["MemoryStorageProvider", async () => new MemoryStorageProvider()],
+    ["SqliteStorageProvider", () => SqliteStorageProvider.open(join(folder, "own", "b.db"))],
+  ])("%s keeps sessions, and closes its own database", async (_name, open) => {
+    const provider = await open();
+    expect(provider).toBeInstanceOf(LogHistoryProvider);
+    await provider.createSession({ sessionId: "s" });
+    await provider.logMessages("s", [{ role: "user", parts: [] }]);
+    expect(await provider.getMessageCount("s")).toBe(1);
+    await provider.close();
+    await expect(provider.getMessageCount("s")).rejects.toMatchObject({ code: "unavailable" });
+  });
+});
+
+/** open-storage with what it imports, the way it is shipped. */
+function bundle() {
+  return build({
+    entryPoints: ["src/storage/open-storage.ts"],
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    packages: "external",
+    outdir: folder,
+    write: false,
+    metafile: true,
+  });
+}

@@ -1,0 +1,156 @@
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Database from "libsql";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openFile } from "../../../../src/storage/sqlite/open-file.js";
+import { APPLICATION_ID, SCHEMA_VERSION } from "../../../../src/storage/sqlite/schema.js";
+import { SqliteLogDatabase } from "../../../../src/storage/sqlite/sqlite-log-database.js";
+import { fill, seqs } from "../../../contract/log-store/fixtures.js";
+
+describe("opening a SQLite file", () => {
+  let folder: string;
+  let path: string;
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "session-pool-"));
+    path = join(folder, "some folder", "nested", "my.db");
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  const write = (content: string | Buffer) => {
+    mkdirSync(join(path, ".."), { recursive: true });
+    writeFileSync(path, content);
+  };
+  const make = async () => {
+    const database = await SqliteLogDatabase.open(path);
+    await fill(database.namespace("a"), "u.1", 1, 200);
+    await database.close();
+  };
+  /** A file that no connection of this process has had open. */
+  const makeElsewhere = async () => {
+    await make();
+    const copy = join(folder, "copy.db");
+    copyFileSync(path, copy);
+    path = copy;
+  };
+  const setPragma = (pragma: string) => {
+    const db = new Database(path);
+    db.exec(`PRAGMA ${pragma}`);
+    db.close();
+  };
+  const refusal = async () => {
+    const error = await SqliteLogDatabase.open(path).then(
+      () => expect.unreachable("it was opened"),
+      (reason) => reason,
+    );
+    expect(error).toMatchObject({ name: "DomainError", code: "failed_precondition" });
+    return error.message as string;
+  };
+
+  it("makes the folder and the file, and finds both again", async () => {
+    await make();
+    const database = await SqliteLogDatabase.open(path);
+    expect(await seqs(database.namespace("a"), "u.1", 199, 300)).toEqual([199, 200]);
+    expect(database.name).toBe(`sqlite:${path}`);
+    await database.close();
+  });
+
+  it("keeps what was acknowledged through a loss of power, and says whose file it is", async () => {
+    const db = await openFile(path);
+    const pragma = (name: string) => (db.prepare(`PRAGMA ${name}`).raw().get([]) as unknown[])[0];
+    expect(pragma("journal_mode")).toBe("wal");
+    expect(pragma("synchronous")).toBe(2);
+    expect(pragma("page_size")).toBe(8192);
+    expect(pragma("application_id")).toBe(APPLICATION_ID);
+    expect(pragma("user_version")).toBe(SCHEMA_VERSION);
+    db.close();
+  });
+
+  it("takes an empty file for a new one", async () => {
+    write("");
+    await make();
+    expect(statSync(path).size).toBeGreaterThan(8192);
+  });
+
+  it("refuses a newer version, naming file and versions, and leaves it alone", async () => {
+    await make();
+    setPragma(`user_version = ${SCHEMA_VERSION + 1}`);
+    const before = readFileSync(path);
+    expect(await refusal()).toBe(
+      `${path} has schema version ${SCHEMA_VERSION + 1}, and this program knows versions up to ${SCHEMA_VERSION}`,
+    );
+    expect(readFileSync(path).equals(before)).toBe(true);
+  });
+
+  it("refuses another program's database, and leaves it alone", async () => {
+    write("");
+    const db = new Database(path);
+    db.exec("CREATE TABLE bookmarks (url TEXT)");
+    db.close();
+    const before = readFileSync(path);
+    expect(await refusal()).toBe(`${path} is a database of another program`);
+    expect(readFileSync(path).equals(before)).toBe(true);
+    expect(existsSync(`${path}-wal`)).toBe(false);
+  });
+
+  it("refuses what is no database, and leaves it alone", async () => {
+    write("All work and no play makes Jack a dull boy. ".repeat(500));
+    const before = readFileSync(path);
+    expect(await refusal()).toBe(`${path} is damaged or no SQLite database`);
+    expect(readFileSync(path).equals(before)).toBe(true);
+  });
+
+  it("refuses a file that was cut short", async () => {
+    await makeElsewhere();
+    truncateSync(path, 8192);
+    expect(await refusal()).toBe(`${path} is damaged or no SQLite database`);
+  });
+
+  it("refuses a file whose first page was overwritten", async () => {
+    await makeElsewhere();
+    const bytes = readFileSync(path);
+    bytes.fill(0xa5, 100, 8192);
+    writeFileSync(path, bytes);
+    expect(await refusal()).toBe(`${path} is damaged or no SQLite database`);
+  });
+
+  it("refuses a file of ours that lacks a table", async () => {
+    await make();
+    const db = new Database(path);
+    db.exec("DROP TABLE todos");
+    db.close();
+    expect(await refusal()).toBe(`${path} cannot be opened as a database`);
+  });
+
+  it("refuses a folder, and a folder that cannot be made", async () => {
+    mkdirSync(path, { recursive: true });
+    expect(await refusal()).toBe(`${path} cannot be opened as a database`);
+    const file = join(folder, "file");
+    writeFileSync(file, "");
+    path = join(file, "below", "my.db");
+    expect(await refusal()).toBe(`Folder ${join(file, "below")} of the database cannot be made`);
+  });
+
+  it("makes the schema once though many open the file at once", async () => {
+    const databases = await Promise.all(Array.from({ length: 8 }, () => SqliteLogDatabase.open(path)));
+    for (const [i, database] of databases.entries()) await fill(database.namespace("a"), "u.1", i + 1, i + 1);
+    expect(await seqs((databases[0] as SqliteLogDatabase).namespace("a"), "u.1", 1, 9)).toHaveLength(8);
+    await Promise.all(databases.map((database) => database.close()));
+  });
+
+  it("leaves a file that is whole without its write-ahead log", async () => {
+    await make();
+    expect(existsSync(`${path}-wal`) ? statSync(`${path}-wal`).size : 0).toBe(0);
+  });
+});

@@ -1,0 +1,160 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import type Database from "libsql";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openFile } from "../../../../src/storage/sqlite/open-file.js";
+import { SqliteConnection } from "../../../../src/storage/sqlite/sqlite-connection.js";
+import { SqliteLogStore } from "../../../../src/storage/sqlite/sqlite-log-store.js";
+import { created, entry, fill, seqs } from "../../../contract/log-store/fixtures.js";
+
+describe("a SQLite connection", () => {
+  let folder: string;
+  let db: Database.Database;
+  let other: Database.Database;
+  let connection: SqliteConnection;
+  let store: SqliteLogStore;
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), "session-pool-"));
+    db = await openFile(join(folder, "my.db"));
+    other = await openFile(join(folder, "my.db"));
+    connection = new SqliteConnection(db);
+    store = new SqliteLogStore(connection, "default", Date.now);
+  });
+  afterEach(async () => {
+    if (other.open) other.close();
+    await connection.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  /** How many transactions of this connection another one sees go by. */
+  const commitsDuring = async (work: () => Promise<unknown>) => {
+    const statements: string[] = [];
+    const counting = new Proxy(db, {
+      get: (target, name) => {
+        if (name !== "prepare") return Reflect.get(target, name, target);
+        return (sql: string) => countRuns(target.prepare(sql), () => statements.push(sql));
+      },
+    });
+    const counted = new SqliteConnection(counting);
+    store = new SqliteLogStore(counted, "default", Date.now);
+    await work();
+    return statements.filter((sql) => sql === "COMMIT").length;
+  };
+
+  it("shares one commit among all writes that wait at the same moment", async () => {
+    const commits = await commitsDuring(async () => {
+      const logs = Array.from({ length: 20 }, (_, i) => `u${i}.1`);
+      const appends = logs.map((log) => store.append(log, 1, [entry(log, 1)]));
+      expect(await Promise.all([...appends, store.seal("v.1"), created(store, "w")])).toMatchObject([
+        ...logs.map(() => 1),
+        0,
+        { uid: "w" },
+      ]);
+    });
+    expect(commits).toBe(1);
+  });
+
+  it("lets a write that throws fail alone", async () => {
+    const half = () => {
+      connection.statements.insertTodos.run("half", "[]");
+      throw new Error("a mistake in the program");
+    };
+    const outcomes = await Promise.allSettled([
+      store.append("u.1", 1, [entry("u.1", 1)]),
+      connection.write(half, undefined),
+      store.append("v.1", 1, [entry("v.1", 1)]),
+    ]);
+    expect(outcomes).toMatchObject([
+      { status: "fulfilled", value: 1 },
+      { status: "rejected", reason: { code: "internal", message: "The database failed" } },
+      { status: "fulfilled", value: 1 },
+    ]);
+    expect(connection.statements.readTodos.get("half")).toBeUndefined();
+    expect(await store.findById(["u.1", "v.1"], ["m1"])).toHaveLength(2);
+  });
+
+  it("answers unavailable when the disk is full, and goes on when it is not", async () => {
+    await fill(store, "u.1", 1, 1);
+    const [pages] = db.prepare("PRAGMA page_count").raw().get([]) as [number];
+    db.exec(`PRAGMA max_page_count = ${pages}`);
+    const text = "x".repeat(100_000);
+    const big = store.append("u.1", 2, [entry("u.1", 2, { parts: [{ id: "", type: "text", text }] })]);
+    await expect(big).rejects.toMatchObject({ code: "unavailable", message: "The disk of the database is full" });
+    db.exec("PRAGMA max_page_count = 1000000");
+    expect(await store.append("u.1", 2, [entry("u.1", 2)])).toBe(1);
+  });
+
+  it("waits for another process's lock without blocking the event loop", async () => {
+    other.exec("BEGIN IMMEDIATE");
+    let answered = false;
+    const append = store.append("u.1", 1, [entry("u.1", 1)]).finally(() => {
+      answered = true;
+    });
+    for (let turn = 0; turn < 200; turn++) await setImmediate();
+    expect(answered).toBe(false);
+    other.exec("COMMIT");
+    expect(await append).toBe(1);
+  });
+
+  it("ends the wait with the call", async () => {
+    other.exec("BEGIN IMMEDIATE");
+    const gone = new AbortController();
+    const timely = store.append("u.1", 1, [entry("u.1", 1)], { deadlineMs: Date.now() + 50 });
+    const canceled = store.seal("u.1", 0, { signal: gone.signal });
+    const patient = store.append("v.1", 1, [entry("v.1", 1)]);
+    gone.abort();
+    await Promise.all([
+      expect(timely).rejects.toMatchObject({ code: "deadline_exceeded" }),
+      expect(canceled).rejects.toMatchObject({ code: "canceled" }),
+    ]);
+    expect(await store.tail("u.1")).toEqual({ last: null, state: "open" });
+    other.exec("ROLLBACK");
+    expect(await patient).toBe(1);
+    expect(await store.tail("u.1")).toEqual({ last: null, state: "open" });
+  });
+
+  it("reads while another process writes", async () => {
+    await fill(store, "u.1", 1, 3);
+    other.exec("BEGIN IMMEDIATE");
+    expect(await seqs(store, "u.1", 1, 9)).toEqual([1, 2, 3]);
+    other.exec("COMMIT");
+  });
+
+  it("leaves no read open that would keep the write-ahead log growing", async () => {
+    await fill(store, "u.1", 1, 300, () => ({ parts: [{ id: "", type: "text", text: "x".repeat(2000) }] }));
+    await store.readRange("u.1", 1, 300, { limit: 250 });
+    await store.readRange("u.1", 1, 300, { maxBytes: 50_000 });
+    await store.tail("u.1");
+    await store.findById(["u.1"], ["m1", "m2"]);
+    await store.seqAtTime("u.1", 1, 300, 0);
+    await store.readTodos();
+    const [busy] = other.prepare("PRAGMA wal_checkpoint(TRUNCATE)").raw().get([]) as [number];
+    expect(busy).toBe(0);
+  });
+
+  it("finishes what waits before it closes, and answers unavailable afterwards", async () => {
+    const append = store.append("u.1", 1, [entry("u.1", 1)]);
+    await Promise.all([connection.close(), connection.close()]);
+    expect(await append).toBe(1);
+    await expect(store.append("u.1", 2, [entry("u.1", 2)])).rejects.toMatchObject({ code: "unavailable" });
+    await expect(store.readTodos()).rejects.toMatchObject({ code: "unavailable" });
+    await expect(store.ping()).rejects.toMatchObject({ code: "unavailable" });
+    expect(other.prepare("SELECT seq FROM messages").raw().all([])).toEqual([[1]]);
+  });
+});
+
+function countRuns<T extends object>(statement: T, onRun: () => void): T {
+  return new Proxy(statement, {
+    get: (target, name) => {
+      const value = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      return (...values: unknown[]) => {
+        if (name === "run") onRun();
+        return value.apply(target, values);
+      };
+    },
+  });
+}

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openFile } from "../../../../src/storage/sqlite/open-file.js";
+import { SQL } from "../../../../src/storage/sqlite/statements.js";
+
+/** How SQLite is to find the rows of each statement; an insert looks for none. */
+const PLANS: { readonly [name in keyof typeof SQL]: string } = {
+  lastPlaces: "messages USING PRIMARY KEY (log=?)",
+  lastPlace: "messages USING PRIMARY KEY (log=?)",
+  insertEntry: "",
+  deleteRange: "messages USING PRIMARY KEY (log=? AND seq>? AND seq<?)",
+  sizeOfRange: "messages USING PRIMARY KEY (log=? AND seq>? AND seq<?)",
+  sizesUp: "messages USING PRIMARY KEY (log=? AND seq>? AND seq<?)",
+  sizesDown: "messages USING PRIMARY KEY (log=? AND seq>? AND seq<?)",
+  readUp: "messages USING PRIMARY KEY (log=? AND seq>? AND seq<?)",
+  readDown: "messages USING PRIMARY KEY (log=? AND seq>? AND seq<?)",
+  timeAt: "messages USING PRIMARY KEY (log=? AND seq=?)",
+  findOne: "messages USING INDEX messages_by_id (log=? AND id=?)",
+  findMany: "messages USING INDEX messages_by_id (log=? AND id=?)",
+  placesOfRange: "messages USING PRIMARY KEY (log=? AND seq>? AND seq<?)",
+  placesOfOwner: "messages USING PRIMARY KEY (log>? AND log<?)",
+  nextLog: "messages USING COVERING INDEX messages_by_id (log>?)",
+  insertRecord: "",
+  ownerExists: "sessions USING PRIMARY KEY (uid=?)",
+  recordByUid: "sessions USING PRIMARY KEY (uid=?)",
+  recordById: "sessions USING INDEX sessions_by_id (namespace=? AND session_id=?)",
+  updateRecord: "sessions USING PRIMARY KEY (uid=?)",
+  addFork: "sessions USING PRIMARY KEY (uid=?)",
+  touch: "sessions USING PRIMARY KEY (uid=?)",
+  newest: "sessions USING INDEX sessions_by_time (namespace=?)",
+  newestAfter: "sessions USING INDEX sessions_by_time (namespace=? AND (update_time,session_id)<(?,?))",
+  children: "sessions USING INDEX sessions_by_parent (namespace=? AND parent_id=?)",
+  childrenAfter:
+    "sessions USING INDEX sessions_by_parent (namespace=? AND parent_id=? AND (update_time,session_id)<(?,?))",
+  toSweep: "sessions USING INDEX sessions_to_sweep (namespace=? AND sweep_at>? AND sweep_at<?)",
+  deleteTombstone: "sessions USING PRIMARY KEY (uid=?)",
+  scan: "sessions USING INDEX sessions_by_uid (namespace=? AND uid>?)",
+  nextNamespace: "sessions USING COVERING INDEX sessions_by_uid (namespace>?)",
+  firstNamespace: "sessions USING COVERING INDEX sessions_by_uid (namespace>?)",
+  readTodos: "todos USING PRIMARY KEY (namespace=?)",
+  insertTodos: "",
+  updateTodos: "todos USING PRIMARY KEY (namespace=?)",
+  nextTodos: "todos USING PRIMARY KEY (namespace>?)",
+  firstTodos: "todos USING PRIMARY KEY (namespace>?)",
+};
+
+describe("statements", () => {
+  let db: Awaited<ReturnType<typeof openFile>>;
+
+  beforeAll(async () => {
+    db = await openFile(":memory:");
+  });
+  afterAll(() => {
+    db.close();
+  });
+
+  it.each(Object.entries(SQL))("%s looks its rows up by the right key and sorts nothing", (name, sql) => {
+    const plan = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all([]) as { detail: string }[];
+    const wanted = PLANS[name as keyof typeof SQL];
+    expect(plan.map(({ detail }) => detail)).toEqual(wanted === "" ? [] : [`SEARCH ${wanted}`]);
+  });
+
+  it("keep their plans when the tables hold rows and statistics", () => {
+    const fill = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+			INSERT INTO messages SELECT 'u.' || (i % 3), i, 'm' || i, i, 'user', 's', NULL, 1, '{}' FROM n`;
+    db.exec(`${fill}; ANALYZE`);
+    for (const name of ["findOne", "findMany", "lastPlace", "readUp", "placesOfOwner"] as const) {
+      const plan = db.prepare(`EXPLAIN QUERY PLAN ${SQL[name]}`).all([]) as { detail: string }[];
+      expect(plan.map(({ detail }) => detail)).toEqual([`SEARCH ${PLANS[name]}`]);
+    }
+  });
+});

@@ -1,0 +1,25 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { fromColumn, toColumn } from "../../../../src/storage/sqlite/text-column.js";
+
+const texts = fc.string({ unit: fc.constantFrom("\u0000", "\u0001", "0", "1", "a", "\u{1F600}"), maxLength: 12 });
+
+describe("text columns", () => {
+  it("hold no U+0000 and give back every text", () => {
+    fc.assert(
+      fc.property(texts, (text) => {
+        expect(toColumn(text)).not.toContain("\u0000");
+        expect(fromColumn(toColumn(text))).toBe(text);
+      }),
+    );
+  });
+
+  it("are equal only for equal texts, and keep prefixes", () => {
+    fc.assert(
+      fc.property(texts, texts, (a, b) => {
+        expect(toColumn(a) === toColumn(b)).toBe(a === b);
+        expect(toColumn(a + b)).toBe(toColumn(a) + toColumn(b));
+      }),
+    );
+  });
+});
