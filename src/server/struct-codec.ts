@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { DomainError } from "../domain/errors.js";
+import { BackwardWriter } from "./backward-writer.js";
 import { decodeText } from "./exact-text.js";
 
 /** Bounds the recursion, as protobuf's own decoders do. How deep a Struct may really be, the domain's checks say. */
@@ -20,18 +21,34 @@ const LIST_VALUES = 1;
 
 /**
  * Reads a google.protobuf.Struct and loses nothing: a Value without a kind, NaN and Infinity, which JSON cannot hold, are refused, and
- * `__proto__` is a key like any other. Of a key that is there twice the last one counts.
+ * `__proto__` is a key like any other. Of a key that is there twice the last one counts. Errors name the field.
  */
-export function decodeStruct(bytes: Uint8Array): JsonObject {
+export function decodeStruct(bytes: Uint8Array, field: string): JsonObject {
   try {
     return readStruct(new BinaryReader(bytes, decodeText), bytes.length, 1);
-  } catch (error) {
-    throw error instanceof DomainError ? error : malformed("its bytes are no protobuf", error);
+  } catch (cause) {
+    const why = cause instanceof Malformed ? cause.message : "its bytes are no protobuf";
+    throw new DomainError("invalid_argument", `${field} is malformed: ${why}`, { cause });
   }
 }
 
 export function encodeStruct(struct: JsonObject): Uint8Array {
-  return writeStruct(new BinaryWriter(), struct).finish();
+  const writer = new BackwardWriter();
+  writeStruct(writer, struct);
+  return writer.finish();
+}
+
+/** The fields of a google.protobuf.Struct, without its length. */
+export function writeStruct(writer: BackwardWriter, struct: JsonObject): void {
+  const keys = Object.keys(struct);
+  for (let i = keys.length - 1; i >= 0; i--) {
+    const key = keys[i] as string;
+    const from = writer.length;
+    writeMessage(writer, ENTRY_VALUE, struct[key] as JsonValue, writeValue);
+    writer.string(key);
+    writer.byte(tagOf(ENTRY_KEY, WireType.LengthDelimited));
+    writer.prefix(tagOf(STRUCT_FIELDS, WireType.LengthDelimited), from);
+  }
 }
 
 function readStruct(reader: BinaryReader, end: number, depth: number): JsonObject {
@@ -102,69 +119,72 @@ function readList(reader: BinaryReader, end: number, depth: number): JsonValue[]
   return list;
 }
 
-function writeStruct(writer: BinaryWriter, struct: JsonObject): BinaryWriter {
-  for (const key of Object.keys(struct)) {
-    writer.tag(STRUCT_FIELDS, WireType.LengthDelimited).fork();
-    writer.tag(ENTRY_KEY, WireType.LengthDelimited).string(key);
-    writer.tag(ENTRY_VALUE, WireType.LengthDelimited).fork();
-    writeValue(writer, struct[key] as JsonValue).join();
-    writer.join();
+function writeValue(writer: BackwardWriter, value: JsonValue): void {
+  if (value === null) {
+    writer.byte(0);
+    writer.byte(tagOf(NULL_VALUE, WireType.Varint));
+  } else if (typeof value === "string") {
+    writer.string(value);
+    writer.byte(tagOf(STRING_VALUE, WireType.LengthDelimited));
+  } else if (typeof value === "number") {
+    writer.double(value);
+    writer.byte(tagOf(NUMBER_VALUE, WireType.Bit64));
+  } else if (typeof value === "boolean") {
+    writer.byte(value ? 1 : 0);
+    writer.byte(tagOf(BOOL_VALUE, WireType.Varint));
+  } else if (Array.isArray(value)) {
+    writeMessage(writer, LIST_VALUE, value, writeList);
+  } else {
+    writeMessage(writer, STRUCT_VALUE, value, writeStruct);
   }
-  return writer;
 }
 
-function writeValue(writer: BinaryWriter, value: JsonValue): BinaryWriter {
-  switch (typeof value) {
-    case "string":
-      return writer.tag(STRING_VALUE, WireType.LengthDelimited).string(value);
-    case "number":
-      return writer.tag(NUMBER_VALUE, WireType.Bit64).double(value);
-    case "boolean":
-      return writer.tag(BOOL_VALUE, WireType.Varint).bool(value);
-  }
-  if (value === null) return writer.tag(NULL_VALUE, WireType.Varint).int32(0);
-  const isList = Array.isArray(value);
-  writer.tag(isList ? LIST_VALUE : STRUCT_VALUE, WireType.LengthDelimited).fork();
-  return (isList ? writeList(writer, value) : writeStruct(writer, value)).join();
+function writeList(writer: BackwardWriter, list: readonly JsonValue[]): void {
+  for (let i = list.length - 1; i >= 0; i--) writeMessage(writer, LIST_VALUES, list[i] as JsonValue, writeValue);
 }
 
-function writeList(writer: BinaryWriter, list: readonly JsonValue[]): BinaryWriter {
-  for (const item of list) {
-    writer.tag(LIST_VALUES, WireType.LengthDelimited).fork();
-    writeValue(writer, item).join();
-  }
-  return writer;
+function writeMessage<T>(
+  writer: BackwardWriter,
+  no: number,
+  value: T,
+  write: (writer: BackwardWriter, value: T) => void,
+): void {
+  const from = writer.length;
+  write(writer, value);
+  writer.prefix(tagOf(no, WireType.LengthDelimited), from);
+}
+
+function tagOf(no: number, type: WireType): number {
+  return (no << 3) | type;
 }
 
 /** Where the message that begins here with its length ends. */
 function readEnd(reader: BinaryReader, outerEnd: number): number {
   const length = reader.uint32();
   const end = reader.pos + length;
-  if (end > outerEnd) throw malformed("its lengths do not fit");
+  if (end > outerEnd) throw new Malformed("its lengths do not fit");
   return end;
 }
 
 function checkEnd(reader: BinaryReader, end: number): void {
-  if (reader.pos !== end) throw malformed("its lengths do not fit");
+  if (reader.pos !== end) throw new Malformed("its lengths do not fit");
 }
 
 function checkDepth(depth: number): void {
-  if (depth > MAX_DEPTH) throw malformed(`it is nested deeper than ${MAX_DEPTH} levels`);
+  if (depth > MAX_DEPTH) throw new Malformed(`it is nested deeper than ${MAX_DEPTH} levels`);
 }
 
 function finite(value: number): number {
   if (Number.isFinite(value)) return value;
-  throw malformed(`it holds ${value}; numbers must be finite`);
+  throw new Malformed(`it holds ${value}; numbers must be finite`);
 }
 
 function hasKind(value: JsonValue | undefined): JsonValue {
-  if (value === undefined) throw malformed("it holds a Value without a kind");
+  if (value === undefined) throw new Malformed("it holds a Value without a kind");
   return value;
 }
 
-function malformed(why: string, cause?: unknown): DomainError {
-  return new DomainError("invalid_argument", `A Struct is malformed: ${why}`, { cause });
-}
+class Malformed extends Error {}
 
 /** Assignment would make `__proto__` the prototype. */
 function put(struct: JsonObject, key: string, value: JsonValue): void {

@@ -1,7 +1,7 @@
 import type { DescField, DescMessage, JsonObject, Message } from "@bufbuild/protobuf";
 
 type Fields = Record<string, unknown>;
-type ConvertStruct = (value: unknown) => unknown;
+type ConvertStruct = (value: unknown, field: string) => unknown;
 type ConvertField = (value: unknown, convertStruct: ConvertStruct) => unknown;
 
 /** The fields of a message type that are Structs or lead to some, each with how to convert what it holds. */
@@ -19,8 +19,8 @@ export class StructFields {
 
   /** Answers the message itself if it holds no Struct, else a copy of what changes; never touches what it was given. */
   convert<M extends Message>(message: M, convertStruct: (struct: JsonObject) => Uint8Array): M;
-  convert<M extends Message>(message: M, convertStruct: (bytes: Uint8Array) => JsonObject): M;
-  convert<M extends Message>(message: M, convertStruct: (value: never) => unknown): M {
+  convert<M extends Message>(message: M, convertStruct: (bytes: Uint8Array, field: string) => JsonObject): M;
+  convert<M extends Message>(message: M, convertStruct: (value: never, field: string) => unknown): M {
     const plan = this.#plans.get(message.$typeName);
     return plan === undefined ? message : (convertFields(plan, message, convertStruct as ConvertStruct) as M);
   }
@@ -40,7 +40,7 @@ export class StructFields {
 
   #fieldConverter(field: DescField): ConvertField | undefined {
     if (field.message === undefined) return undefined;
-    const one = this.#messageConverter(field.message);
+    const one = this.#messageConverter(field.message, field.name);
     if (one === undefined) return undefined;
     if (field.fieldKind === "map") throw new Error(`${field} leads to Structs through a map, which is not supported`);
     if (field.fieldKind === "list")
@@ -48,8 +48,8 @@ export class StructFields {
     return field.oneof === undefined ? one : inOneof(field.localName, one);
   }
 
-  #messageConverter(type: DescMessage): ConvertField | undefined {
-    if (type.typeName === STRUCT) return (value, convertStruct) => convertStruct(value);
+  #messageConverter(type: DescMessage, name: string): ConvertField | undefined {
+    if (type.typeName === STRUCT) return (value, convertStruct) => convertStruct(value, name);
     if (type.typeName.startsWith("google.")) return undefined;
     const plan = this.#plan(type);
     if (plan.length === 0) return undefined;

@@ -1,14 +1,8 @@
-import {
-  type DescMessage,
-  type DescMethod,
-  type DescService,
-  fromBinary,
-  type Message,
-  toBinary,
-} from "@bufbuild/protobuf";
+import { type DescMessage, type DescMethod, type DescService, fromBinary, type Message } from "@bufbuild/protobuf";
 import { API_METHODS } from "../api/method-table.js";
 import { DomainError } from "../domain/errors.js";
 import { useExactText } from "./exact-text.js";
+import { messageWriter } from "./message-writer.js";
 import { decodeStruct, encodeStruct } from "./struct-codec.js";
 import { StructFields } from "./struct-fields.js";
 import { structsAsBytes } from "./wire-types.js";
@@ -32,11 +26,11 @@ const structFields = new StructFields(methods.flatMap(({ input, output }) => [in
 
 /** Codecs of an RPC. Decoding throws `invalid_argument` for whatever is not what it should be. */
 export function wireMethod(method: DescMethod): WireMethod {
-  const { input, output } = wireMethodDesc(method);
+  const { input, output } = wireService(method.parent).method[method.localName] as DescMethod;
   return {
     decodeRequest: (bytes) => decode(input, bytes),
-    encodeResponse: (message) => toBinary(output, toWire(message)),
-    encodeRequest: (message) => toBinary(input, toWire(message)),
+    encodeResponse: messageWriter(method.output),
+    encodeRequest: messageWriter(method.input),
     decodeResponse: (bytes) => decode(output, bytes),
   };
 }
@@ -56,10 +50,6 @@ export function fromWire<M extends Message>(message: M): M {
 /** A message as handlers answer it, as a message of the wire's types. */
 export function toWire<M extends Message>(message: M): M {
   return structFields.convert(message, encodeStruct);
-}
-
-function wireMethodDesc(method: DescMethod): DescMethod {
-  return wireService(method.parent).method[method.localName] as DescMethod;
 }
 
 function decode(type: DescMessage, bytes: Uint8Array): Message {

@@ -4,11 +4,13 @@ import { StructSchema, type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SessionSchema } from "../../../gen/sessionpool/v1/session_service_pb.js";
-import { decodeStruct, encodeStruct } from "../../../src/server/struct-codec.js";
+import { decodeStruct as decode, encodeStruct } from "../../../src/server/struct-codec.js";
 
 const key = fc.string({ unit: "grapheme" });
 const json = fc.jsonValue({ stringUnit: "grapheme" }).map((value) => JSON.parse(JSON.stringify(value)));
 const struct = fc.dictionary(key, json).map((value) => JSON.parse(JSON.stringify(value)) as JsonObject);
+
+const decodeStruct = (bytes: Uint8Array) => decode(bytes, "data");
 
 describe("the Struct codec", () => {
   it("reads back what it wrote", () => {
@@ -104,7 +106,7 @@ describe("the Struct codec", () => {
     ["an entry longer than the whole", Buffer.from("0a7f0a0161", "hex"), "its lengths do not fit"],
   ])("refuses %s", (_what, bytes, why) => {
     expect(() => decodeStruct(bytes)).toThrow(
-      expect.objectContaining({ code: "invalid_argument", message: `A Struct is malformed: ${why}` }),
+      expect.objectContaining({ code: "invalid_argument", message: `data is malformed: ${why}` }),
     );
   });
 
@@ -122,7 +124,7 @@ describe("the Struct codec", () => {
     ["a key", encodeEntry(Buffer.from([0xc3]), value({ case: "boolValue", value: true }))],
     ["a surrogate", encodeEntry(Buffer.from("eda080", "hex"), value({ case: "boolValue", value: true }))],
   ])("refuses invalid UTF-8 in %s", (_what, bytes) => {
-    expect(() => decodeStruct(bytes)).toThrow("A Struct is malformed: its bytes are no protobuf");
+    expect(() => decodeStruct(bytes)).toThrow("data is malformed: its bytes are no protobuf");
   });
 
   it.each([

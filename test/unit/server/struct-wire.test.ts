@@ -121,6 +121,11 @@ describe("the binary wire", () => {
     expect(() => update.decodeRequest(bytes)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
   });
 
+  it("names the field of a Struct that it refuses", () => {
+    const bytes = Buffer.from("1a07" + "0a05" + "0a0161" + "1200", "hex");
+    expect(() => update.decodeRequest(bytes)).toThrow("metadata is malformed: it holds a Value without a kind");
+  });
+
   it("drops unknown fields", () => {
     const bytes = Buffer.concat([
       toBinary(UpdateSessionRequestSchema, create(UpdateSessionRequestSchema, { sessionId: "s" })),
