@@ -88,7 +88,7 @@ export function createRestHandler({ methods, caller, limits = {}, onUnexpected =
     const principal = await caller.authenticate(readHeader);
     const gone = new AbortController();
     response.once("close", () => {
-      if (!response.writableFinished) gone.abort();
+      if (!response.writableEnded) gone.abort();
     });
     if (isGone(response)) gone.abort();
     return { front: "rest", principal, deadlineMs, signal: gone.signal, header: readHeader };

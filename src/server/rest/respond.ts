@@ -13,10 +13,16 @@ const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
 
 /** Answers 200 with JSON, compressed if the client likes that. */
 export async function sendJson(request: Request, response: Response, json: string): Promise<void> {
-  const headers: Headers = { "content-type": "application/json", vary: "Accept-Encoding" };
+  const headers: Headers = { "content-type": "application/json", vary: varyHeader(response) };
   const encoding = json.length < MIN_COMPRESSED_BYTES ? undefined : chooseEncoding(header(request, "accept-encoding"));
   if (encoding === undefined) return send(request, response, 200, headers, json);
   send(request, response, 200, { ...headers, "content-encoding": encoding }, await compress(json, encoding));
+}
+
+/** Adds to what was set before, for CORS for example. */
+function varyHeader(response: Response): string {
+  const already = response.getHeader("vary");
+  return already === undefined ? "Accept-Encoding" : `${already}, Accept-Encoding`;
 }
 
 export function sendProblem(request: Request, response: Response, problem: HttpProblem): void {
@@ -61,19 +67,16 @@ function end(response: Response, body: string | Buffer): void {
 
 /**
  * Closing a connection on which the client is still sending would take the answer away from it: what comes is thrown away, up to a
- * limit. An HTTP/2 stream can say that nothing more is wanted.
+ * limit.
  */
 function discardRest(request: Request): void {
   if (request.complete) return;
-  if ("stream" in request) {
-    const { stream } = request;
-    if (!stream.endAfterHeaders) stream.once("finish", () => stream.close(constants.NGHTTP2_NO_ERROR));
-    return;
-  }
   let left = MAX_DISCARDED_BYTES;
   request.on("data", (chunk: Buffer) => {
     left -= chunk.length;
-    if (left < 0) request.socket.destroy();
+    if (left >= 0) return;
+    if ("stream" in request) request.stream.close(constants.NGHTTP2_NO_ERROR);
+    else request.socket.destroy();
   });
 }
 

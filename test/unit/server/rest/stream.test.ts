@@ -1,0 +1,223 @@
+import { once } from "node:events";
+import { type ClientRequest, get, type IncomingMessage } from "node:http";
+import { connect as connectHttp2 } from "node:http2";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import {
+  type WatchMessagesResponse,
+  WatchMessagesResponseSchema,
+} from "../../../../gen/sessionpool/v1/message_service_pb.js";
+import { RestServer } from "./rest-server.js";
+
+const PATH = "/session/s/message:watch";
+const EVENTS = { accept: "text/event-stream" };
+
+let server: RestServer;
+beforeAll(async () => {
+  server = await RestServer.start({ limits: { stalledMs: 100 } });
+});
+afterAll(() => server.stop());
+afterEach(() => {
+  server.caller.error = undefined;
+  server.caller.events = async function* () {};
+});
+
+type Init = MessageInitShape<typeof WatchMessagesResponseSchema>;
+
+const event = (init: Init): WatchMessagesResponse => create(WatchMessagesResponseSchema, init);
+const APPENDED = event({ event: { case: "appended", value: { info: { id: "m", role: "user" } } }, resumeToken: "t1" });
+const TRUNCATED = event({ event: { case: "truncated", value: { messageCount: 2n } }, resumeToken: "t2" });
+const HEARTBEAT = event({ event: { case: "heartbeat", value: {} }, resumeToken: "t3" });
+const APPENDED_JSON =
+  '{"appended":{"info":{"id":"m","role":"user","sessionId":"","originSessionId":""},"parts":[]},"resumeToken":"t1"}';
+
+/** Gives the events, then ends, with the error if there is one. */
+function tell(events: readonly WatchMessagesResponse[], error?: unknown): void {
+  server.caller.events = async function* () {
+    yield* events;
+    if (error !== undefined) throw error;
+  };
+}
+
+describe("WatchMessages", () => {
+  test("is JSON lines", async () => {
+    tell([APPENDED, TRUNCATED, HEARTBEAT]);
+    for (const headers of [{}, { accept: "*/*" }, { accept: "text/event-stream;q=0" }] as Record<string, string>[]) {
+      const answer = await server.request("GET", PATH, { headers });
+      expect(answer.headers["content-type"]).toBe("application/x-ndjson");
+      expect(answer.body.toString()).toBe(
+        `{"result":${APPENDED_JSON}}\n` +
+          '{"result":{"truncated":{"messageCount":"2"},"resumeToken":"t2"}}\n' +
+          '{"result":{"heartbeat":{},"resumeToken":"t3"}}\n',
+      );
+    }
+  });
+
+  test("is Server-Sent Events when asked for", async () => {
+    tell([APPENDED, TRUNCATED, HEARTBEAT]);
+    const answer = await server.request("GET", PATH, { headers: { accept: "text/html, Text/Event-Stream;q=0.5" } });
+    expect(answer.headers["content-type"]).toBe("text/event-stream");
+    expect(answer.headers["cache-control"]).toBe("no-store");
+    expect(answer.body.toString()).toBe(
+      `event: appended\nid: t1\ndata: ${APPENDED_JSON}\n\n` +
+        'event: truncated\nid: t2\ndata: {"truncated":{"messageCount":"2"},"resumeToken":"t2"}\n\n' +
+        'event: heartbeat\nid: t3\ndata: {"heartbeat":{},"resumeToken":"t3"}\n\n',
+    );
+  });
+
+  test("tells an error after it began in the stream", async () => {
+    tell([HEARTBEAT], { code: Code.NotFound, message: 'Session "s" not found', details: [] });
+    const problem = '{"code":5,"message":"Session \\"s\\" not found","details":[]}';
+    const lines = (await server.request("GET", PATH)).body.toString();
+    expect(lines).toBe(`{"result":{"heartbeat":{},"resumeToken":"t3"}}\n{"error":${problem}}\n`);
+    const events = (await server.request("GET", PATH, { headers: EVENTS })).body.toString();
+    expect(events.endsWith(`\n\nevent: error\ndata: ${problem}\n\n`)).toBe(true);
+  });
+
+  test("keeps a surprise to itself", async () => {
+    tell([], new Error("secret"));
+    const answer = await server.request("GET", PATH);
+    expect(answer.body.toString()).toBe('{"error":{"code":13,"message":"Internal error","details":[]}}\n');
+    expect(server.unexpected.splice(0)).toEqual([new Error("secret")]);
+  });
+
+  test("answers an error before it began as any call does", async () => {
+    server.caller.error = { code: Code.NotFound, message: "no", details: [] };
+    const answer = await server.request("GET", PATH, { headers: EVENTS });
+    expect([answer.status, answer.json]).toEqual([404, { code: 5, message: "no", details: [] }]);
+    const refused = await server.request("GET", `${PATH}?from_position=x`, { headers: EVENTS });
+    expect(refused.status).toBe(400);
+  });
+
+  test.each([
+    ["", "t9", { resumeToken: "t9", fromPosition: undefined }],
+    ["?from_position=0", "t9", { resumeToken: "t9", fromPosition: undefined }],
+    ["?from_position=0", "", { resumeToken: "", fromPosition: 0n }],
+    ["?resume_token=t1", "t9", { resumeToken: "t1", fromPosition: undefined }],
+    ["?resume_token=t1&from_position=0", "t9", { resumeToken: "t1", fromPosition: 0n }],
+  ])("resumes %s with Last-Event-ID %j", async (query, lastEventId, fields) => {
+    await server.request("GET", PATH + query, { headers: { ...EVENTS, "last-event-id": lastEventId } });
+    const { resumeToken, fromPosition } = server.caller.last.request;
+    expect({ resumeToken, fromPosition }).toEqual(fields);
+  });
+
+  test("sends headers before the first event, and each event as it comes", async () => {
+    const steps = [deferred(), deferred()];
+    server.caller.events = async function* () {
+      for (const step of steps) {
+        await step.promise;
+        yield HEARTBEAT;
+      }
+    };
+    const { response } = await open();
+    expect(response.statusCode).toBe(200);
+    for (const step of steps) {
+      step.resolve();
+      const [chunk] = await once(response, "data");
+      expect(String(chunk)).toContain("event: heartbeat");
+    }
+  });
+
+  test("HEAD sends the headers and closes the stream", async () => {
+    const closed = deferred();
+    server.caller.events = () => ({
+      [Symbol.asyncIterator]: () => ({
+        next: () => new Promise<never>(() => {}),
+        return: async () => {
+          closed.resolve();
+          return { done: true, value: undefined };
+        },
+      }),
+    });
+    const answer = await server.request("HEAD", PATH, { headers: EVENTS });
+    expect([answer.status, answer.headers["content-type"]]).toEqual([200, "text/event-stream"]);
+    await closed.promise;
+  });
+
+  test("aborts the call when the client goes", async () => {
+    const closed = deferred();
+    server.caller.events = async function* (_request, { signal }) {
+      try {
+        yield HEARTBEAT;
+        await once(signal, "abort");
+      } finally {
+        closed.resolve();
+      }
+    };
+    const { request, response } = await open();
+    await once(response, "data");
+    request.destroy();
+    await closed.promise;
+    expect(server.caller.last.call.signal.aborted).toBe(true);
+  });
+
+  test("takes no more events than the client reads, and disconnects one that reads nothing", async () => {
+    const closed = deferred();
+    let given = 0;
+    const large = event({ event: { case: "appended", value: { parts: [{ text: "x".repeat(100_000) }] } } });
+    server.caller.events = async function* () {
+      try {
+        for (; given < 10_000; given++) yield large;
+      } finally {
+        closed.resolve();
+      }
+    };
+    const { response } = await open();
+    response.pause();
+    await closed.promise;
+    expect(given).toBeLessThan(1000);
+    const disconnected = new Promise((resolve) => response.once("close", resolve));
+    response.resume();
+    await disconnected;
+    expect(response.complete).toBe(false);
+  });
+
+  test("gives a client that reads slowly everything", async () => {
+    const large = event({ event: { case: "appended", value: { parts: [{ text: "x".repeat(100_000) }] } } });
+    tell(Array.from({ length: 100 }, () => large));
+    const { response } = await open();
+    let bytes = 0;
+    for await (const chunk of response) bytes += (chunk as Buffer).length;
+    expect(bytes).toBeGreaterThan(100 * 100_000);
+    expect(response.complete).toBe(true);
+  });
+
+  test("works over HTTP/2, and stops when the client resets", async () => {
+    const http2 = await RestServer.start({ http2: true });
+    const closed = deferred();
+    http2.caller.events = async function* (_request, { signal }) {
+      try {
+        yield HEARTBEAT;
+        await once(signal, "abort");
+      } finally {
+        closed.resolve();
+      }
+    };
+    const session = connectHttp2(`http://127.0.0.1:${http2.port}`);
+    const stream = session.request({ ":path": PATH, ...EVENTS });
+    const [headers] = await once(stream, "response");
+    expect(headers[":status"]).toBe(200);
+    expect(String((await once(stream, "data"))[0])).toContain("id: t3");
+    stream.close();
+    await closed.promise;
+    session.close();
+    await http2.stop();
+  });
+});
+
+async function open(): Promise<{ request: ClientRequest; response: IncomingMessage }> {
+  const request = get({ host: "127.0.0.1", port: server.port, path: PATH, headers: EVENTS, agent: false });
+  request.on("error", () => {});
+  const [response] = (await once(request, "response")) as [IncomingMessage];
+  response.on("error", () => {});
+  return { request, response };
+}
+
+function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve = (): void => {};
+  const promise = new Promise<void>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}
