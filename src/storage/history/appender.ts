@@ -322,6 +322,7 @@ class Turn {
         return;
       }
       this.#settle(1, () => ({ ok: false, error: error.cause }));
+      if (this.#writer.sealedHere(head)) await this.#writer.rollOver(head, call);
       return;
     }
     if ("lost" in placed) {
