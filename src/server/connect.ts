@@ -153,5 +153,6 @@ async function startCall(caller: Caller, { request, signal }: Exchange): Promise
 
 function toConnectError(error: unknown): ConnectError {
   const { code, message } = error instanceof HttpProblem ? error : answerOf(error);
-  return new ConnectError(message, code);
+  // The JSON reader's texts begin behind the place: what its caller calls the whole.
+  return new ConnectError(message.startsWith(":") ? `body${message}` : message, code);
 }

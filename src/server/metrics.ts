@@ -4,6 +4,8 @@ import type { ApiMethod } from "../api/method-table.js";
 import { codeName } from "./code-name.js";
 import type { FrontCall } from "./front-call.js";
 
+export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
+
 const BUCKETS_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const LATENCY = "session_pool_call_duration_seconds";
 const OK = 0;

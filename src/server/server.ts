@@ -9,7 +9,7 @@ import { createHttpListener } from "./http-server.js";
 import { JwtChecker } from "./jwt.js";
 import { KeyFile } from "./key-file.js";
 import type { Logger } from "./logging.js";
-import { Metrics } from "./metrics.js";
+import { METRICS_CONTENT_TYPE, type Metrics } from "./metrics.js";
 import { type StaticAnswer, StaticRoutes } from "./static-routes.js";
 
 export interface ServerOptions {
@@ -19,6 +19,9 @@ export interface ServerOptions {
   readonly pages: readonly (StaticAnswer & { readonly path: string })[];
   /** Resolves when the store answers. */
   readonly pingStorage: () => Promise<void>;
+  readonly metrics: Metrics;
+  /** What `/metrics` answers. */
+  readonly metricsText: () => Promise<string>;
   readonly logger: Logger;
 }
 
@@ -50,15 +53,15 @@ export class RunningServer {
   }
 
   /** Listens on both ports. Rejects with one clear line when a port or a file cannot be used. */
-  static async start({ config, rootPoolFor, pages, pingStorage, logger }: ServerOptions): Promise<RunningServer> {
+  static async start(options: ServerOptions): Promise<RunningServer> {
+    const { config, rootPoolFor, pages, pingStorage, metrics, metricsText, logger } = options;
     const { load, limits, tls } = config;
-    const metrics = new Metrics();
     const readiness = new Readiness(pingStorage);
     const authenticator = makeAuthenticator(config, logger);
     const { tracing, shutdownMs } = config;
     const caller = new CheckedCaller({ authenticator, rootPoolFor, limits, load, metrics, logger, tracing });
     const shared = { methods: API_METHODS, caller, load, tls, logger };
-    const staticRoutes = makeStaticRoutes(metrics, readiness, logger);
+    const staticRoutes = makeStaticRoutes(metricsText, readiness, logger);
     for (const { path, ...page } of pages) staticRoutes.add(path, () => page);
     const http = createHttpListener({
       ...shared,
@@ -134,7 +137,7 @@ function makeAuthenticator({ keysFile, jwt }: ServeConfig, logger: Logger): Auth
   return checkers.length === 0 ? openAuthenticator : new BearerAuthenticator(checkers);
 }
 
-function makeStaticRoutes(metrics: Metrics, readiness: Readiness, logger: Logger): StaticRoutes {
+function makeStaticRoutes(metricsText: () => Promise<string>, readiness: Readiness, logger: Logger): StaticRoutes {
   const routes = new StaticRoutes(logger);
   routes.add("/healthz", () => ({ contentType: PLAIN, text: "ok\n" }));
   routes.add("/readyz", async () => {
@@ -144,8 +147,8 @@ function makeStaticRoutes(metrics: Metrics, readiness: Readiness, logger: Logger
       : { status: 503, contentType: PLAIN, text: `${problem}\n` };
   });
   routes.add("/metrics", async () => ({
-    contentType: metrics.registry.contentType,
-    text: await metrics.registry.metrics(),
+    contentType: METRICS_CONTENT_TYPE,
+    text: await metricsText(),
   }));
   return routes;
 }

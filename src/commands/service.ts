@@ -1,0 +1,106 @@
+import { formatAddress, type ServeConfig } from "../config.js";
+import { readPages } from "../console/pages.js";
+import { Pools } from "../pools.js";
+import type { Logger } from "../server/logging.js";
+import { Metrics } from "../server/metrics.js";
+import { RunningServer } from "../server/server.js";
+import { startTracing } from "../server/tracing.js";
+import { openStorage, type Storage } from "../storage/open-storage.js";
+import { VERSION } from "../version.js";
+
+/** A server with its store, in this process. */
+export interface Service {
+  readonly grpcPort: number;
+  readonly httpPort: number;
+  /** What the operator is told at start. */
+  readonly startLine: string;
+  /** Lets running calls finish, then closes the store. */
+  stop(): Promise<void>;
+  /** Ends at once whatever else would go on without this process. */
+  kill?(): void;
+}
+
+export interface ServiceMetrics {
+  readonly metrics: Metrics;
+  /** What `/metrics` answers. */
+  readonly metricsText: () => Promise<string>;
+}
+
+/** Opens the store and serves it. Rejects with one clear line when that cannot be. */
+export async function startService(config: ServeConfig, logger: Logger, counted = ownMetrics()): Promise<Service> {
+  const stopTracing = config.tracing ? await startTracing(VERSION) : undefined;
+  const storage = await openStorage(config.storage, { limits: config.limits, logger });
+  const pools = new Pools(storage, config.limits, logger);
+  try {
+    const server = await RunningServer.start({
+      config,
+      logger,
+      ...counted,
+      pages: readPages(),
+      rootPoolFor: (namespace) => pools.for(namespace),
+      pingStorage: () => pools.ping(),
+    });
+    const sweeps = sweepNowAndThen(pools, config.sweepIntervalMs, logger);
+    return {
+      grpcPort: server.grpcPort,
+      httpPort: server.httpPort,
+      startLine: startLine(config, server, storage),
+      stop: async () => {
+        await server.stop();
+        await sweeps.stop();
+        await pools.close();
+        await stopTracing?.();
+      },
+    };
+  } catch (error) {
+    await pools.close();
+    await stopTracing?.();
+    throw error;
+  }
+}
+
+function ownMetrics(): ServiceMetrics {
+  const metrics = new Metrics();
+  return { metrics, metricsText: () => metrics.registry.metrics() };
+}
+
+function startLine(
+  { grpcAddress, httpAddress, tls }: ServeConfig,
+  ports: { grpcPort: number; httpPort: number },
+  storage: Storage,
+): string {
+  const grpc = formatAddress({ ...grpcAddress, port: ports.grpcPort });
+  const http = formatAddress({ ...httpAddress, port: ports.httpPort });
+  return `session-pool ${VERSION}: gRPC on ${grpc}, HTTP on ${tls ? "https" : "http"}://${http}, storage ${storage.name}`;
+}
+
+/** Sweeps in the background; a failed sweep is logged, and the next one goes on. */
+function sweepNowAndThen(pools: Pools, intervalMs: number, logger: Logger): { stop(): Promise<void> } {
+  if (intervalMs === 0) return { stop: () => Promise.resolve() };
+  const stopped = new AbortController();
+  let running = Promise.resolve();
+  const sweep = async () => {
+    try {
+      const report = await pools.sweep({ signal: stopped.signal });
+      logger.debug(report, "Swept");
+    } catch (err) {
+      if (!stopped.signal.aborted) logger.warn({ err }, "A sweep failed");
+    }
+  };
+  let isRunning = false;
+  const timer = setInterval(() => {
+    if (isRunning) return;
+    isRunning = true;
+    running = sweep().finally(() => {
+      isRunning = false;
+    });
+  }, intervalMs);
+  timer.unref();
+  return {
+    stop: async () => {
+      clearInterval(timer);
+      stopped.abort();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,10 @@
+/** What a worker tells the process that started it. */
+export type FromWorker =
+  | { readonly kind: "started"; readonly startLine: string; readonly grpcPort: number; readonly httpPort: number }
+  | { readonly kind: "failed"; readonly text: string }
+  | { readonly kind: "metrics"; readonly id: number };
+
+/** What a worker is told. */
+export type ToWorker =
+  | { readonly kind: "stop" }
+  | { readonly kind: "metrics"; readonly id: number; readonly text?: string; readonly error?: string };

@@ -1,0 +1,62 @@
+import { AggregatorRegistry } from "prom-client";
+import type { ServeConfig } from "../config.js";
+import type { Logger } from "../server/logging.js";
+import { Metrics } from "../server/metrics.js";
+import { type Service, startService } from "./service.js";
+import type { FromWorker, ToWorker } from "./worker-messages.js";
+
+/** Serves as one of several processes, until it is told to stop, or the process that started it is gone. */
+export async function runWorker(config: ServeConfig, logger: Logger): Promise<void> {
+  // A terminal sends its signals to all processes of the group: only the first process may decide.
+  process.on("SIGTERM", ignore).on("SIGINT", ignore);
+  const stopped = new Promise<void>((resolve) => {
+    process.once("disconnect", resolve);
+    process.on("message", (message: ToWorker) => {
+      if (message.kind === "stop") resolve();
+    });
+  });
+  const { startLine, grpcPort, httpPort, stop } = await start(config, logger);
+  await tell({ kind: "started", startLine, grpcPort, httpPort });
+  await stopped;
+  await stop();
+  process.exit(0);
+}
+
+async function start(config: ServeConfig, logger: Logger): Promise<Service> {
+  const metrics = new Metrics();
+  // Lets the first process ask for what this one counted.
+  new AggregatorRegistry();
+  AggregatorRegistry.setRegistries([metrics.registry]);
+  try {
+    return await startService(config, logger, { metrics, metricsText: makeMetricsText() });
+  } catch (error) {
+    await tell({ kind: "failed", text: error instanceof Error ? error.message : String(error) });
+    process.exit(1);
+  }
+}
+
+/** Asks the first process for the metrics of all workers. */
+function makeMetricsText(): () => Promise<string> {
+  const waiting = new Map<number, (message: Extract<ToWorker, { kind: "metrics" }>) => void>();
+  let lastId = 0;
+  process.on("message", (message: ToWorker) => {
+    if (message.kind !== "metrics") return;
+    waiting.get(message.id)?.(message);
+    waiting.delete(message.id);
+  });
+  return () =>
+    new Promise((resolve, reject) => {
+      lastId += 1;
+      waiting.set(lastId, ({ text, error }) => (text === undefined ? reject(new Error(error)) : resolve(text)));
+      tell({ kind: "metrics", id: lastId }).catch(reject);
+    });
+}
+
+/** Resolves when the message is on its way. */
+function tell(message: FromWorker): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.send?.(message, undefined, undefined, (error) => (error === null ? resolve() : reject(error)));
+  });
+}
+
+function ignore(): void {}

@@ -1,0 +1,78 @@
+import cluster, { type Worker } from "node:cluster";
+import { AggregatorRegistry, type PrometheusContentType } from "prom-client";
+import type { Logger } from "../server/logging.js";
+import type { Service } from "./service.js";
+import type { FromWorker, ToWorker } from "./worker-messages.js";
+
+type Started = Extract<FromWorker, { kind: "started" }>;
+
+const REPLACE_AFTER_MS = 1000;
+
+/** Starts processes that share the ports and the store. Rejects with one clear line when they cannot serve. */
+export async function startWorkers(count: number, logger: Logger): Promise<Service> {
+  const metrics = new AggregatorRegistry<PrometheusContentType>();
+  let stopping = false;
+  cluster.on("message", (worker, message: FromWorker) => {
+    if (message.kind === "metrics") answerMetrics(metrics, worker, message.id);
+  });
+  const workers = Array.from({ length: count }, () => cluster.fork());
+  const started = await Promise.all(workers.map(whenStarted)).catch((error: unknown) => {
+    killAll();
+    throw error;
+  });
+  cluster.on("exit", (worker, code, signal) => {
+    if (stopping) return;
+    logger.error({ worker: worker.process.pid, code, signal }, "A worker ended; another takes its place");
+    setTimeout(() => stopping || cluster.fork(), REPLACE_AFTER_MS);
+  });
+  const { startLine, grpcPort, httpPort } = started[0] as Started;
+  return {
+    grpcPort,
+    httpPort,
+    startLine: `${startLine}, ${count} workers`,
+    kill: killAll,
+    stop: async () => {
+      stopping = true;
+      await Promise.all(living().map(stopWorker));
+    },
+  };
+}
+
+function living(): Worker[] {
+  return Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+}
+
+function killAll(): void {
+  for (const worker of living()) worker.process.kill("SIGKILL");
+}
+
+function whenStarted(worker: Worker): Promise<Started> {
+  return new Promise((resolve, reject) => {
+    worker.on("message", (message: FromWorker) => {
+      if (message.kind === "started") resolve(message);
+      if (message.kind === "failed") reject(new Error(message.text));
+    });
+    worker.once("exit", (code, signal) =>
+      reject(new Error(`A worker ended at its start (${signal ?? `exit ${code}`})`)),
+    );
+  });
+}
+
+function stopWorker(worker: Worker): Promise<void> {
+  return new Promise((resolve) => {
+    worker.once("exit", () => resolve());
+    tell(worker, { kind: "stop" });
+  });
+}
+
+/** A worker that is asked for metrics tells those of all workers: which of them is asked is chance. */
+function answerMetrics(registry: AggregatorRegistry<PrometheusContentType>, worker: Worker, id: number): void {
+  registry.clusterMetrics().then(
+    (text) => tell(worker, { kind: "metrics", id, text }),
+    (error: unknown) => tell(worker, { kind: "metrics", id, error: String(error) }),
+  );
+}
+
+function tell(worker: Worker, message: ToWorker): void {
+  if (worker.isConnected()) worker.send(message);
+}
