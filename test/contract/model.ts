@@ -45,6 +45,11 @@ export class NaiveStorageProvider extends StorageProvider {
   readonly #state: NaiveState;
   readonly #nowMicros: () => number;
 
+  /** What a session is, as long as it is not deleted and made again. */
+  uidOf(sessionId: string): number | undefined {
+    return this.#state.sessions.get(sessionId)?.uid;
+  }
+
   constructor(state: NaiveState, nowMicros: () => number = () => Date.now() * 1000) {
     super();
     this.#state = state;
@@ -120,8 +125,8 @@ export class NaiveStorageProvider extends StorageProvider {
     const messages = list.slice(from, from + options.limit);
     const last = messages.at(-1);
     if (last === undefined || from + messages.length >= list.length) return { messages };
-    const { sessionId: log, id: messageId } = last;
-    return { messages, next: { sessionUid: `${session.uid}`, query: queryOf(options), log, seq: 0, messageId } };
+    const place = { log: "", seq: ancestorPlace(session, last), messageId: last.id };
+    return { messages, next: { sessionUid: `${session.uid}`, query: queryOf(options), ...place } };
   }
 
   override async getMessage(sessionId: string, messageId: string): Promise<ChatMessage | null> {
@@ -231,9 +236,9 @@ export class NaiveStorageProvider extends StorageProvider {
   }
 
   #copy(sourceSessionId: string, targetSessionId: string, { upToMessageId }: ForkOptions) {
+    if (sourceSessionId === targetSessionId) throw invalidArgument("A session cannot be copied onto itself");
     const source = this.#find(sourceSessionId);
     const target = this.#find(targetSessionId);
-    if (source === target) throw invalidArgument("A session cannot be copied onto itself");
     const ids = new Set(target.messages.map(({ id }) => id));
     const copied = source.messages.slice(0, lengthUpTo(source, upToMessageId)).filter(({ id }) => !ids.has(id));
     if (copied.length === 0) return { forkPointId: null, copiedCount: 0 };
@@ -285,7 +290,8 @@ function holds(existing: NaiveSession, { parentId, title, metadata }: NewSession
   return (
     (!parentId || parentId === existing.parentId) &&
     (!title || title === existing.title) &&
-    (metadata === undefined || sameStruct(metadata, existing.metadata))
+    (metadata === undefined || sameStruct(metadata, existing.metadata)) &&
+    existing.origin === ""
   );
 }
 
@@ -313,9 +319,16 @@ function queryOf({ newestFirst = false, includeAncestors = false, sinceMicros, u
 function placeBehind(cursor: MessageCursor, session: NaiveSession, list: readonly ChatMessage[], query: MessageQuery) {
   const isSameList = JSON.stringify(queryOf(cursor.query)) === JSON.stringify(queryOf(query));
   if (cursor.sessionUid !== `${session.uid}` || !isSameList) throw invalidArgument("A cursor of another list");
-  const place = list.findIndex(({ id, sessionId }) => id === cursor.messageId && sessionId === cursor.log);
+  const place = list.findIndex(
+    (message) => message.id === cursor.messageId && ancestorPlace(session, message) === cursor.seq,
+  );
   if (place < 0) throw new DomainError("failed_precondition", "The cursor's message is gone");
   return place + 1;
+}
+
+/** Ancestors never change, and may show an id twice; -1 for the session's own, whose ids are unique. */
+function ancestorPlace(session: NaiveSession, message: ChatMessage): number {
+  return message.position === undefined ? session.ancestors.indexOf(message as NaiveMessage) : -1;
 }
 
 function alreadyExists(sessionId: string): DomainError {

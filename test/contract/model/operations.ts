@@ -1,0 +1,185 @@
+import fc from "fast-check";
+import type { NewChatMessage } from "../../../src/domain/chat-message.js";
+import type { MessageQuery } from "../../../src/domain/page.js";
+
+export const SESSIONS = ["a", "b", "c", "d"] as const;
+
+export interface GivenAppend {
+  readonly messages: readonly NewChatMessage[];
+  readonly expectedPosition: number | undefined;
+}
+
+/** One call, or one step of something that takes several. */
+export type Operation =
+  | { readonly op: "create"; readonly session: string; readonly parent?: string; readonly title?: string }
+  | { readonly op: "update"; readonly session: string; readonly title: string; readonly onlyIfFirst: boolean }
+  | { readonly op: "append"; readonly session: string; readonly appends: readonly GivenAppend[] }
+  | { readonly op: "turn"; readonly session: string; readonly appends: readonly GivenAppend[] }
+  | { readonly op: "truncate" | "revert"; readonly session: string; readonly message: string }
+  | { readonly op: "unrevert" | "delete" | "count" | "describe"; readonly session: string }
+  | { readonly op: "get"; readonly session: string; readonly message: string }
+  | {
+      readonly op: "fork" | "share" | "copy";
+      readonly session: string;
+      readonly target: string;
+      readonly upTo: string | undefined;
+    }
+  | {
+      readonly op: "read";
+      readonly session: string;
+      readonly ancestors: boolean;
+      readonly limit: number | undefined;
+      readonly offset: number | undefined;
+    }
+  | {
+      readonly op: "list";
+      readonly session: string;
+      readonly limit: number;
+      readonly offset: number;
+      readonly query: MessageQuery;
+    }
+  /** Goes on with the list of this slot, or begins one. */
+  | {
+      readonly op: "page";
+      readonly slot: number;
+      readonly session: string;
+      readonly limit: number;
+      readonly query: MessageQuery;
+    }
+  | { readonly op: "load"; readonly slot: number; readonly session: string; readonly limit: number }
+  | { readonly op: "sessions"; readonly parent: string; readonly limit: number }
+  /** Brings the slot's follower up to date, and cuts it off again. */
+  | { readonly op: "follow"; readonly slot: number; readonly session: string }
+  | { readonly op: "sweep" }
+  /** Lets so much time pass that nothing read before counts as fresh. */
+  | { readonly op: "wait" };
+
+/** An operation, and which of the providers is asked. */
+export type Step = Operation & { readonly by: number };
+
+const session = fc.constantFrom(...SESSIONS);
+const messageId = fc.constantFrom(...Array.from({ length: 10 }, (_, i) => `m${i}`));
+const sometimes = <T>(arbitrary: fc.Arbitrary<T>, outOf: number) =>
+  fc.oneof({ weight: outOf - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
+const mostly = <T>(arbitrary: fc.Arbitrary<T>) =>
+  fc.oneof({ weight: 1, arbitrary: fc.constant(undefined) }, { weight: 3, arbitrary });
+const time = fc.integer({ min: 1, max: 9 });
+
+const message: fc.Arbitrary<NewChatMessage> = fc
+  .record({
+    id: fc.oneof({ weight: 9, arbitrary: messageId }, { weight: 1, arbitrary: fc.constant(undefined) }),
+    role: fc.constantFrom("x", "x", "x", "y"),
+    timestampMicros: fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, { weight: 3, arbitrary: time }),
+  })
+  .map((given) => ({ ...given, parts: [{ id: "", type: "text", text: given.role }] }));
+
+const givenAppend: fc.Arbitrary<GivenAppend> = fc.record({
+  messages: fc.array(message, { minLength: 1, maxLength: 4 }),
+  expectedPosition: sometimes(fc.integer({ min: 0, max: 8 }), 7),
+});
+
+const query: fc.Arbitrary<MessageQuery> = fc.record({
+  newestFirst: fc.boolean(),
+  includeAncestors: sometimes(fc.constant(true), 3),
+  sinceMicros: sometimes(time, 4),
+  untilMicros: sometimes(time, 4),
+});
+
+const limit = fc.integer({ min: 1, max: 5 });
+const slot = fc.integer({ min: 0, max: 2 });
+const title = fc.constantFrom("t", "u");
+
+type Weighted = { readonly weight: number; readonly arbitrary: fc.Arbitrary<Operation> };
+
+const OPERATIONS: readonly Weighted[] = [
+  {
+    weight: 6,
+    arbitrary: fc.record(
+      { op: fc.constant("create" as const), session, parent: sometimes(session, 2), title: sometimes(title, 4) },
+      { requiredKeys: ["op", "session"] },
+    ) as fc.Arbitrary<Operation>,
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ op: fc.constant("update" as const), session, title, onlyIfFirst: fc.boolean() }),
+  },
+  {
+    weight: 20,
+    arbitrary: fc.record({
+      op: fc.constant("append" as const),
+      session,
+      appends: fc.array(givenAppend, { minLength: 1, maxLength: 1 }),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      op: fc.constant("turn" as const),
+      session,
+      appends: fc.array(givenAppend, { minLength: 1, maxLength: 4 }),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      op: fc.constantFrom("truncate" as const, "revert" as const, "revert" as const),
+      session,
+      message: messageId,
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ op: fc.constant("unrevert" as const), session }) },
+  { weight: 2, arbitrary: fc.record({ op: fc.constantFrom("count" as const, "describe" as const), session }) },
+  { weight: 2, arbitrary: fc.record({ op: fc.constant("delete" as const), session }) },
+  { weight: 2, arbitrary: fc.record({ op: fc.constant("get" as const), session, message: messageId }) },
+  {
+    weight: 7,
+    arbitrary: fc.record({
+      op: fc.constantFrom("fork" as const, "share" as const, "copy" as const, "copy" as const),
+      session,
+      target: session,
+      upTo: sometimes(messageId, 3),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      op: fc.constant("read" as const),
+      session,
+      ancestors: fc.boolean(),
+      limit: mostly(limit),
+      offset: sometimes(fc.integer({ min: 0, max: 6 }), 2),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      op: fc.constant("list" as const),
+      session,
+      limit,
+      offset: fc.integer({ min: 0, max: 6 }),
+      query,
+    }),
+  },
+  { weight: 6, arbitrary: fc.record({ op: fc.constant("page" as const), slot, session, limit, query }) },
+  { weight: 2, arbitrary: fc.record({ op: fc.constant("load" as const), slot, session, limit }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ op: fc.constant("sessions" as const), parent: fc.constantFrom("", ...SESSIONS), limit }),
+  },
+  { weight: 3, arbitrary: fc.record({ op: fc.constant("follow" as const), slot, session }) },
+  { weight: 3, arbitrary: fc.record({ op: fc.constant("sweep" as const) }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant("wait" as const) }) },
+];
+
+/** Sequences that begin with two sessions, so that little is wasted on refusals. */
+export const steps: fc.Arbitrary<readonly Step[]> = fc
+  .array(fc.tuple(fc.oneof(...OPERATIONS), fc.integer({ min: 0, max: 2 })), {
+    minLength: 10,
+    maxLength: 60,
+    size: "max",
+  })
+  .map((list) => [
+    { op: "create", session: "a", by: 0 },
+    { op: "create", session: "b", by: 0 },
+    ...list.map(([operation, by]) => ({ ...operation, by })),
+  ]);

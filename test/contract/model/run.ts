@@ -1,0 +1,208 @@
+import { expect } from "vitest";
+import type { ChatMessage } from "../../../src/domain/chat-message.js";
+import { DomainError } from "../../../src/domain/errors.js";
+import type {
+  FollowEvent,
+  FollowPosition,
+  MessageCursor,
+  MessagePage,
+  MessageQuery,
+} from "../../../src/domain/page.js";
+import type { Session } from "../../../src/domain/session.js";
+import type { StorageOperations } from "../../../src/storage/storage-manager.js";
+import type { TurnAppend } from "../../../src/storage/storage-provider.js";
+import type { Operation } from "./operations.js";
+
+/** What a slot remembers between its steps. */
+export interface Slots {
+  readonly lists: Map<
+    number,
+    { readonly session: string; readonly query: MessageQuery; readonly cursor: MessageCursor }
+  >;
+}
+
+export interface Follower {
+  readonly at: FollowPosition;
+  readonly ids: readonly string[];
+}
+
+export type Outcome = { readonly value: unknown } | { readonly error: string };
+
+/** Does one operation; refusals become values, other errors are thrown. */
+export async function outcomeOf(provider: StorageOperations, operation: Operation, slots: Slots): Promise<Outcome> {
+  try {
+    return { value: await run(provider, operation, slots) };
+  } catch (error) {
+    return { error: codeOf(error) };
+  }
+}
+
+async function run(provider: StorageOperations, operation: Operation, slots: Slots): Promise<unknown> {
+  switch (operation.op) {
+    case "create": {
+      const { session, parent, title } = operation;
+      return shownSession(await provider.createSession({ sessionId: session, parentId: parent, title }));
+    }
+    case "update": {
+      const { session, title, onlyIfFirst } = operation;
+      const expectedRevision = onlyIfFirst ? 1 : undefined;
+      return shownSession(await provider.updateSession(session, { title }, { expectedRevision }));
+    }
+    case "append": {
+      const [append] = operation.appends.map(toTurnAppend) as [TurnAppend];
+      return provider.logMessages(operation.session, append.messages, append.options);
+    }
+    case "turn": {
+      const outcomes = await provider.logTurn(operation.session, operation.appends.map(toTurnAppend));
+      return outcomes.map((outcome) => (outcome.ok ? outcome.result : { error: codeOf(outcome.error) }));
+    }
+    case "truncate":
+      return provider.truncateMessages(operation.session, operation.message);
+    case "revert":
+      return provider.truncateMessages(operation.session, operation.message, { keepForUnrevert: true });
+    case "unrevert":
+      return provider.restoreMessages(operation.session);
+    case "delete":
+      return provider.deleteSession(operation.session);
+    case "count":
+      return provider.getMessageCount(operation.session);
+    case "describe":
+      return shownSession(await provider.getSession(operation.session));
+    case "get":
+      return shownMessage(await provider.getMessage(operation.session, operation.message));
+    case "fork":
+    case "share":
+    case "copy": {
+      const { session, target, op, upTo } = operation;
+      const forked = await provider.forkConversation(session, target, { as: op, upToMessageId: upTo });
+      return { ...forked, session: forked.session && shownSession(forked.session) };
+    }
+    case "read": {
+      const { session, ancestors, limit, offset } = operation;
+      const list = await provider.getSessionMessages(session, { includeAncestors: ancestors, limit, offset });
+      return list.map(shownMessage);
+    }
+    case "list": {
+      const { session, query, limit, offset } = operation;
+      return shownPage(await provider.listMessages(session, { ...query, limit, offset }));
+    }
+    case "page":
+      return pageOf(provider, operation, slots);
+    case "load": {
+      const loaded = await provider.loadSession(operation.session, { limit: operation.limit });
+      keepCursor(slots, operation.slot, operation.session, { newestFirst: true }, loaded.next);
+      return { ...shownPage(loaded), session: shownSession(loaded.session) };
+    }
+    case "sessions":
+      return allSessions(provider, operation.parent, operation.limit);
+    case "follow":
+    case "sweep":
+    case "wait":
+      return undefined;
+  }
+}
+
+async function pageOf(
+  provider: StorageOperations,
+  { slot, session, query, limit }: Extract<Operation, { op: "page" }>,
+  { lists }: Slots,
+): Promise<unknown> {
+  const begun = lists.get(slot) ?? { session, query, cursor: undefined };
+  lists.delete(slot);
+  const page = await provider.listMessages(begun.session, { ...begun.query, limit, cursor: begun.cursor });
+  keepCursor({ lists }, slot, begun.session, begun.query, page.next);
+  return shownPage(page);
+}
+
+function keepCursor(
+  { lists }: Slots,
+  slot: number,
+  session: string,
+  query: MessageQuery,
+  cursor?: MessageCursor,
+): void {
+  // As a token would: by way of text.
+  if (cursor) lists.set(slot, { session, query, cursor: JSON.parse(JSON.stringify(cursor)) });
+  else lists.delete(slot);
+}
+
+/** The order is by update time, which may lag; that none is missing or twice does not depend on it. */
+async function allSessions(provider: StorageOperations, parentId: string, limit: number): Promise<readonly unknown[]> {
+  const sessions: Session[] = [];
+  let page = await provider.listSessions({ parentId, limit });
+  for (;;) {
+    sessions.push(...page.sessions);
+    if (page.next === undefined) break;
+    page = await provider.listSessions({ parentId, limit, cursor: page.next });
+  }
+  return sessions.map(shownSession).sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1));
+}
+
+/** Brings a follower to what the history is now, from where it stood or from the beginning. Fails when it is told what does not fit what it has. */
+export async function follow(
+  provider: StorageOperations,
+  sessionId: string,
+  begun: Follower | undefined,
+  history: readonly string[],
+): Promise<Follower> {
+  const gone = new AbortController();
+  const ids = [...(begun?.ids ?? [])];
+  let at = begun?.at;
+  const stream = await provider.followMessages(sessionId, at ?? 0, { signal: gone.signal });
+  const events = stream[Symbol.asyncIterator]();
+  try {
+    while (at === undefined || ids.join() !== history.join()) {
+      const next = await events.next();
+      if (next.done) throw new Error(`The events have ended, but the follower has only ${ids.join()}`);
+      at = next.value.at;
+      tell(ids, next.value);
+    }
+  } finally {
+    gone.abort();
+    await events.return?.();
+  }
+  return { at, ids };
+}
+
+function tell(ids: string[], event: FollowEvent): void {
+  if (event.kind === "heartbeat") throw new Error(`Nothing more is told, but the follower has only ${ids.join()}`);
+  if (event.kind === "truncated") {
+    expect(event.messageCount).toBeLessThan(ids.length);
+    ids.length = event.messageCount;
+  } else {
+    expect(event.message.position).toBe(ids.length);
+    ids.push(event.message.id);
+  }
+  expect(event.at.position).toBe(ids.length);
+}
+
+function toTurnAppend({
+  messages,
+  expectedPosition,
+}: {
+  messages: TurnAppend["messages"];
+  expectedPosition: number | undefined;
+}): TurnAppend {
+  return { messages, options: { expectedPosition } };
+}
+
+/** Revisions count differently, and update times may lag. */
+function shownSession(session: Session) {
+  const { revision: _revision, updateTimeMicros: _updateTime, metadata: _metadata, ...shown } = session;
+  return shown;
+}
+
+function shownMessage(message: ChatMessage | null) {
+  if (message === null) return null;
+  const { metadata: _metadata, position, ...shown } = message;
+  return position === undefined ? shown : { ...shown, position };
+}
+
+function shownPage({ messages, next }: MessagePage) {
+  return { messages: messages.map(shownMessage), hasNext: next !== undefined, lastId: next?.messageId };
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof DomainError && error.code !== "internal") return error.code;
+  throw error;
+}

@@ -1,0 +1,27 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll } from "vitest";
+import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
+import { SqliteLogDatabase } from "../../src/storage/sqlite/sqlite-log-database.js";
+import { describeStorageProvider } from "./storage-provider.js";
+
+const folder = mkdtempSync(join(tmpdir(), "session-pool-"));
+let files = 0;
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+for (const [name, path] of [
+  ["a SQLite file", () => join(folder, `${files++}.db`)],
+  ["SQLite in memory", () => ":memory:"],
+] as const) {
+  describeStorageProvider(name, {
+    open: async () => {
+      const database = await SqliteLogDatabase.open(path());
+      return {
+        provider: (options) => new LogHistoryProvider(database.namespace("default"), options),
+        close: () => database.close(),
+      };
+    },
+  });
+}
