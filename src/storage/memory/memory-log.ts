@@ -32,7 +32,8 @@ export class MemoryLog {
     if (entries.some((entry) => this.#seqs.has(entry.id)) || repeatsId(entries)) return "idTaken";
     if (seq < this.#deleting.next) this.#deleting = NOT_DELETING;
     for (const entry of entries) {
-      this.#places.push(frozenCopy(entry));
+      // All or nothing: no reader can meet a part of a batch, so nobody need ask for the rest.
+      this.#places.push(frozenCopy(entry.owed === 0 ? entry : { ...entry, owed: 0 }));
       this.#seqs.set(entry.id, entry.seq);
     }
     return entries.length;

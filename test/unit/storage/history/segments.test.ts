@@ -1,0 +1,93 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Segment, SessionRecord } from "../../../../src/storage/history/log-store.js";
+import {
+  droppedRanges,
+  joinSegments,
+  OPEN_END,
+  positionOf,
+  sliceSegments,
+  totalLength,
+} from "../../../../src/storage/history/segments.js";
+
+const segment = fc
+  .record({
+    log: fc.constantFrom("a.1", "a.2", "b.1"),
+    first: fc.integer({ min: 1, max: 9 }),
+    length: fc.integer({ min: 0, max: 5 }),
+  })
+  .map(({ log, first, length }): Segment => ({ log, first, last: first + length - 1 }));
+const segments = fc.array(segment, { maxLength: 6 });
+
+/** The entries that a list names, one by one. */
+function entriesOf(list: readonly Segment[]): string[] {
+  return list.flatMap(({ log, first, last }) =>
+    Array.from({ length: Math.max(last - first + 1, 0) }, (_, i) => `${log} ${first + i}`),
+  );
+}
+
+describe("segments", () => {
+  it("joins lists without changing what they name, and leaves no neighbours that continue each other", () => {
+    fc.assert(
+      fc.property(segments, segments, (a, b) => {
+        const joined = joinSegments(a, b);
+        expect(entriesOf(joined)).toEqual([...entriesOf(a), ...entriesOf(b)]);
+        for (const [i, next] of joined.entries()) {
+          const previous = joined[i - 1];
+          expect(previous?.log === next.log && previous.last + 1 === next.first).toBe(false);
+        }
+      }),
+    );
+  });
+
+  it("slices like an array of entries", () => {
+    fc.assert(
+      fc.property(segments, fc.nat(12), fc.nat(12), (list, from, to) => {
+        const full = joinSegments(list);
+        expect(entriesOf(sliceSegments(full, from, to))).toEqual(entriesOf(full).slice(from, Math.max(from, to)));
+      }),
+    );
+  });
+
+  it("finds the first position of every entry that a list names, and no other's", () => {
+    fc.assert(
+      fc.property(segments, (list) => {
+        const full = joinSegments(list);
+        const entries = entriesOf(full);
+        for (const log of ["a.1", "a.2", "b.1"]) {
+          for (let seq = 1; seq <= 14; seq++) expect(positionOf(full, log, seq)).toBe(entries.indexOf(`${log} ${seq}`));
+        }
+        expect(totalLength(full)).toBe(entries.length);
+      }),
+    );
+  });
+
+  it("drops exactly the places of its own logs that the next record no longer names", () => {
+    const record = (list: readonly Segment[], log: string, undo: readonly Segment[] = []) =>
+      ({ uid: "a", segments: list, log, ancestry: [], undo: { segments: undo, lastTimestampMicros: 0 } }) as Pick<
+        SessionRecord,
+        "uid" | "segments" | "log" | "ancestry" | "undo"
+      >;
+    const before = record(
+      [
+        { log: "b.1", first: 1, last: 9 },
+        { log: "a.1", first: 1, last: 9 },
+      ],
+      "a.2",
+    );
+    const after = record(
+      [
+        { log: "b.1", first: 1, last: 2 },
+        { log: "a.1", first: 2, last: 4 },
+      ],
+      "a.3",
+      [{ log: "a.1", first: 8, last: 8 }],
+    );
+    expect(droppedRanges(before, after)).toEqual([
+      { log: "a.1", first: 1, last: 1 },
+      { log: "a.1", first: 5, last: 7 },
+      { log: "a.1", first: 9, last: 9 },
+      { log: "a.2", first: 1, last: OPEN_END },
+    ]);
+  });
+});

@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest";
+import type { NewChatMessage } from "../../../../src/domain/chat-message.js";
+import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
+import type { LogStore } from "../../../../src/storage/history/log-store.js";
+import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
+
+const START_MICROS = 1_700_000_000_000_000;
+
+/** A store that notes the name of every call. */
+function counted(store: LogStore): { store: LogStore; calls: string[] } {
+  const calls: string[] = [];
+  const noting = new Proxy(store, {
+    get(target, name) {
+      const member = Reflect.get(target, name, target);
+      if (typeof member !== "function") return member;
+      return (...args: unknown[]) => {
+        calls.push(String(name));
+        return member.apply(target, args);
+      };
+    },
+  });
+  return { store: noting, calls };
+}
+
+function message(i: number): NewChatMessage {
+  return { id: `m${i}`, role: "user", timestampMicros: START_MICROS + i, parts: [{ id: "", type: "text", text: "x" }] };
+}
+
+/** A session `s` with so many messages, and a function that tells the store calls of an operation by a provider that has read nothing yet. */
+async function sessionOf(count: number) {
+  const database = new MemoryLogDatabase();
+  const writer = new LogHistoryProvider(database.namespace("test"), { touchDelayMs: Number.POSITIVE_INFINITY });
+  await writer.createSession({ sessionId: "s" });
+  for (let i = 0; i < count; i += 1000) {
+    const batch = Array.from({ length: Math.min(1000, count - i) }, (_, k) => message(i + k));
+    await writer.logMessages("s", batch);
+  }
+  const { store, calls } = counted(database.namespace("test"));
+  const provider = new LogHistoryProvider(store, { touchDelayMs: Number.POSITIVE_INFINITY });
+  const callsOf = async (run: (provider: LogHistoryProvider) => Promise<unknown>) => {
+    calls.length = 0;
+    await run(provider);
+    return [...calls];
+  };
+  return { callsOf };
+}
+
+describe("store calls of an operation (history.md, round trips)", () => {
+  it("takes one for an append on a cached head, alone or as a batch", async () => {
+    const { callsOf } = await sessionOf(10);
+    await callsOf((provider) => provider.logMessage({ sessionId: "s", role: "user", parts: [] }));
+    expect(await callsOf((provider) => provider.logMessage({ sessionId: "s", role: "user", parts: [] }))).toEqual([
+      "append",
+    ]);
+    expect(
+      await callsOf((provider) => provider.logMessage({ sessionId: "s", id: "own", role: "user", parts: [] })),
+    ).toEqual(["append"]);
+    const batch = Array.from({ length: 100 }, () => ({ role: "user", parts: [] }));
+    expect(await callsOf((provider) => provider.logMessages("s", batch))).toEqual(["append"]);
+  });
+
+  it("takes two for an append with an id of its own in a forked session", async () => {
+    const { callsOf } = await sessionOf(10);
+    await callsOf((provider) => provider.forkConversation("s", "f", { as: "fork" }));
+    const own = { sessionId: "f", id: "own", role: "user", parts: [] };
+    expect(await callsOf((provider) => provider.logMessage(own))).toEqual(["findById", "append"]);
+  });
+
+  it("takes two for a list, a count and a single message, three for the newest", async () => {
+    const { callsOf } = await sessionOf(10);
+    expect(await callsOf((provider) => provider.listMessages("s", { limit: 5 }))).toHaveLength(2);
+    expect(await callsOf((provider) => provider.getMessageCount("s"))).toHaveLength(2);
+    expect(await callsOf((provider) => provider.getMessage("s", "m5"))).toHaveLength(2);
+    expect(await callsOf((provider) => provider.listMessages("s", { limit: 5, newestFirst: true }))).toHaveLength(3);
+  });
+
+  for (const [name, most, run] of [
+    ["fork", 3, (provider) => provider.forkConversation("s", "f", { as: "fork" })],
+    ["share", 3, (provider) => provider.forkConversation("s", "g", { as: "share" })],
+    ["truncate", 5, (provider) => provider.truncateMessages("s", "m8")],
+    ["revert", 5, (provider) => provider.truncateMessages("s", "m7", { keepForUnrevert: true })],
+    ["unrevert", 4, (provider) => provider.restoreMessages("s")],
+    ["older message", 13, (provider) => provider.logMessage({ ...message(3), id: "older", sessionId: "s" })],
+    ["delete", 4, (provider) => provider.deleteSession("s")],
+  ] satisfies [string, number, (provider: LogHistoryProvider) => Promise<unknown>][]) {
+    it(`takes ${most} at most for ${name}`, async () => {
+      const { callsOf } = await sessionOf(10);
+      if (name === "unrevert")
+        await callsOf((provider) => provider.truncateMessages("s", "m5", { keepForUnrevert: true }));
+      const calls = await callsOf(run);
+      expect(calls.length).toBeLessThanOrEqual(most);
+      expect(calls.length).toBeGreaterThan(1);
+    });
+  }
+});
+
+it("forks, truncates, reverts, restores, shares and deletes 100,000 messages with as many store calls as 10", async () => {
+  const steps: ((provider: LogHistoryProvider) => Promise<unknown>)[] = [
+    (provider) => provider.forkConversation("s", "f", { as: "fork" }),
+    (provider) => provider.forkConversation("s", "g", { as: "share" }),
+    (provider) => provider.truncateMessages("s", "m8", { keepForUnrevert: true }),
+    (provider) => provider.restoreMessages("s"),
+    (provider) => provider.truncateMessages("s", "m5"),
+    (provider) => provider.deleteSession("f"),
+  ];
+  const callsAt = async (count: number) => {
+    const { callsOf } = await sessionOf(count);
+    const calls: string[][] = [];
+    for (const step of steps) calls.push(await callsOf(step));
+    return calls;
+  };
+  expect(await callsAt(100_000)).toEqual(await callsAt(10));
+});
