@@ -44,6 +44,8 @@ function stateAfter(...operations: Operation[]): ModelState {
 }
 
 const withA = stateAfter({ op: "create", id: "a", parent: null, title: null }, append("a", "m0"));
+const emptyA = { title: "", parent: "", forkPoint: "", inherited: 0, count: 0, reverted: false, revision: 1 };
+const withEmptyA = stateAfter({ op: "create", id: "a", parent: null, title: null });
 const forkOfA = {
   forkPoint: "m0",
   copied: 1,
@@ -65,6 +67,14 @@ describe("the checker accepts", () => {
       "an unknown outcome that happened, late",
       [saw(append("a", "m1"), 1, NEVER), saw(count("a"), 2, 3, 1), saw(count("a"), 4, 5, 2)],
     ],
+    [
+      "a session deleted and made anew at the same time",
+      [
+        saw({ op: "create", id: "a", parent: null, title: null }, 1, 9, emptyA),
+        saw({ op: "append", id: "a", messages: [message("m1")], expected: null }, 1, 9, { ids: ["m1"], position: 0 }),
+        saw({ op: "delete", id: "a" }, 2, 3, {}),
+      ],
+    ],
     ["an unknown outcome that never happened", [saw(append("a", "m1"), 1, NEVER), saw(count("a"), 8, 9, 1)]],
     [
       "a fork whose target is written after its source has grown",
@@ -74,8 +84,8 @@ describe("the checker accepts", () => {
         saw(count("b"), 4, 5, refuse("not_found")),
       ],
     ],
-  ])("%s", (_, history) => {
-    expect(isLinearizable(withA, history)).toBe(true);
+  ])("%s", (name, history) => {
+    expect(isLinearizable(name.includes("made anew") ? withEmptyA : withA, history)).toBe(true);
   });
 });
 

@@ -20,6 +20,8 @@ interface Place {
   readonly sources: ReadonlyMap<number, ModelSession | null>;
 }
 
+const READS: ReadonlySet<Operation["op"]> = new Set(["session", "get", "count", "list", "page"]);
+
 /** Most operations that one history may have. */
 const MAX_OPERATIONS = 52;
 
@@ -63,10 +65,11 @@ class Search {
     return open.some((i) => this.#moves(place, i).some((next) => this.from(next)));
   }
 
-  /** Whether an answer is right here and changes nothing: then it may as well be here as later. */
-  #isReadHere({ state, sources }: Place, i: number): boolean {
+  /** Whether an answer that nothing can change by is right here: then it may as well be here as later. */
+  #isReadHere({ state }: Place, i: number): boolean {
     const { operation, at, answeredAt } = this.#at(i);
-    if (answeredAt === Number.POSITIVE_INFINITY || readsSource(operation) || sources.has(i)) return false;
+    if (answeredAt === Number.POSITIVE_INFINITY || readsSource(operation)) return false;
+    if (!READS.has(operation.op) && !isRefusal(this.#at(i).outcome)) return false;
     const [next, outcome] = apply(state, operation, at);
     return next === state && JSON.stringify(outcome) === this.#outcomes[i];
   }

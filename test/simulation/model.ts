@@ -111,7 +111,9 @@ function create(state: ModelState, operation: Of<"create">, at: Circumstances, s
   const there = state.sessions[operation.id];
   if (there) {
     const same =
-      there.origin === null && there.parent === (operation.parent ?? "") && there.title === (operation.title ?? "");
+      there.origin === null &&
+      (operation.parent === null || operation.parent === there.parent) &&
+      (operation.title === null || operation.title === there.title);
     return [state, same ? shape(there) : refuse("already_exists")];
   }
   const parent = operation.parent === null ? null : (source ?? state.sessions[operation.parent]);

@@ -40,11 +40,18 @@ export interface SimReport {
 export class SimFailure extends Error {
   readonly history: readonly Observed[];
   readonly trace: readonly string[];
+  /** Where the history began. */
+  readonly start: ModelState;
 
-  constructor(text: string, history: readonly Observed[], trace: readonly string[], options?: ErrorOptions) {
+  constructor(
+    text: string,
+    seen: { history: readonly Observed[]; trace: readonly string[]; start: ModelState },
+    options?: ErrorOptions,
+  ) {
     super(text, options);
-    this.history = history;
-    this.trace = trace;
+    this.history = seen.history;
+    this.trace = seen.trace;
+    this.start = seen.start;
   }
 }
 
@@ -118,7 +125,8 @@ class Simulation {
       await this.#settle();
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
-      throw new SimFailure(text, this.#history, this.#scheduler.trace ?? [], { cause: error });
+      const seen = { history: this.#history, trace: this.#scheduler.trace ?? [], start: this.#start };
+      throw new SimFailure(text, seen, { cause: error });
     }
     const { steps, deaths, losses } = this.#scheduler;
     return { steps, operations: this.#history.length, deaths, losses, followed: this.#followed };
@@ -133,12 +141,14 @@ class Simulation {
       { op: "create", id: "a", parent: null, title: null },
       { op: "append", id: "a", messages, expected: null },
     ];
-    if (random.chance(0.6)) first.push({ op: "fork", id: "a", to: "b", mid: null });
+    if (random.chance(0.7)) first.push({ op: "fork", id: "a", to: "b", mid: null });
     if (random.chance(0.3)) {
       first.push({ op: "append", id: "b", messages: [{ id: "m5", ts: 2, body: "x" }], expected: null });
     }
     if (random.chance(0.3)) first.push({ op: "revert", id: "a", mid: "m0" });
-    if (random.chance(0.3)) first.push({ op: "create", id: "c", parent: "a", title: null });
+    if (random.chance(0.7)) {
+      first.push({ op: "create", id: "c", parent: random.chance(0.5) ? "a" : null, title: null });
+    }
     for (const operation of first) {
       const at = this.#circumstances(NOW_MICROS);
       const { outcome } = await perform(provider, operation);
