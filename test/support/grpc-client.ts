@@ -1,0 +1,81 @@
+import type { DescMethod, DescService, JsonValue, Message } from "@bufbuild/protobuf";
+import { fromJson, toJson } from "@bufbuild/protobuf";
+import { Client, type ClientReadableStream, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { wireMethod } from "../../src/server/struct-wire.js";
+
+export interface CallOptions {
+  readonly key?: string;
+  readonly timeoutMs?: number;
+}
+
+/** What a call ended with: an answer as JSON, or gRPC's code and text. */
+export type Outcome = { readonly answer: JsonValue } | { readonly code: number; readonly message: string };
+
+/** A client of grpc-js that speaks proto3 JSON to the tests. */
+export class GrpcClient {
+  readonly #client: Client;
+
+  constructor(address: string, creds = credentials.createInsecure()) {
+    this.#client = new Client(address, creds);
+  }
+
+  call<S extends DescService>(
+    service: S,
+    name: string,
+    request: JsonValue,
+    options: CallOptions = {},
+  ): Promise<Outcome> {
+    const desc = methodOf(service, name);
+    return this.callBytes(desc, wireMethod(desc).encodeRequest(fromJson(desc.input, request)), options);
+  }
+
+  /** Sends bytes as they are. */
+  callBytes(desc: DescMethod, bytes: Uint8Array, { key, timeoutMs = 20_000 }: CallOptions = {}): Promise<Outcome> {
+    return new Promise((resolve) => {
+      const done = (error: ServiceError | null, answer?: Message) => {
+        if (error !== null) resolve({ code: error.code, message: error.details });
+        else resolve({ answer: toJson(desc.output, answer as Message) });
+      };
+      const path = `/${desc.parent.typeName}/${desc.name}`;
+      const deadline = Date.now() + timeoutMs;
+      const decode = (response: Buffer) => wireMethod(desc).decodeResponse(response);
+      this.#client.makeUnaryRequest(path, Buffer.from, decode, bytes, metadataOf(key), { deadline }, done);
+    });
+  }
+
+  stream(
+    service: DescService,
+    name: string,
+    request: JsonValue,
+    { key }: CallOptions = {},
+  ): ClientReadableStream<Message> {
+    const desc = methodOf(service, name);
+    const wire = wireMethod(desc);
+    const path = `/${desc.parent.typeName}/${desc.name}`;
+    const message = fromJson(desc.input, request);
+    const encode = (value: Message) => Buffer.from(wire.encodeRequest(value));
+    return this.#client.makeServerStreamRequest(
+      path,
+      encode,
+      (bytes) => wire.decodeResponse(bytes),
+      message,
+      metadataOf(key),
+    );
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+}
+
+function methodOf(service: DescService, name: string): DescMethod {
+  const desc = service.methods.find((method) => method.name === name);
+  if (desc === undefined) throw new Error(`${service.typeName} has no ${name}`);
+  return desc;
+}
+
+function metadataOf(key: string | undefined): Metadata {
+  const metadata = new Metadata();
+  if (key !== undefined) metadata.set("authorization", `Bearer ${key}`);
+  return metadata;
+}

@@ -1,0 +1,42 @@
+import { startService } from "../../src/commands/service.js";
+import { DEFAULT_LOAD, type ServeConfig } from "../../src/config.js";
+import { DEFAULT_LIMITS } from "../../src/domain/limits.js";
+import { createLogger, type Logger } from "../../src/server/logging.js";
+
+export interface TestServer {
+  /** `host:port` for gRPC's clients. */
+  readonly grpcAddress: string;
+  /** `http://host:port`, without a slash at the end. */
+  readonly httpUrl: string;
+  readonly httpPort: number;
+  readonly startLine: string;
+  stop(): Promise<void>;
+}
+
+/** What `serve` has by default, but in memory, on free ports, and silent. */
+export const TEST_CONFIG: ServeConfig = {
+  storage: "memory:",
+  grpcAddress: { host: "127.0.0.1", port: 0 },
+  httpAddress: { host: "127.0.0.1", port: 0 },
+  workers: 1,
+  logLevel: "silent",
+  corsOrigins: [],
+  limits: DEFAULT_LIMITS,
+  load: DEFAULT_LOAD,
+  sweepIntervalMs: 0,
+  shutdownMs: 10_000,
+  tracing: false,
+};
+
+/** Starts a server in this process; the caller stops it. */
+export async function startTestServer(config: Partial<ServeConfig> = {}, logger?: Logger): Promise<TestServer> {
+  const all = { ...TEST_CONFIG, ...config };
+  const service = await startService(all, logger ?? createLogger(all.logLevel));
+  return {
+    grpcAddress: `127.0.0.1:${service.grpcPort}`,
+    httpUrl: `${all.tls ? "https" : "http"}://127.0.0.1:${service.httpPort}`,
+    httpPort: service.httpPort,
+    startLine: service.startLine,
+    stop: () => service.stop(),
+  };
+}
