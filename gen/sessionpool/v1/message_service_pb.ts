@@ -2,37 +2,18 @@
 // @generated from file sessionpool/v1/message_service.proto (package sessionpool.v1, syntax proto3)
 /* eslint-disable */
 
-import type { JsonObject, Message } from "@bufbuild/protobuf";
-import type {
-	GenFile,
-	GenMessage,
-	GenService,
-} from "@bufbuild/protobuf/codegenv2";
-import {
-	fileDesc,
-	messageDesc,
-	serviceDesc,
-} from "@bufbuild/protobuf/codegenv2";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import {
-	file_google_protobuf_struct,
-	file_google_protobuf_timestamp,
-} from "@bufbuild/protobuf/wkt";
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.js";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file sessionpool/v1/message_service.proto.
  */
-export const file_sessionpool_v1_message_service: GenFile =
-	/*@__PURE__*/
-	fileDesc(
-		"CiRzZXNzaW9ucG9vbC92MS9tZXNzYWdlX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxImIKEE1lc3NhZ2VXaXRoUGFydHMSKQoEaW5mbxgBIAEoCzIbLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VJbmZvEiMKBXBhcnRzGAIgAygLMhQuc2Vzc2lvbnBvb2wudjEuUGFydCLUAQoLTWVzc2FnZUluZm8SCgoCaWQYASABKAkSDAoEcm9sZRgCIAEoCRItCgl0aW1lc3RhbXAYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKCG1ldGFkYXRhGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBISCgpzZXNzaW9uX2lkGAUgASgJEhUKCHBvc2l0aW9uGAYgASgDSACIAQESGQoRb3JpZ2luX3Nlc3Npb25faWQYByABKAlCCwoJX3Bvc2l0aW9uIlUKBFBhcnQSCgoCaWQYASABKAkSDAoEdHlwZRgCIAEoCRIMCgR0ZXh0GAMgASgJEiUKBGRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IpMBChRBcHBlbmRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEjEKB21lc3NhZ2UYAiABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEh4KEWV4cGVjdGVkX3Bvc2l0aW9uGAMgASgDSACIAQFCFAoSX2V4cGVjdGVkX3Bvc2l0aW9uIj0KFUFwcGVuZE1lc3NhZ2VSZXNwb25zZRISCgptZXNzYWdlX2lkGAEgASgJEhAKCHBvc2l0aW9uGAIgASgDIpUBChVBcHBlbmRNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIyCghtZXNzYWdlcxgCIAMoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSHgoRZXhwZWN0ZWRfcG9zaXRpb24YAyABKANIAIgBAUIUChJfZXhwZWN0ZWRfcG9zaXRpb24iPwoWQXBwZW5kTWVzc2FnZXNSZXNwb25zZRITCgttZXNzYWdlX2lkcxgBIAMoCRIQCghwb3NpdGlvbhgCIAEoAyI7ChFHZXRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiggIKE0xpc3RNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgVsaW1pdBgCIAEoBUgAiAEBEhMKBm9mZnNldBgDIAEoBUgBiAEBEhIKCnBhZ2VfdG9rZW4YBCABKAkSFAoMbmV3ZXN0X2ZpcnN0GAUgASgIEhkKEWluY2x1ZGVfYW5jZXN0b3JzGAYgASgIEikKBXNpbmNlGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgV1bnRpbBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCAoGX2xpbWl0QgkKB19vZmZzZXQiYwoUTGlzdE1lc3NhZ2VzUmVzcG9uc2USMgoIbWVzc2FnZXMYASADKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIqChRDb3VudE1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIiYKFUNvdW50TWVzc2FnZXNSZXNwb25zZRINCgVjb3VudBgBIAEoAyJeChNDb3B5TWVzc2FnZXNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGQoRdGFyZ2V0X3Nlc3Npb25faWQYAiABKAkSGAoQdXBfdG9fbWVzc2FnZV9pZBgDIAEoCSJaChRDb3B5TWVzc2FnZXNSZXNwb25zZRIaCg1mb3JrX3BvaW50X2lkGAEgASgJSACIAQESFAoMY29waWVkX2NvdW50GAIgASgDQhAKDl9mb3JrX3BvaW50X2lkIkcKF1RydW5jYXRlTWVzc2FnZXNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGAoQdXBfdG9fbWVzc2FnZV9pZBgCIAEoCSIxChhUcnVuY2F0ZU1lc3NhZ2VzUmVzcG9uc2USFQoNcmVtb3ZlZF9jb3VudBgBIAEoAyJuChRXYXRjaE1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhoKDWZyb21fcG9zaXRpb24YAiABKANIAIgBARIUCgxyZXN1bWVfdG9rZW4YAyABKAlCEAoOX2Zyb21fcG9zaXRpb24izAEKFVdhdGNoTWVzc2FnZXNSZXNwb25zZRI0CghhcHBlbmRlZBgBIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHNIABIuCgl0cnVuY2F0ZWQYAiABKAsyGS5zZXNzaW9ucG9vbC52MS5UcnVuY2F0ZWRIABIuCgloZWFydGJlYXQYAyABKAsyGS5zZXNzaW9ucG9vbC52MS5IZWFydGJlYXRIABIUCgxyZXN1bWVfdG9rZW4YBCABKAlCBwoFZXZlbnQiOQoJVHJ1bmNhdGVkEhoKDW1lc3NhZ2VfY291bnQYASABKANIAIgBAUIQCg5fbWVzc2FnZV9jb3VudCILCglIZWFydGJlYXQyhQkKDk1lc3NhZ2VTZXJ2aWNlEowBCg1BcHBlbmRNZXNzYWdlEiQuc2Vzc2lvbnBvb2wudjEuQXBwZW5kTWVzc2FnZVJlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlUmVzcG9uc2UiLoLT5JMCKDoHbWVzc2FnZSIdL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2USjwEKDkFwcGVuZE1lc3NhZ2VzEiUuc2Vzc2lvbnBvb2wudjEuQXBwZW5kTWVzc2FnZXNSZXF1ZXN0GiYuc2Vzc2lvbnBvb2wudjEuQXBwZW5kTWVzc2FnZXNSZXNwb25zZSIugtPkkwIoOgEqIiMvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTpiYXRjaBKIAQoKR2V0TWVzc2FnZRIhLnNlc3Npb25wb29sLnYxLkdldE1lc3NhZ2VSZXF1ZXN0GiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0cyI1kAIBgtPkkwIsEiovc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZS97bWVzc2FnZV9pZH0SgwEKDExpc3RNZXNzYWdlcxIjLnNlc3Npb25wb29sLnYxLkxpc3RNZXNzYWdlc1JlcXVlc3QaJC5zZXNzaW9ucG9vbC52MS5MaXN0TWVzc2FnZXNSZXNwb25zZSIokAIBgtPkkwIfEh0vc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZRKMAQoNQ291bnRNZXNzYWdlcxIkLnNlc3Npb25wb29sLnYxLkNvdW50TWVzc2FnZXNSZXF1ZXN0GiUuc2Vzc2lvbnBvb2wudjEuQ291bnRNZXNzYWdlc1Jlc3BvbnNlIi6QAgGC0+STAiUSIy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOmNvdW50EogBCgxDb3B5TWVzc2FnZXMSIy5zZXNzaW9ucG9vbC52MS5Db3B5TWVzc2FnZXNSZXF1ZXN0GiQuc2Vzc2lvbnBvb2wudjEuQ29weU1lc3NhZ2VzUmVzcG9uc2UiLYLT5JMCJzoBKiIiL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6Y29weRKYAQoQVHJ1bmNhdGVNZXNzYWdlcxInLnNlc3Npb25wb29sLnYxLlRydW5jYXRlTWVzc2FnZXNSZXF1ZXN0Giguc2Vzc2lvbnBvb2wudjEuVHJ1bmNhdGVNZXNzYWdlc1Jlc3BvbnNlIjGC0+STAis6ASoiJi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOnRydW5jYXRlEosBCg1XYXRjaE1lc3NhZ2VzEiQuc2Vzc2lvbnBvb2wudjEuV2F0Y2hNZXNzYWdlc1JlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5XYXRjaE1lc3NhZ2VzUmVzcG9uc2UiK4LT5JMCJRIjL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6d2F0Y2gwAWIGcHJvdG8z",
-		[
-			file_google_api_annotations,
-			file_google_protobuf_struct,
-			file_google_protobuf_timestamp,
-		],
-	);
+export const file_sessionpool_v1_message_service: GenFile = /*@__PURE__*/
+  fileDesc("CiRzZXNzaW9ucG9vbC92MS9tZXNzYWdlX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxImIKEE1lc3NhZ2VXaXRoUGFydHMSKQoEaW5mbxgBIAEoCzIbLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VJbmZvEiMKBXBhcnRzGAIgAygLMhQuc2Vzc2lvbnBvb2wudjEuUGFydCLUAQoLTWVzc2FnZUluZm8SCgoCaWQYASABKAkSDAoEcm9sZRgCIAEoCRItCgl0aW1lc3RhbXAYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKCG1ldGFkYXRhGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBISCgpzZXNzaW9uX2lkGAUgASgJEhUKCHBvc2l0aW9uGAYgASgDSACIAQESGQoRb3JpZ2luX3Nlc3Npb25faWQYByABKAlCCwoJX3Bvc2l0aW9uIlUKBFBhcnQSCgoCaWQYASABKAkSDAoEdHlwZRgCIAEoCRIMCgR0ZXh0GAMgASgJEiUKBGRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IpMBChRBcHBlbmRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEjEKB21lc3NhZ2UYAiABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEh4KEWV4cGVjdGVkX3Bvc2l0aW9uGAMgASgDSACIAQFCFAoSX2V4cGVjdGVkX3Bvc2l0aW9uIj0KFUFwcGVuZE1lc3NhZ2VSZXNwb25zZRISCgptZXNzYWdlX2lkGAEgASgJEhAKCHBvc2l0aW9uGAIgASgDIpUBChVBcHBlbmRNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIyCghtZXNzYWdlcxgCIAMoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSHgoRZXhwZWN0ZWRfcG9zaXRpb24YAyABKANIAIgBAUIUChJfZXhwZWN0ZWRfcG9zaXRpb24iPwoWQXBwZW5kTWVzc2FnZXNSZXNwb25zZRITCgttZXNzYWdlX2lkcxgBIAMoCRIQCghwb3NpdGlvbhgCIAEoAyI7ChFHZXRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiggIKE0xpc3RNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgVsaW1pdBgCIAEoBUgAiAEBEhMKBm9mZnNldBgDIAEoBUgBiAEBEhIKCnBhZ2VfdG9rZW4YBCABKAkSFAoMbmV3ZXN0X2ZpcnN0GAUgASgIEhkKEWluY2x1ZGVfYW5jZXN0b3JzGAYgASgIEikKBXNpbmNlGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgV1bnRpbBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCAoGX2xpbWl0QgkKB19vZmZzZXQiYwoUTGlzdE1lc3NhZ2VzUmVzcG9uc2USMgoIbWVzc2FnZXMYASADKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIqChRDb3VudE1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIiYKFUNvdW50TWVzc2FnZXNSZXNwb25zZRINCgVjb3VudBgBIAEoAyJeChNDb3B5TWVzc2FnZXNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGQoRdGFyZ2V0X3Nlc3Npb25faWQYAiABKAkSGAoQdXBfdG9fbWVzc2FnZV9pZBgDIAEoCSJaChRDb3B5TWVzc2FnZXNSZXNwb25zZRIaCg1mb3JrX3BvaW50X2lkGAEgASgJSACIAQESFAoMY29waWVkX2NvdW50GAIgASgDQhAKDl9mb3JrX3BvaW50X2lkIkcKF1RydW5jYXRlTWVzc2FnZXNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGAoQdXBfdG9fbWVzc2FnZV9pZBgCIAEoCSIxChhUcnVuY2F0ZU1lc3NhZ2VzUmVzcG9uc2USFQoNcmVtb3ZlZF9jb3VudBgBIAEoAyJuChRXYXRjaE1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhoKDWZyb21fcG9zaXRpb24YAiABKANIAIgBARIUCgxyZXN1bWVfdG9rZW4YAyABKAlCEAoOX2Zyb21fcG9zaXRpb24izAEKFVdhdGNoTWVzc2FnZXNSZXNwb25zZRI0CghhcHBlbmRlZBgBIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHNIABIuCgl0cnVuY2F0ZWQYAiABKAsyGS5zZXNzaW9ucG9vbC52MS5UcnVuY2F0ZWRIABIuCgloZWFydGJlYXQYAyABKAsyGS5zZXNzaW9ucG9vbC52MS5IZWFydGJlYXRIABIUCgxyZXN1bWVfdG9rZW4YBCABKAlCBwoFZXZlbnQiOQoJVHJ1bmNhdGVkEhoKDW1lc3NhZ2VfY291bnQYASABKANIAIgBAUIQCg5fbWVzc2FnZV9jb3VudCILCglIZWFydGJlYXQyhQkKDk1lc3NhZ2VTZXJ2aWNlEowBCg1BcHBlbmRNZXNzYWdlEiQuc2Vzc2lvbnBvb2wudjEuQXBwZW5kTWVzc2FnZVJlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlUmVzcG9uc2UiLoLT5JMCKDoHbWVzc2FnZSIdL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2USjwEKDkFwcGVuZE1lc3NhZ2VzEiUuc2Vzc2lvbnBvb2wudjEuQXBwZW5kTWVzc2FnZXNSZXF1ZXN0GiYuc2Vzc2lvbnBvb2wudjEuQXBwZW5kTWVzc2FnZXNSZXNwb25zZSIugtPkkwIoOgEqIiMvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTpiYXRjaBKIAQoKR2V0TWVzc2FnZRIhLnNlc3Npb25wb29sLnYxLkdldE1lc3NhZ2VSZXF1ZXN0GiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0cyI1kAIBgtPkkwIsEiovc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZS97bWVzc2FnZV9pZH0SgwEKDExpc3RNZXNzYWdlcxIjLnNlc3Npb25wb29sLnYxLkxpc3RNZXNzYWdlc1JlcXVlc3QaJC5zZXNzaW9ucG9vbC52MS5MaXN0TWVzc2FnZXNSZXNwb25zZSIokAIBgtPkkwIfEh0vc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZRKMAQoNQ291bnRNZXNzYWdlcxIkLnNlc3Npb25wb29sLnYxLkNvdW50TWVzc2FnZXNSZXF1ZXN0GiUuc2Vzc2lvbnBvb2wudjEuQ291bnRNZXNzYWdlc1Jlc3BvbnNlIi6QAgGC0+STAiUSIy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOmNvdW50EogBCgxDb3B5TWVzc2FnZXMSIy5zZXNzaW9ucG9vbC52MS5Db3B5TWVzc2FnZXNSZXF1ZXN0GiQuc2Vzc2lvbnBvb2wudjEuQ29weU1lc3NhZ2VzUmVzcG9uc2UiLYLT5JMCJzoBKiIiL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6Y29weRKYAQoQVHJ1bmNhdGVNZXNzYWdlcxInLnNlc3Npb25wb29sLnYxLlRydW5jYXRlTWVzc2FnZXNSZXF1ZXN0Giguc2Vzc2lvbnBvb2wudjEuVHJ1bmNhdGVNZXNzYWdlc1Jlc3BvbnNlIjGC0+STAis6ASoiJi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOnRydW5jYXRlEosBCg1XYXRjaE1lc3NhZ2VzEiQuc2Vzc2lvbnBvb2wudjEuV2F0Y2hNZXNzYWdlc1JlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5XYXRjaE1lc3NhZ2VzUmVzcG9uc2UiK4LT5JMCJRIjL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6d2F0Y2gwAWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * A message: what it is, and its parts.
@@ -40,28 +21,27 @@ export const file_sessionpool_v1_message_service: GenFile =
  * @generated from message sessionpool.v1.MessageWithParts
  */
 export type MessageWithParts = Message<"sessionpool.v1.MessageWithParts"> & {
-	/**
-	 * What the message is. Required on input.
-	 *
-	 * @generated from field: sessionpool.v1.MessageInfo info = 1;
-	 */
-	info?: MessageInfo | undefined;
+  /**
+   * What the message is. Required on input.
+   *
+   * @generated from field: sessionpool.v1.MessageInfo info = 1;
+   */
+  info?: MessageInfo | undefined;
 
-	/**
-	 * Content, in order. May be empty.
-	 *
-	 * @generated from field: repeated sessionpool.v1.Part parts = 2;
-	 */
-	parts: Part[];
+  /**
+   * Content, in order. May be empty.
+   *
+   * @generated from field: repeated sessionpool.v1.Part parts = 2;
+   */
+  parts: Part[];
 };
 
 /**
  * Describes the message sessionpool.v1.MessageWithParts.
  * Use `create(MessageWithPartsSchema)` to create a new message.
  */
-export const MessageWithPartsSchema: GenMessage<MessageWithParts> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_message_service, 0);
+export const MessageWithPartsSchema: GenMessage<MessageWithParts> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 0);
 
 /**
  * Everything of a message but its content.
@@ -69,63 +49,62 @@ export const MessageWithPartsSchema: GenMessage<MessageWithParts> =
  * @generated from message sessionpool.v1.MessageInfo
  */
 export type MessageInfo = Message<"sessionpool.v1.MessageInfo"> & {
-	/**
-	 * Id, unique within the session: 1-128 bytes of UTF-8 without control characters. A ULID is made when it is empty.
-	 *
-	 * @generated from field: string id = 1;
-	 */
-	id: string;
+  /**
+   * Id, unique within the session: 1-128 bytes of UTF-8 without control characters. A ULID is made when it is empty.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
 
-	/**
-	 * Who speaks, for example `user`, `assistant`, `system`, `tool`. Required, free text.
-	 *
-	 * @generated from field: string role = 2;
-	 */
-	role: string;
+  /**
+   * Who speaks, for example `user`, `assistant`, `system`, `tool`. Required, free text.
+   *
+   * @generated from field: string role = 2;
+   */
+  role: string;
 
-	/**
-	 * When, to the microsecond; the time of storing when absent. Histories are ordered by it.
-	 *
-	 * @generated from field: google.protobuf.Timestamp timestamp = 3;
-	 */
-	timestamp?: Timestamp | undefined;
+  /**
+   * When, to the microsecond; the time of storing when absent. Histories are ordered by it.
+   *
+   * @generated from field: google.protobuf.Timestamp timestamp = 3;
+   */
+  timestamp?: Timestamp | undefined;
 
-	/**
-	 * Anything the caller wants to keep with the message. Absent and empty are equal.
-	 *
-	 * @generated from field: google.protobuf.Struct metadata = 4;
-	 */
-	metadata?: JsonObject | undefined;
+  /**
+   * Anything the caller wants to keep with the message. Absent and empty are equal.
+   *
+   * @generated from field: google.protobuf.Struct metadata = 4;
+   */
+  metadata?: JsonObject | undefined;
 
-	/**
-	 * Output only. Session that was asked for; with `include_ancestors` the session it is shown from.
-	 *
-	 * @generated from field: string session_id = 5;
-	 */
-	sessionId: string;
+  /**
+   * Output only. Session that was asked for; with `include_ancestors` the session it is shown from.
+   *
+   * @generated from field: string session_id = 5;
+   */
+  sessionId: string;
 
-	/**
-	 * Output only. Number of messages in front of it. Absent for messages of ancestors.
-	 *
-	 * @generated from field: optional int64 position = 6;
-	 */
-	position?: bigint | undefined;
+  /**
+   * Output only. Number of messages in front of it. Absent for messages of ancestors.
+   *
+   * @generated from field: optional int64 position = 6;
+   */
+  position?: bigint | undefined;
 
-	/**
-	 * Output only. Session it was written to first.
-	 *
-	 * @generated from field: string origin_session_id = 7;
-	 */
-	originSessionId: string;
+  /**
+   * Output only. Session it was written to first.
+   *
+   * @generated from field: string origin_session_id = 7;
+   */
+  originSessionId: string;
 };
 
 /**
  * Describes the message sessionpool.v1.MessageInfo.
  * Use `create(MessageInfoSchema)` to create a new message.
  */
-export const MessageInfoSchema: GenMessage<MessageInfo> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_message_service, 1);
+export const MessageInfoSchema: GenMessage<MessageInfo> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 1);
 
 /**
  * One piece of a message's content.
@@ -133,539 +112,505 @@ export const MessageInfoSchema: GenMessage<MessageInfo> =
  * @generated from message sessionpool.v1.Part
  */
 export type Part = Message<"sessionpool.v1.Part"> & {
-	/**
-	 * The caller's id of the part; not checked.
-	 *
-	 * @generated from field: string id = 1;
-	 */
-	id: string;
+  /**
+   * The caller's id of the part; not checked.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
 
-	/**
-	 * Kind of the part, for example `text`, `tool_call`, `tool_result`, `file`. Required, free text.
-	 *
-	 * @generated from field: string type = 2;
-	 */
-	type: string;
+  /**
+   * Kind of the part, for example `text`, `tool_call`, `tool_result`, `file`. Required, free text.
+   *
+   * @generated from field: string type = 2;
+   */
+  type: string;
 
-	/**
-	 * Text of the part.
-	 *
-	 * @generated from field: string text = 3;
-	 */
-	text: string;
+  /**
+   * Text of the part.
+   *
+   * @generated from field: string text = 3;
+   */
+  text: string;
 
-	/**
-	 * Structured content of the part.
-	 *
-	 * @generated from field: google.protobuf.Struct data = 4;
-	 */
-	data?: JsonObject | undefined;
+  /**
+   * Structured content of the part.
+   *
+   * @generated from field: google.protobuf.Struct data = 4;
+   */
+  data?: JsonObject | undefined;
 };
 
 /**
  * Describes the message sessionpool.v1.Part.
  * Use `create(PartSchema)` to create a new message.
  */
-export const PartSchema: GenMessage<Part> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_message_service, 2);
+export const PartSchema: GenMessage<Part> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 2);
 
 /**
  * @generated from message sessionpool.v1.AppendMessageRequest
  */
-export type AppendMessageRequest =
-	Message<"sessionpool.v1.AppendMessageRequest"> & {
-		/**
-		 * Session to append to.
-		 *
-		 * @generated from field: string session_id = 1;
-		 */
-		sessionId: string;
+export type AppendMessageRequest = Message<"sessionpool.v1.AppendMessageRequest"> & {
+  /**
+   * Session to append to.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
 
-		/**
-		 * Message to append, 3 MiB at most.
-		 *
-		 * @generated from field: sessionpool.v1.MessageWithParts message = 2;
-		 */
-		message?: MessageWithParts | undefined;
+  /**
+   * Message to append, 3 MiB at most.
+   *
+   * @generated from field: sessionpool.v1.MessageWithParts message = 2;
+   */
+  message?: MessageWithParts | undefined;
 
-		/**
-		 * Append only if the message gets this position.
-		 *
-		 * @generated from field: optional int64 expected_position = 3;
-		 */
-		expectedPosition?: bigint | undefined;
-	};
+  /**
+   * Append only if the message gets this position.
+   *
+   * @generated from field: optional int64 expected_position = 3;
+   */
+  expectedPosition?: bigint | undefined;
+};
 
 /**
  * Describes the message sessionpool.v1.AppendMessageRequest.
  * Use `create(AppendMessageRequestSchema)` to create a new message.
  */
-export const AppendMessageRequestSchema: GenMessage<AppendMessageRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_message_service, 3);
+export const AppendMessageRequestSchema: GenMessage<AppendMessageRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 3);
 
 /**
  * @generated from message sessionpool.v1.AppendMessageResponse
  */
-export type AppendMessageResponse =
-	Message<"sessionpool.v1.AppendMessageResponse"> & {
-		/**
-		 * Id of the message.
-		 *
-		 * @generated from field: string message_id = 1;
-		 */
-		messageId: string;
+export type AppendMessageResponse = Message<"sessionpool.v1.AppendMessageResponse"> & {
+  /**
+   * Id of the message.
+   *
+   * @generated from field: string message_id = 1;
+   */
+  messageId: string;
 
-		/**
-		 * Its position now.
-		 *
-		 * @generated from field: int64 position = 2;
-		 */
-		position: bigint;
-	};
+  /**
+   * Its position now.
+   *
+   * @generated from field: int64 position = 2;
+   */
+  position: bigint;
+};
 
 /**
  * Describes the message sessionpool.v1.AppendMessageResponse.
  * Use `create(AppendMessageResponseSchema)` to create a new message.
  */
-export const AppendMessageResponseSchema: GenMessage<AppendMessageResponse> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_message_service, 4);
+export const AppendMessageResponseSchema: GenMessage<AppendMessageResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 4);
 
 /**
  * @generated from message sessionpool.v1.AppendMessagesRequest
  */
-export type AppendMessagesRequest =
-	Message<"sessionpool.v1.AppendMessagesRequest"> & {
-		/**
-		 * Session to append to.
-		 *
-		 * @generated from field: string session_id = 1;
-		 */
-		sessionId: string;
+export type AppendMessagesRequest = Message<"sessionpool.v1.AppendMessagesRequest"> & {
+  /**
+   * Session to append to.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
 
-		/**
-		 * Messages, in order: 1 to 1,000, 8 MiB at most.
-		 *
-		 * @generated from field: repeated sessionpool.v1.MessageWithParts messages = 2;
-		 */
-		messages: MessageWithParts[];
+  /**
+   * Messages, in order: 1 to 1,000, 8 MiB at most.
+   *
+   * @generated from field: repeated sessionpool.v1.MessageWithParts messages = 2;
+   */
+  messages: MessageWithParts[];
 
-		/**
-		 * Append only if the first message gets this position.
-		 *
-		 * @generated from field: optional int64 expected_position = 3;
-		 */
-		expectedPosition?: bigint | undefined;
-	};
+  /**
+   * Append only if the first message gets this position.
+   *
+   * @generated from field: optional int64 expected_position = 3;
+   */
+  expectedPosition?: bigint | undefined;
+};
 
 /**
  * Describes the message sessionpool.v1.AppendMessagesRequest.
  * Use `create(AppendMessagesRequestSchema)` to create a new message.
  */
-export const AppendMessagesRequestSchema: GenMessage<AppendMessagesRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_message_service, 5);
+export const AppendMessagesRequestSchema: GenMessage<AppendMessagesRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 5);
 
 /**
  * @generated from message sessionpool.v1.AppendMessagesResponse
  */
-export type AppendMessagesResponse =
-	Message<"sessionpool.v1.AppendMessagesResponse"> & {
-		/**
-		 * Ids of the messages, in the order of the request.
-		 *
-		 * @generated from field: repeated string message_ids = 1;
-		 */
-		messageIds: string[];
+export type AppendMessagesResponse = Message<"sessionpool.v1.AppendMessagesResponse"> & {
+  /**
+   * Ids of the messages, in the order of the request.
+   *
+   * @generated from field: repeated string message_ids = 1;
+   */
+  messageIds: string[];
 
-		/**
-		 * Position of the first message now.
-		 *
-		 * @generated from field: int64 position = 2;
-		 */
-		position: bigint;
-	};
+  /**
+   * Position of the first message now.
+   *
+   * @generated from field: int64 position = 2;
+   */
+  position: bigint;
+};
 
 /**
  * Describes the message sessionpool.v1.AppendMessagesResponse.
  * Use `create(AppendMessagesResponseSchema)` to create a new message.
  */
-export const AppendMessagesResponseSchema: GenMessage<AppendMessagesResponse> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_message_service, 6);
+export const AppendMessagesResponseSchema: GenMessage<AppendMessagesResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 6);
 
 /**
  * @generated from message sessionpool.v1.GetMessageRequest
  */
 export type GetMessageRequest = Message<"sessionpool.v1.GetMessageRequest"> & {
-	/**
-	 * Session that has the message.
-	 *
-	 * @generated from field: string session_id = 1;
-	 */
-	sessionId: string;
+  /**
+   * Session that has the message.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
 
-	/**
-	 * Message to return.
-	 *
-	 * @generated from field: string message_id = 2;
-	 */
-	messageId: string;
+  /**
+   * Message to return.
+   *
+   * @generated from field: string message_id = 2;
+   */
+  messageId: string;
 };
 
 /**
  * Describes the message sessionpool.v1.GetMessageRequest.
  * Use `create(GetMessageRequestSchema)` to create a new message.
  */
-export const GetMessageRequestSchema: GenMessage<GetMessageRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_message_service, 7);
+export const GetMessageRequestSchema: GenMessage<GetMessageRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 7);
 
 /**
  * @generated from message sessionpool.v1.ListMessagesRequest
  */
-export type ListMessagesRequest =
-	Message<"sessionpool.v1.ListMessagesRequest"> & {
-		/**
-		 * Session to list.
-		 *
-		 * @generated from field: string session_id = 1;
-		 */
-		sessionId: string;
+export type ListMessagesRequest = Message<"sessionpool.v1.ListMessagesRequest"> & {
+  /**
+   * Session to list.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
 
-		/**
-		 * Most messages to return: 100 when absent, more than 1000 is taken as 1000. A page also ends before 3 MiB, but holds one
-		 * message at least.
-		 *
-		 * @generated from field: optional int32 limit = 2;
-		 */
-		limit?: number | undefined;
+  /**
+   * Most messages to return: 100 when absent, more than 1000 is taken as 1000. A page also ends before 3 MiB, but holds one
+   * message at least.
+   *
+   * @generated from field: optional int32 limit = 2;
+   */
+  limit?: number | undefined;
 
-		/**
-		 * Messages to skip, after `since` and `until` have been applied. Excludes `page_token`.
-		 *
-		 * @generated from field: optional int32 offset = 3;
-		 */
-		offset?: number | undefined;
+  /**
+   * Messages to skip, after `since` and `until` have been applied. Excludes `page_token`.
+   *
+   * @generated from field: optional int32 offset = 3;
+   */
+  offset?: number | undefined;
 
-		/**
-		 * `next_page_token` of an earlier answer to the same request.
-		 *
-		 * @generated from field: string page_token = 4;
-		 */
-		pageToken: string;
+  /**
+   * `next_page_token` of an earlier answer to the same request.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
 
-		/**
-		 * From the newest to the oldest.
-		 *
-		 * @generated from field: bool newest_first = 5;
-		 */
-		newestFirst: boolean;
+  /**
+   * From the newest to the oldest.
+   *
+   * @generated from field: bool newest_first = 5;
+   */
+  newestFirst: boolean;
 
-		/**
-		 * Put the messages of the parent chain, as they were when this session was made, in front.
-		 *
-		 * @generated from field: bool include_ancestors = 6;
-		 */
-		includeAncestors: boolean;
+  /**
+   * Put the messages of the parent chain, as they were when this session was made, in front.
+   *
+   * @generated from field: bool include_ancestors = 6;
+   */
+  includeAncestors: boolean;
 
-		/**
-		 * Only messages at or after this time.
-		 *
-		 * @generated from field: google.protobuf.Timestamp since = 7;
-		 */
-		since?: Timestamp | undefined;
+  /**
+   * Only messages at or after this time.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 7;
+   */
+  since?: Timestamp | undefined;
 
-		/**
-		 * Only messages before this time.
-		 *
-		 * @generated from field: google.protobuf.Timestamp until = 8;
-		 */
-		until?: Timestamp | undefined;
-	};
+  /**
+   * Only messages before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 8;
+   */
+  until?: Timestamp | undefined;
+};
 
 /**
  * Describes the message sessionpool.v1.ListMessagesRequest.
  * Use `create(ListMessagesRequestSchema)` to create a new message.
  */
-export const ListMessagesRequestSchema: GenMessage<ListMessagesRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_message_service, 8);
+export const ListMessagesRequestSchema: GenMessage<ListMessagesRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 8);
 
 /**
  * @generated from message sessionpool.v1.ListMessagesResponse
  */
-export type ListMessagesResponse =
-	Message<"sessionpool.v1.ListMessagesResponse"> & {
-		/**
-		 * Messages, in the order asked for.
-		 *
-		 * @generated from field: repeated sessionpool.v1.MessageWithParts messages = 1;
-		 */
-		messages: MessageWithParts[];
+export type ListMessagesResponse = Message<"sessionpool.v1.ListMessagesResponse"> & {
+  /**
+   * Messages, in the order asked for.
+   *
+   * @generated from field: repeated sessionpool.v1.MessageWithParts messages = 1;
+   */
+  messages: MessageWithParts[];
 
-		/**
-		 * Goes on; empty when nothing follows now.
-		 *
-		 * @generated from field: string next_page_token = 2;
-		 */
-		nextPageToken: string;
-	};
+  /**
+   * Goes on; empty when nothing follows now.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
 
 /**
  * Describes the message sessionpool.v1.ListMessagesResponse.
  * Use `create(ListMessagesResponseSchema)` to create a new message.
  */
-export const ListMessagesResponseSchema: GenMessage<ListMessagesResponse> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_message_service, 9);
+export const ListMessagesResponseSchema: GenMessage<ListMessagesResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 9);
 
 /**
  * @generated from message sessionpool.v1.CountMessagesRequest
  */
-export type CountMessagesRequest =
-	Message<"sessionpool.v1.CountMessagesRequest"> & {
-		/**
-		 * Session to count.
-		 *
-		 * @generated from field: string session_id = 1;
-		 */
-		sessionId: string;
-	};
+export type CountMessagesRequest = Message<"sessionpool.v1.CountMessagesRequest"> & {
+  /**
+   * Session to count.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+};
 
 /**
  * Describes the message sessionpool.v1.CountMessagesRequest.
  * Use `create(CountMessagesRequestSchema)` to create a new message.
  */
-export const CountMessagesRequestSchema: GenMessage<CountMessagesRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_message_service, 10);
+export const CountMessagesRequestSchema: GenMessage<CountMessagesRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 10);
 
 /**
  * @generated from message sessionpool.v1.CountMessagesResponse
  */
-export type CountMessagesResponse =
-	Message<"sessionpool.v1.CountMessagesResponse"> & {
-		/**
-		 * Number of messages.
-		 *
-		 * @generated from field: int64 count = 1;
-		 */
-		count: bigint;
-	};
+export type CountMessagesResponse = Message<"sessionpool.v1.CountMessagesResponse"> & {
+  /**
+   * Number of messages.
+   *
+   * @generated from field: int64 count = 1;
+   */
+  count: bigint;
+};
 
 /**
  * Describes the message sessionpool.v1.CountMessagesResponse.
  * Use `create(CountMessagesResponseSchema)` to create a new message.
  */
-export const CountMessagesResponseSchema: GenMessage<CountMessagesResponse> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_message_service, 11);
+export const CountMessagesResponseSchema: GenMessage<CountMessagesResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 11);
 
 /**
  * @generated from message sessionpool.v1.CopyMessagesRequest
  */
-export type CopyMessagesRequest =
-	Message<"sessionpool.v1.CopyMessagesRequest"> & {
-		/**
-		 * Session to copy from.
-		 *
-		 * @generated from field: string session_id = 1;
-		 */
-		sessionId: string;
+export type CopyMessagesRequest = Message<"sessionpool.v1.CopyMessagesRequest"> & {
+  /**
+   * Session to copy from.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
 
-		/**
-		 * Session to copy to. It must exist.
-		 *
-		 * @generated from field: string target_session_id = 2;
-		 */
-		targetSessionId: string;
+  /**
+   * Session to copy to. It must exist.
+   *
+   * @generated from field: string target_session_id = 2;
+   */
+  targetSessionId: string;
 
-		/**
-		 * Last message to copy; all when empty.
-		 *
-		 * @generated from field: string up_to_message_id = 3;
-		 */
-		upToMessageId: string;
-	};
+  /**
+   * Last message to copy; all when empty.
+   *
+   * @generated from field: string up_to_message_id = 3;
+   */
+  upToMessageId: string;
+};
 
 /**
  * Describes the message sessionpool.v1.CopyMessagesRequest.
  * Use `create(CopyMessagesRequestSchema)` to create a new message.
  */
-export const CopyMessagesRequestSchema: GenMessage<CopyMessagesRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_message_service, 12);
+export const CopyMessagesRequestSchema: GenMessage<CopyMessagesRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 12);
 
 /**
  * @generated from message sessionpool.v1.CopyMessagesResponse
  */
-export type CopyMessagesResponse =
-	Message<"sessionpool.v1.CopyMessagesResponse"> & {
-		/**
-		 * Last message really copied; absent when none was.
-		 *
-		 * @generated from field: optional string fork_point_id = 1;
-		 */
-		forkPointId?: string | undefined;
+export type CopyMessagesResponse = Message<"sessionpool.v1.CopyMessagesResponse"> & {
+  /**
+   * Last message really copied; absent when none was.
+   *
+   * @generated from field: optional string fork_point_id = 1;
+   */
+  forkPointId?: string | undefined;
 
-		/**
-		 * Number of messages copied.
-		 *
-		 * @generated from field: int64 copied_count = 2;
-		 */
-		copiedCount: bigint;
-	};
+  /**
+   * Number of messages copied.
+   *
+   * @generated from field: int64 copied_count = 2;
+   */
+  copiedCount: bigint;
+};
 
 /**
  * Describes the message sessionpool.v1.CopyMessagesResponse.
  * Use `create(CopyMessagesResponseSchema)` to create a new message.
  */
-export const CopyMessagesResponseSchema: GenMessage<CopyMessagesResponse> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_message_service, 13);
+export const CopyMessagesResponseSchema: GenMessage<CopyMessagesResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 13);
 
 /**
  * @generated from message sessionpool.v1.TruncateMessagesRequest
  */
-export type TruncateMessagesRequest =
-	Message<"sessionpool.v1.TruncateMessagesRequest"> & {
-		/**
-		 * Session to cut.
-		 *
-		 * @generated from field: string session_id = 1;
-		 */
-		sessionId: string;
+export type TruncateMessagesRequest = Message<"sessionpool.v1.TruncateMessagesRequest"> & {
+  /**
+   * Session to cut.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
 
-		/**
-		 * Last message to keep.
-		 *
-		 * @generated from field: string up_to_message_id = 2;
-		 */
-		upToMessageId: string;
-	};
+  /**
+   * Last message to keep.
+   *
+   * @generated from field: string up_to_message_id = 2;
+   */
+  upToMessageId: string;
+};
 
 /**
  * Describes the message sessionpool.v1.TruncateMessagesRequest.
  * Use `create(TruncateMessagesRequestSchema)` to create a new message.
  */
-export const TruncateMessagesRequestSchema: GenMessage<TruncateMessagesRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_message_service, 14);
+export const TruncateMessagesRequestSchema: GenMessage<TruncateMessagesRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 14);
 
 /**
  * @generated from message sessionpool.v1.TruncateMessagesResponse
  */
-export type TruncateMessagesResponse =
-	Message<"sessionpool.v1.TruncateMessagesResponse"> & {
-		/**
-		 * Number of messages removed.
-		 *
-		 * @generated from field: int64 removed_count = 1;
-		 */
-		removedCount: bigint;
-	};
+export type TruncateMessagesResponse = Message<"sessionpool.v1.TruncateMessagesResponse"> & {
+  /**
+   * Number of messages removed.
+   *
+   * @generated from field: int64 removed_count = 1;
+   */
+  removedCount: bigint;
+};
 
 /**
  * Describes the message sessionpool.v1.TruncateMessagesResponse.
  * Use `create(TruncateMessagesResponseSchema)` to create a new message.
  */
-export const TruncateMessagesResponseSchema: GenMessage<TruncateMessagesResponse> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_message_service, 15);
+export const TruncateMessagesResponseSchema: GenMessage<TruncateMessagesResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 15);
 
 /**
  * @generated from message sessionpool.v1.WatchMessagesRequest
  */
-export type WatchMessagesRequest =
-	Message<"sessionpool.v1.WatchMessagesRequest"> & {
-		/**
-		 * Session to follow.
-		 *
-		 * @generated from field: string session_id = 1;
-		 */
-		sessionId: string;
+export type WatchMessagesRequest = Message<"sessionpool.v1.WatchMessagesRequest"> & {
+  /**
+   * Session to follow.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
 
-		/**
-		 * Begin with the message at this position. Excludes `resume_token`; past the end is `invalid_argument`.
-		 *
-		 * @generated from field: optional int64 from_position = 2;
-		 */
-		fromPosition?: bigint | undefined;
+  /**
+   * Begin with the message at this position. Excludes `resume_token`; past the end is `invalid_argument`.
+   *
+   * @generated from field: optional int64 from_position = 2;
+   */
+  fromPosition?: bigint | undefined;
 
-		/**
-		 * `resume_token` of an earlier event: goes on after it. Edits in between may be told as their net effect.
-		 *
-		 * @generated from field: string resume_token = 3;
-		 */
-		resumeToken: string;
-	};
+  /**
+   * `resume_token` of an earlier event: goes on after it. Edits in between may be told as their net effect.
+   *
+   * @generated from field: string resume_token = 3;
+   */
+  resumeToken: string;
+};
 
 /**
  * Describes the message sessionpool.v1.WatchMessagesRequest.
  * Use `create(WatchMessagesRequestSchema)` to create a new message.
  */
-export const WatchMessagesRequestSchema: GenMessage<WatchMessagesRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_message_service, 16);
+export const WatchMessagesRequestSchema: GenMessage<WatchMessagesRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 16);
 
 /**
  * @generated from message sessionpool.v1.WatchMessagesResponse
  */
-export type WatchMessagesResponse =
-	Message<"sessionpool.v1.WatchMessagesResponse"> & {
-		/**
-		 * What happened.
-		 *
-		 * @generated from oneof sessionpool.v1.WatchMessagesResponse.event
-		 */
-		event:
-			| {
-					/**
-					 * A message follows.
-					 *
-					 * @generated from field: sessionpool.v1.MessageWithParts appended = 1;
-					 */
-					value: MessageWithParts;
-					case: "appended";
-			  }
-			| {
-					/**
-					 * The history was cut.
-					 *
-					 * @generated from field: sessionpool.v1.Truncated truncated = 2;
-					 */
-					value: Truncated;
-					case: "truncated";
-			  }
-			| {
-					/**
-					 * Nothing; every 15 seconds.
-					 *
-					 * @generated from field: sessionpool.v1.Heartbeat heartbeat = 3;
-					 */
-					value: Heartbeat;
-					case: "heartbeat";
-			  }
-			| { case: undefined; value?: undefined };
+export type WatchMessagesResponse = Message<"sessionpool.v1.WatchMessagesResponse"> & {
+  /**
+   * What happened.
+   *
+   * @generated from oneof sessionpool.v1.WatchMessagesResponse.event
+   */
+  event: {
+    /**
+     * A message follows.
+     *
+     * @generated from field: sessionpool.v1.MessageWithParts appended = 1;
+     */
+    value: MessageWithParts;
+    case: "appended";
+  } | {
+    /**
+     * The history was cut.
+     *
+     * @generated from field: sessionpool.v1.Truncated truncated = 2;
+     */
+    value: Truncated;
+    case: "truncated";
+  } | {
+    /**
+     * Nothing; every 15 seconds.
+     *
+     * @generated from field: sessionpool.v1.Heartbeat heartbeat = 3;
+     */
+    value: Heartbeat;
+    case: "heartbeat";
+  } | { case: undefined; value?: undefined };
 
-		/**
-		 * Resumes after this event.
-		 *
-		 * @generated from field: string resume_token = 4;
-		 */
-		resumeToken: string;
-	};
+  /**
+   * Resumes after this event.
+   *
+   * @generated from field: string resume_token = 4;
+   */
+  resumeToken: string;
+};
 
 /**
  * Describes the message sessionpool.v1.WatchMessagesResponse.
  * Use `create(WatchMessagesResponseSchema)` to create a new message.
  */
-export const WatchMessagesResponseSchema: GenMessage<WatchMessagesResponse> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_message_service, 17);
+export const WatchMessagesResponseSchema: GenMessage<WatchMessagesResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 17);
 
 /**
  * The history was cut: only its first messages still stand.
@@ -673,36 +618,35 @@ export const WatchMessagesResponseSchema: GenMessage<WatchMessagesResponse> =
  * @generated from message sessionpool.v1.Truncated
  */
 export type Truncated = Message<"sessionpool.v1.Truncated"> & {
-	/**
-	 * Number of messages that still stand.
-	 *
-	 * @generated from field: optional int64 message_count = 1;
-	 */
-	messageCount?: bigint | undefined;
+  /**
+   * Number of messages that still stand.
+   *
+   * @generated from field: optional int64 message_count = 1;
+   */
+  messageCount?: bigint | undefined;
 };
 
 /**
  * Describes the message sessionpool.v1.Truncated.
  * Use `create(TruncatedSchema)` to create a new message.
  */
-export const TruncatedSchema: GenMessage<Truncated> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_message_service, 18);
+export const TruncatedSchema: GenMessage<Truncated> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 18);
 
 /**
  * A sign of life.
  *
  * @generated from message sessionpool.v1.Heartbeat
  */
-export type Heartbeat = Message<"sessionpool.v1.Heartbeat"> & {};
+export type Heartbeat = Message<"sessionpool.v1.Heartbeat"> & {
+};
 
 /**
  * Describes the message sessionpool.v1.Heartbeat.
  * Use `create(HeartbeatSchema)` to create a new message.
  */
-export const HeartbeatSchema: GenMessage<Heartbeat> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_message_service, 19);
+export const HeartbeatSchema: GenMessage<Heartbeat> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 19);
 
 /**
  * The message history of a session: ordered by timestamp, oldest first; equal timestamps keep the order of appending.
@@ -713,105 +657,107 @@ export const HeartbeatSchema: GenMessage<Heartbeat> =
  * @generated from service sessionpool.v1.MessageService
  */
 export const MessageService: GenService<{
-	/**
-	 * Appends a message. Once answered, it survives a crash.
-	 *
-	 * With an `id` that the session already has and the same content (role, parts, metadata, and the timestamp if this call sets one)
-	 * nothing is stored and the answer names the place the message has now, whatever `expected_position` says: a retry is safe.
-	 * A timestamp older than the last message puts it in its place; one more than 5 minutes ahead of the service's clock is
-	 * `invalid_argument`. Errors: `already_exists` (the id with other content), `aborted` (`expected_position` is not the place the
-	 * message would get; the text names that place).
-	 *
-	 * @generated from rpc sessionpool.v1.MessageService.AppendMessage
-	 */
-	appendMessage: {
-		methodKind: "unary";
-		input: typeof AppendMessageRequestSchema;
-		output: typeof AppendMessageResponseSchema;
-	};
-	/**
-	 * Appends 1 to 1,000 messages, 8 MiB at most, all or nothing: no reader ever sees a part of them.
-	 *
-	 * Messages whose ids the session already has are skipped as in AppendMessage; when the first one is known, `expected_position` is
-	 * ignored. One id twice is `invalid_argument`. Otherwise as AppendMessage.
-	 *
-	 * @generated from rpc sessionpool.v1.MessageService.AppendMessages
-	 */
-	appendMessages: {
-		methodKind: "unary";
-		input: typeof AppendMessagesRequestSchema;
-		output: typeof AppendMessagesResponseSchema;
-	};
-	/**
-	 * Returns one message. Errors: `not_found` (the session or the message).
-	 *
-	 * @generated from rpc sessionpool.v1.MessageService.GetMessage
-	 */
-	getMessage: {
-		methodKind: "unary";
-		input: typeof GetMessageRequestSchema;
-		output: typeof MessageWithPartsSchema;
-	};
-	/**
-	 * Lists messages page by page; any page costs the same, wherever in the history it lies.
-	 *
-	 * What follows a page token is never repeated and never skipped, whatever is appended meanwhile. Errors: `invalid_argument` (both
-	 * `offset` and `page_token`, a token of another session, list or direction, `since` after `until`), `failed_precondition` (the
-	 * token's message is no longer in the history).
-	 *
-	 * @generated from rpc sessionpool.v1.MessageService.ListMessages
-	 */
-	listMessages: {
-		methodKind: "unary";
-		input: typeof ListMessagesRequestSchema;
-		output: typeof ListMessagesResponseSchema;
-	};
-	/**
-	 * Counts the messages without reading them.
-	 *
-	 * @generated from rpc sessionpool.v1.MessageService.CountMessages
-	 */
-	countMessages: {
-		methodKind: "unary";
-		input: typeof CountMessagesRequestSchema;
-		output: typeof CountMessagesResponseSchema;
-	};
-	/**
-	 * Copies messages into another session that exists, merged by timestamp (its own first on ties); ids it has are skipped.
-	 *
-	 * All or nothing. Errors: `not_found` (either session), `invalid_argument` (onto itself, or `up_to_message_id` is not in the
-	 * session).
-	 *
-	 * @generated from rpc sessionpool.v1.MessageService.CopyMessages
-	 */
-	copyMessages: {
-		methodKind: "unary";
-		input: typeof CopyMessagesRequestSchema;
-		output: typeof CopyMessagesResponseSchema;
-	};
-	/**
-	 * Removes all messages after `up_to_message_id`, for good. Errors: `invalid_argument` (it is not in the session).
-	 *
-	 * @generated from rpc sessionpool.v1.MessageService.TruncateMessages
-	 */
-	truncateMessages: {
-		methodKind: "unary";
-		input: typeof TruncateMessagesRequestSchema;
-		output: typeof TruncateMessagesResponseSchema;
-	};
-	/**
-	 * Follows a session: what is appended, and what an edit changes, as it happens, from any process.
-	 *
-	 * With neither `from_position` nor `resume_token` from now on; headers are sent at once, and now is then. An edit that changes
-	 * messages is told as `truncated` (that many messages still stand) and then `appended` from there on. The stream ends with
-	 * `not_found` when the session is deleted, `resource_exhausted` when the reader does not keep up, `unavailable` when the server
-	 * stops. Over plain HTTP it is Server-Sent Events when asked for (`text/event-stream`), else one JSON object a line.
-	 *
-	 * @generated from rpc sessionpool.v1.MessageService.WatchMessages
-	 */
-	watchMessages: {
-		methodKind: "server_streaming";
-		input: typeof WatchMessagesRequestSchema;
-		output: typeof WatchMessagesResponseSchema;
-	};
-}> = /*@__PURE__*/ serviceDesc(file_sessionpool_v1_message_service, 0);
+  /**
+   * Appends a message. Once answered, it survives a crash.
+   *
+   * With an `id` that the session already has and the same content (role, parts, metadata, and the timestamp if this call sets one)
+   * nothing is stored and the answer names the place the message has now, whatever `expected_position` says: a retry is safe.
+   * A timestamp older than the last message puts it in its place; one more than 5 minutes ahead of the service's clock is
+   * `invalid_argument`. Errors: `already_exists` (the id with other content), `aborted` (`expected_position` is not the place the
+   * message would get; the text names that place).
+   *
+   * @generated from rpc sessionpool.v1.MessageService.AppendMessage
+   */
+  appendMessage: {
+    methodKind: "unary";
+    input: typeof AppendMessageRequestSchema;
+    output: typeof AppendMessageResponseSchema;
+  },
+  /**
+   * Appends 1 to 1,000 messages, 8 MiB at most, all or nothing: no reader ever sees a part of them.
+   *
+   * Messages whose ids the session already has are skipped as in AppendMessage; when the first one is known, `expected_position` is
+   * ignored. One id twice is `invalid_argument`. Otherwise as AppendMessage.
+   *
+   * @generated from rpc sessionpool.v1.MessageService.AppendMessages
+   */
+  appendMessages: {
+    methodKind: "unary";
+    input: typeof AppendMessagesRequestSchema;
+    output: typeof AppendMessagesResponseSchema;
+  },
+  /**
+   * Returns one message. Errors: `not_found` (the session or the message).
+   *
+   * @generated from rpc sessionpool.v1.MessageService.GetMessage
+   */
+  getMessage: {
+    methodKind: "unary";
+    input: typeof GetMessageRequestSchema;
+    output: typeof MessageWithPartsSchema;
+  },
+  /**
+   * Lists messages page by page; any page costs the same, wherever in the history it lies.
+   *
+   * What follows a page token is never repeated and never skipped, whatever is appended meanwhile. Errors: `invalid_argument` (both
+   * `offset` and `page_token`, a token of another session, list or direction, `since` after `until`), `failed_precondition` (the
+   * token's message is no longer in the history).
+   *
+   * @generated from rpc sessionpool.v1.MessageService.ListMessages
+   */
+  listMessages: {
+    methodKind: "unary";
+    input: typeof ListMessagesRequestSchema;
+    output: typeof ListMessagesResponseSchema;
+  },
+  /**
+   * Counts the messages without reading them.
+   *
+   * @generated from rpc sessionpool.v1.MessageService.CountMessages
+   */
+  countMessages: {
+    methodKind: "unary";
+    input: typeof CountMessagesRequestSchema;
+    output: typeof CountMessagesResponseSchema;
+  },
+  /**
+   * Copies messages into another session that exists, merged by timestamp (its own first on ties); ids it has are skipped.
+   *
+   * All or nothing. Errors: `not_found` (either session), `invalid_argument` (onto itself, or `up_to_message_id` is not in the
+   * session).
+   *
+   * @generated from rpc sessionpool.v1.MessageService.CopyMessages
+   */
+  copyMessages: {
+    methodKind: "unary";
+    input: typeof CopyMessagesRequestSchema;
+    output: typeof CopyMessagesResponseSchema;
+  },
+  /**
+   * Removes all messages after `up_to_message_id`, for good. Errors: `invalid_argument` (it is not in the session).
+   *
+   * @generated from rpc sessionpool.v1.MessageService.TruncateMessages
+   */
+  truncateMessages: {
+    methodKind: "unary";
+    input: typeof TruncateMessagesRequestSchema;
+    output: typeof TruncateMessagesResponseSchema;
+  },
+  /**
+   * Follows a session: what is appended, and what an edit changes, as it happens, from any process.
+   *
+   * With neither `from_position` nor `resume_token` from now on; headers are sent at once, and now is then. An edit that changes
+   * messages is told as `truncated` (that many messages still stand) and then `appended` from there on. The stream ends with
+   * `not_found` when the session is deleted, `resource_exhausted` when the reader does not keep up, `unavailable` when the server
+   * stops. Over plain HTTP it is Server-Sent Events when asked for (`text/event-stream`), else one JSON object a line.
+   *
+   * @generated from rpc sessionpool.v1.MessageService.WatchMessages
+   */
+  watchMessages: {
+    methodKind: "server_streaming";
+    input: typeof WatchMessagesRequestSchema;
+    output: typeof WatchMessagesResponseSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_sessionpool_v1_message_service, 0);
+

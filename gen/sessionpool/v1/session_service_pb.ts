@@ -2,42 +2,20 @@
 // @generated from file sessionpool/v1/session_service.proto (package sessionpool.v1, syntax proto3)
 /* eslint-disable */
 
-import type { JsonObject, Message } from "@bufbuild/protobuf";
-import type {
-	GenFile,
-	GenMessage,
-	GenService,
-} from "@bufbuild/protobuf/codegenv2";
-import {
-	fileDesc,
-	messageDesc,
-	serviceDesc,
-} from "@bufbuild/protobuf/codegenv2";
-import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
-import {
-	file_google_protobuf_field_mask,
-	file_google_protobuf_struct,
-	file_google_protobuf_timestamp,
-} from "@bufbuild/protobuf/wkt";
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.js";
+import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { MessageWithParts } from "./message_service_pb.js";
 import { file_sessionpool_v1_message_service } from "./message_service_pb.js";
+import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file sessionpool/v1/session_service.proto.
  */
-export const file_sessionpool_v1_session_service: GenFile =
-	/*@__PURE__*/
-	fileDesc(
-		"CiRzZXNzaW9ucG9vbC92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxIs4CCgdTZXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSEQoJcGFyZW50X2lkGAIgASgJEhUKDWZvcmtfcG9pbnRfaWQYAyABKAkSDQoFdGl0bGUYBCABKAkSKQoIbWV0YWRhdGEYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei8KC2NyZWF0ZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoNbWVzc2FnZV9jb3VudBgIIAEoA0gAiAEBEhcKD2luaGVyaXRlZF9jb3VudBgJIAEoAxIQCghyZXZpc2lvbhgKIAEoAxIQCghyZXZlcnRlZBgLIAEoCEIQCg5fbWVzc2FnZV9jb3VudCJ3ChRDcmVhdGVTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhEKCXBhcmVudF9pZBgCIAEoCRINCgV0aXRsZRgDIAEoCRIpCghtZXRhZGF0YRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QiJwoRR2V0U2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSJaChJMb2FkU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgVsaW1pdBgCIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAyABKAlCCAoGX2xpbWl0IowBChNMb2FkU2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEjIKCG1lc3NhZ2VzGAIgAygLMiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0cxIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkiWgoTTGlzdFNlc3Npb25zUmVxdWVzdBISCgVsaW1pdBgBIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAiABKAkSEQoJcGFyZW50X2lkGAMgASgJQggKBl9saW1pdCJaChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIpCghzZXNzaW9ucxgBIAMoCzIXLnNlc3Npb25wb29sLnYxLlNlc3Npb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIssBChRVcGRhdGVTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEg0KBXRpdGxlGAIgASgJEikKCG1ldGFkYXRhGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIvCgt1cGRhdGVfbWFzaxgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sSHgoRZXhwZWN0ZWRfcmV2aXNpb24YBSABKANIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iKgoURGVsZXRlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSIXChVEZWxldGVTZXNzaW9uUmVzcG9uc2UiaQoSRm9ya1Nlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGAoQdXBfdG9fbWVzc2FnZV9pZBgCIAEoCRIWCg5uZXdfc2Vzc2lvbl9pZBgDIAEoCRINCgV0aXRsZRgEIAEoCSJsChNGb3JrU2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEhUKDWZvcmtfcG9pbnRfaWQYAiABKAkSFAoMY29waWVkX2NvdW50GAMgASgDIkEKE1NoYXJlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIWCg5uZXdfc2Vzc2lvbl9pZBgCIAEoCSJEChRSZXZlcnRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhgKEHVwX3RvX21lc3NhZ2VfaWQYAiABKAkiWAoVUmV2ZXJ0U2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEhUKDXJlbW92ZWRfY291bnQYAiABKAMiLAoWVW5yZXZlcnRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIlsKF1VucmV2ZXJ0U2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEhYKDnJlc3RvcmVkX2NvdW50GAIgASgDMtkJCg5TZXNzaW9uU2VydmljZRJjCg1DcmVhdGVTZXNzaW9uEiQuc2Vzc2lvbnBvb2wudjEuQ3JlYXRlU2Vzc2lvblJlcXVlc3QaFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uIhOC0+STAg06ASoiCC9zZXNzaW9uEmoKCkdldFNlc3Npb24SIS5zZXNzaW9ucG9vbC52MS5HZXRTZXNzaW9uUmVxdWVzdBoXLnNlc3Npb25wb29sLnYxLlNlc3Npb24iIJACAYLT5JMCFxIVL3Nlc3Npb24ve3Nlc3Npb25faWR9En0KC0xvYWRTZXNzaW9uEiIuc2Vzc2lvbnBvb2wudjEuTG9hZFNlc3Npb25SZXF1ZXN0GiMuc2Vzc2lvbnBvb2wudjEuTG9hZFNlc3Npb25SZXNwb25zZSIlkAIBgtPkkwIcEhovc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbG9hZBJuCgxMaXN0U2Vzc2lvbnMSIy5zZXNzaW9ucG9vbC52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0GiQuc2Vzc2lvbnBvb2wudjEuTGlzdFNlc3Npb25zUmVzcG9uc2UiE5ACAYLT5JMCChIIL3Nlc3Npb24ScAoNVXBkYXRlU2Vzc2lvbhIkLnNlc3Npb25wb29sLnYxLlVwZGF0ZVNlc3Npb25SZXF1ZXN0Ghcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbiIggtPkkwIaOgEqMhUvc2Vzc2lvbi97c2Vzc2lvbl9pZH0SewoNRGVsZXRlU2Vzc2lvbhIkLnNlc3Npb25wb29sLnYxLkRlbGV0ZVNlc3Npb25SZXF1ZXN0GiUuc2Vzc2lvbnBvb2wudjEuRGVsZXRlU2Vzc2lvblJlc3BvbnNlIh2C0+STAhcqFS9zZXNzaW9uL3tzZXNzaW9uX2lkfRJ9CgtGb3JrU2Vzc2lvbhIiLnNlc3Npb25wb29sLnYxLkZvcmtTZXNzaW9uUmVxdWVzdBojLnNlc3Npb25wb29sLnYxLkZvcmtTZXNzaW9uUmVzcG9uc2UiJYLT5JMCHzoBKiIaL3Nlc3Npb24ve3Nlc3Npb25faWR9L2ZvcmsSgAEKDFNoYXJlU2Vzc2lvbhIjLnNlc3Npb25wb29sLnYxLlNoYXJlU2Vzc2lvblJlcXVlc3QaIy5zZXNzaW9ucG9vbC52MS5Gb3JrU2Vzc2lvblJlc3BvbnNlIiaC0+STAiA6ASoiGy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9zaGFyZRKFAQoNUmV2ZXJ0U2Vzc2lvbhIkLnNlc3Npb25wb29sLnYxLlJldmVydFNlc3Npb25SZXF1ZXN0GiUuc2Vzc2lvbnBvb2wudjEuUmV2ZXJ0U2Vzc2lvblJlc3BvbnNlIieC0+STAiE6ASoiHC9zZXNzaW9uL3tzZXNzaW9uX2lkfS9yZXZlcnQSjQEKD1VucmV2ZXJ0U2Vzc2lvbhImLnNlc3Npb25wb29sLnYxLlVucmV2ZXJ0U2Vzc2lvblJlcXVlc3QaJy5zZXNzaW9ucG9vbC52MS5VbnJldmVydFNlc3Npb25SZXNwb25zZSIpgtPkkwIjOgEqIh4vc2Vzc2lvbi97c2Vzc2lvbl9pZH0vdW5yZXZlcnRiBnByb3RvMw",
-		[
-			file_google_api_annotations,
-			file_google_protobuf_field_mask,
-			file_google_protobuf_struct,
-			file_google_protobuf_timestamp,
-			file_sessionpool_v1_message_service,
-		],
-	);
+export const file_sessionpool_v1_session_service: GenFile = /*@__PURE__*/
+  fileDesc("CiRzZXNzaW9ucG9vbC92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxIs4CCgdTZXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSEQoJcGFyZW50X2lkGAIgASgJEhUKDWZvcmtfcG9pbnRfaWQYAyABKAkSDQoFdGl0bGUYBCABKAkSKQoIbWV0YWRhdGEYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei8KC2NyZWF0ZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoNbWVzc2FnZV9jb3VudBgIIAEoA0gAiAEBEhcKD2luaGVyaXRlZF9jb3VudBgJIAEoAxIQCghyZXZpc2lvbhgKIAEoAxIQCghyZXZlcnRlZBgLIAEoCEIQCg5fbWVzc2FnZV9jb3VudCJ3ChRDcmVhdGVTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhEKCXBhcmVudF9pZBgCIAEoCRINCgV0aXRsZRgDIAEoCRIpCghtZXRhZGF0YRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QiJwoRR2V0U2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSJaChJMb2FkU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgVsaW1pdBgCIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAyABKAlCCAoGX2xpbWl0IowBChNMb2FkU2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEjIKCG1lc3NhZ2VzGAIgAygLMiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0cxIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkiWgoTTGlzdFNlc3Npb25zUmVxdWVzdBISCgVsaW1pdBgBIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAiABKAkSEQoJcGFyZW50X2lkGAMgASgJQggKBl9saW1pdCJaChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIpCghzZXNzaW9ucxgBIAMoCzIXLnNlc3Npb25wb29sLnYxLlNlc3Npb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIssBChRVcGRhdGVTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEg0KBXRpdGxlGAIgASgJEikKCG1ldGFkYXRhGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIvCgt1cGRhdGVfbWFzaxgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sSHgoRZXhwZWN0ZWRfcmV2aXNpb24YBSABKANIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iKgoURGVsZXRlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSIXChVEZWxldGVTZXNzaW9uUmVzcG9uc2UiaQoSRm9ya1Nlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGAoQdXBfdG9fbWVzc2FnZV9pZBgCIAEoCRIWCg5uZXdfc2Vzc2lvbl9pZBgDIAEoCRINCgV0aXRsZRgEIAEoCSJsChNGb3JrU2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEhUKDWZvcmtfcG9pbnRfaWQYAiABKAkSFAoMY29waWVkX2NvdW50GAMgASgDIkEKE1NoYXJlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIWCg5uZXdfc2Vzc2lvbl9pZBgCIAEoCSJEChRSZXZlcnRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhgKEHVwX3RvX21lc3NhZ2VfaWQYAiABKAkiWAoVUmV2ZXJ0U2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEhUKDXJlbW92ZWRfY291bnQYAiABKAMiLAoWVW5yZXZlcnRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIlsKF1VucmV2ZXJ0U2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEhYKDnJlc3RvcmVkX2NvdW50GAIgASgDMtkJCg5TZXNzaW9uU2VydmljZRJjCg1DcmVhdGVTZXNzaW9uEiQuc2Vzc2lvbnBvb2wudjEuQ3JlYXRlU2Vzc2lvblJlcXVlc3QaFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uIhOC0+STAg06ASoiCC9zZXNzaW9uEmoKCkdldFNlc3Npb24SIS5zZXNzaW9ucG9vbC52MS5HZXRTZXNzaW9uUmVxdWVzdBoXLnNlc3Npb25wb29sLnYxLlNlc3Npb24iIJACAYLT5JMCFxIVL3Nlc3Npb24ve3Nlc3Npb25faWR9En0KC0xvYWRTZXNzaW9uEiIuc2Vzc2lvbnBvb2wudjEuTG9hZFNlc3Npb25SZXF1ZXN0GiMuc2Vzc2lvbnBvb2wudjEuTG9hZFNlc3Npb25SZXNwb25zZSIlkAIBgtPkkwIcEhovc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbG9hZBJuCgxMaXN0U2Vzc2lvbnMSIy5zZXNzaW9ucG9vbC52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0GiQuc2Vzc2lvbnBvb2wudjEuTGlzdFNlc3Npb25zUmVzcG9uc2UiE5ACAYLT5JMCChIIL3Nlc3Npb24ScAoNVXBkYXRlU2Vzc2lvbhIkLnNlc3Npb25wb29sLnYxLlVwZGF0ZVNlc3Npb25SZXF1ZXN0Ghcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbiIggtPkkwIaOgEqMhUvc2Vzc2lvbi97c2Vzc2lvbl9pZH0SewoNRGVsZXRlU2Vzc2lvbhIkLnNlc3Npb25wb29sLnYxLkRlbGV0ZVNlc3Npb25SZXF1ZXN0GiUuc2Vzc2lvbnBvb2wudjEuRGVsZXRlU2Vzc2lvblJlc3BvbnNlIh2C0+STAhcqFS9zZXNzaW9uL3tzZXNzaW9uX2lkfRJ9CgtGb3JrU2Vzc2lvbhIiLnNlc3Npb25wb29sLnYxLkZvcmtTZXNzaW9uUmVxdWVzdBojLnNlc3Npb25wb29sLnYxLkZvcmtTZXNzaW9uUmVzcG9uc2UiJYLT5JMCHzoBKiIaL3Nlc3Npb24ve3Nlc3Npb25faWR9L2ZvcmsSgAEKDFNoYXJlU2Vzc2lvbhIjLnNlc3Npb25wb29sLnYxLlNoYXJlU2Vzc2lvblJlcXVlc3QaIy5zZXNzaW9ucG9vbC52MS5Gb3JrU2Vzc2lvblJlc3BvbnNlIiaC0+STAiA6ASoiGy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9zaGFyZRKFAQoNUmV2ZXJ0U2Vzc2lvbhIkLnNlc3Npb25wb29sLnYxLlJldmVydFNlc3Npb25SZXF1ZXN0GiUuc2Vzc2lvbnBvb2wudjEuUmV2ZXJ0U2Vzc2lvblJlc3BvbnNlIieC0+STAiE6ASoiHC9zZXNzaW9uL3tzZXNzaW9uX2lkfS9yZXZlcnQSjQEKD1VucmV2ZXJ0U2Vzc2lvbhImLnNlc3Npb25wb29sLnYxLlVucmV2ZXJ0U2Vzc2lvblJlcXVlc3QaJy5zZXNzaW9ucG9vbC52MS5VbnJldmVydFNlc3Npb25SZXNwb25zZSIpgtPkkwIjOgEqIh4vc2Vzc2lvbi97c2Vzc2lvbl9pZH0vdW5yZXZlcnRiBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sessionpool_v1_message_service]);
 
 /**
  * A conversation session.
@@ -45,584 +23,553 @@ export const file_sessionpool_v1_session_service: GenFile =
  * @generated from message sessionpool.v1.Session
  */
 export type Session = Message<"sessionpool.v1.Session"> & {
-	/**
-	 * Id, unique within the namespace: 1-128 bytes of UTF-8 without control characters, not `.` or `..`.
-	 *
-	 * @generated from field: string session_id = 1;
-	 */
-	sessionId: string;
+  /**
+   * Id, unique within the namespace: 1-128 bytes of UTF-8 without control characters, not `.` or `..`.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
 
-	/**
-	 * Session this one was forked or shared from, or created under. A name only: it stays when that session is deleted.
-	 *
-	 * @generated from field: string parent_id = 2;
-	 */
-	parentId: string;
+  /**
+   * Session this one was forked or shared from, or created under. A name only: it stays when that session is deleted.
+   *
+   * @generated from field: string parent_id = 2;
+   */
+  parentId: string;
 
-	/**
-	 * Last message that a fork or share took from its source; never changes. Empty when there was none.
-	 *
-	 * @generated from field: string fork_point_id = 3;
-	 */
-	forkPointId: string;
+  /**
+   * Last message that a fork or share took from its source; never changes. Empty when there was none.
+   *
+   * @generated from field: string fork_point_id = 3;
+   */
+  forkPointId: string;
 
-	/**
-	 * Title, 1 KiB at most.
-	 *
-	 * @generated from field: string title = 4;
-	 */
-	title: string;
+  /**
+   * Title, 1 KiB at most.
+   *
+   * @generated from field: string title = 4;
+   */
+  title: string;
 
-	/**
-	 * Anything the caller wants to keep with the session: 64 KiB and 24 levels at most. Absent and empty are equal.
-	 *
-	 * @generated from field: google.protobuf.Struct metadata = 5;
-	 */
-	metadata?: JsonObject | undefined;
+  /**
+   * Anything the caller wants to keep with the session: 64 KiB and 24 levels at most. Absent and empty are equal.
+   *
+   * @generated from field: google.protobuf.Struct metadata = 5;
+   */
+  metadata?: JsonObject | undefined;
 
-	/**
-	 * When the session was made.
-	 *
-	 * @generated from field: google.protobuf.Timestamp create_time = 6;
-	 */
-	createTime?: Timestamp | undefined;
+  /**
+   * When the session was made.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 6;
+   */
+  createTime?: Timestamp | undefined;
 
-	/**
-	 * When the session or its history last changed. Exact in GetSession; elsewhere it may be a minute behind appends.
-	 *
-	 * @generated from field: google.protobuf.Timestamp update_time = 7;
-	 */
-	updateTime?: Timestamp | undefined;
+  /**
+   * When the session or its history last changed. Exact in GetSession; elsewhere it may be a minute behind appends.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 7;
+   */
+  updateTime?: Timestamp | undefined;
 
-	/**
-	 * Number of messages. In every answer but ListSessions'.
-	 *
-	 * @generated from field: optional int64 message_count = 8;
-	 */
-	messageCount?: bigint | undefined;
+  /**
+   * Number of messages. In every answer but ListSessions'.
+   *
+   * @generated from field: optional int64 message_count = 8;
+   */
+  messageCount?: bigint | undefined;
 
-	/**
-	 * Number of messages a fork or share began with; never changes.
-	 *
-	 * @generated from field: int64 inherited_count = 9;
-	 */
-	inheritedCount: bigint;
+  /**
+   * Number of messages a fork or share began with; never changes.
+   *
+   * @generated from field: int64 inherited_count = 9;
+   */
+  inheritedCount: bigint;
 
-	/**
-	 * Goes up with every change of the session that is not an append. For `expected_revision`.
-	 *
-	 * @generated from field: int64 revision = 10;
-	 */
-	revision: bigint;
+  /**
+   * Goes up with every change of the session that is not an append. For `expected_revision`.
+   *
+   * @generated from field: int64 revision = 10;
+   */
+  revision: bigint;
 
-	/**
-	 * Whether UnrevertSession would work now.
-	 *
-	 * @generated from field: bool reverted = 11;
-	 */
-	reverted: boolean;
+  /**
+   * Whether UnrevertSession would work now.
+   *
+   * @generated from field: bool reverted = 11;
+   */
+  reverted: boolean;
 };
 
 /**
  * Describes the message sessionpool.v1.Session.
  * Use `create(SessionSchema)` to create a new message.
  */
-export const SessionSchema: GenMessage<Session> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_session_service, 0);
+export const SessionSchema: GenMessage<Session> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 0);
 
 /**
  * @generated from message sessionpool.v1.CreateSessionRequest
  */
-export type CreateSessionRequest =
-	Message<"sessionpool.v1.CreateSessionRequest"> & {
-		/**
-		 * Id of the new session; a ULID is made when it is empty.
-		 *
-		 * @generated from field: string session_id = 1;
-		 */
-		sessionId: string;
+export type CreateSessionRequest = Message<"sessionpool.v1.CreateSessionRequest"> & {
+  /**
+   * Id of the new session; a ULID is made when it is empty.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
 
-		/**
-		 * Session whose messages `include_ancestors` shall put in front of this one's. It must exist.
-		 *
-		 * @generated from field: string parent_id = 2;
-		 */
-		parentId: string;
+  /**
+   * Session whose messages `include_ancestors` shall put in front of this one's. It must exist.
+   *
+   * @generated from field: string parent_id = 2;
+   */
+  parentId: string;
 
-		/**
-		 * Title, 1 KiB at most.
-		 *
-		 * @generated from field: string title = 3;
-		 */
-		title: string;
+  /**
+   * Title, 1 KiB at most.
+   *
+   * @generated from field: string title = 3;
+   */
+  title: string;
 
-		/**
-		 * Metadata, 64 KiB at most.
-		 *
-		 * @generated from field: google.protobuf.Struct metadata = 4;
-		 */
-		metadata?: JsonObject | undefined;
-	};
+  /**
+   * Metadata, 64 KiB at most.
+   *
+   * @generated from field: google.protobuf.Struct metadata = 4;
+   */
+  metadata?: JsonObject | undefined;
+};
 
 /**
  * Describes the message sessionpool.v1.CreateSessionRequest.
  * Use `create(CreateSessionRequestSchema)` to create a new message.
  */
-export const CreateSessionRequestSchema: GenMessage<CreateSessionRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_session_service, 1);
+export const CreateSessionRequestSchema: GenMessage<CreateSessionRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 1);
 
 /**
  * @generated from message sessionpool.v1.GetSessionRequest
  */
 export type GetSessionRequest = Message<"sessionpool.v1.GetSessionRequest"> & {
-	/**
-	 * Session to return.
-	 *
-	 * @generated from field: string session_id = 1;
-	 */
-	sessionId: string;
+  /**
+   * Session to return.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
 };
 
 /**
  * Describes the message sessionpool.v1.GetSessionRequest.
  * Use `create(GetSessionRequestSchema)` to create a new message.
  */
-export const GetSessionRequestSchema: GenMessage<GetSessionRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_session_service, 2);
+export const GetSessionRequestSchema: GenMessage<GetSessionRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 2);
 
 /**
  * @generated from message sessionpool.v1.LoadSessionRequest
  */
-export type LoadSessionRequest =
-	Message<"sessionpool.v1.LoadSessionRequest"> & {
-		/**
-		 * Session to load.
-		 *
-		 * @generated from field: string session_id = 1;
-		 */
-		sessionId: string;
+export type LoadSessionRequest = Message<"sessionpool.v1.LoadSessionRequest"> & {
+  /**
+   * Session to load.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
 
-		/**
-		 * Most messages to return: 100 when absent, more than 1000 is taken as 1000. A page also ends before 3 MiB.
-		 *
-		 * @generated from field: optional int32 limit = 2;
-		 */
-		limit?: number | undefined;
+  /**
+   * Most messages to return: 100 when absent, more than 1000 is taken as 1000. A page also ends before 3 MiB.
+   *
+   * @generated from field: optional int32 limit = 2;
+   */
+  limit?: number | undefined;
 
-		/**
-		 * `next_page_token` of an earlier answer, to go on to older messages.
-		 *
-		 * @generated from field: string page_token = 3;
-		 */
-		pageToken: string;
-	};
+  /**
+   * `next_page_token` of an earlier answer, to go on to older messages.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
 
 /**
  * Describes the message sessionpool.v1.LoadSessionRequest.
  * Use `create(LoadSessionRequestSchema)` to create a new message.
  */
-export const LoadSessionRequestSchema: GenMessage<LoadSessionRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_session_service, 3);
+export const LoadSessionRequestSchema: GenMessage<LoadSessionRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 3);
 
 /**
  * @generated from message sessionpool.v1.LoadSessionResponse
  */
-export type LoadSessionResponse =
-	Message<"sessionpool.v1.LoadSessionResponse"> & {
-		/**
-		 * The session, with `message_count`.
-		 *
-		 * @generated from field: sessionpool.v1.Session session = 1;
-		 */
-		session?: Session | undefined;
+export type LoadSessionResponse = Message<"sessionpool.v1.LoadSessionResponse"> & {
+  /**
+   * The session, with `message_count`.
+   *
+   * @generated from field: sessionpool.v1.Session session = 1;
+   */
+  session?: Session | undefined;
 
-		/**
-		 * Its last messages (or those before the token), oldest first.
-		 *
-		 * @generated from field: repeated sessionpool.v1.MessageWithParts messages = 2;
-		 */
-		messages: MessageWithParts[];
+  /**
+   * Its last messages (or those before the token), oldest first.
+   *
+   * @generated from field: repeated sessionpool.v1.MessageWithParts messages = 2;
+   */
+  messages: MessageWithParts[];
 
-		/**
-		 * Goes on to older messages; empty when there are none.
-		 *
-		 * @generated from field: string next_page_token = 3;
-		 */
-		nextPageToken: string;
-	};
+  /**
+   * Goes on to older messages; empty when there are none.
+   *
+   * @generated from field: string next_page_token = 3;
+   */
+  nextPageToken: string;
+};
 
 /**
  * Describes the message sessionpool.v1.LoadSessionResponse.
  * Use `create(LoadSessionResponseSchema)` to create a new message.
  */
-export const LoadSessionResponseSchema: GenMessage<LoadSessionResponse> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_session_service, 4);
+export const LoadSessionResponseSchema: GenMessage<LoadSessionResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 4);
 
 /**
  * @generated from message sessionpool.v1.ListSessionsRequest
  */
-export type ListSessionsRequest =
-	Message<"sessionpool.v1.ListSessionsRequest"> & {
-		/**
-		 * Most sessions to return: 100 when absent, more than 1000 is taken as 1000.
-		 *
-		 * @generated from field: optional int32 limit = 1;
-		 */
-		limit?: number | undefined;
+export type ListSessionsRequest = Message<"sessionpool.v1.ListSessionsRequest"> & {
+  /**
+   * Most sessions to return: 100 when absent, more than 1000 is taken as 1000.
+   *
+   * @generated from field: optional int32 limit = 1;
+   */
+  limit?: number | undefined;
 
-		/**
-		 * `next_page_token` of an earlier answer with the same `parent_id`.
-		 *
-		 * @generated from field: string page_token = 2;
-		 */
-		pageToken: string;
+  /**
+   * `next_page_token` of an earlier answer with the same `parent_id`.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
 
-		/**
-		 * Only sessions with this parent; all when empty.
-		 *
-		 * @generated from field: string parent_id = 3;
-		 */
-		parentId: string;
-	};
+  /**
+   * Only sessions with this parent; all when empty.
+   *
+   * @generated from field: string parent_id = 3;
+   */
+  parentId: string;
+};
 
 /**
  * Describes the message sessionpool.v1.ListSessionsRequest.
  * Use `create(ListSessionsRequestSchema)` to create a new message.
  */
-export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_session_service, 5);
+export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 5);
 
 /**
  * @generated from message sessionpool.v1.ListSessionsResponse
  */
-export type ListSessionsResponse =
-	Message<"sessionpool.v1.ListSessionsResponse"> & {
-		/**
-		 * Sessions, the most recently updated first.
-		 *
-		 * @generated from field: repeated sessionpool.v1.Session sessions = 1;
-		 */
-		sessions: Session[];
+export type ListSessionsResponse = Message<"sessionpool.v1.ListSessionsResponse"> & {
+  /**
+   * Sessions, the most recently updated first.
+   *
+   * @generated from field: repeated sessionpool.v1.Session sessions = 1;
+   */
+  sessions: Session[];
 
-		/**
-		 * Goes on; empty when nothing follows now.
-		 *
-		 * @generated from field: string next_page_token = 2;
-		 */
-		nextPageToken: string;
-	};
+  /**
+   * Goes on; empty when nothing follows now.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
 
 /**
  * Describes the message sessionpool.v1.ListSessionsResponse.
  * Use `create(ListSessionsResponseSchema)` to create a new message.
  */
-export const ListSessionsResponseSchema: GenMessage<ListSessionsResponse> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_session_service, 6);
+export const ListSessionsResponseSchema: GenMessage<ListSessionsResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 6);
 
 /**
  * @generated from message sessionpool.v1.UpdateSessionRequest
  */
-export type UpdateSessionRequest =
-	Message<"sessionpool.v1.UpdateSessionRequest"> & {
-		/**
-		 * Session to change.
-		 *
-		 * @generated from field: string session_id = 1;
-		 */
-		sessionId: string;
+export type UpdateSessionRequest = Message<"sessionpool.v1.UpdateSessionRequest"> & {
+  /**
+   * Session to change.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
 
-		/**
-		 * New title.
-		 *
-		 * @generated from field: string title = 2;
-		 */
-		title: string;
+  /**
+   * New title.
+   *
+   * @generated from field: string title = 2;
+   */
+  title: string;
 
-		/**
-		 * New metadata; replaced whole.
-		 *
-		 * @generated from field: google.protobuf.Struct metadata = 3;
-		 */
-		metadata?: JsonObject | undefined;
+  /**
+   * New metadata; replaced whole.
+   *
+   * @generated from field: google.protobuf.Struct metadata = 3;
+   */
+  metadata?: JsonObject | undefined;
 
-		/**
-		 * Fields to change (`title`, `metadata`); those that are set when absent.
-		 *
-		 * @generated from field: google.protobuf.FieldMask update_mask = 4;
-		 */
-		updateMask?: FieldMask | undefined;
+  /**
+   * Fields to change (`title`, `metadata`); those that are set when absent.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 4;
+   */
+  updateMask?: FieldMask | undefined;
 
-		/**
-		 * Change only if the session's `revision` is this.
-		 *
-		 * @generated from field: optional int64 expected_revision = 5;
-		 */
-		expectedRevision?: bigint | undefined;
-	};
+  /**
+   * Change only if the session's `revision` is this.
+   *
+   * @generated from field: optional int64 expected_revision = 5;
+   */
+  expectedRevision?: bigint | undefined;
+};
 
 /**
  * Describes the message sessionpool.v1.UpdateSessionRequest.
  * Use `create(UpdateSessionRequestSchema)` to create a new message.
  */
-export const UpdateSessionRequestSchema: GenMessage<UpdateSessionRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_session_service, 7);
+export const UpdateSessionRequestSchema: GenMessage<UpdateSessionRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 7);
 
 /**
  * @generated from message sessionpool.v1.DeleteSessionRequest
  */
-export type DeleteSessionRequest =
-	Message<"sessionpool.v1.DeleteSessionRequest"> & {
-		/**
-		 * Session to delete.
-		 *
-		 * @generated from field: string session_id = 1;
-		 */
-		sessionId: string;
-	};
+export type DeleteSessionRequest = Message<"sessionpool.v1.DeleteSessionRequest"> & {
+  /**
+   * Session to delete.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+};
 
 /**
  * Describes the message sessionpool.v1.DeleteSessionRequest.
  * Use `create(DeleteSessionRequestSchema)` to create a new message.
  */
-export const DeleteSessionRequestSchema: GenMessage<DeleteSessionRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_session_service, 8);
+export const DeleteSessionRequestSchema: GenMessage<DeleteSessionRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 8);
 
 /**
  * Nothing: the session is gone.
  *
  * @generated from message sessionpool.v1.DeleteSessionResponse
  */
-export type DeleteSessionResponse =
-	Message<"sessionpool.v1.DeleteSessionResponse"> & {};
+export type DeleteSessionResponse = Message<"sessionpool.v1.DeleteSessionResponse"> & {
+};
 
 /**
  * Describes the message sessionpool.v1.DeleteSessionResponse.
  * Use `create(DeleteSessionResponseSchema)` to create a new message.
  */
-export const DeleteSessionResponseSchema: GenMessage<DeleteSessionResponse> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_session_service, 9);
+export const DeleteSessionResponseSchema: GenMessage<DeleteSessionResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 9);
 
 /**
  * @generated from message sessionpool.v1.ForkSessionRequest
  */
-export type ForkSessionRequest =
-	Message<"sessionpool.v1.ForkSessionRequest"> & {
-		/**
-		 * Session to fork.
-		 *
-		 * @generated from field: string session_id = 1;
-		 */
-		sessionId: string;
+export type ForkSessionRequest = Message<"sessionpool.v1.ForkSessionRequest"> & {
+  /**
+   * Session to fork.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
 
-		/**
-		 * Last message to take; all when empty.
-		 *
-		 * @generated from field: string up_to_message_id = 2;
-		 */
-		upToMessageId: string;
+  /**
+   * Last message to take; all when empty.
+   *
+   * @generated from field: string up_to_message_id = 2;
+   */
+  upToMessageId: string;
 
-		/**
-		 * Id of the new session; a ULID is made when it is empty.
-		 *
-		 * @generated from field: string new_session_id = 3;
-		 */
-		newSessionId: string;
+  /**
+   * Id of the new session; a ULID is made when it is empty.
+   *
+   * @generated from field: string new_session_id = 3;
+   */
+  newSessionId: string;
 
-		/**
-		 * Title of the new session; the source's when empty.
-		 *
-		 * @generated from field: string title = 4;
-		 */
-		title: string;
-	};
+  /**
+   * Title of the new session; the source's when empty.
+   *
+   * @generated from field: string title = 4;
+   */
+  title: string;
+};
 
 /**
  * Describes the message sessionpool.v1.ForkSessionRequest.
  * Use `create(ForkSessionRequestSchema)` to create a new message.
  */
-export const ForkSessionRequestSchema: GenMessage<ForkSessionRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_session_service, 10);
+export const ForkSessionRequestSchema: GenMessage<ForkSessionRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 10);
 
 /**
  * Answer of ForkSession and ShareSession.
  *
  * @generated from message sessionpool.v1.ForkSessionResponse
  */
-export type ForkSessionResponse =
-	Message<"sessionpool.v1.ForkSessionResponse"> & {
-		/**
-		 * The new session.
-		 *
-		 * @generated from field: sessionpool.v1.Session session = 1;
-		 */
-		session?: Session | undefined;
+export type ForkSessionResponse = Message<"sessionpool.v1.ForkSessionResponse"> & {
+  /**
+   * The new session.
+   *
+   * @generated from field: sessionpool.v1.Session session = 1;
+   */
+  session?: Session | undefined;
 
-		/**
-		 * Last message taken; empty when there was none.
-		 *
-		 * @generated from field: string fork_point_id = 2;
-		 */
-		forkPointId: string;
+  /**
+   * Last message taken; empty when there was none.
+   *
+   * @generated from field: string fork_point_id = 2;
+   */
+  forkPointId: string;
 
-		/**
-		 * Number of messages taken.
-		 *
-		 * @generated from field: int64 copied_count = 3;
-		 */
-		copiedCount: bigint;
-	};
+  /**
+   * Number of messages taken.
+   *
+   * @generated from field: int64 copied_count = 3;
+   */
+  copiedCount: bigint;
+};
 
 /**
  * Describes the message sessionpool.v1.ForkSessionResponse.
  * Use `create(ForkSessionResponseSchema)` to create a new message.
  */
-export const ForkSessionResponseSchema: GenMessage<ForkSessionResponse> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_session_service, 11);
+export const ForkSessionResponseSchema: GenMessage<ForkSessionResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 11);
 
 /**
  * @generated from message sessionpool.v1.ShareSessionRequest
  */
-export type ShareSessionRequest =
-	Message<"sessionpool.v1.ShareSessionRequest"> & {
-		/**
-		 * Session to share.
-		 *
-		 * @generated from field: string session_id = 1;
-		 */
-		sessionId: string;
+export type ShareSessionRequest = Message<"sessionpool.v1.ShareSessionRequest"> & {
+  /**
+   * Session to share.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
 
-		/**
-		 * Id of the new session; a ULID is made when it is empty.
-		 *
-		 * @generated from field: string new_session_id = 2;
-		 */
-		newSessionId: string;
-	};
+  /**
+   * Id of the new session; a ULID is made when it is empty.
+   *
+   * @generated from field: string new_session_id = 2;
+   */
+  newSessionId: string;
+};
 
 /**
  * Describes the message sessionpool.v1.ShareSessionRequest.
  * Use `create(ShareSessionRequestSchema)` to create a new message.
  */
-export const ShareSessionRequestSchema: GenMessage<ShareSessionRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_session_service, 12);
+export const ShareSessionRequestSchema: GenMessage<ShareSessionRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 12);
 
 /**
  * @generated from message sessionpool.v1.RevertSessionRequest
  */
-export type RevertSessionRequest =
-	Message<"sessionpool.v1.RevertSessionRequest"> & {
-		/**
-		 * Session to revert.
-		 *
-		 * @generated from field: string session_id = 1;
-		 */
-		sessionId: string;
+export type RevertSessionRequest = Message<"sessionpool.v1.RevertSessionRequest"> & {
+  /**
+   * Session to revert.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
 
-		/**
-		 * Last message to keep.
-		 *
-		 * @generated from field: string up_to_message_id = 2;
-		 */
-		upToMessageId: string;
-	};
+  /**
+   * Last message to keep.
+   *
+   * @generated from field: string up_to_message_id = 2;
+   */
+  upToMessageId: string;
+};
 
 /**
  * Describes the message sessionpool.v1.RevertSessionRequest.
  * Use `create(RevertSessionRequestSchema)` to create a new message.
  */
-export const RevertSessionRequestSchema: GenMessage<RevertSessionRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_session_service, 13);
+export const RevertSessionRequestSchema: GenMessage<RevertSessionRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 13);
 
 /**
  * @generated from message sessionpool.v1.RevertSessionResponse
  */
-export type RevertSessionResponse =
-	Message<"sessionpool.v1.RevertSessionResponse"> & {
-		/**
-		 * The session after the revert.
-		 *
-		 * @generated from field: sessionpool.v1.Session session = 1;
-		 */
-		session?: Session | undefined;
+export type RevertSessionResponse = Message<"sessionpool.v1.RevertSessionResponse"> & {
+  /**
+   * The session after the revert.
+   *
+   * @generated from field: sessionpool.v1.Session session = 1;
+   */
+  session?: Session | undefined;
 
-		/**
-		 * Number of messages removed.
-		 *
-		 * @generated from field: int64 removed_count = 2;
-		 */
-		removedCount: bigint;
-	};
+  /**
+   * Number of messages removed.
+   *
+   * @generated from field: int64 removed_count = 2;
+   */
+  removedCount: bigint;
+};
 
 /**
  * Describes the message sessionpool.v1.RevertSessionResponse.
  * Use `create(RevertSessionResponseSchema)` to create a new message.
  */
-export const RevertSessionResponseSchema: GenMessage<RevertSessionResponse> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_session_service, 14);
+export const RevertSessionResponseSchema: GenMessage<RevertSessionResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 14);
 
 /**
  * @generated from message sessionpool.v1.UnrevertSessionRequest
  */
-export type UnrevertSessionRequest =
-	Message<"sessionpool.v1.UnrevertSessionRequest"> & {
-		/**
-		 * Session to restore.
-		 *
-		 * @generated from field: string session_id = 1;
-		 */
-		sessionId: string;
-	};
+export type UnrevertSessionRequest = Message<"sessionpool.v1.UnrevertSessionRequest"> & {
+  /**
+   * Session to restore.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+};
 
 /**
  * Describes the message sessionpool.v1.UnrevertSessionRequest.
  * Use `create(UnrevertSessionRequestSchema)` to create a new message.
  */
-export const UnrevertSessionRequestSchema: GenMessage<UnrevertSessionRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_session_service, 15);
+export const UnrevertSessionRequestSchema: GenMessage<UnrevertSessionRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 15);
 
 /**
  * @generated from message sessionpool.v1.UnrevertSessionResponse
  */
-export type UnrevertSessionResponse =
-	Message<"sessionpool.v1.UnrevertSessionResponse"> & {
-		/**
-		 * The session after the restore.
-		 *
-		 * @generated from field: sessionpool.v1.Session session = 1;
-		 */
-		session?: Session | undefined;
+export type UnrevertSessionResponse = Message<"sessionpool.v1.UnrevertSessionResponse"> & {
+  /**
+   * The session after the restore.
+   *
+   * @generated from field: sessionpool.v1.Session session = 1;
+   */
+  session?: Session | undefined;
 
-		/**
-		 * Number of messages brought back.
-		 *
-		 * @generated from field: int64 restored_count = 2;
-		 */
-		restoredCount: bigint;
-	};
+  /**
+   * Number of messages brought back.
+   *
+   * @generated from field: int64 restored_count = 2;
+   */
+  restoredCount: bigint;
+};
 
 /**
  * Describes the message sessionpool.v1.UnrevertSessionResponse.
  * Use `create(UnrevertSessionResponseSchema)` to create a new message.
  */
-export const UnrevertSessionResponseSchema: GenMessage<UnrevertSessionResponse> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_session_service, 16);
+export const UnrevertSessionResponseSchema: GenMessage<UnrevertSessionResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 16);
 
 /**
  * Conversation sessions: made, opened, forked, shared, reverted and deleted.
@@ -637,124 +584,126 @@ export const UnrevertSessionResponseSchema: GenMessage<UnrevertSessionResponse> 
  * @generated from service sessionpool.v1.SessionService
  */
 export const SessionService: GenService<{
-	/**
-	 * Makes an empty session.
-	 *
-	 * A retry with an id that exists and whose parent, title and metadata (as set by the caller) are the session's as they are now
-	 * answers that session. Errors: `already_exists` (the id is taken by another session), `not_found` (no session `parent_id`),
-	 * `invalid_argument`.
-	 *
-	 * @generated from rpc sessionpool.v1.SessionService.CreateSession
-	 */
-	createSession: {
-		methodKind: "unary";
-		input: typeof CreateSessionRequestSchema;
-		output: typeof SessionSchema;
-	};
-	/**
-	 * Returns a session with its exact `message_count` and `update_time`. Errors: `not_found`.
-	 *
-	 * @generated from rpc sessionpool.v1.SessionService.GetSession
-	 */
-	getSession: {
-		methodKind: "unary";
-		input: typeof GetSessionRequestSchema;
-		output: typeof SessionSchema;
-	};
-	/**
-	 * Returns all that a client needs to open a conversation: the session and its last `limit` messages, oldest first.
-	 *
-	 * `next_page_token` goes on to older messages, here and in ListMessages with `newest_first`. Errors: `not_found`,
-	 * `invalid_argument` (a token of another session or list), `failed_precondition` (the token's message is no longer there).
-	 *
-	 * @generated from rpc sessionpool.v1.SessionService.LoadSession
-	 */
-	loadSession: {
-		methodKind: "unary";
-		input: typeof LoadSessionRequestSchema;
-		output: typeof LoadSessionResponseSchema;
-	};
-	/**
-	 * Lists sessions, the most recently updated first, without `message_count`.
-	 *
-	 * A token is a place in the order (update time, id): what is not updated meanwhile is neither skipped nor repeated.
-	 * Errors: `invalid_argument`.
-	 *
-	 * @generated from rpc sessionpool.v1.SessionService.ListSessions
-	 */
-	listSessions: {
-		methodKind: "unary";
-		input: typeof ListSessionsRequestSchema;
-		output: typeof ListSessionsResponseSchema;
-	};
-	/**
-	 * Changes title and metadata. Changes no message, and leaves UnrevertSession possible.
-	 *
-	 * Errors: `not_found`, `aborted` (`expected_revision` is not the current one), `invalid_argument`.
-	 *
-	 * @generated from rpc sessionpool.v1.SessionService.UpdateSession
-	 */
-	updateSession: {
-		methodKind: "unary";
-		input: typeof UpdateSessionRequestSchema;
-		output: typeof SessionSchema;
-	};
-	/**
-	 * Deletes a session and its messages. Forks of it keep theirs; its id may be used again at once. Errors: `not_found`.
-	 *
-	 * @generated from rpc sessionpool.v1.SessionService.DeleteSession
-	 */
-	deleteSession: {
-		methodKind: "unary";
-		input: typeof DeleteSessionRequestSchema;
-		output: typeof DeleteSessionResponseSchema;
-	};
-	/**
-	 * Makes a new session that begins with this one's messages, up to and including `up_to_message_id` or all of them.
-	 *
-	 * Given a `new_session_id` that the same call (same source, kind and `up_to_message_id`) already made, returns that session again,
-	 * also when the source has grown or is gone: a retry is safe. Errors: `not_found`, `already_exists` (any other session has the id),
-	 * `invalid_argument` (`up_to_message_id` is not in the session).
-	 *
-	 * @generated from rpc sessionpool.v1.SessionService.ForkSession
-	 */
-	forkSession: {
-		methodKind: "unary";
-		input: typeof ForkSessionRequestSchema;
-		output: typeof ForkSessionResponseSchema;
-	};
-	/**
-	 * Makes a new session with a copy of all messages, to be given to others. Otherwise as ForkSession.
-	 *
-	 * @generated from rpc sessionpool.v1.SessionService.ShareSession
-	 */
-	shareSession: {
-		methodKind: "unary";
-		input: typeof ShareSessionRequestSchema;
-		output: typeof ForkSessionResponseSchema;
-	};
-	/**
-	 * Removes all messages after `up_to_message_id`, so that UnrevertSession can bring them back until the history changes.
-	 *
-	 * Errors: `not_found`, `invalid_argument` (`up_to_message_id` is not in the session).
-	 *
-	 * @generated from rpc sessionpool.v1.SessionService.RevertSession
-	 */
-	revertSession: {
-		methodKind: "unary";
-		input: typeof RevertSessionRequestSchema;
-		output: typeof RevertSessionResponseSchema;
-	};
-	/**
-	 * Brings back what reverts removed since the last other change of the history; several reverts in a row are undone together.
-	 *
-	 * Errors: `not_found`, `failed_precondition` (nothing to unrevert).
-	 *
-	 * @generated from rpc sessionpool.v1.SessionService.UnrevertSession
-	 */
-	unrevertSession: {
-		methodKind: "unary";
-		input: typeof UnrevertSessionRequestSchema;
-		output: typeof UnrevertSessionResponseSchema;
-	};
-}> = /*@__PURE__*/ serviceDesc(file_sessionpool_v1_session_service, 0);
+  /**
+   * Makes an empty session.
+   *
+   * A retry with an id that exists and whose parent, title and metadata (as set by the caller) are the session's as they are now
+   * answers that session. Errors: `already_exists` (the id is taken by another session), `not_found` (no session `parent_id`),
+   * `invalid_argument`.
+   *
+   * @generated from rpc sessionpool.v1.SessionService.CreateSession
+   */
+  createSession: {
+    methodKind: "unary";
+    input: typeof CreateSessionRequestSchema;
+    output: typeof SessionSchema;
+  },
+  /**
+   * Returns a session with its exact `message_count` and `update_time`. Errors: `not_found`.
+   *
+   * @generated from rpc sessionpool.v1.SessionService.GetSession
+   */
+  getSession: {
+    methodKind: "unary";
+    input: typeof GetSessionRequestSchema;
+    output: typeof SessionSchema;
+  },
+  /**
+   * Returns all that a client needs to open a conversation: the session and its last `limit` messages, oldest first.
+   *
+   * `next_page_token` goes on to older messages, here and in ListMessages with `newest_first`. Errors: `not_found`,
+   * `invalid_argument` (a token of another session or list), `failed_precondition` (the token's message is no longer there).
+   *
+   * @generated from rpc sessionpool.v1.SessionService.LoadSession
+   */
+  loadSession: {
+    methodKind: "unary";
+    input: typeof LoadSessionRequestSchema;
+    output: typeof LoadSessionResponseSchema;
+  },
+  /**
+   * Lists sessions, the most recently updated first, without `message_count`.
+   *
+   * A token is a place in the order (update time, id): what is not updated meanwhile is neither skipped nor repeated.
+   * Errors: `invalid_argument`.
+   *
+   * @generated from rpc sessionpool.v1.SessionService.ListSessions
+   */
+  listSessions: {
+    methodKind: "unary";
+    input: typeof ListSessionsRequestSchema;
+    output: typeof ListSessionsResponseSchema;
+  },
+  /**
+   * Changes title and metadata. Changes no message, and leaves UnrevertSession possible.
+   *
+   * Errors: `not_found`, `aborted` (`expected_revision` is not the current one), `invalid_argument`.
+   *
+   * @generated from rpc sessionpool.v1.SessionService.UpdateSession
+   */
+  updateSession: {
+    methodKind: "unary";
+    input: typeof UpdateSessionRequestSchema;
+    output: typeof SessionSchema;
+  },
+  /**
+   * Deletes a session and its messages. Forks of it keep theirs; its id may be used again at once. Errors: `not_found`.
+   *
+   * @generated from rpc sessionpool.v1.SessionService.DeleteSession
+   */
+  deleteSession: {
+    methodKind: "unary";
+    input: typeof DeleteSessionRequestSchema;
+    output: typeof DeleteSessionResponseSchema;
+  },
+  /**
+   * Makes a new session that begins with this one's messages, up to and including `up_to_message_id` or all of them.
+   *
+   * Given a `new_session_id` that the same call (same source, kind and `up_to_message_id`) already made, returns that session again,
+   * also when the source has grown or is gone: a retry is safe. Errors: `not_found`, `already_exists` (any other session has the id),
+   * `invalid_argument` (`up_to_message_id` is not in the session).
+   *
+   * @generated from rpc sessionpool.v1.SessionService.ForkSession
+   */
+  forkSession: {
+    methodKind: "unary";
+    input: typeof ForkSessionRequestSchema;
+    output: typeof ForkSessionResponseSchema;
+  },
+  /**
+   * Makes a new session with a copy of all messages, to be given to others. Otherwise as ForkSession.
+   *
+   * @generated from rpc sessionpool.v1.SessionService.ShareSession
+   */
+  shareSession: {
+    methodKind: "unary";
+    input: typeof ShareSessionRequestSchema;
+    output: typeof ForkSessionResponseSchema;
+  },
+  /**
+   * Removes all messages after `up_to_message_id`, so that UnrevertSession can bring them back until the history changes.
+   *
+   * Errors: `not_found`, `invalid_argument` (`up_to_message_id` is not in the session).
+   *
+   * @generated from rpc sessionpool.v1.SessionService.RevertSession
+   */
+  revertSession: {
+    methodKind: "unary";
+    input: typeof RevertSessionRequestSchema;
+    output: typeof RevertSessionResponseSchema;
+  },
+  /**
+   * Brings back what reverts removed since the last other change of the history; several reverts in a row are undone together.
+   *
+   * Errors: `not_found`, `failed_precondition` (nothing to unrevert).
+   *
+   * @generated from rpc sessionpool.v1.SessionService.UnrevertSession
+   */
+  unrevertSession: {
+    methodKind: "unary";
+    input: typeof UnrevertSessionRequestSchema;
+    output: typeof UnrevertSessionResponseSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_sessionpool_v1_session_service, 0);
+

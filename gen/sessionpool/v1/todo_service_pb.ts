@@ -2,30 +2,18 @@
 // @generated from file sessionpool/v1/todo_service.proto (package sessionpool.v1, syntax proto3)
 /* eslint-disable */
 
-import type { Message } from "@bufbuild/protobuf";
-import type {
-	GenFile,
-	GenMessage,
-	GenService,
-} from "@bufbuild/protobuf/codegenv2";
-import {
-	fileDesc,
-	messageDesc,
-	serviceDesc,
-} from "@bufbuild/protobuf/codegenv2";
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_google_api_annotations } from "../../google/api/annotations_pb.js";
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_field_mask } from "@bufbuild/protobuf/wkt";
-import { file_google_api_annotations } from "../../google/api/annotations_pb.js";
+import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file sessionpool/v1/todo_service.proto.
  */
-export const file_sessionpool_v1_todo_service: GenFile =
-	/*@__PURE__*/
-	fileDesc(
-		"CiFzZXNzaW9ucG9vbC92MS90b2RvX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxIkUKBFRvZG8SCgoCaWQYASABKAkSDwoHY29udGVudBgCIAEoCRIOCgZzdGF0dXMYAyABKAkSEAoIcHJpb3JpdHkYBCABKAkiJgoQTGlzdFRvZG9zUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIjgKEUxpc3RUb2Rvc1Jlc3BvbnNlEiMKBXRvZG9zGAEgAygLMhQuc2Vzc2lvbnBvb2wudjEuVG9kbyI6ChNSZXBsYWNlVG9kb3NSZXF1ZXN0EiMKBXRvZG9zGAEgAygLMhQuc2Vzc2lvbnBvb2wudjEuVG9kbyI7ChRSZXBsYWNlVG9kb3NSZXNwb25zZRIjCgV0b2RvcxgBIAMoCzIULnNlc3Npb25wb29sLnYxLlRvZG8iNAoOQWRkVG9kb1JlcXVlc3QSIgoEdG9kbxgBIAEoCzIULnNlc3Npb25wb29sLnYxLlRvZG8iaAoRVXBkYXRlVG9kb1JlcXVlc3QSIgoEdG9kbxgBIAEoCzIULnNlc3Npb25wb29sLnYxLlRvZG8SLwoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrIiQKEVJlbW92ZVRvZG9SZXF1ZXN0Eg8KB3RvZG9faWQYASABKAkiFAoSUmVtb3ZlVG9kb1Jlc3BvbnNlMqsBCgtUb2RvU2VydmljZRKbAQoJTGlzdFRvZG9zEiAuc2Vzc2lvbnBvb2wudjEuTGlzdFRvZG9zUmVxdWVzdBohLnNlc3Npb25wb29sLnYxLkxpc3RUb2Rvc1Jlc3BvbnNlIkmQAgGC0+STAkBaI2IFdG9kb3MSGi9zZXNzaW9uL3tzZXNzaW9uX2lkfS90b2RvYgV0b2RvcxISL3tzZXNzaW9uX2lkfS90b2RvMswCChJUb2RvVHJhY2tlclNlcnZpY2USWQoMUmVwbGFjZVRvZG9zEiMuc2Vzc2lvbnBvb2wudjEuUmVwbGFjZVRvZG9zUmVxdWVzdBokLnNlc3Npb25wb29sLnYxLlJlcGxhY2VUb2Rvc1Jlc3BvbnNlEj8KB0FkZFRvZG8SHi5zZXNzaW9ucG9vbC52MS5BZGRUb2RvUmVxdWVzdBoULnNlc3Npb25wb29sLnYxLlRvZG8SRQoKVXBkYXRlVG9kbxIhLnNlc3Npb25wb29sLnYxLlVwZGF0ZVRvZG9SZXF1ZXN0GhQuc2Vzc2lvbnBvb2wudjEuVG9kbxJTCgpSZW1vdmVUb2RvEiEuc2Vzc2lvbnBvb2wudjEuUmVtb3ZlVG9kb1JlcXVlc3QaIi5zZXNzaW9ucG9vbC52MS5SZW1vdmVUb2RvUmVzcG9uc2ViBnByb3RvMw",
-		[file_google_api_annotations, file_google_protobuf_field_mask],
-	);
+export const file_sessionpool_v1_todo_service: GenFile = /*@__PURE__*/
+  fileDesc("CiFzZXNzaW9ucG9vbC92MS90b2RvX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxIkUKBFRvZG8SCgoCaWQYASABKAkSDwoHY29udGVudBgCIAEoCRIOCgZzdGF0dXMYAyABKAkSEAoIcHJpb3JpdHkYBCABKAkiJgoQTGlzdFRvZG9zUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIjgKEUxpc3RUb2Rvc1Jlc3BvbnNlEiMKBXRvZG9zGAEgAygLMhQuc2Vzc2lvbnBvb2wudjEuVG9kbyI6ChNSZXBsYWNlVG9kb3NSZXF1ZXN0EiMKBXRvZG9zGAEgAygLMhQuc2Vzc2lvbnBvb2wudjEuVG9kbyI7ChRSZXBsYWNlVG9kb3NSZXNwb25zZRIjCgV0b2RvcxgBIAMoCzIULnNlc3Npb25wb29sLnYxLlRvZG8iNAoOQWRkVG9kb1JlcXVlc3QSIgoEdG9kbxgBIAEoCzIULnNlc3Npb25wb29sLnYxLlRvZG8iaAoRVXBkYXRlVG9kb1JlcXVlc3QSIgoEdG9kbxgBIAEoCzIULnNlc3Npb25wb29sLnYxLlRvZG8SLwoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrIiQKEVJlbW92ZVRvZG9SZXF1ZXN0Eg8KB3RvZG9faWQYASABKAkiFAoSUmVtb3ZlVG9kb1Jlc3BvbnNlMqsBCgtUb2RvU2VydmljZRKbAQoJTGlzdFRvZG9zEiAuc2Vzc2lvbnBvb2wudjEuTGlzdFRvZG9zUmVxdWVzdBohLnNlc3Npb25wb29sLnYxLkxpc3RUb2Rvc1Jlc3BvbnNlIkmQAgGC0+STAkBaI2IFdG9kb3MSGi9zZXNzaW9uL3tzZXNzaW9uX2lkfS90b2RvYgV0b2RvcxISL3tzZXNzaW9uX2lkfS90b2RvMswCChJUb2RvVHJhY2tlclNlcnZpY2USWQoMUmVwbGFjZVRvZG9zEiMuc2Vzc2lvbnBvb2wudjEuUmVwbGFjZVRvZG9zUmVxdWVzdBokLnNlc3Npb25wb29sLnYxLlJlcGxhY2VUb2Rvc1Jlc3BvbnNlEj8KB0FkZFRvZG8SHi5zZXNzaW9ucG9vbC52MS5BZGRUb2RvUmVxdWVzdBoULnNlc3Npb25wb29sLnYxLlRvZG8SRQoKVXBkYXRlVG9kbxIhLnNlc3Npb25wb29sLnYxLlVwZGF0ZVRvZG9SZXF1ZXN0GhQuc2Vzc2lvbnBvb2wudjEuVG9kbxJTCgpSZW1vdmVUb2RvEiEuc2Vzc2lvbnBvb2wudjEuUmVtb3ZlVG9kb1JlcXVlc3QaIi5zZXNzaW9ucG9vbC52MS5SZW1vdmVUb2RvUmVzcG9uc2ViBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_field_mask]);
 
 /**
  * An entry of the todo list.
@@ -33,207 +21,196 @@ export const file_sessionpool_v1_todo_service: GenFile =
  * @generated from message sessionpool.v1.Todo
  */
 export type Todo = Message<"sessionpool.v1.Todo"> & {
-	/**
-	 * Id, unique in the list.
-	 *
-	 * @generated from field: string id = 1;
-	 */
-	id: string;
+  /**
+   * Id, unique in the list.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
 
-	/**
-	 * What is to be done.
-	 *
-	 * @generated from field: string content = 2;
-	 */
-	content: string;
+  /**
+   * What is to be done.
+   *
+   * @generated from field: string content = 2;
+   */
+  content: string;
 
-	/**
-	 * State, free text, for example `pending`, `in_progress`, `completed`.
-	 *
-	 * @generated from field: string status = 3;
-	 */
-	status: string;
+  /**
+   * State, free text, for example `pending`, `in_progress`, `completed`.
+   *
+   * @generated from field: string status = 3;
+   */
+  status: string;
 
-	/**
-	 * Priority, free text, for example `high`, `medium`, `low`.
-	 *
-	 * @generated from field: string priority = 4;
-	 */
-	priority: string;
+  /**
+   * Priority, free text, for example `high`, `medium`, `low`.
+   *
+   * @generated from field: string priority = 4;
+   */
+  priority: string;
 };
 
 /**
  * Describes the message sessionpool.v1.Todo.
  * Use `create(TodoSchema)` to create a new message.
  */
-export const TodoSchema: GenMessage<Todo> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_todo_service, 0);
+export const TodoSchema: GenMessage<Todo> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_todo_service, 0);
 
 /**
  * @generated from message sessionpool.v1.ListTodosRequest
  */
 export type ListTodosRequest = Message<"sessionpool.v1.ListTodosRequest"> & {
-	/**
-	 * Any session id: it does not filter.
-	 *
-	 * @generated from field: string session_id = 1;
-	 */
-	sessionId: string;
+  /**
+   * Any session id: it does not filter.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
 };
 
 /**
  * Describes the message sessionpool.v1.ListTodosRequest.
  * Use `create(ListTodosRequestSchema)` to create a new message.
  */
-export const ListTodosRequestSchema: GenMessage<ListTodosRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_todo_service, 1);
+export const ListTodosRequestSchema: GenMessage<ListTodosRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_todo_service, 1);
 
 /**
  * @generated from message sessionpool.v1.ListTodosResponse
  */
 export type ListTodosResponse = Message<"sessionpool.v1.ListTodosResponse"> & {
-	/**
-	 * All todos, in the tracker's order.
-	 *
-	 * @generated from field: repeated sessionpool.v1.Todo todos = 1;
-	 */
-	todos: Todo[];
+  /**
+   * All todos, in the tracker's order.
+   *
+   * @generated from field: repeated sessionpool.v1.Todo todos = 1;
+   */
+  todos: Todo[];
 };
 
 /**
  * Describes the message sessionpool.v1.ListTodosResponse.
  * Use `create(ListTodosResponseSchema)` to create a new message.
  */
-export const ListTodosResponseSchema: GenMessage<ListTodosResponse> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_todo_service, 2);
+export const ListTodosResponseSchema: GenMessage<ListTodosResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_todo_service, 2);
 
 /**
  * @generated from message sessionpool.v1.ReplaceTodosRequest
  */
-export type ReplaceTodosRequest =
-	Message<"sessionpool.v1.ReplaceTodosRequest"> & {
-		/**
-		 * The new list.
-		 *
-		 * @generated from field: repeated sessionpool.v1.Todo todos = 1;
-		 */
-		todos: Todo[];
-	};
+export type ReplaceTodosRequest = Message<"sessionpool.v1.ReplaceTodosRequest"> & {
+  /**
+   * The new list.
+   *
+   * @generated from field: repeated sessionpool.v1.Todo todos = 1;
+   */
+  todos: Todo[];
+};
 
 /**
  * Describes the message sessionpool.v1.ReplaceTodosRequest.
  * Use `create(ReplaceTodosRequestSchema)` to create a new message.
  */
-export const ReplaceTodosRequestSchema: GenMessage<ReplaceTodosRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_todo_service, 3);
+export const ReplaceTodosRequestSchema: GenMessage<ReplaceTodosRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_todo_service, 3);
 
 /**
  * @generated from message sessionpool.v1.ReplaceTodosResponse
  */
-export type ReplaceTodosResponse =
-	Message<"sessionpool.v1.ReplaceTodosResponse"> & {
-		/**
-		 * The list as stored.
-		 *
-		 * @generated from field: repeated sessionpool.v1.Todo todos = 1;
-		 */
-		todos: Todo[];
-	};
+export type ReplaceTodosResponse = Message<"sessionpool.v1.ReplaceTodosResponse"> & {
+  /**
+   * The list as stored.
+   *
+   * @generated from field: repeated sessionpool.v1.Todo todos = 1;
+   */
+  todos: Todo[];
+};
 
 /**
  * Describes the message sessionpool.v1.ReplaceTodosResponse.
  * Use `create(ReplaceTodosResponseSchema)` to create a new message.
  */
-export const ReplaceTodosResponseSchema: GenMessage<ReplaceTodosResponse> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_todo_service, 4);
+export const ReplaceTodosResponseSchema: GenMessage<ReplaceTodosResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_todo_service, 4);
 
 /**
  * @generated from message sessionpool.v1.AddTodoRequest
  */
 export type AddTodoRequest = Message<"sessionpool.v1.AddTodoRequest"> & {
-	/**
-	 * Todo to add.
-	 *
-	 * @generated from field: sessionpool.v1.Todo todo = 1;
-	 */
-	todo?: Todo | undefined;
+  /**
+   * Todo to add.
+   *
+   * @generated from field: sessionpool.v1.Todo todo = 1;
+   */
+  todo?: Todo | undefined;
 };
 
 /**
  * Describes the message sessionpool.v1.AddTodoRequest.
  * Use `create(AddTodoRequestSchema)` to create a new message.
  */
-export const AddTodoRequestSchema: GenMessage<AddTodoRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_todo_service, 5);
+export const AddTodoRequestSchema: GenMessage<AddTodoRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_todo_service, 5);
 
 /**
  * @generated from message sessionpool.v1.UpdateTodoRequest
  */
 export type UpdateTodoRequest = Message<"sessionpool.v1.UpdateTodoRequest"> & {
-	/**
-	 * Todo with its id and the new values.
-	 *
-	 * @generated from field: sessionpool.v1.Todo todo = 1;
-	 */
-	todo?: Todo | undefined;
+  /**
+   * Todo with its id and the new values.
+   *
+   * @generated from field: sessionpool.v1.Todo todo = 1;
+   */
+  todo?: Todo | undefined;
 
-	/**
-	 * Fields to change: `content`, `status`, `priority`.
-	 *
-	 * @generated from field: google.protobuf.FieldMask update_mask = 2;
-	 */
-	updateMask?: FieldMask | undefined;
+  /**
+   * Fields to change: `content`, `status`, `priority`.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 2;
+   */
+  updateMask?: FieldMask | undefined;
 };
 
 /**
  * Describes the message sessionpool.v1.UpdateTodoRequest.
  * Use `create(UpdateTodoRequestSchema)` to create a new message.
  */
-export const UpdateTodoRequestSchema: GenMessage<UpdateTodoRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_todo_service, 6);
+export const UpdateTodoRequestSchema: GenMessage<UpdateTodoRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_todo_service, 6);
 
 /**
  * @generated from message sessionpool.v1.RemoveTodoRequest
  */
 export type RemoveTodoRequest = Message<"sessionpool.v1.RemoveTodoRequest"> & {
-	/**
-	 * Todo to remove.
-	 *
-	 * @generated from field: string todo_id = 1;
-	 */
-	todoId: string;
+  /**
+   * Todo to remove.
+   *
+   * @generated from field: string todo_id = 1;
+   */
+  todoId: string;
 };
 
 /**
  * Describes the message sessionpool.v1.RemoveTodoRequest.
  * Use `create(RemoveTodoRequestSchema)` to create a new message.
  */
-export const RemoveTodoRequestSchema: GenMessage<RemoveTodoRequest> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_todo_service, 7);
+export const RemoveTodoRequestSchema: GenMessage<RemoveTodoRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_todo_service, 7);
 
 /**
  * Nothing: the todo is gone.
  *
  * @generated from message sessionpool.v1.RemoveTodoResponse
  */
-export type RemoveTodoResponse =
-	Message<"sessionpool.v1.RemoveTodoResponse"> & {};
+export type RemoveTodoResponse = Message<"sessionpool.v1.RemoveTodoResponse"> & {
+};
 
 /**
  * Describes the message sessionpool.v1.RemoveTodoResponse.
  * Use `create(RemoveTodoResponseSchema)` to create a new message.
  */
-export const RemoveTodoResponseSchema: GenMessage<RemoveTodoResponse> =
-	/*@__PURE__*/
-	messageDesc(file_sessionpool_v1_todo_service, 8);
+export const RemoveTodoResponseSchema: GenMessage<RemoveTodoResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_todo_service, 8);
 
 /**
  * Reads the one todo list that all sessions share.
@@ -241,19 +218,20 @@ export const RemoveTodoResponseSchema: GenMessage<RemoveTodoResponse> =
  * @generated from service sessionpool.v1.TodoService
  */
 export const TodoService: GenService<{
-	/**
-	 * Lists all entries of the tracker, in its order. The answer is the same for every `session_id`, known or not.
-	 *
-	 * Over plain HTTP a bare JSON array, `[]` when the tracker is empty.
-	 *
-	 * @generated from rpc sessionpool.v1.TodoService.ListTodos
-	 */
-	listTodos: {
-		methodKind: "unary";
-		input: typeof ListTodosRequestSchema;
-		output: typeof ListTodosResponseSchema;
-	};
-}> = /*@__PURE__*/ serviceDesc(file_sessionpool_v1_todo_service, 0);
+  /**
+   * Lists all entries of the tracker, in its order. The answer is the same for every `session_id`, known or not.
+   *
+   * Over plain HTTP a bare JSON array, `[]` when the tracker is empty.
+   *
+   * @generated from rpc sessionpool.v1.TodoService.ListTodos
+   */
+  listTodos: {
+    methodKind: "unary";
+    input: typeof ListTodosRequestSchema;
+    output: typeof ListTodosResponseSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_sessionpool_v1_todo_service, 0);
 
 /**
  * Writes the one todo list. Served by the gRPC port only.
@@ -263,44 +241,46 @@ export const TodoService: GenService<{
  * @generated from service sessionpool.v1.TodoTrackerService
  */
 export const TodoTrackerService: GenService<{
-	/**
-	 * Replaces the whole list. Todos without an id get a ULID; one id twice is `invalid_argument`.
-	 *
-	 * @generated from rpc sessionpool.v1.TodoTrackerService.ReplaceTodos
-	 */
-	replaceTodos: {
-		methodKind: "unary";
-		input: typeof ReplaceTodosRequestSchema;
-		output: typeof ReplaceTodosResponseSchema;
-	};
-	/**
-	 * Adds a todo at the end, with a ULID when its id is empty. Errors: `already_exists`.
-	 *
-	 * @generated from rpc sessionpool.v1.TodoTrackerService.AddTodo
-	 */
-	addTodo: {
-		methodKind: "unary";
-		input: typeof AddTodoRequestSchema;
-		output: typeof TodoSchema;
-	};
-	/**
-	 * Changes a todo: the fields of `update_mask`, or those that are not empty when it is absent. Errors: `not_found`.
-	 *
-	 * @generated from rpc sessionpool.v1.TodoTrackerService.UpdateTodo
-	 */
-	updateTodo: {
-		methodKind: "unary";
-		input: typeof UpdateTodoRequestSchema;
-		output: typeof TodoSchema;
-	};
-	/**
-	 * Removes a todo. Errors: `not_found`.
-	 *
-	 * @generated from rpc sessionpool.v1.TodoTrackerService.RemoveTodo
-	 */
-	removeTodo: {
-		methodKind: "unary";
-		input: typeof RemoveTodoRequestSchema;
-		output: typeof RemoveTodoResponseSchema;
-	};
-}> = /*@__PURE__*/ serviceDesc(file_sessionpool_v1_todo_service, 1);
+  /**
+   * Replaces the whole list. Todos without an id get a ULID; one id twice is `invalid_argument`.
+   *
+   * @generated from rpc sessionpool.v1.TodoTrackerService.ReplaceTodos
+   */
+  replaceTodos: {
+    methodKind: "unary";
+    input: typeof ReplaceTodosRequestSchema;
+    output: typeof ReplaceTodosResponseSchema;
+  },
+  /**
+   * Adds a todo at the end, with a ULID when its id is empty. Errors: `already_exists`.
+   *
+   * @generated from rpc sessionpool.v1.TodoTrackerService.AddTodo
+   */
+  addTodo: {
+    methodKind: "unary";
+    input: typeof AddTodoRequestSchema;
+    output: typeof TodoSchema;
+  },
+  /**
+   * Changes a todo: the fields of `update_mask`, or those that are not empty when it is absent. Errors: `not_found`.
+   *
+   * @generated from rpc sessionpool.v1.TodoTrackerService.UpdateTodo
+   */
+  updateTodo: {
+    methodKind: "unary";
+    input: typeof UpdateTodoRequestSchema;
+    output: typeof TodoSchema;
+  },
+  /**
+   * Removes a todo. Errors: `not_found`.
+   *
+   * @generated from rpc sessionpool.v1.TodoTrackerService.RemoveTodo
+   */
+  removeTodo: {
+    methodKind: "unary";
+    input: typeof RemoveTodoRequestSchema;
+    output: typeof RemoveTodoResponseSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_sessionpool_v1_todo_service, 1);
+

@@ -1,5 +1,6 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
+import { isWellKnown } from "./binding.js";
 import { messageReader } from "./json-reader.js";
 import { badRequest, HttpProblem } from "./problem.js";
 
@@ -80,5 +81,19 @@ function toJson(field: DescField, name: string, text: string): string | boolean 
       return text;
     default:
       return text;
+  }
+}
+
+/** Whether text can set it: scalars, lists of them, and messages whose JSON form is a string. */
+export function isTextual(field: DescField): boolean {
+  switch (field.fieldKind) {
+    case "message":
+      return isWellKnown(field.message) && !/\.(Struct|Value|ListValue|Any|Empty)$/.test(field.message.typeName);
+    case "list":
+      return field.listKind !== "message";
+    case "map":
+      return false;
+    default:
+      return true;
   }
 }

@@ -1,11 +1,11 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
-import { type Binding, findField, isWellKnown } from "./binding.js";
+import { type Binding, findField } from "./binding.js";
 import { messageReader } from "./json-reader.js";
 import { fieldWriter, type MessageWriter, messageWriter } from "./json-writer.js";
 import { badRequest, HttpProblem } from "./problem.js";
 import type { MatchedVariable } from "./router.js";
 import { decodePercent, decodeSegments, parseQuery } from "./target.js";
-import { differs, setFromPath, setText, type TextField } from "./text-fields.js";
+import { differs, isTextual, setFromPath, setText, type TextField } from "./text-fields.js";
 
 /** Turns HTTP into the request of one binding, and its response into JSON. */
 export interface Transcoder {
@@ -113,19 +113,5 @@ function checkTogether(earlier: TextField, later: TextField): void {
     throw badRequest(
       `Query parameters ${JSON.stringify(earlier.name)} and ${JSON.stringify(later.name)} exclude each other`,
     );
-  }
-}
-
-/** Whether text can set it: scalars, lists of them, and messages whose JSON form is a string. */
-function isTextual(field: DescField): boolean {
-  switch (field.fieldKind) {
-    case "message":
-      return isWellKnown(field.message) && !/\.(Struct|Value|ListValue|Any|Empty)$/.test(field.message.typeName);
-    case "list":
-      return field.listKind !== "message";
-    case "map":
-      return false;
-    default:
-      return true;
   }
 }
