@@ -41,11 +41,11 @@ export class Brancher {
   async create(session: NewSession & { readonly sessionId: string }, call?: Call): Promise<Head> {
     const { sessionId, parentId = "", title = "", metadata } = session;
     const fields = { sessionId, parentId, title, metadata };
+    // Only what the caller set is compared, with the session as it is now (api.md, Same content).
     const isRetry = ({ record }: Head) =>
-      record.origin === null &&
       (parentId === "" || record.parentId === parentId) &&
       (title === "" || record.title === title) &&
-      (metadata === undefined || sameStruct(record.metadata, metadata));
+      (sameStruct(metadata, {}) || sameStruct(record.metadata, metadata));
     if (parentId === "") return this.#born(this.#recordOf(fields), isRetry, call);
     return this.#fromSource(parentId, sessionId, isRetry, call, async (parent) => {
       const shown = visibleSegments(parent).map((segment): AncestrySegment => ({ ...segment, sessionId: parentId }));
