@@ -111,7 +111,6 @@ function create(state: ModelState, operation: Of<"create">, at: Circumstances, s
   const there = state.sessions[operation.id];
   if (there) {
     const same =
-      there.origin === null &&
       (operation.parent === null || operation.parent === there.parent) &&
       (operation.title === null || operation.title === there.title);
     return [state, same ? shape(there) : refuse("already_exists")];
