@@ -1,0 +1,84 @@
+import { createInterface } from "node:readline";
+import Database from "libsql";
+import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
+import { SqliteLogDatabase } from "../../src/storage/sqlite/sqlite-log-database.js";
+import type { SweepReport } from "../../src/storage/storage-provider.js";
+import { type Operation, type Outcome, perform } from "../simulation/operations.js";
+
+/** What a child process can be told, one JSON line each; it answers with the same number. */
+export type Command =
+  | { readonly do: "perform"; readonly operation: Operation }
+  /** Appends `count` messages, one after the other; tells each that was acknowledged. */
+  | { readonly do: "appendMany"; readonly sessionId: string; readonly writer: string; readonly count: number }
+  /** Sweeps what there is, however young. */
+  | { readonly do: "sweep"; readonly repair: boolean }
+  | { readonly do: "inspect" };
+
+export interface Inspection {
+  readonly integrity: string;
+  readonly orphans: readonly string[];
+  readonly records: number;
+  readonly places: number;
+}
+
+export type Answer =
+  | { readonly number: number; readonly result: Outcome | SweepReport | Inspection | null }
+  | { readonly number: number; readonly acknowledged: string }
+  | { readonly number: number; readonly failure: string };
+
+const NAMESPACE = "default";
+const [path] = process.argv.slice(2) as [string];
+const database = await SqliteLogDatabase.open(path);
+const provider = new LogHistoryProvider(database.namespace(NAMESPACE));
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { number, ...command } = JSON.parse(line) as Command & { number: number };
+  // Commands run side by side, as calls of a server do.
+  void run(number, command as Command).then(
+    (result) => tell({ number, result }),
+    (error: unknown) =>
+      tell({ number, failure: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+  );
+}
+await provider.close();
+await database.close();
+
+async function run(number: number, command: Command): Promise<Outcome | SweepReport | Inspection | null> {
+  switch (command.do) {
+    case "perform":
+      return (await perform(provider, command.operation)).outcome;
+    case "appendMany":
+      for (let i = 0; i < command.count; i++) {
+        const id = `${command.writer} ${i}`;
+        await provider.logMessages(command.sessionId, [
+          { id, role: "user", parts: [{ id: "", type: "text", text: id }] },
+        ]);
+        tell({ number, acknowledged: id });
+      }
+      return null;
+    case "sweep": {
+      const sweeper = new LogHistoryProvider(database.namespace(NAMESPACE), { sweepAgeMs: 0 });
+      return sweeper.sweep({ repair: command.repair });
+    }
+    case "inspect":
+      return inspect();
+  }
+}
+
+async function inspect(): Promise<Inspection> {
+  const db = new Database(path);
+  const value = (sql: string) => (db.prepare(sql).raw().get([]) as unknown[])[0];
+  const inspection = {
+    integrity: value("PRAGMA integrity_check") as string,
+    orphans: await database.namespace(NAMESPACE).listOrphans(100),
+    records: value("SELECT count(*) FROM sessions") as number,
+    places: value("SELECT count(*) FROM messages") as number,
+  };
+  db.close();
+  return inspection;
+}
+
+/** Written before anything else happens, as a pipe takes it at once: what was told is known though the process be killed. */
+function tell(answer: Answer): void {
+  process.stdout.write(`${JSON.stringify(answer)}\n`);
+}
