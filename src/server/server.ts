@@ -1,6 +1,7 @@
 import type { ApiContext } from "../api/method-table.js";
 import { API_METHODS } from "../api/method-table.js";
 import type { ServeConfig } from "../config.js";
+import { VERSION } from "../version.js";
 import { type Authenticator, BearerAuthenticator, type CredentialChecker, openAuthenticator } from "./auth.js";
 import { CheckedCaller } from "./caller.js";
 import { type GrpcServer, startGrpcServer } from "./grpc-server.js";
@@ -10,6 +11,7 @@ import { JwtChecker } from "./jwt.js";
 import { KeyFile } from "./key-file.js";
 import type { Logger } from "./logging.js";
 import { METRICS_CONTENT_TYPE, type Metrics } from "./metrics.js";
+import { openApiDocument } from "./rest/openapi.js";
 import { type StaticAnswer, StaticRoutes } from "./static-routes.js";
 
 export interface ServerOptions {
@@ -150,6 +152,8 @@ function makeStaticRoutes(metricsText: () => Promise<string>, readiness: Readine
     contentType: METRICS_CONTENT_TYPE,
     text: await metricsText(),
   }));
+  const openApi = JSON.stringify(openApiDocument(API_METHODS, VERSION));
+  routes.add("/openapi.json", () => ({ contentType: "application/json", text: openApi }));
   return routes;
 }
 
