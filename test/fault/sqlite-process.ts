@@ -56,6 +56,11 @@ export class SqliteProcess {
     });
   }
 
+  /** How many answers it has given. */
+  get answers(): number {
+    return this.#answers;
+  }
+
   /** Resolves to the child's answer; rejects with `Killed`, or with what the child says of its failure. */
   tell<T>(command: Command, onAcknowledged?: (id: string) => void): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -65,7 +70,7 @@ export class SqliteProcess {
     });
   }
 
-  /** Kills it with -9 once it has given so many answers. */
+  /** Kills it with -9 once it has given so many answers in all. */
   killAfter(answers: number): void {
     this.#onAnswer = (count) => {
       if (count >= answers) this.#child.kill("SIGKILL");

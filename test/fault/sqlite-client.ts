@@ -1,0 +1,126 @@
+import { expect } from "vitest";
+import { apply, type Circumstances, EMPTY_STATE, type ModelState, shape } from "../simulation/model.js";
+import type { Operation, Outcome } from "../simulation/operations.js";
+import type { Random } from "../simulation/random.js";
+import { Killed, type SqliteProcess } from "./sqlite-process.js";
+
+/** Some moment in 2025, in microseconds. */
+const T0 = 1_750_000_000_000_000;
+const MOST_MESSAGES = 300;
+let operations = 0;
+
+/**
+ * Works on sessions of its own, one call after the other, and knows what they must hold: after a call that was answered exactly that, after one that
+ * was cut off that or what was there before.
+ */
+export class SqliteClient {
+  readonly #name: string;
+  readonly #random: Random;
+  #state: ModelState = EMPTY_STATE;
+  #messages = 0;
+  #unanswered: { readonly operation: Operation; readonly after: ModelState } | null = null;
+
+  constructor(name: string, random: Random) {
+    this.#name = name;
+    this.#random = random;
+  }
+
+  /** Makes calls until the process is killed. */
+  async work(process: SqliteProcess): Promise<void> {
+    try {
+      for (;;) {
+        const operation = this.#next();
+        const [after, wanted] = apply(this.#state, operation, circumstances());
+        this.#unanswered = { operation, after };
+        expect(await send(process, operation), JSON.stringify(operation)).toEqual(JSON.parse(JSON.stringify(wanted)));
+        this.#state = after;
+        this.#unanswered = null;
+      }
+    } catch (error) {
+      if (!(error instanceof Killed)) throw error;
+    }
+  }
+
+  /** Compares what the store holds with what it must hold. */
+  async check(process: SqliteProcess): Promise<void> {
+    const cut = this.#unanswered;
+    this.#unanswered = null;
+    const ids = new Set([...Object.keys(this.#state.sessions), ...Object.keys(cut?.after.sessions ?? {})]);
+    const stored = await this.#read(process, [...ids]);
+    if (cut !== null && stored === contentOf(cut.after, [...ids])) this.#state = cut.after;
+    else expect(stored, `cut off: ${JSON.stringify(cut?.operation)}`).toBe(contentOf(this.#state, [...ids]));
+    if (cut?.operation.op !== "append") return;
+    // What a client does that got no answer: the same once more, which must not store it twice.
+    const [after, wanted] = apply(this.#state, cut.operation, circumstances());
+    expect(await send(process, cut.operation)).toEqual(wanted);
+    this.#state = after;
+    expect(await this.#read(process, [...ids])).toBe(contentOf(after, [...ids]));
+  }
+
+  async deleteAll(process: SqliteProcess): Promise<void> {
+    for (const id of Object.keys(this.#state.sessions)) expect(await send(process, { op: "delete", id })).toEqual({});
+    this.#state = EMPTY_STATE;
+  }
+
+  async #read(process: SqliteProcess, ids: readonly string[]): Promise<string> {
+    const contents: Outcome[] = [];
+    for (const id of ids) {
+      const session = await send(process, { op: "session", id });
+      const list = { newestFirst: false, ancestors: false, offset: 0, limit: 1000 };
+      contents.push([id, session, await send(process, { op: "list", id, ...list })]);
+    }
+    return JSON.stringify(contents);
+  }
+
+  #next(): Operation {
+    const random = this.#random;
+    const ids = Object.keys(this.#state.sessions);
+    const free = Array.from({ length: 5 }, (_, i) => `${this.#name} s${i}`).filter((id) => !ids.includes(id));
+    if (ids.length === 0) return { op: "create", id: free[0] as string, parent: null, title: null };
+    const id = random.pick(ids);
+    const { messages, undo } = this.#state.sessions[id] as ModelState["sessions"][string];
+    if (messages.length > MOST_MESSAGES) return { op: "delete", id };
+    const mid = messages.length === 0 ? null : random.pick(messages.slice(-10)).id;
+    const dice = random.int(100);
+    if (dice < 6 && free[0]) return { op: "create", id: free[0], parent: random.chance(0.5) ? id : null, title: null };
+    if (dice < 18 && free[0]) return { op: random.pick(["fork", "share"] as const), id, to: free[0], mid };
+    if (dice < 23 && ids.length > 1)
+      return { op: "copy", id, to: random.pick(ids.filter((other) => other !== id)), mid };
+    if (dice < 30 && mid !== null) return { op: "truncate", id, mid };
+    if (dice < 38 && mid !== null) return { op: "revert", id, mid };
+    if (dice < 44 && undo !== null) return { op: "restore", id };
+    if (dice < 47) return { op: "delete", id };
+    const count = dice < 60 ? 2 + random.int(8) : 1;
+    const older = dice >= 85;
+    return { op: "append", id, messages: this.#newMessages(count, older), expected: null };
+  }
+
+  #newMessages(count: number, older: boolean) {
+    const back = older ? 1 + this.#random.int(40) : 0;
+    return Array.from({ length: count }, () => {
+      const number = ++this.#messages;
+      return { id: `${this.#name} m${number}`, ts: T0 + (number - back) * 10, body: `text ${number}`.repeat(20) };
+    });
+  }
+}
+
+function send(process: SqliteProcess, operation: Operation): Promise<Outcome> {
+  return process.tell({ do: "perform", operation });
+}
+
+function circumstances(): Circumstances {
+  return { number: ++operations, now: T0, continued: false };
+}
+
+/** What `#read` finds where the store holds this state. */
+function contentOf(state: ModelState, ids: readonly string[]): string {
+  const contents = ids.map((id) => {
+    const session = state.sessions[id];
+    if (session === undefined) return [id, { error: "not_found" }, { error: "not_found" }];
+    const messages = session.messages.map(({ id: mid, ts, body, origin }, position) => {
+      return { id: mid, ts, body, origin, session: id, position };
+    });
+    return [id, shape(session), { messages, more: false }];
+  });
+  return JSON.stringify(contents);
+}

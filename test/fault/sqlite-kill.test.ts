@@ -1,0 +1,3 @@
+import { describeKills } from "./sqlite-kill.js";
+
+describeKills(10, 120_000);

@@ -1,0 +1,137 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Operation } from "../simulation/operations.js";
+import { type Random, seededRandom } from "../simulation/random.js";
+import type { Inspection } from "./sqlite-child.js";
+import { SqliteClient } from "./sqlite-client.js";
+import { bundleChild, Killed, SqliteProcess } from "./sqlite-process.js";
+
+const CLIENTS = 4;
+const SHARED = "shared";
+
+/** A mixed load on one file, killed with -9 so many times; the seed decides the load and after how many answers it is killed. */
+export function describeKills(rounds: number, timeoutMs: number): void {
+  describe(`a SQLite file whose process is killed ${rounds} times`, () => {
+    let folder: string;
+    let child: Awaited<ReturnType<typeof bundleChild>>;
+
+    beforeAll(async () => {
+      folder = mkdtempSync(join(tmpdir(), "session-pool-"));
+      child = await bundleChild();
+    });
+    afterAll(() => {
+      child.remove();
+      rmSync(folder, { recursive: true });
+    });
+
+    it(
+      "holds everything that was acknowledged once, and a sweep leaves nothing behind",
+      async () => {
+        const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
+        console.info(`SEED=${seed}`);
+        const random = seededRandom(seed);
+        const clients = Array.from({ length: CLIENTS }, (_, i) => new SqliteClient(`c${i}`, random));
+        const shared = new SharedSession();
+        const path = join(folder, "my.db");
+        for (let round = 0; round < rounds; round++) {
+          const one = new SqliteProcess(child.script, path);
+          await check(one, clients, shared);
+          await loadUntilKilled(one, clients, shared, random);
+        }
+        const last = new SqliteProcess(child.script, path);
+        await check(last, clients, shared);
+        await clearAway(last, clients);
+        await last.end();
+      },
+      timeoutMs,
+    );
+  });
+}
+
+async function check(process: SqliteProcess, clients: readonly SqliteClient[], shared: SharedSession): Promise<void> {
+  expect((await process.tell<Inspection>({ do: "inspect" })).integrity).toBe("ok");
+  for (const client of clients) await client.check(process);
+  await shared.check(process);
+}
+
+async function loadUntilKilled(
+  one: SqliteProcess,
+  clients: readonly SqliteClient[],
+  shared: SharedSession,
+  random: Random,
+): Promise<void> {
+  one.killAfter(one.answers + random.int(150));
+  await Promise.all([
+    ...clients.map((client) => client.work(one)),
+    ...clients.map((_, i) => shared.append(one, `w${i}`)),
+    untilKilled(async () => {
+      for (;;) await one.tell({ do: "sweep", repair: false });
+    }),
+  ]);
+  await one.exited();
+}
+
+/** Nothing is left once every session is deleted: no kill has lost sight of an entry. */
+async function clearAway(process: SqliteProcess, clients: readonly SqliteClient[]): Promise<void> {
+  await process.tell({ do: "sweep", repair: true });
+  expect(await process.tell<Inspection>({ do: "inspect" })).toMatchObject({ integrity: "ok", orphans: [] });
+  for (const client of clients) {
+    await client.check(process);
+    await client.deleteAll(process);
+  }
+  await process.tell({ do: "perform", operation: { op: "delete", id: SHARED } });
+  // A source can be cleared away only when what was made from it has been.
+  await expect
+    .poll(async () => {
+      await process.tell({ do: "sweep", repair: false });
+      return process.tell<Inspection>({ do: "inspect" });
+    })
+    .toEqual({ integrity: "ok", orphans: [], records: 0, places: 0 });
+}
+
+/** One session that all append to: everything acknowledged is there once. */
+class SharedSession {
+  readonly #acknowledged = new Set<string>();
+  #made = false;
+  #next = 0;
+
+  async append(process: SqliteProcess, writer: string): Promise<void> {
+    await untilKilled(async () => {
+      const create: Operation = { op: "create", id: SHARED, parent: null, title: null };
+      await process.tell({ do: "perform", operation: create });
+      this.#made = true;
+      for (;;) {
+        const id = `${writer} ${++this.#next}`;
+        const messages = [{ id, ts: null, body: id }];
+        const append: Operation = { op: "append", id: SHARED, messages, expected: null };
+        expect(await process.tell({ do: "perform", operation: append })).toMatchObject({ ids: [id] });
+        this.#acknowledged.add(id);
+      }
+    });
+  }
+
+  async check(process: SqliteProcess): Promise<void> {
+    if (!this.#made) return;
+    const ids: string[] = [];
+    for (let more = true; more; ) {
+      const query = { newestFirst: false, ancestors: false, offset: ids.length, limit: 1000 };
+      const operation: Operation = { op: "list", id: SHARED, ...query };
+      const page = await process.tell<{ messages: { id: string }[]; more: boolean }>({ do: "perform", operation });
+      ids.push(...page.messages.map(({ id }) => id));
+      ({ more } = page);
+    }
+    const stored = new Set(ids);
+    expect(stored.size).toBe(ids.length);
+    expect([...this.#acknowledged].filter((id) => !stored.has(id))).toEqual([]);
+  }
+}
+
+async function untilKilled(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof Killed)) throw error;
+  }
+}
