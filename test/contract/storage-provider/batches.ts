@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, messageAt, messages, numbered, refusal, sessionWith } from "./fixtures.js";
@@ -110,6 +111,7 @@ export function describeBatches(subject: StorageProviderSubject): void {
         do {
           expect((await subject.other.getMessageCount("s")) % size).toBe(0);
           expect((await subject.other.getSessionMessages("s")).length % size).toBe(0);
+          await setImmediate(); // Where reads are synchronous below, nothing else would ever run.
         } while (isWriting);
       };
       await Promise.all([write(), read()]);
