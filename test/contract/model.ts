@@ -290,8 +290,7 @@ function holds(existing: NaiveSession, { parentId, title, metadata }: NewSession
   return (
     (!parentId || parentId === existing.parentId) &&
     (!title || title === existing.title) &&
-    (metadata === undefined || sameStruct(metadata, existing.metadata)) &&
-    existing.origin === ""
+    (metadata === undefined || sameStruct(metadata, existing.metadata))
   );
 }
 

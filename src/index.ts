@@ -1,0 +1,59 @@
+import type { HistoryOptions } from "./storage/history/log-history-provider.js";
+import type {
+  MongoStorageProvider as MongoProvider,
+  MongoProviderOptions,
+} from "./storage/mongodb/mongo-storage-provider.js";
+import type { SqliteStorageProvider as SqliteProvider } from "./storage/sqlite/sqlite-storage-provider.js";
+
+export type { Call } from "./domain/call.js";
+export type { ChatMessage, NewChatMessage, Part } from "./domain/chat-message.js";
+export { DomainError, type ErrorCode, NotImplementedError } from "./domain/errors.js";
+export type { JsonObject, JsonValue } from "./domain/json.js";
+export { DEFAULT_LIMITS, type Limits } from "./domain/limits.js";
+export type {
+  FollowEvent,
+  FollowPosition,
+  LoadedSession,
+  MessageCursor,
+  MessagePage,
+  MessageQuery,
+  SessionCursor,
+  SessionPage,
+} from "./domain/page.js";
+export type { NewSession, Session, SessionChange } from "./domain/session.js";
+export type { Todo, TodoList } from "./domain/todo.js";
+export type { PoolLogger } from "./pool/pool-context.js";
+export { RootPool, type RootPoolOptions } from "./pool/root-pool.js";
+export { SessionPool } from "./pool/session-pool.js";
+export type * from "./pool/session-pool-types.js";
+export { type TodoField, TodoTracker } from "./pool/todo-tracker.js";
+export { TurnLock } from "./pool/turn-lock.js";
+export { type HistoryOptions, LogHistoryProvider } from "./storage/history/log-history-provider.js";
+export type * from "./storage/history/log-store.js";
+export { MemoryStorageProvider } from "./storage/memory/memory-storage-provider.js";
+export { openStorage, type Storage, type StorageOptions } from "./storage/open-storage.js";
+export { StorageManager, type StorageOperations } from "./storage/storage-manager.js";
+export type * from "./storage/storage-provider.js";
+export { StorageProvider } from "./storage/storage-provider.js";
+
+export type SqliteStorageProvider = SqliteProvider;
+
+/** A provider with a SQLite file of its own. Its driver is loaded by `open`, and not before. */
+export const SqliteStorageProvider = {
+  /** Opens a file, or `:memory:`. What is missing is made; a file that cannot be used is `failed_precondition`. */
+  async open(path: string, options?: HistoryOptions): Promise<SqliteProvider> {
+    const { SqliteStorageProvider } = await import("./storage/sqlite/sqlite-storage-provider.js");
+    return await SqliteStorageProvider.open(path, options);
+  },
+};
+
+export type MongoStorageProvider = MongoProvider;
+
+/** A provider with a MongoDB client of its own. Its driver is loaded by `connect`, and not before. */
+export const MongoStorageProvider = {
+  /** Connects, and makes what collections and keys are missing. `unavailable`: no server answers; `failed_precondition`: a newer version made the database. */
+  async connect(url: string, options?: MongoProviderOptions): Promise<MongoProvider> {
+    const { MongoStorageProvider } = await import("./storage/mongodb/mongo-storage-provider.js");
+    return await MongoStorageProvider.connect(url, options);
+  },
+};
