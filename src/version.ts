@@ -1,6 +1,4 @@
-import { readFileSync } from "node:fs";
+import manifest from "../package.json" with { type: "json" };
 
-/** Of the package; the bundle lies as deep as this file. */
-export const VERSION = (
-  JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as { version: string }
-).version;
+/** Of the package. */
+export const VERSION: string = manifest.version;

@@ -2,7 +2,7 @@ import cluster from "node:cluster";
 import type { ServeConfig } from "../config.js";
 import { createLogger } from "../server/logging.js";
 import { startService } from "./service.js";
-import { nextSignal } from "./signals.js";
+import { StopSignals } from "./signals.js";
 import { runWorker } from "./worker.js";
 import { startWorkers } from "./workers.js";
 
@@ -12,9 +12,10 @@ export async function serve(config: ServeConfig): Promise<void> {
   if (cluster.isWorker) return runWorker(config, logger);
   const service = config.workers > 1 ? await startWorkers(config.workers, logger) : await startService(config, logger);
   process.stdout.write(`${service.startLine}\n`);
-  const signal = await nextSignal();
+  const signals = new StopSignals();
+  const signal = await signals.next();
   logger.info({ signal }, "Stopping");
-  nextSignal().then(() => {
+  signals.next().then(() => {
     service.kill?.();
     process.exit(1);
   });

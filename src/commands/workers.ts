@@ -11,8 +11,10 @@ const REPLACE_AFTER_MS = 1000;
 /** Starts processes that share the ports and the store. Rejects with one clear line when they cannot serve. */
 export async function startWorkers(count: number, logger: Logger): Promise<Service> {
   const metrics = new AggregatorRegistry<PrometheusContentType>();
+  const serving = new Set<Worker>();
   let stopping = false;
   cluster.on("message", (worker, message: FromWorker) => {
+    if (message.kind === "started") serving.add(worker);
     if (message.kind === "metrics") answerMetrics(metrics, worker, message.id);
   });
   const workers = Array.from({ length: count }, () => cluster.fork());
@@ -21,6 +23,7 @@ export async function startWorkers(count: number, logger: Logger): Promise<Servi
     throw error;
   });
   cluster.on("exit", (worker, code, signal) => {
+    serving.delete(worker);
     if (stopping) return;
     logger.error({ worker: worker.process.pid, code, signal }, "A worker ended; another takes its place");
     setTimeout(() => stopping || cluster.fork(), REPLACE_AFTER_MS);
@@ -33,7 +36,7 @@ export async function startWorkers(count: number, logger: Logger): Promise<Servi
     kill: killAll,
     stop: async () => {
       stopping = true;
-      await Promise.all(living().map(stopWorker));
+      await Promise.all(living().map((worker) => stopWorker(worker, serving.has(worker))));
     },
   };
 }
@@ -58,10 +61,12 @@ function whenStarted(worker: Worker): Promise<Started> {
   });
 }
 
-function stopWorker(worker: Worker): Promise<void> {
+function stopWorker(worker: Worker, isServing: boolean): Promise<void> {
   return new Promise((resolve) => {
     worker.once("exit", () => resolve());
-    tell(worker, { kind: "stop" });
+    // One that is still starting might not hear it, and has nothing to finish.
+    if (isServing) tell(worker, { kind: "stop" });
+    else worker.process.kill("SIGKILL");
   });
 }
 

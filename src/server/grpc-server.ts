@@ -11,6 +11,7 @@ import {
   type ServerInterceptor,
   type ServerUnaryCall,
   type ServerWritableStream,
+  setLogger,
   status,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
@@ -55,7 +56,8 @@ const EXTRA_RECEIVE_BYTES = 1024 * 1024;
 
 /** Serves native gRPC, with health and reflection. Rejects with one clear line when it cannot listen. */
 export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcServer> {
-  const { address, methods, load } = options;
+  const { address, methods, load, logger } = options;
+  tellPackageToLog(logger);
   const principals: Principals = new WeakMap();
   const server = new Server({
     "grpc.max_receive_message_length": load.bodyBytes + EXTRA_RECEIVE_BYTES,
@@ -76,6 +78,12 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     drain: () => new Promise((resolve) => server.tryShutdown(() => resolve())),
     kill: () => server.forceShutdown(),
   };
+}
+
+/** grpc-js writes to standard error by itself; what it says there is about clients, or thrown as well. */
+function tellPackageToLog(logger: Logger): void {
+  const log = (text: unknown) => logger.debug({ text }, "gRPC");
+  setLogger({ error: log, info: log, debug: log });
 }
 
 function listen(server: Server, address: Address, creds: ServerCredentials): Promise<number> {

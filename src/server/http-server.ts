@@ -55,7 +55,7 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
     } catch (error) {
       if (!(error instanceof HttpProblem)) logger.error({ err: error }, "A request failed unexpectedly");
       const problem = error instanceof HttpProblem ? error : new HttpProblem(Code.Internal, "Internal error");
-      (response as ServerResponse).setHeader("Connection", "close");
+      if (request.httpVersionMajor === 1) (response as ServerResponse).setHeader("Connection", "close");
       sendProblem(request, response, problem);
     }
   }

@@ -1,0 +1,277 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { status } from "@grpc/grpc-js";
+import Database from "libsql";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
+import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
+import manifest from "../../package.json" with { type: "json" };
+import { Child, run } from "../support/child.js";
+import { GrpcClient } from "../support/grpc-client.js";
+import { poll } from "../support/poll.js";
+
+const ANY_PORTS = ["--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0"];
+
+let folder: string;
+let database: string;
+const children: Child[] = [];
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "session-pool-lifecycle-"));
+  database = `sqlite:${join(folder, "data", "pool.db")}`;
+});
+
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe("serve says in one line why it does not start:", () => {
+  it("a port in use", async () => {
+    const blocker = createServer();
+    const port = await new Promise<number>((resolve) => {
+      blocker.listen(0, "127.0.0.1", () => resolve((blocker.address() as { port: number }).port));
+    });
+    for (const [flag, front] of [
+      ["--http-address", "HTTP"],
+      ["--grpc-address", "gRPC"],
+    ]) {
+      const args = ["serve", "--storage", "memory:", ...ANY_PORTS, flag!, `127.0.0.1:${port}`];
+      const { code, stderr } = await run(args);
+      expect(stderr).toBe(`session-pool: ${front} cannot listen on 127.0.0.1:${port}: the port is in use\n`);
+      expect(code).toBe(1);
+    }
+    await new Promise((resolve) => blocker.close(resolve));
+  });
+
+  it("a damaged database, by one process and by several", async () => {
+    const path = join(folder, "damaged.db");
+    writeFileSync(path, "no database".repeat(1000));
+    for (const workers of ["1", "2"]) {
+      await expectOneLine(["--storage", `sqlite:${path}`, "--workers", workers], /damaged/);
+    }
+  });
+
+  it("a folder that cannot be written", async () => {
+    writeFileSync(join(folder, "file"), "");
+    await expectOneLine(["--storage", `sqlite:${join(folder, "file", "pool.db")}`], /file/);
+  });
+
+  it.each([
+    [["--storage", "redis://x"], /storage URL must begin with/],
+    [["--storage", "memory:", "--workers", "2"], /--workers needs a store that processes can share/],
+    [["--storage", "memory:", "--http-address", "0.0.0.0:0"], /0\.0\.0\.0:0 is refused: only loopback/],
+    [["--storage", "memory:", "--http-address", "8080"], /--http-address must be host:port/],
+    [["--storage", "memory:", "--tls-cert", "x"], /must be given together/],
+    [["--storage", "memory:", "--keys-file", "nowhere.json"], /Keys file nowhere\.json cannot be read/],
+    [["--storage", "memory:", "--max-calls", "0"], /must be above 0/],
+    [["--storage", "memory:", "--cors-origin", "example.com"], /is no origin/],
+    [["--storage", "memory:", "--log-level", "loud"], /Allowed choices/],
+  ])("%j", async (args, message) => {
+    await expectOneLine(args, message);
+  });
+
+  it("a value of the environment", async () => {
+    const { code, stderr } = await run(["serve"], { SESSION_POOL_WORKERS: "many" });
+    expect(stderr).toMatch(/SESSION_POOL_WORKERS.*whole number/);
+    expect(code).toBe(1);
+  });
+});
+
+describe("SIGTERM", () => {
+  it("ends calls and streams in good order, closes the store, and leaves with 0", async () => {
+    const { child, grpcAddress, httpUrl } = await serve("--storage", database);
+    expect(child.stdout).toBe(
+      `session-pool ${manifest.version}: gRPC on ${grpcAddress}, HTTP on ${httpUrl}, storage ${database}\n`,
+    );
+    const grpc = new GrpcClient(grpcAddress);
+    await grpc.call(SessionService, "CreateSession", { sessionId: "s" });
+    const stream = grpc.stream(MessageService, "WatchMessages", { sessionId: "s" });
+    const streamEnd = new Promise((resolve) => stream.on("error", resolve).on("data", () => undefined));
+    await new Promise((resolve) => stream.once("metadata", resolve));
+    const events = await fetch(`${httpUrl}/session/s/message:watch`, { headers: { accept: "text/event-stream" } });
+
+    child.kill("SIGTERM");
+    expect(await streamEnd).toMatchObject({ code: status.UNAVAILABLE, details: "The server is stopping" });
+    expect(await events.text()).toContain('"code":14');
+    const ended = await child.ended();
+    expect(ended).toMatchObject({ code: 0, signal: null });
+    expect(ended.stdout.split("\n")).toHaveLength(2);
+    grpc.close();
+
+    const again = await serve("--storage", database);
+    expect((await fetch(`${again.httpUrl}/session/s`)).status).toBe(200);
+  });
+
+  it("lets a running call finish", async () => {
+    const path = join(folder, "busy.db");
+    const { child, httpUrl } = await serve("--storage", `sqlite:${path}`);
+    const lock = lockDatabase(path);
+    const answer = createSession(httpUrl);
+    await poll(() => inFlight(httpUrl), "the call is in flight");
+    child.kill("SIGTERM");
+    await poll(() => child.stderr.includes("Stopping"), "the signal is seen");
+    lock.release();
+    expect(await answer).toBe(200);
+    expect(await child.ended()).toMatchObject({ code: 0 });
+  });
+
+  it("twice ends the process at once", async () => {
+    const path = join(folder, "locked.db");
+    const { child, httpUrl } = await serve("--storage", `sqlite:${path}`, "--shutdown-s", "600");
+    const lock = lockDatabase(path);
+    const answer = createSession(httpUrl);
+    await poll(() => inFlight(httpUrl), "the call is in flight");
+    child.kill("SIGTERM");
+    await poll(() => child.stderr.includes("Stopping"), "the signal is seen");
+    child.kill("SIGTERM");
+    expect(await child.ended()).toMatchObject({ code: 1 });
+    expect(await answer).toBeUndefined();
+    lock.release();
+  });
+});
+
+describe("several workers", () => {
+  it("share ports and store, count together, and stop together", async () => {
+    const { child, grpcAddress, httpUrl } = await serve("--storage", database, "--workers", "2");
+    expect(child.stdout).toContain(", 2 workers\n");
+    for (let i = 0; i < 6; i++) {
+      const grpc = new GrpcClient(grpcAddress);
+      const sessionId = `w${i}`;
+      expect(await grpc.call(SessionService, "CreateSession", { sessionId })).toMatchObject({ answer: { sessionId } });
+      expect((await fetch(`${httpUrl}/session/w${i}`, { headers: { connection: "close" } })).status).toBe(200);
+      grpc.close();
+    }
+    const metrics = await (await fetch(`${httpUrl}/metrics`)).text();
+    expect(metrics).toContain(
+      'session_pool_calls_total{method="sessionpool.v1.SessionService/CreateSession",front="grpc",code="ok"} 6',
+    );
+    expect(workerPids(child)).toHaveLength(2);
+    child.kill("SIGTERM");
+    expect(await child.ended()).toMatchObject({ code: 0 });
+  });
+
+  it("are replaced when one is killed", async () => {
+    const { child, httpUrl } = await serve("--storage", database, "--workers", "2");
+    const before = workerPids(child);
+    process.kill(before[0]!, "SIGKILL");
+    await poll(() => {
+      const now = workerPids(child);
+      return now.length === 2 && !now.includes(before[0]!);
+    }, "another worker is there");
+    expect((await fetch(`${httpUrl}/healthz`)).status).toBe(200);
+    child.kill("SIGTERM");
+    expect(await child.ended()).toMatchObject({ code: 0 });
+  });
+
+  it("end when the process that started them is killed", async () => {
+    const { child } = await serve("--storage", database, "--workers", "2");
+    const workers = workerPids(child);
+    child.kill("SIGKILL");
+    await poll(() => workers.every((pid) => !isAlive(pid)), "no worker is left");
+    expect(workers).toHaveLength(2);
+  });
+});
+
+describe("commands", () => {
+  const target = () => ["--storage", database];
+
+  it("todo list, add, update, remove and clear", async () => {
+    const added = JSON.parse((await run(["todo", "add", "write tests", "--id", "t1", ...target()])).stdout);
+    expect(added).toEqual({ id: "t1", content: "write tests", status: "pending", priority: "medium" });
+    await run(["todo", "add", "sleep", "--priority", "low", ...target()]);
+    await run(["todo", "update", "t1", "--status", "completed", ...target()]);
+    const listed = (await run(["todo", "list", ...target()])).stdout.trim().split("\n");
+    expect(listed.map((line) => JSON.parse(line))).toMatchObject([
+      { id: "t1", status: "completed", content: "write tests" },
+      { content: "sleep", priority: "low" },
+    ]);
+    expect(await run(["todo", "remove", "nope", ...target()])).toMatchObject({
+      code: 1,
+      stderr: 'session-pool: Todo "nope" not found\n',
+    });
+    await run(["todo", "clear", ...target()]);
+    expect((await run(["todo", "list", ...target()])).stdout).toBe("");
+  });
+
+  it("sweep tells what it did", async () => {
+    const { code, stdout } = await run(["sweep", "--repair", ...target()]);
+    expect(stdout).toBe("Swept: 0 sessions, 0 ranges, 0 fork counts, 0 orphans\n");
+    expect(code).toBe(0);
+  });
+
+  it("keys add and hash make entries that serve knows", async () => {
+    mkdirSync(join(folder, "keys"), { recursive: true });
+    const path = join(folder, "keys", "keys.json");
+    const key = (await run(["keys", "add", "robot", "--keys-file", path, "--scope", "read"])).stdout.trim();
+    expect(await run(["keys", "add", "robot", "--keys-file", path])).toMatchObject({ code: 1 });
+    const { httpUrl } = await serve("--storage", "memory:", "--keys-file", path);
+    const headers = { authorization: `Bearer ${key}` };
+    expect((await fetch(`${httpUrl}/session`, { headers })).status).toBe(200);
+    expect(
+      (await fetch(`${httpUrl}/session`, { method: "POST", headers: { ...headers, ...JSON_TYPE }, body: "{}" })).status,
+    ).toBe(403);
+  });
+});
+
+const JSON_TYPE = { "content-type": "application/json" };
+
+async function serve(...args: string[]) {
+  const started = await Child.serve(...args);
+  children.push(started.child);
+  return started;
+}
+
+async function expectOneLine(args: readonly string[], message: RegExp): Promise<void> {
+  const { code, stderr, stdout } = await run(["serve", ...ANY_PORTS, ...args]);
+  expect(stderr).toMatch(message);
+  expect(stderr.trim().split("\n")).toHaveLength(1);
+  expect(stdout).toBe("");
+  expect(code).toBe(1);
+}
+
+function workerPids(child: Child): number[] {
+  const { stdout } = spawnSync("ps", ["-o", "pid=", "--ppid", String(child.process.pid)], { encoding: "utf8" });
+  return stdout
+    .split("\n")
+    .filter((line) => line.trim() !== "")
+    .map(Number);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Holds the file's write lock, so that calls which write wait. */
+function lockDatabase(path: string): { release(): void } {
+  const db = new Database(path);
+  db.exec("BEGIN IMMEDIATE");
+  return {
+    release: () => {
+      db.exec("ROLLBACK");
+      db.close();
+    },
+  };
+}
+
+/** Resolves to the status, or to undefined when the connection broke. */
+async function createSession(httpUrl: string): Promise<number | undefined> {
+  try {
+    return (await fetch(`${httpUrl}/session`, { method: "POST", headers: JSON_TYPE, body: "{}" })).status;
+  } catch {
+    return undefined;
+  }
+}
+
+async function inFlight(httpUrl: string): Promise<boolean> {
+  return /session_pool_calls_in_flight [1-9]/.test(await (await fetch(`${httpUrl}/metrics`)).text());
+}

@@ -1,0 +1,329 @@
+import { connect as connectH2, constants } from "node:http2";
+import { createConnection } from "node:net";
+import { gzipSync } from "node:zlib";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CountMessagesRequestSchema, MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
+import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
+import { DEFAULT_LOAD } from "../../src/config.js";
+import { GrpcClient } from "../support/grpc-client.js";
+import { startTestServer, type TestServer } from "../support/server.js";
+
+const BODY_BYTES = 64 * 1024;
+const COUNT = "/sessionpool.v1.MessageService/CountMessages";
+const GET_SESSION = "/sessionpool.v1.SessionService/GetSession";
+const GARBAGE = Buffer.from([0xff, 0xff, 0xff, 0xff]);
+const VALID = Buffer.from(
+  toBinary(CountMessagesRequestSchema, create(CountMessagesRequestSchema, { sessionId: "nobody" })),
+);
+
+let server: TestServer;
+let grpc: GrpcClient;
+
+beforeAll(async () => {
+  server = await startTestServer({ load: { ...DEFAULT_LOAD, bodyBytes: BODY_BYTES } });
+  grpc = new GrpcClient(server.grpcAddress);
+});
+
+// Also shows that none of the requests ended the process: an exception that nobody caught fails the run.
+afterAll(async () => {
+  expect(await grpc.call(MessageService, "CountMessages", { sessionId: "nobody" })).toMatchObject({ code: 5 });
+  expect((await fetch(`${server.httpUrl}/healthz`)).status).toBe(200);
+  grpc.close();
+  await server.stop();
+});
+
+describe("the gRPC port answers", () => {
+  it("invalid_argument to what is no message", async () => {
+    const outcome = await grpc.callBytes(MessageService.method.countMessages, GARBAGE);
+    expect(outcome).toMatchObject({ code: 3, message: expect.stringContaining("CountMessagesRequest") });
+  });
+
+  it("resource_exhausted to a message that is too large", async () => {
+    const bytes = Buffer.alloc(BODY_BYTES + 1024 * 1024 + 1);
+    expect(await grpc.callBytes(MessageService.method.countMessages, bytes)).toMatchObject({ code: 8 });
+  });
+
+  it("with texts that hold half a surrogate pair", async () => {
+    const id = Buffer.from(VALID);
+    id.set([0xed, 0xa0, 0x80], 2);
+    expect(await grpc.callBytes(MessageService.method.countMessages, id)).toMatchObject({ code: 3 });
+  });
+
+  it.each([
+    ["broken gzip", { "grpc-encoding": "gzip" }, Buffer.concat([Buffer.from([1, 0, 0, 0, 4]), GARBAGE]), "3"],
+    ["truncated gzip", { "grpc-encoding": "gzip" }, frame(gzipSync(VALID).subarray(0, 15), 1), "3"],
+    ["an unknown compression", { "grpc-encoding": "zip" }, frame(VALID, 1), "12"],
+    ["a broken timeout", { "grpc-timeout": "soon" }, frame(VALID), "3"],
+    ["no message", {}, Buffer.alloc(0), "12"],
+    ["two messages", {}, Buffer.concat([frame(VALID), frame(VALID)]), "12"],
+    ["a frame that is cut off", {}, frame(VALID).subarray(0, 7), "12"],
+    ["good gzip", { "grpc-encoding": "gzip" }, frame(gzipSync(VALID), 1), "5"],
+  ])("%s", async (_what, headers, body, code) => {
+    const answer = await h2Request(`http://${server.grpcAddress}`, COUNT, { ...GRPC_HEADERS, ...headers }, body);
+    expect(answer.grpcStatus).toBe(code);
+  });
+
+  it.each([
+    ["an unknown method", "/sessionpool.v1.MessageService/Nope", "12"],
+    ["an unknown service", "/nope.Nope/Nope", "12"],
+    ["a strange path", "/%", "12"],
+  ])("%s", async (_what, path, code) => {
+    const answer = await h2Request(`http://${server.grpcAddress}`, path, GRPC_HEADERS, frame(VALID));
+    expect(answer.grpcStatus).toBe(code);
+  });
+
+  it("bytes that are no HTTP/2 by closing the connection", async () => {
+    const answer = await rawRequest(Number(server.grpcAddress.split(":")[1]), "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    expect(answer).not.toContain("200");
+  });
+});
+
+describe("Connect answers", () => {
+  it.each([
+    ["JSON that is none", "{", 400, "invalid_argument"],
+    ["no JSON at all", "", 400, "invalid_argument"],
+    ["JSON that is no object", "[]", 400, "invalid_argument"],
+    ["an unknown field", '{"sessionId":"a","nope":1}', 400, "invalid_argument"],
+    ["a field by both its names", '{"sessionId":"a","session_id":"a"}', 400, "invalid_argument"],
+    ["a wrong type", '{"sessionId":5}', 400, "invalid_argument"],
+    ["bytes that are no UTF-8", Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 400, "invalid_argument"],
+    ["a body that is too large", `{"sessionId":"${"a".repeat(BODY_BYTES)}"}`, 429, "resource_exhausted"],
+  ])("%s", async (_what, body, status, code) => {
+    expect(await post(COUNT, "application/json", body)).toMatchObject({ status, body: { code } });
+  });
+
+  it.each([
+    ["protobuf that is none", {}, GARBAGE, 400, "invalid_argument"],
+    ["broken gzip", { "content-encoding": "gzip" }, GARBAGE, 400, "invalid_argument"],
+    ["an unknown compression", { "content-encoding": "toString" }, VALID, 501, "unimplemented"],
+    [
+      "gzip that grows too large",
+      { "content-encoding": "gzip" },
+      gzipSync(Buffer.alloc(BODY_BYTES + 1)),
+      429,
+      "resource_exhausted",
+    ],
+    ["a broken timeout", { "connect-timeout-ms": "soon" }, VALID, 400, "invalid_argument"],
+    ["good gzip", { "content-encoding": "gzip" }, gzipSync(VALID), 404, "not_found"],
+    ["a timeout beyond all timers", { "connect-timeout-ms": "9999999999" }, VALID, 404, "not_found"],
+  ])("%s (binary)", async (_what, headers, body, status, code) => {
+    expect(await post(COUNT, "application/proto", body, headers)).toMatchObject({ status, body: { code } });
+  });
+
+  it.each([
+    ["encoding=json", 400],
+    ["message=%7B%7D", 400],
+    ["encoding=json&message=%7B", 400],
+    ["encoding=json&base64=1&message=***", 400],
+    ["encoding=proto&base64=1&message=_____w", 400],
+    ["encoding=json&compression=gzip&base64=1&message=_____w", 400],
+    ["encoding=json&message=%7B%7D&message=%7B%7D", 400],
+    ["encoding=xml&message=%7B%7D", 415],
+    [`encoding=proto&base64=1&message=${VALID.toString("base64url")}`, 404],
+    [`encoding=json&base64=1&message=${Buffer.from('{"sessionId":"nobody"}').toString("base64url")}`, 404],
+    ["encoding=json&message=%", 400],
+  ])("GET with %s", async (query, status) => {
+    const response = await fetch(`${server.httpUrl}${COUNT}?${query}`);
+    expect(response.status).toBe(status);
+    const code = { 400: "invalid_argument", 404: "not_found" }[status];
+    if (code !== undefined) expect(await response.json()).toMatchObject({ code });
+  });
+
+  it("GET of what has side effects with 405", async () => {
+    const url = `${server.httpUrl}/sessionpool.v1.SessionService/DeleteSession?encoding=json&message=%7B%7D`;
+    expect((await fetch(url)).status).toBe(405);
+  });
+
+  it("other media types with 415", async () => {
+    expect((await post(COUNT, "text/plain", "{}")).status).toBe(415);
+  });
+
+  it("streams of malformed frames", async () => {
+    const watch = "/sessionpool.v1.MessageService/WatchMessages";
+    for (const body of [Buffer.from([9]), frame(Buffer.from("{"), 0), frame(Buffer.from("{}"), 4), Buffer.alloc(0)]) {
+      const response = await fetch(`${server.httpUrl}${watch}`, {
+        method: "POST",
+        headers: { "content-type": "application/connect+json" },
+        body,
+      });
+      const end = Buffer.from(await response.arrayBuffer());
+      expect(end[0]).toBe(2);
+      expect(JSON.parse(end.subarray(5).toString())).toMatchObject({
+        error: { code: expect.stringMatching(/invalid_argument|unimplemented/) },
+      });
+    }
+  });
+
+  it("nothing of TodoTrackerService", async () => {
+    expect((await post("/sessionpool.v1.TodoTrackerService/AddTodo", "application/json", "{}")).status).toBe(404);
+  });
+});
+
+describe("gRPC and gRPC-Web on the HTTP port answer", () => {
+  it.each([
+    ["what is no message", {}, frame(GARBAGE), "3"],
+    ["broken gzip", { "grpc-encoding": "gzip" }, frame(GARBAGE, 1), "3"],
+    ["compression without its name", {}, frame(gzipSync(VALID), 1), "3"],
+    ["a message that is too large", {}, frame(Buffer.alloc(BODY_BYTES + 1)), "8"],
+    ["a broken timeout", { "grpc-timeout": "soon" }, frame(VALID), "3"],
+    ["a good call", {}, frame(VALID), "5"],
+  ])("%s", async (_what, headers, body, code) => {
+    const answer = await h2Request(server.httpUrl, COUNT, { ...GRPC_HEADERS, ...headers }, body);
+    expect(answer.grpcStatus).toBe(code);
+    const response = await fetch(`${server.httpUrl}${COUNT}`, {
+      method: "POST",
+      headers: { "content-type": "application/grpc-web+proto", ...headers },
+      body,
+    });
+    expect(Buffer.from(await response.arrayBuffer()).toString("latin1")).toContain(`grpc-status: ${code}`);
+  });
+});
+
+describe("the HTTP port answers 400 to", () => {
+  it.each([
+    ["no host", `POST ${GET_SESSION} HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`],
+    ["a port beyond all ports", `POST ${GET_SESSION} HTTP/1.1\r\nHost: a:99999\r\nContent-Length: 0\r\n\r\n`],
+    ["a host that is none", `GET /session HTTP/1.1\r\nHost: a/../%\r\n\r\n`],
+    ["HTTP/1.0 without a host", "GET /session HTTP/1.0\r\n\r\n"],
+    ["a request line that is none", "NONSENSE\r\n\r\n"],
+    ["two lengths", "POST /session HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"],
+  ])("%s", async (_what, text) => {
+    expect(await rawRequest(server.httpPort, text)).toMatch(/^HTTP\/1.1 400 /);
+  });
+
+  it("an authority that is none", async () => {
+    const answer = await h2Request(server.httpUrl, GET_SESSION, { ":authority": "%" }, Buffer.from("{}"));
+    expect(answer.status).toBe(400);
+  });
+
+  it("nothing, and serves HTTP/1.0 with a host", async () => {
+    expect(await rawRequest(server.httpPort, "GET /session HTTP/1.0\r\nHost: a\r\n\r\n")).toMatch(/^HTTP\/1.1 200 /);
+  });
+});
+
+describe("the HTTP port outlives", () => {
+  it.each([
+    ["a connection that says nothing", ""],
+    ["half a preface", "PRI * HT"],
+    ["a preface and garbage", `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${"\0".repeat(100)}`],
+    ["an upgrade", "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"],
+    ["a CONNECT", "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n"],
+    [
+      "a body that never comes",
+      `POST ${GET_SESSION} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{`,
+    ],
+    ["a stream that is left at once", "GET /session/nobody/message:watch HTTP/1.1\r\nHost: a\r\n\r\n"],
+  ])("%s", async (_what, text) => {
+    await abandonedRequest(server.httpPort, text);
+    expect((await fetch(`${server.httpUrl}/healthz`)).status).toBe(200);
+  });
+
+  it("requests that come one byte at a time", async () => {
+    const text = "GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    expect(await rawRequest(server.httpPort, ...text)).toMatch(/^HTTP\/1.1 200 /);
+  });
+
+  it("HTTP/2 streams that are reset", async () => {
+    const session = connectH2(server.httpUrl);
+    const stream = session.request({ ":method": "POST", ":path": COUNT, ...GRPC_HEADERS });
+    stream.on("error", () => undefined);
+    stream.write(frame(VALID).subarray(0, 6));
+    stream.close(constants.NGHTTP2_CANCEL);
+    await new Promise((resolve) => stream.once("close", resolve));
+    session.destroy();
+    expect((await fetch(`${server.httpUrl}/healthz`)).status).toBe(200);
+  });
+});
+
+it("serves HTTP/1.1 and HTTP/2 on one port", async () => {
+  expect((await fetch(`${server.httpUrl}/session`)).status).toBe(200);
+  const answer = await h2Request(server.httpUrl, "/sessionpool.v1.SessionService/ListSessions", {}, Buffer.from("{}"));
+  expect(answer.status).toBe(200);
+  expect(SessionService.method.listSessions.name).toBe("ListSessions");
+});
+
+const GRPC_HEADERS = { "content-type": "application/grpc", te: "trailers" };
+
+function frame(message: Uint8Array, flags = 0): Buffer {
+  const head = Buffer.alloc(5);
+  head[0] = flags;
+  head.writeUInt32BE(message.length, 1);
+  return Buffer.concat([head, message]);
+}
+
+async function post(
+  path: string,
+  contentType: string,
+  body: string | Buffer,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; body: unknown }> {
+  const response = await fetch(`${server.httpUrl}${path}`, {
+    method: "POST",
+    headers: { "content-type": contentType, ...headers },
+    body,
+  });
+  const text = await response.text();
+  return { status: response.status, body: text.startsWith("{") ? JSON.parse(text) : text };
+}
+
+interface H2Answer {
+  readonly status: number;
+  readonly grpcStatus: string | undefined;
+}
+
+function h2Request(url: string, path: string, headers: Record<string, string>, body: Buffer): Promise<H2Answer> {
+  return new Promise((resolve, reject) => {
+    const session = connectH2(url);
+    session.on("error", reject);
+    const stream = session.request({
+      ":method": "POST",
+      ":path": path,
+      "content-type": "application/json",
+      ...headers,
+    });
+    const answer: { status: number; grpcStatus: string | undefined } = { status: 0, grpcStatus: undefined };
+    stream.on("response", (head) => {
+      answer.status = head[":status"] ?? 0;
+      if (typeof head["grpc-status"] === "string") answer.grpcStatus = head["grpc-status"];
+    });
+    stream.on("trailers", (trailers) => {
+      answer.grpcStatus = String(trailers["grpc-status"]);
+    });
+    stream.on("error", () => undefined);
+    stream.on("close", () => {
+      session.destroy();
+      resolve(answer);
+    });
+    stream.resume();
+    stream.end(body);
+  });
+}
+
+/** Sends the pieces one after the other; resolves to all that came when the other side closes. */
+function rawRequest(port: number, ...pieces: string[]): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = createConnection(port, "127.0.0.1");
+    let answer = "";
+    socket.setNoDelay(true);
+    socket.on("error", () => undefined);
+    socket.on("data", (chunk) => {
+      answer += chunk;
+      if (answer.includes("\r\n\r\n")) socket.end();
+    });
+    socket.on("close", () => resolve(answer));
+    const sendNext = () => {
+      const piece = pieces.shift();
+      if (piece !== undefined) socket.write(piece, () => setImmediate(sendNext));
+    };
+    sendNext();
+  });
+}
+
+function abandonedRequest(port: number, text: string): Promise<void> {
+  return new Promise((resolve) => {
+    const socket = createConnection(port, "127.0.0.1", () => socket.write(text, () => socket.resetAndDestroy()));
+    socket.on("error", () => undefined);
+    socket.on("close", () => resolve());
+  });
+}

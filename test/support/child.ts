@@ -1,0 +1,60 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { rmSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { buildInto } from "./build.mjs";
+import { poll } from "./poll.js";
+
+/** A build of this test process's own: another one may be building, too. */
+const folder = fileURLToPath(new URL(`../../node_modules/.cache/session-pool-test-${process.pid}`, import.meta.url));
+await buildInto(folder);
+process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The program as a process of its own. */
+export class Child {
+  readonly process: ChildProcess;
+  stdout = "";
+  stderr = "";
+
+  constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+    this.process = spawn(process.execPath, [`${folder}/main.js`, ...args], { env: { ...process.env, ...env } });
+    this.process.stdout?.on("data", (chunk) => {
+      this.stdout += chunk;
+    });
+    this.process.stderr?.on("data", (chunk) => {
+      this.stderr += chunk;
+    });
+  }
+
+  /** Starts `serve` on free ports; resolves to where, once it says so. */
+  static async serve(...args: readonly string[]): Promise<{ child: Child; grpcAddress: string; httpUrl: string }> {
+    const child = new Child(["serve", "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", ...args]);
+    await poll(() => child.stdout.includes("\n") || child.process.exitCode !== null, "the start line is there");
+    const [, grpcAddress, httpUrl] = /gRPC on (\S+), HTTP on (\S+),/.exec(child.stdout) ?? [];
+    if (grpcAddress === undefined || httpUrl === undefined)
+      throw new Error(`No start line: ${child.stdout}${child.stderr}`);
+    return { child, grpcAddress, httpUrl };
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.process.kill(signal);
+  }
+
+  async ended(): Promise<Ended> {
+    if (this.process.exitCode === null && this.process.signalCode === null) await once(this.process, "exit");
+    const { exitCode: code, signalCode: signal } = this.process;
+    return { code, signal, stdout: this.stdout, stderr: this.stderr };
+  }
+}
+
+/** Runs a command to its end. */
+export function run(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Ended> {
+  return new Child(args, env).ended();
+}
