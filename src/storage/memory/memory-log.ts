@@ -1,5 +1,5 @@
 import type { Entry, Range, RangeOptions, Segment, Tail } from "../history/log-store.js";
-import { frozenCopy, roughBytes } from "./frozen-copy.js";
+import { frozenEntry, roughBytes } from "./frozen-copy.js";
 
 const SEAL = "seal";
 const NOT_DELETING = { first: 0, last: 0, next: 0 };
