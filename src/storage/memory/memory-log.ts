@@ -33,7 +33,7 @@ export class MemoryLog {
     if (seq < this.#deleting.next) this.#deleting = NOT_DELETING;
     for (const entry of entries) {
       // All or nothing: no reader can meet a part of a batch, so nobody need ask for the rest.
-      this.#places.push(frozenCopy(entry.owed === 0 ? entry : { ...entry, owed: 0 }));
+      this.#places.push(frozenEntry(entry));
       this.#seqs.set(entry.id, entry.seq);
     }
     return entries.length;
