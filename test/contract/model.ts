@@ -6,6 +6,7 @@ import type { NewSession, Session, SessionChange } from "../../src/domain/sessio
 import type { Todo } from "../../src/domain/todo.js";
 import {
   type ForkOptions,
+  type ForkResult,
   type GetMessagesOptions,
   type ListMessagesOptions,
   type LoggedMessage,
@@ -99,8 +100,12 @@ export class NaiveStorageProvider extends StorageProvider {
     if (expectedRevision !== session.revision) {
       throw new DomainError("aborted", `The session's revision is ${session.revision}`);
     }
-    if (title !== undefined) session.title = title;
-    if (metadata !== undefined) session.metadata = metadata;
+    const isSame =
+      (title === undefined || title === session.title) &&
+      (metadata === undefined || sameStruct(metadata, session.metadata));
+    if (isSame) return toSession(session);
+    session.title = title ?? session.title;
+    session.metadata = metadata ?? session.metadata;
     this.#touch(session);
     return toSession(session);
   }
@@ -172,7 +177,11 @@ export class NaiveStorageProvider extends StorageProvider {
     return outcomes;
   }
 
-  override async forkConversation(sourceSessionId: string, newSessionId: string, options: ForkOptions) {
+  override async forkConversation(
+    sourceSessionId: string,
+    newSessionId: string,
+    options: ForkOptions,
+  ): Promise<ForkResult> {
     if (options.as === "copy") return this.#copy(sourceSessionId, newSessionId, options);
     const { as, upToMessageId, title } = options;
     const origin = JSON.stringify([as, sourceSessionId, upToMessageId ?? ""]);

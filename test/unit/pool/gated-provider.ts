@@ -1,0 +1,29 @@
+import type { TurnAppend } from "../../../src/storage/storage-provider.js";
+import { NaiveStorageProvider, naiveState } from "../../contract/model.js";
+
+/** Stores turns only when it is let to, and remembers of which ids each was made. */
+export class GatedProvider extends NaiveStorageProvider {
+  readonly turns: (readonly string[])[] = [];
+  #gate: Promise<void> = Promise.resolve();
+  #open: () => void = () => {};
+
+  constructor() {
+    super(naiveState());
+  }
+
+  shut(): void {
+    this.#gate = new Promise((resolve) => {
+      this.#open = resolve;
+    });
+  }
+
+  open(): void {
+    this.#open();
+  }
+
+  override async logTurn(sessionId: string, appends: readonly TurnAppend[]) {
+    this.turns.push(appends.flatMap(({ messages }) => messages.map(({ id = "" }) => id)));
+    await this.#gate;
+    return await super.logTurn(sessionId, appends);
+  }
+}

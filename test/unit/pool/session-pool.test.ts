@@ -1,0 +1,190 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { RootPool } from "../../../src/pool/root-pool.js";
+import type { SessionPool } from "../../../src/pool/session-pool.js";
+import { NaiveStorageProvider, naiveState } from "../../contract/model.js";
+import { idsOf, message, messages, numbered, refusal } from "../../contract/storage-provider/fixtures.js";
+
+const ULID = /^[0-9A-HJKMNP-TV-Z]{26}$/;
+
+let provider: NaiveStorageProvider;
+let sessions: SessionPool;
+
+const history = async (sessionId: string) => idsOf(await sessions.getMessages(sessionId));
+
+beforeEach(async () => {
+  provider = new NaiveStorageProvider(naiveState());
+  sessions = new RootPool({ storage: provider }).sessions;
+  await sessions.createSession({ sessionId: "s", title: "title" });
+  await sessions.appendMessages("s", messages(...numbered(3)));
+});
+
+describe("SessionPool", () => {
+  it("makes ids of sessions that have none, later ones greater", async () => {
+    const made = [await sessions.createSession(), await sessions.createSession({ sessionId: "" })];
+    const forks = [await sessions.forkSession("s"), await sessions.shareSession("s", { newSessionId: "" })];
+    const ids = [...made, ...forks.map(({ session }) => session)].map(({ sessionId }) => sessionId);
+    for (const id of ids) expect(id).toMatch(ULID);
+    expect(ids.toSorted()).toEqual(ids);
+    expect(new Set(ids).size).toBe(4);
+  });
+
+  it("appends, and answers the id or the whole result", async () => {
+    expect(await sessions.appendMessage("s", message("m4"))).toBe("m4");
+    expect(await sessions.appendMessages("s", messages("m5", "m6"))).toEqual({
+      messageIds: ["m5", "m6"],
+      position: 4,
+    });
+  });
+
+  it("copies, and answers the fork point, with the count if asked", async () => {
+    await sessions.createSession({ sessionId: "t" });
+    expect(await sessions.copyMessages("s", "t", { upToMessageId: "m2" })).toBe("m2");
+    expect(await sessions.copyMessagesCounted("s", "t")).toEqual({ forkPointId: "m3", copiedCount: 1 });
+    expect(await sessions.copyMessages("s", "t")).toBeNull();
+  });
+
+  it("forks and shares into sessions of the id and title that are given", async () => {
+    const fork = await sessions.forkSession("s", { newSessionId: "f", upToMessageId: "m1", title: "fork" });
+    expect(fork).toMatchObject({ forkPointId: "m1", copiedCount: 1, session: { sessionId: "f", title: "fork" } });
+    const share = await sessions.shareSession("s", { newSessionId: "g" });
+    expect(share).toMatchObject({ forkPointId: "m3", copiedCount: 3, session: { sessionId: "g", title: "title" } });
+    expect(await sessions.shareSession("s", { newSessionId: "g" })).toEqual(share);
+    await refusal(sessions.forkSession("s", { newSessionId: "g" }), "already_exists");
+  });
+
+  it("reads the session of a fork itself when the provider does not answer it", async () => {
+    const { forkConversation } = provider;
+    provider.forkConversation = async (...args) => {
+      const { forkPointId, copiedCount } = await forkConversation.apply(provider, args);
+      return { forkPointId, copiedCount };
+    };
+    expect(await sessions.forkSession("s", { newSessionId: "f" })).toMatchObject({
+      session: { sessionId: "f", messageCount: 3 },
+    });
+  });
+
+  it("reverts, restores, and answers the session afterwards", async () => {
+    expect(await sessions.revertSession("s", "m1")).toMatchObject({
+      removedCount: 2,
+      session: { messageCount: 1, reverted: true },
+    });
+    expect(await sessions.unrevertSession("s")).toMatchObject({
+      restoredCount: 2,
+      session: { messageCount: 3, reverted: false },
+    });
+    expect(await sessions.truncateMessages("s", "m2")).toBe(1);
+    await refusal(sessions.unrevertSession("s"), "failed_precondition");
+  });
+
+  it("takes more than 1,000 as the page's limit for 1,000", async () => {
+    sessions = new RootPool({ storage: provider, limits: { pageMessages: 2 } }).sessions;
+    expect((await sessions.listMessages("s", { limit: 99 })).messages).toHaveLength(2);
+    expect((await sessions.loadSession("s", { limit: 99 })).messages).toHaveLength(2);
+    await sessions.createSession({ sessionId: "t" });
+    await sessions.createSession({ sessionId: "u" });
+    expect((await sessions.listSessions({ limit: 99 })).sessions).toHaveLength(2);
+    expect(await sessions.getMessages("s")).toHaveLength(3);
+  });
+
+  it("lists the children of one session, or all", async () => {
+    await sessions.createSession({ sessionId: "child", parentId: "s" });
+    const idsOfPage = async (parentId?: string) =>
+      (await sessions.listSessions({ parentId, limit: 9 })).sessions.map(({ sessionId }) => sessionId);
+    expect(await idsOfPage("s")).toEqual(["child"]);
+    expect((await idsOfPage()).toSorted()).toEqual(["child", "s"]);
+  });
+
+  it("copies between two sessions in both directions at once", async () => {
+    await sessions.createSession({ sessionId: "t" });
+    await sessions.appendMessage("t", message("t1"));
+    await Promise.all([sessions.copyMessages("s", "t"), sessions.copyMessages("t", "s")]);
+    expect((await history("s")).toSorted()).toEqual([...numbered(3), "t1"]);
+    expect((await history("t")).toSorted()).toEqual([...numbered(3), "t1"]);
+    expect(sessions.turnLock.size).toBe(0);
+  });
+});
+
+describe("SessionPool refuses, before storage is asked,", () => {
+  const bad = "line\nbreak";
+  const long = "x".repeat(129);
+  const calls: readonly (readonly [string, () => Promise<unknown>])[] = [
+    ["a session id with control characters", () => sessions.getMessages(bad)],
+    ["a session id that is too long", () => sessions.getMessageCount(long)],
+    ["an empty session id", () => sessions.appendMessage("", message("m"))],
+    ["the session id ..", () => sessions.createSession({ sessionId: ".." })],
+    ["a new session's id", () => sessions.forkSession("s", { newSessionId: bad })],
+    ["a share's id", () => sessions.shareSession("s", { newSessionId: long })],
+    ["a parent's id", () => sessions.createSession({ parentId: bad })],
+    ["a listed parent's id", () => sessions.listSessions({ parentId: bad, limit: 1 })],
+    ["a target's id", () => sessions.copyMessages("s", "")],
+    ["a message's id", () => sessions.getMessage("s", bad)],
+    ["an appended message's id", () => sessions.appendMessage("s", message(bad))],
+    ["the last message to keep", () => sessions.truncateMessages("s", "")],
+    ["the last message to revert to", () => sessions.revertSession("s", bad)],
+    ["the last message to copy", () => sessions.copyMessages("s", "t", { upToMessageId: bad })],
+    ["the last message to fork", () => sessions.forkSession("s", { upToMessageId: bad })],
+    ["a title that is too long", () => sessions.updateSession("s", { title: "x".repeat(1025) })],
+    ["a fork's title", () => sessions.forkSession("s", { title: "x".repeat(1025) })],
+    ["metadata with NaN", () => sessions.updateSession("s", { metadata: { a: Number.NaN } })],
+    ["no messages", () => sessions.appendMessages("s", [])],
+    ["one id twice", () => sessions.appendMessages("s", messages("a", "a"))],
+    ["a message without a role", () => sessions.appendMessage("s", message("a", { role: "" }))],
+    ["an expected position", () => sessions.appendMessage("s", message("a"), { expectedPosition: -1 })],
+    ["an expected revision", () => sessions.updateSession("s", {}, { expectedRevision: 0.5 })],
+    ["a limit", () => sessions.listMessages("s", { limit: 0 })],
+    ["a load's limit", () => sessions.loadSession("s", { limit: -1 })],
+    ["since after until", () => sessions.listMessages("s", { limit: 1, sinceMicros: 2, untilMicros: 1 })],
+    ["a position to follow from", () => sessions.followMessages("s", -1)],
+  ];
+
+  it.each(calls)("%s", async (_, call) => {
+    const asked: string[] = [];
+    sessions = new RootPool({ storage: recording(provider, asked) }).sessions;
+    await refusal(call(), "invalid_argument");
+    expect(asked).toEqual([]);
+  });
+
+  it.each([
+    ["canceled", { signal: AbortSignal.abort() }],
+    ["deadline_exceeded", { deadlineMs: Date.now() - 1 }],
+  ] as const)("a call that is %s", async (code, call) => {
+    const asked: string[] = [];
+    sessions = new RootPool({ storage: recording(provider, asked) }).sessions;
+    const ended: readonly Promise<unknown>[] = [
+      sessions.getMessages("s", call),
+      sessions.getMessage("s", "m1", call),
+      sessions.getMessageCount("s", call),
+      sessions.listMessages("s", { limit: 1, ...call }),
+      sessions.followMessages("s", 0, call),
+      sessions.appendMessage("s", message("a"), call),
+      sessions.copyMessages("s", "t", call),
+      sessions.truncateMessages("s", "m1", call),
+      sessions.createSession({}, call),
+      sessions.getSession("s", call),
+      sessions.loadSession("s", { limit: 1, ...call }),
+      sessions.listSessions({ limit: 1, ...call }),
+      sessions.updateSession("s", {}, call),
+      sessions.deleteSession("s", call),
+      sessions.forkSession("s", call),
+      sessions.shareSession("s", call),
+      sessions.revertSession("s", "m1", call),
+      sessions.unrevertSession("s", call),
+    ];
+    for (const one of ended) await refusal(one, code);
+    expect(asked).toEqual([]);
+  });
+});
+
+/** The provider, with a list of what it was asked. */
+function recording(given: NaiveStorageProvider, asked: string[]): NaiveStorageProvider {
+  return new Proxy(given, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      return (...args: unknown[]) => {
+        asked.push(String(name));
+        return Reflect.apply(value, target, args);
+      };
+    },
+  });
+}
