@@ -82,7 +82,7 @@ export class MongoChanges {
   async #run(signal: AbortSignal, startAtOperationTime: Timestamp): Promise<void> {
     let from: StartFrom = { startAtOperationTime };
     while (!signal.aborted) {
-      const stream = this.#db.watch(PIPELINE, { ...from, maxAwaitTimeMS: AWAIT_MS, timeoutMS: 0 });
+      const stream = this.#db.watch(PIPELINE, { ...from, maxAwaitTimeMS: AWAIT_MS });
       const close = () => void stream.close();
       signal.addEventListener("abort", close, { once: true });
       try {

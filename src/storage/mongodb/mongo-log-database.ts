@@ -1,4 +1,4 @@
-import { type Db, MongoClient, type MongoClientOptions, ReadConcern } from "mongodb";
+import { type Db, type DbOptions, MongoClient, type MongoClientOptions, ReadConcern } from "mongodb";
 import { DomainError } from "../../domain/errors.js";
 import type { LogDatabase, LogStore } from "../history/log-store.js";
 import { MongoChanges } from "./mongo-changes.js";
@@ -22,6 +22,12 @@ export interface MongoOptions {
 
 const DEFAULT_DATABASE = "session_pool";
 const DEFAULT_TIMEOUT_MS = 30_000;
+/** Not left to the URL: what is acknowledged must survive, and be seen. */
+const CONCERNS: DbOptions = {
+  readPreference: "primary",
+  readConcern: new ReadConcern("majority"),
+  writeConcern: { w: "majority", journal: true },
+};
 
 /** A database on a MongoDB, one client with its pool of connections. */
 export class MongoLogDatabase implements LogDatabase {
@@ -44,20 +50,17 @@ export class MongoLogDatabase implements LogDatabase {
     const client = newClient(url, options);
     try {
       await client.connect();
-      // Written here and not left to the URL: what is acknowledged must survive, and be seen.
-      const db = client.db(databaseIn(url), {
-        readPreference: "primary",
-        readConcern: new ReadConcern("majority"),
-        writeConcern: { w: "majority", journal: true },
-      });
-      await prepareDatabase(db);
+      const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+      const db = client.db(databaseIn(url), CONCERNS);
+      const timed = client.db(db.databaseName, { ...CONCERNS, timeoutMS: timeoutMs });
+      await prepareDatabase(timed);
       const ids = new WriteIds();
       return new MongoLogDatabase(client, {
         db,
         ids,
-        commands: new MongoCommands(options.timeoutMs ?? DEFAULT_TIMEOUT_MS),
-        safeReads: await probeSafeReads(db),
-        changes: (await hasChangeStreams(db)) ? new MongoChanges(db, ids) : null,
+        commands: new MongoCommands(timeoutMs),
+        safeReads: await probeSafeReads(timed),
+        changes: (await hasChangeStreams(timed)) ? new MongoChanges(db, ids) : null,
       });
     } catch (error) {
       await client.close();
@@ -92,7 +95,6 @@ function newClient(url: string, options: MongoOptions): MongoClient {
     appName: "session-pool",
     maxPoolSize: options.maxPoolSize ?? 64,
     serverSelectionTimeoutMS: options.serverSelectionTimeoutMs ?? 10_000,
-    timeoutMS: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     // What the store reads back are numbers, whatever the URL says.
     promoteLongs: true,
   };

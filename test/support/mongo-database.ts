@@ -1,0 +1,27 @@
+import type { MongoClientOptions } from "mongodb";
+import { MongoLogDatabase, type MongoOptions } from "../../src/storage/mongodb/mongo-log-database.js";
+import { freshDatabaseUrl, type MongoServer } from "./mongo-server.js";
+
+const MONITORED: MongoClientOptions = { monitorCommands: true };
+
+/** A new database on the server, which is dropped when it is closed. */
+export async function openMongoDatabase(
+  server: Pick<MongoServer, "uri"> | null,
+  options: MongoOptions = {},
+): Promise<MongoLogDatabase> {
+  if (!server) throw new Error("No MongoDB server");
+  const database = await MongoLogDatabase.connect(freshDatabaseUrl(server), {
+    ...options,
+    driver: { ...MONITORED, ...options.driver },
+  });
+  const close = database.close.bind(database);
+  database.close = async () => {
+    await database.client.db(databaseNameOf(database)).dropDatabase();
+    await close();
+  };
+  return database;
+}
+
+export function databaseNameOf({ name }: MongoLogDatabase): string {
+  return name.slice(name.lastIndexOf("/") + 1);
+}
