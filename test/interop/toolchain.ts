@@ -1,0 +1,108 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { describe } from "vitest";
+import { withLock } from "../support/lock.js";
+
+export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+export const PROTO_FOLDER = join(ROOT, "proto");
+/** google/api/annotations.proto and what it needs, without the network. */
+export const GOOGLE_PROTO_FOLDER = join(ROOT, "node_modules/google-gax/build/protos");
+
+const CACHE = join(ROOT, "node_modules/.cache/interop");
+const DONE = ".done";
+
+/** Something that this machine lacks. Elsewhere than in CI the tests that need it are skipped. */
+export class NotHere extends Error {}
+
+/** Throws NotHere unless the programs are on the PATH. */
+export function needPrograms(...programs: string[]): void {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  const missing = programs.filter((program) => !folders.some((folder) => existsSync(join(folder, program))));
+  if (missing.length > 0) throw new NotHere(`no ${missing.join(", ")} on the PATH`);
+}
+
+/** Runs a program that installs something. It fails without a network, too: that is NotHere. */
+export async function install(program: string, args: readonly string[], options: RunOptions = {}): Promise<void> {
+  try {
+    await run(program, args, options);
+  } catch (error) {
+    throw new NotHere(error instanceof Error ? error.message : String(error));
+  }
+}
+
+export interface RunOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Runs a program to its end; resolves to what it printed. */
+export async function run(program: string, args: readonly string[], { cwd = ROOT, env }: RunOptions = {}) {
+  const options = { cwd, env: { ...process.env, ...env }, maxBuffer: 64 * 1024 * 1024 };
+  try {
+    return (await promisify(execFile)(program, args, options)).stdout;
+  } catch (error) {
+    const { message, stdout = "", stderr = "" } = error as Error & { stdout?: string; stderr?: string };
+    throw new Error(`${message.split("\n")[0]}\n${stdout}${stderr}`.trim());
+  }
+}
+
+/** A folder that `make` has filled once for these inputs (texts, files, folders of files). Later runs find it as it is. */
+export async function cached(
+  name: string,
+  inputs: readonly string[],
+  make: (folder: string) => Promise<void>,
+): Promise<string> {
+  const folder = join(CACHE, `${name}-${await hashOf(inputs)}`);
+  await mkdir(CACHE, { recursive: true });
+  await withLock(`${folder}.lock`, async () => {
+    if (existsSync(join(folder, DONE))) return;
+    await rm(folder, { recursive: true, force: true });
+    await mkdir(folder);
+    await make(folder);
+    await writeFile(join(folder, DONE), "");
+  });
+  return folder;
+}
+
+/** `describe` with what `prepare` made. What is not here is skipped, after one line that says why; in CI it fails. */
+export async function describeWith<T>(
+  title: string,
+  prepare: () => Promise<T>,
+  cases: (prepared: T) => void,
+): Promise<void> {
+  let prepared: T;
+  try {
+    prepared = await prepare();
+  } catch (error) {
+    if (!(error instanceof NotHere) || process.env.CI) throw error;
+    console.warn(`Skipped: ${title}: ${error.message.split("\n")[0]}`);
+    describe.skip(title, () => cases(undefined as T));
+    return;
+  }
+  describe(title, () => cases(prepared));
+}
+
+async function hashOf(inputs: readonly string[]): Promise<string> {
+  const hash = createHash("sha256");
+  for (const input of inputs) {
+    hash.update(`${input}\0`);
+    if (existsSync(input)) await hashFiles(hash, input);
+  }
+  return hash.digest("hex").slice(0, 16);
+}
+
+async function hashFiles(hash: ReturnType<typeof createHash>, path: string): Promise<void> {
+  if ((await stat(path)).isFile()) {
+    hash.update(await readFile(path));
+    return;
+  }
+  for (const name of (await readdir(path)).sort()) {
+    hash.update(`${name}\0`);
+    await hashFiles(hash, join(path, name));
+  }
+}
