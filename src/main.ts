@@ -1,24 +1,29 @@
 import "./server/harden.js";
 import { Command } from "commander";
-import { addKey, hashKey } from "./commands/keys.js";
-import { serve } from "./commands/serve.js";
-import { sweep } from "./commands/sweep.js";
-import { addTodo, clearTodos, listTodos, removeTodo, type TodoFields, updateTodo } from "./commands/todo.js";
+import type { TodoFields } from "./commands/todo.js";
 import { addNamespaceOption, addServeOptions, addStorageOption, parseScope, readServeConfig } from "./config.js";
 import { DomainError } from "./domain/errors.js";
 import { VERSION } from "./version.js";
+
+/** Loaded when they are called: each needs but a part of the whole. */
+const commands = {
+  keys: () => import("./commands/keys.js"),
+  serve: () => import("./commands/serve.js"),
+  sweep: () => import("./commands/sweep.js"),
+  todo: () => import("./commands/todo.js"),
+};
 
 const program = new Command("session-pool")
   .description("Keeps conversation sessions, their message history and one shared todo list.")
   .version(VERSION);
 
-addServeOptions(program.command("serve").description("serve gRPC, REST, Connect and the console")).action((flags) =>
-  serve(readServeConfig(flags)),
+addServeOptions(program.command("serve").description("serve gRPC, REST, Connect and the console")).action(
+  async (flags) => (await commands.serve()).serve(readServeConfig(flags)),
 );
 
 addStorageOption(program.command("sweep").description("clear away what deleted and changed sessions left behind"))
   .option("--repair", "also recount forks and delete what no record owns; only while no server runs", false)
-  .action(({ storage, repair }) => sweep(storage, { repair }));
+  .action(async ({ storage, repair }) => (await commands.sweep()).sweep(storage, { repair }));
 
 addTodoCommands(program.command("todo").description("read and change the todo list"));
 addKeyCommands(program.command("keys").description("make API keys"));
@@ -28,15 +33,19 @@ program.parseAsync().catch(fail);
 function addTodoCommands(todo: Command): void {
   const command = (usage: string, description: string) =>
     addNamespaceOption(addStorageOption(todo.command(usage).description(description)));
-  command("list", "print all todos, one JSON object a line").action((flags) => listTodos(flags));
+  command("list", "print all todos, one JSON object a line").action(async (flags) =>
+    (await commands.todo()).listTodos(flags),
+  );
   withTodoFields(command("add <content>", "add a todo at the end"))
     .option("--id <id>", "id; made when absent")
-    .action((content: string, flags) => addTodo(flags, content, flags));
+    .action(async (content: string, flags) => (await commands.todo()).addTodo(flags, content, flags));
   withTodoFields(command("update <id>", "change a todo"))
     .option("--content <text>", "what is to be done")
-    .action((id: string, flags) => updateTodo(flags, id, flags as TodoFields));
-  command("remove <id>", "remove a todo").action((id: string, flags) => removeTodo(flags, id));
-  command("clear", "remove all todos").action((flags) => clearTodos(flags));
+    .action(async (id: string, flags) => (await commands.todo()).updateTodo(flags, id, flags as TodoFields));
+  command("remove <id>", "remove a todo").action(async (id: string, flags) =>
+    (await commands.todo()).removeTodo(flags, id),
+  );
+  command("clear", "remove all todos").action(async (flags) => (await commands.todo()).clearTodos(flags));
 }
 
 function withTodoFields(command: Command): Command {
@@ -52,8 +61,13 @@ function addKeyCommands(keys: Command): void {
     .requiredOption("--keys-file <file>", "file to add it to")
     .option("--namespace <name>", "namespace that the key opens", "default")
     .option("--scope <scope>", "read, write or admin", parseScope, "write")
-    .action((name: string, { keysFile, namespace, scope }) => addKey(keysFile, { name, namespace, scope }));
-  keys.command("hash").description("print the hash of a key of your own, read from standard input").action(hashKey);
+    .action(async (name: string, { keysFile, namespace, scope }) =>
+      (await commands.keys()).addKey(keysFile, { name, namespace, scope }),
+    );
+  keys
+    .command("hash")
+    .description("print the hash of a key of your own, read from standard input")
+    .action(async () => (await commands.keys()).hashKey());
 }
 
 /** One clear line for what the operator can put right; a stack for what only a developer can. */
