@@ -1,0 +1,48 @@
+import { build, type Metafile } from "esbuild";
+import { describe, expect, it } from "vitest";
+import * as library from "../../src/index.js";
+
+describe("the package", () => {
+  it("loads no driver when it is imported", async () => {
+    const { metafile } = await build({
+      entryPoints: ["src/index.ts"],
+      bundle: true,
+      splitting: true,
+      format: "esm",
+      platform: "node",
+      packages: "external",
+      outdir: "dist",
+      write: false,
+      metafile: true,
+    });
+    const packages = packagesAtStart(metafile.outputs, "dist/index.js");
+    expect(packages).toContain("async-mutex");
+    expect([...packages].filter((name) => name === "libsql" || name === "mongodb")).toEqual([]);
+  });
+
+  it("opens its SQLite provider by name", async () => {
+    const storage = await library.SqliteStorageProvider.open(":memory:");
+    const rootPool = new library.RootPool({ storage });
+    const { sessionId } = await rootPool.sessions.createSession();
+    expect(await rootPool.sessions.getMessageCount(sessionId)).toBe(0);
+    await rootPool.close();
+  });
+
+  it("rejects with unavailable when no MongoDB answers", async () => {
+    const url = "mongodb://127.0.0.1:1/x?serverSelectionTimeoutMS=50";
+    await expect(library.MongoStorageProvider.connect(url)).rejects.toMatchObject({ code: "unavailable" });
+  });
+});
+
+/** Packages that an output imports, itself or by outputs that it imports, but for what is imported later. */
+function packagesAtStart(outputs: Metafile["outputs"], path: string, seen = new Set<string>()): Set<string> {
+  const packages = new Set<string>();
+  if (seen.has(path)) return packages;
+  seen.add(path);
+  for (const { path: imported, kind, external } of outputs[path]?.imports ?? []) {
+    if (kind !== "import-statement") continue;
+    if (external) packages.add(imported);
+    else for (const name of packagesAtStart(outputs, imported, seen)) packages.add(name);
+  }
+  return packages;
+}
