@@ -29,8 +29,8 @@ describe("the package", () => {
   });
 
   it("rejects with unavailable when no MongoDB answers", async () => {
-    const url = "mongodb://127.0.0.1:1/x?serverSelectionTimeoutMS=50";
-    await expect(library.MongoStorageProvider.connect(url)).rejects.toMatchObject({ code: "unavailable" });
+    const url = "mongodb://127.0.0.1:1/x";
+    await expect(library.MongoStorageProvider.connect(url, { serverSelectionTimeoutMs: 50 })).rejects.toMatchObject({ code: "unavailable" });
   });
 });
 
