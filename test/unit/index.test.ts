@@ -30,7 +30,9 @@ describe("the package", () => {
 
   it("rejects with unavailable when no MongoDB answers", async () => {
     const url = "mongodb://127.0.0.1:1/x";
-    await expect(library.MongoStorageProvider.connect(url, { serverSelectionTimeoutMs: 50 })).rejects.toMatchObject({ code: "unavailable" });
+    await expect(library.MongoStorageProvider.connect(url, { serverSelectionTimeoutMs: 50 })).rejects.toMatchObject({
+      code: "unavailable",
+    });
   });
 });
 
