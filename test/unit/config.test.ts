@@ -1,0 +1,118 @@
+import { Command } from "commander";
+import { afterEach, describe, expect, it } from "vitest";
+import {
+  addServeOptions,
+  DEFAULT_LOAD,
+  isLoopback,
+  parseAddress,
+  readServeConfig,
+  type ServeConfig,
+} from "../../src/config.js";
+import { DEFAULT_LIMITS } from "../../src/domain/limits.js";
+
+const set = new Set<string>();
+
+afterEach(() => {
+  for (const name of set) delete process.env[name];
+  set.clear();
+});
+
+describe("the configuration of serve", () => {
+  it("is what the design says by default", () => {
+    expect(read()).toMatchObject({
+      storage: "sqlite:./data/session-pool.db",
+      grpcAddress: { host: "127.0.0.1", port: 50051 },
+      httpAddress: { host: "127.0.0.1", port: 8080 },
+      workers: 1,
+      logLevel: "info",
+      corsOrigins: [],
+      limits: DEFAULT_LIMITS,
+      load: DEFAULT_LOAD,
+      sweepIntervalMs: 300_000,
+      shutdownMs: 10_000,
+    });
+  });
+
+  it("comes from flags, and from the environment where there is none", () => {
+    env("SESSION_POOL_STORAGE", "memory:");
+    env("SESSION_POOL_HTTP_ADDRESS", "localhost:81");
+    env("SESSION_POOL_LIMIT_MESSAGE_BYTES", "77");
+    env("SESSION_POOL_CORS_ORIGIN", "https://a.test, http://b.test:8080");
+    const config = read("--http-address", "[::1]:82", "--workers", "3", "--storage", "sqlite:x.db");
+    expect(config).toMatchObject({
+      storage: "sqlite:x.db",
+      httpAddress: { host: "::1", port: 82 },
+      workers: 3,
+      corsOrigins: ["https://a.test", "http://b.test:8080"],
+    });
+    expect(config.limits.messageBytes).toBe(77);
+  });
+
+  it("can be changed for every limit", () => {
+    const keys = Object.keys(DEFAULT_LIMITS) as (keyof typeof DEFAULT_LIMITS)[];
+    const args = keys.flatMap((key, i) => [
+      `--limit-${key.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`)}`,
+      String(i + 1),
+    ]);
+    expect(read(...args).limits).toEqual(Object.fromEntries(keys.map((key, i) => [key, i + 1])));
+  });
+
+  it("records traces only when OTEL_ variables are set", () => {
+    expect(read().tracing).toBe(Object.keys(process.env).some((name) => name.startsWith("OTEL_")));
+    env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318");
+    expect(read().tracing).toBe(true);
+  });
+
+  it.each([
+    [["--http-address", "192.168.1.5:80"], /192\.168\.1\.5:80 is refused/],
+    [["--grpc-address", "0.0.0.0:80"], /0\.0\.0\.0:80 is refused/],
+    [["--grpc-address", "[::]:80"], /\[::\]:80 is refused/],
+  ])("refuses %j without keys, and takes it with keys", (args, message) => {
+    expect(() => read(...args)).toThrow(message);
+    expect(() => read(...args, "--keys-file", "keys.json")).not.toThrow();
+    expect(() => read(...args, "--jwks", "https://issuer.test/jwks")).not.toThrow();
+  });
+
+  it.each([
+    ["--workers", "0"],
+    ["--workers", "1.5"],
+    ["--max-calls", "many"],
+    ["--max-watchers", "-1"],
+    ["--keys-file", ""],
+    ["--cors-origin", "https://a.test/path"],
+    ["--log-level", "verbose"],
+    ["--sweep-interval-s", "1e3"],
+  ])("refuses %s %j", (name, value) => {
+    expect(() => read(name, value)).toThrow();
+  });
+});
+
+describe("an address", () => {
+  it.each(["", "8080", "a:", "a:70000", "a:b", "[::1]", "::1:80", "a b:1"])("%j is none", (text) => {
+    expect(() => parseAddress("--x", text)).toThrow(/--x must be host:port/);
+  });
+
+  it.each([
+    ["127.0.0.1", true],
+    ["127.8.9.1", true],
+    ["::1", true],
+    ["localhost", true],
+    ["0.0.0.0", false],
+    ["::", false],
+    ["127.0.0.1.example.com", false],
+    ["10.0.0.1", false],
+  ])("%s is this machine's alone: %s", (host, expected) => {
+    expect(isLoopback(host)).toBe(expected);
+  });
+});
+
+function read(...args: string[]): ServeConfig {
+  const command = addServeOptions(new Command().exitOverride().configureOutput({ writeErr: () => undefined }));
+  command.parse(args, { from: "user" });
+  return readServeConfig(command.opts());
+}
+
+function env(name: string, value: string): void {
+  set.add(name);
+  process.env[name] = value;
+}
