@@ -1,19 +1,19 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe } from "vitest";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
-import { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
-import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
+import type { LogDatabase } from "../../src/storage/history/log-store.js";
+import { openMongoDatabase } from "../support/mongo-database.js";
+import { startMongoServer } from "../support/mongo-server.js";
 import { describeStorageProvider } from "./storage-provider.js";
 
 const server = await startMongoServer();
-let database: MongoLogDatabase;
+let database: LogDatabase;
 
 describe.skipIf(!server)("with a server", () => {
   beforeAll(async () => {
-    database = await MongoLogDatabase.connect(freshDatabaseUrl(server ?? { uri: "" }));
+    database = await openMongoDatabase(server);
   });
   afterAll(async () => {
-    await database.client.db(database.name.split("/").at(-1)).dropDatabase();
     await database.close();
     await server?.stop();
   });

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { expect } from "vitest";
 import { type HistoryOptions, LogHistoryProvider } from "../../../src/storage/history/log-history-provider.js";
 import type { LogStore } from "../../../src/storage/history/log-store.js";
@@ -11,10 +12,12 @@ import { type Follower, follow, type Outcome, outcomeOf, type Slots } from "./ru
 export interface OpenedStore {
   /** A handle of its own for each provider. */
   store(): LogStore;
+  /** How old what is swept must be, for a store that has a clock of its own. */
+  readonly sweepAgeMs?: number | undefined;
   close(): Promise<void>;
 }
 
-/** Opens an empty store whose clock is the one given, in milliseconds. */
+/** Opens an empty store whose clock is the one given, in milliseconds, if it takes one. */
 export type OpenStore = (nowMs: () => number) => Promise<OpenedStore>;
 
 /** Small, so that short sequences take every path; each is a different mixture. */
@@ -60,7 +63,6 @@ class Run {
   readonly #naiveSlots: Slots = { lists: new Map() };
   readonly #followers = new Map<number, FollowerSlot>();
   #nowMs = 1;
-  #uids = 0;
   #opened!: OpenedStore;
   #providers!: readonly StorageOperations[];
   #store!: LogStore;
@@ -151,9 +153,9 @@ class Run {
       nowMicros: () => NOW_MICROS,
       clockMs: () => this.#nowMs,
       staleMs: STALE_MS,
-      sweepAgeMs: SWEEP_AGE_MS,
+      sweepAgeMs: this.#opened.sweepAgeMs ?? SWEEP_AGE_MS,
       pause: () => new Promise((resolve) => setImmediate(resolve)),
-      newUid: () => `u${++this.#uids}`,
+      newUid: () => randomBytes(6).toString("hex"),
       heartbeatMs: 50,
       onAnomaly: (text, error) => expect.unreachable(`${text}: ${error}`),
       ...this.#sizes,
