@@ -1,0 +1,104 @@
+import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
+import type { EngineRequest } from "./engine/worker.js";
+import { SERVER_CORE, startPeer } from "./processes.js";
+import type { Measured, Row, RowContext } from "./row.js";
+import type { Comparison } from "./slices.js";
+
+type EngineRow = EngineRequest["row"];
+
+export const ENGINE_ROWS: readonly Row[] = [
+  {
+    id: "sqlite-append",
+    what: "engine append on SQLite, one caller",
+    against: "a prepared insert per commit",
+    target: { atLeast: 0.75 },
+    run: (context) => measure("appendByOne", "messages/s", context),
+  },
+  {
+    id: "sqlite-append-20-1",
+    what: "engine append on SQLite, 20 callers on one session",
+    against: "20 rows per commit by hand",
+    target: { atLeast: 0.7 },
+    run: (context) => measure("appendByManyToOne", "messages/s", context),
+  },
+  {
+    id: "sqlite-append-20-20",
+    what: "engine append on SQLite, 20 callers on 20 sessions",
+    against: "20 rows per commit by hand",
+    target: { atLeast: 0.7 },
+    run: (context) => measure("appendByManyToMany", "messages/s", context),
+  },
+  {
+    id: "mongo-append",
+    what: "engine append on MongoDB, one caller",
+    against: "driver insertOne with the same write concern",
+    target: { atLeast: 0.8 },
+    run: measureOnMongo,
+  },
+  {
+    id: "sqlite-list",
+    what: "engine list 100 anywhere in 100,000 on SQLite",
+    against: "the prepared range read",
+    target: { atLeast: 0.6 },
+    run: (context) => measure("listAnywhere", "pages/s", context),
+  },
+  {
+    id: "list-end",
+    what: "list 100 at the end of 100,000",
+    against: "at the start",
+    target: { atLeast: 0.8 },
+    run: (context) => measure("listAtEnd", "pages/s", context),
+  },
+  {
+    id: "fork",
+    what: "fork at 100,000 messages",
+    against: "at 10",
+    target: { atLeast: 0.8 },
+    run: (context) => measure("forkFlat", "forks/s", context),
+  },
+  {
+    id: "truncate",
+    what: "truncate at 100,000 messages",
+    against: "at 10",
+    target: { atLeast: 0.8 },
+    run: (context) => measure("truncateFlat", "truncates/s", context),
+  },
+  {
+    id: "revert",
+    what: "revert at 100,000 messages",
+    against: "at 10",
+    target: { atLeast: 0.8 },
+    run: (context) => measure("revertFlat", "reverts/s", context),
+  },
+  {
+    id: "skew",
+    what: "two writers on one session, stamping with clocks 50 ms apart, 10,000 messages",
+    against: "unstamped",
+    target: { atLeast: 0.15 },
+    run: (context) => measure("skewedWriters", "messages/s", context),
+  },
+];
+
+/** In a process of its own, on one core. */
+async function measure(row: EngineRow, unit: string, context: RowContext, note?: string): Promise<Measured> {
+  const { slices, sliceMs, folder, mongoUrl, onProgress } = context;
+  const { peer } = await startPeer<EngineRequest, string>("worker", SERVER_CORE, (done) => onProgress(done, slices));
+  try {
+    const comparison = await peer.ask<Comparison>({ row, slices, sliceMs, folder, mongoUrl });
+    return { kind: "ratio", comparison, unit, ...(note && { note }) };
+  } finally {
+    await peer.stop();
+  }
+}
+
+async function measureOnMongo(context: RowContext): Promise<Measured> {
+  if (context.mongoUrl !== undefined) return measure("appendOnMongo", "messages/s", context);
+  const server = await startMongoServer();
+  if (server === null) return { kind: "skipped", why: "no server that speaks MongoDB's protocol" };
+  try {
+    const note = `on ${server.kind}`;
+    return await measure("appendOnMongo", "messages/s", { ...context, mongoUrl: freshDatabaseUrl(server) }, note);
+  } finally {
+    await server.stop();
+  }
+}

@@ -1,0 +1,55 @@
+import Database from "libsql";
+import { ensureSchema, PAGE_BYTES } from "../../../src/storage/sqlite/schema.js";
+import { SQL } from "../../../src/storage/sqlite/statements.js";
+import { BODY } from "./subjects.js";
+
+/** The driver by hand, with the store's own tables, keys and pragmas. */
+export class RawSqlite {
+  readonly #db: Database.Database;
+  readonly #insert: Database.Statement<unknown[]>;
+  readonly #begin: Database.Statement<unknown[]>;
+  readonly #commit: Database.Statement<unknown[]>;
+  readonly #readUp: Database.Statement<unknown[]>;
+  readonly #ends = new Map<string, number>();
+
+  constructor(path: string) {
+    this.#db = new Database(path);
+    this.#db.exec(`PRAGMA page_size = ${PAGE_BYTES}`);
+    this.#db.exec("PRAGMA journal_mode = WAL");
+    this.#db.exec("PRAGMA synchronous = FULL");
+    ensureSchema(this.#db, path);
+    this.#insert = this.#db.prepare(SQL.insertEntry);
+    this.#begin = this.#db.prepare("BEGIN IMMEDIATE");
+    this.#commit = this.#db.prepare("COMMIT");
+    this.#readUp = this.#db.prepare(SQL.readUp).raw();
+  }
+
+  /** One row, by itself or in the transaction that is open. */
+  insert(log: string): void {
+    const seq = (this.#ends.get(log) ?? 0) + 1;
+    this.#ends.set(log, seq);
+    const id = String(seq).padStart(26, "0");
+    this.#insert.run([log, seq, id, Date.now() * 1000, "user", "bench", null, BODY.length + id.length, BODY]);
+  }
+
+  /** One commit with a row of each log. */
+  insertAll(logs: readonly string[]): void {
+    this.#begin.run([]);
+    for (const log of logs) this.insert(log);
+    this.#commit.run([]);
+  }
+
+  /** Number of rows that were read. */
+  read(log: string, first: number, last: number): number {
+    return this.#readUp.all([log, first, last]).length;
+  }
+
+  onlyLog(): string {
+    const [row] = this.#db.prepare("SELECT DISTINCT log FROM messages").raw().all([]) as [string][];
+    return (row as [string])[0];
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+}

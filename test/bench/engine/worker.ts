@@ -1,0 +1,35 @@
+import { appendByManyToMany, appendByManyToOne, appendByOne } from "./append.js";
+import { forkFlat, revertFlat, truncateFlat } from "./edits.js";
+import { listAnywhere, listAtEnd } from "./list.js";
+import { appendOnMongo } from "./mongo.js";
+import { skewedWriters } from "./skew.js";
+import type { EngineOptions, EngineRow } from "./subjects.js";
+
+export const ENGINE_ROWS = {
+  appendByOne,
+  appendByManyToOne,
+  appendByManyToMany,
+  listAnywhere,
+  listAtEnd,
+  forkFlat,
+  truncateFlat,
+  revertFlat,
+  skewedWriters,
+  appendOnMongo,
+} satisfies Record<string, EngineRow>;
+
+/** What the engine's process is told. */
+export interface EngineRequest extends Omit<EngineOptions, "onProgress"> {
+  readonly row: keyof typeof ENGINE_ROWS;
+}
+
+process.on("message", async ({ row, ...options }: EngineRequest) => {
+  try {
+    const onProgress = (done: number) => process.send?.({ done });
+    process.send?.({ answer: await ENGINE_ROWS[row]({ ...options, onProgress }) });
+  } catch (error) {
+    process.send?.({ error: error instanceof Error ? error.stack : String(error) });
+  }
+});
+process.on("disconnect", () => process.exit());
+process.send?.({ answer: "ready" });

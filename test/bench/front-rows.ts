@@ -1,0 +1,202 @@
+import { toBinary } from "@bufbuild/protobuf";
+import { AppendMessageRequestSchema, ListMessagesRequestSchema } from "../../gen/sessionpool/v1/message_service_pb.js";
+import { ListTodosRequestSchema } from "../../gen/sessionpool/v1/todo_service_pb.js";
+import type { BareServerReady } from "./bare-server.js";
+import { fillSession, fillTodos } from "./fill.js";
+import type { GeneratorRequest } from "./load/generator.js";
+import type { Load, LoadResult } from "./load/load.js";
+import {
+  CAN_PIN,
+  GENERATOR_CORE,
+  type Peer,
+  processorMs,
+  SERVER_CORE,
+  type ServerProcess,
+  startPeer,
+  startServer,
+} from "./processes.js";
+import type { Measured, Row, RowContext } from "./row.js";
+import { NEW_MESSAGE_JSON, newMessage, PAGE, SESSION } from "./samples.js";
+import { alternate, type Subject } from "./slices.js";
+
+/** A request by one of the fronts; what it needs is put there first. */
+interface FrontCase {
+  readonly protocol: "grpc" | "rest";
+  readonly path: string;
+  readonly body?: Uint8Array;
+  readonly connections: number;
+  readonly outstanding: number;
+  prepare(server: ServerProcess): Promise<void>;
+}
+
+const GRPC = { protocol: "grpc", connections: 4, outstanding: 16 } as const;
+const REST = { protocol: "rest", connections: 32, outstanding: 1 } as const;
+/** Pages of 100 KB: a few at a time are enough to keep a server busy. */
+const FEW = { grpc: { connections: 4, outstanding: 2 }, rest: { connections: 8 } } as const;
+
+const listTodos = toBinary(ListTodosRequestSchema, {
+  $typeName: "sessionpool.v1.ListTodosRequest",
+  sessionId: SESSION,
+});
+const appendMessage = toBinary(AppendMessageRequestSchema, {
+  $typeName: "sessionpool.v1.AppendMessageRequest",
+  sessionId: SESSION,
+  message: newMessage(),
+});
+const listMessages = toBinary(ListMessagesRequestSchema, {
+  $typeName: "sessionpool.v1.ListMessagesRequest",
+  sessionId: SESSION,
+  limit: PAGE,
+  pageToken: "",
+  newestFirst: false,
+  includeAncestors: false,
+});
+
+const todosByGrpc: FrontCase = {
+  ...GRPC,
+  path: "/sessionpool.v1.TodoService/ListTodos",
+  body: listTodos,
+  prepare: fillTodos,
+};
+const todosByRest: FrontCase = { ...REST, path: `/${SESSION}/todo`, prepare: fillTodos };
+const appendByGrpc: FrontCase = {
+  ...GRPC,
+  path: "/sessionpool.v1.MessageService/AppendMessage",
+  body: appendMessage,
+  prepare: (server) => fillSession(server, SESSION, 0),
+};
+const appendByRest: FrontCase = {
+  ...REST,
+  path: `/session/${SESSION}/message`,
+  body: Buffer.from(NEW_MESSAGE_JSON),
+  prepare: (server) => fillSession(server, SESSION, 0),
+};
+const listByGrpc: FrontCase = {
+  ...GRPC,
+  ...FEW.grpc,
+  path: "/sessionpool.v1.MessageService/ListMessages",
+  body: listMessages,
+  prepare: (server) => fillSession(server, SESSION, PAGE),
+};
+const listByRest: FrontCase = {
+  ...REST,
+  ...FEW.rest,
+  path: `/session/${SESSION}/message?limit=${PAGE}`,
+  prepare: (server) => fillSession(server, SESSION, PAGE),
+};
+
+export const FRONT_ROWS: readonly Row[] = [
+  {
+    id: "grpc-todos",
+    what: "gRPC ListTodos of 20 todos",
+    against: "bare grpc-js answering the same message",
+    target: { atLeast: 0.85 },
+    run: (context) => compare(todosByGrpc, context),
+  },
+  {
+    id: "rest-todos",
+    what: "REST GET todo of 20 todos",
+    against: "bare node:http sending the same bytes",
+    target: { atLeast: 0.75 },
+    run: (context) => compare(todosByRest, context),
+  },
+  {
+    id: "grpc-append",
+    what: "gRPC AppendMessage of 1 KB on memory",
+    against: "bare grpc-js decoding the same request",
+    target: { atLeast: 0.6 },
+    run: (context) => compare(appendByGrpc, context),
+  },
+  {
+    id: "rest-append",
+    what: "REST AppendMessage of 1 KB on memory",
+    against: "bare node:http parsing the same body",
+    target: { atLeast: 0.5 },
+    run: (context) => compare(appendByRest, context),
+  },
+  {
+    id: "grpc-list",
+    what: "gRPC ListMessages of 100 x 1 KB on memory",
+    against: "bare grpc-js serialising the same messages",
+    target: { atLeast: 0.7 },
+    run: (context) => compare(listByGrpc, context),
+  },
+  {
+    id: "rest-list",
+    what: "REST ListMessages of 100 x 1 KB on memory",
+    against: "bare node:http serialising the same messages",
+    target: { atLeast: 0.7 },
+    run: (context) => compare(listByRest, context),
+  },
+  {
+    id: "workers",
+    what: "serve --workers 2, gRPC AppendMessage on SQLite",
+    against: "one worker, on 2 cores shared with the generator",
+    target: { atLeast: 1.4 },
+    run: compareWorkers,
+  },
+];
+
+/** Both servers on one core, the generator on the other; only one server is asked at a time. */
+async function compare(front: FrontCase, context: RowContext): Promise<Measured> {
+  const bare = await startPeer<never, BareServerReady>("bare-server", SERVER_CORE);
+  const server = await startServer("memory:", SERVER_CORE);
+  const generator = (await startPeer<GeneratorRequest, string>("generator", GENERATOR_CORE)).peer;
+  try {
+    await front.prepare(server);
+    const ours = await openLoad(generator, "ours", loadOf(front, server), server.pid, context.sliceMs);
+    const baseline = await openLoad(generator, "baseline", loadOf(front, bare.ready), bare.peer.pid, context.sliceMs);
+    return await measured(baseline, ours, context, CAN_PIN ? undefined : "not pinned");
+  } finally {
+    await Promise.all([generator.stop(), server.stop(), bare.peer.stop()]);
+  }
+}
+
+async function compareWorkers(context: RowContext): Promise<Measured> {
+  const one = await startServer(`sqlite:${context.folder}/one-worker.db`, undefined, 1);
+  const two = await startServer(`sqlite:${context.folder}/two-workers.db`, undefined, 2);
+  const generator = (await startPeer<GeneratorRequest, string>("generator", undefined)).peer;
+  try {
+    await Promise.all([one, two].map((server) => appendByGrpc.prepare(server)));
+    const ours = await openLoad(generator, "ours", loadOf(appendByGrpc, two), undefined, context.sliceMs);
+    const baseline = await openLoad(generator, "baseline", loadOf(appendByGrpc, one), undefined, context.sliceMs);
+    return await measured(baseline, ours, context);
+  } finally {
+    await Promise.all([generator.stop(), one.stop(), two.stop()]);
+  }
+}
+
+async function measured(baseline: Subject, ours: Subject, context: RowContext, note?: string): Promise<Measured> {
+  const { slices, onProgress } = context;
+  const comparison = await alternate(baseline, ours, {
+    slices,
+    by: "processor",
+    onSlice: (done) => onProgress(done, slices),
+  });
+  return { kind: "ratio", comparison, unit: "calls/s", ...(note && { note }) };
+}
+
+async function openLoad(
+  generator: Peer<GeneratorRequest>,
+  name: string,
+  load: Load,
+  pid: number | undefined,
+  sliceMs: number,
+): Promise<Subject> {
+  await generator.ask({ kind: "open", name, load });
+  return async () => {
+    const before = pid === undefined ? undefined : processorMs(pid);
+    const { calls, elapsedMs } = await generator.ask<LoadResult>({ kind: "run", name, sliceMs });
+    const used = before === undefined ? undefined : (processorMs(pid as number) as number) - before;
+    return { operations: calls, elapsedMs, processorMs: used };
+  };
+}
+
+function loadOf(
+  { protocol, path, body, connections, outstanding }: FrontCase,
+  { grpcPort, httpPort }: { readonly grpcPort: number; readonly httpPort: number },
+): Load {
+  const method = body === undefined ? "GET" : "POST";
+  const port = protocol === "grpc" ? grpcPort : httpPort;
+  return { protocol, port, path, method, body: body ?? new Uint8Array(), connections, outstanding };
+}

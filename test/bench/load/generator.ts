@@ -1,0 +1,59 @@
+import { GrpcConnection } from "./grpc-connection.js";
+import type { Load, LoadConnection, LoadResult } from "./load.js";
+import { RestConnection } from "./rest-connection.js";
+
+/** What the generator's process is told. */
+export type GeneratorRequest =
+  | { readonly kind: "open"; readonly name: string; readonly load: Load }
+  | { readonly kind: "run"; readonly name: string; readonly sliceMs: number }
+  | { readonly kind: "close"; readonly name: string };
+
+const opened = new Map<string, readonly LoadConnection[]>();
+
+process.on("message", async (request: GeneratorRequest) => {
+  try {
+    process.send?.({ answer: await carryOut(request) });
+  } catch (error) {
+    process.send?.({ error: String(error) });
+  }
+});
+process.on("disconnect", () => process.exit());
+process.send?.({ answer: "ready" });
+
+async function carryOut(request: GeneratorRequest): Promise<LoadResult | undefined> {
+  const { name } = request;
+  switch (request.kind) {
+    case "open":
+      opened.set(name, connections(request.load));
+      return undefined;
+    case "run":
+      return run(opened.get(name) ?? [], request.sliceMs);
+    case "close":
+      for (const connection of opened.get(name) ?? []) connection.close();
+      opened.delete(name);
+      return undefined;
+  }
+}
+
+function connections(load: Load): LoadConnection[] {
+  const Connection = load.protocol === "grpc" ? GrpcConnection : RestConnection;
+  return Array.from({ length: load.connections }, () => new Connection(load));
+}
+
+/** Sends for so long, and waits for the last answers. */
+function run(connections: readonly LoadConnection[], sliceMs: number): Promise<LoadResult> {
+  return new Promise((resolve, reject) => {
+    let calls = 0;
+    const begun = performance.now();
+    const onAnswer = () => {
+      calls += 1;
+    };
+    for (const connection of connections) connection.start(onAnswer, reject);
+    setTimeout(() => {
+      Promise.all(connections.map((connection) => connection.stop())).then(
+        () => resolve({ calls, elapsedMs: performance.now() - begun }),
+        reject,
+      );
+    }, sliceMs);
+  });
+}

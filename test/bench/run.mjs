@@ -1,0 +1,34 @@
+// Bundles the benchmark and the server beside the packages, and runs it.
+import { spawn } from "node:child_process";
+import { cp, rm } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const folder = `${root}node_modules/.cache/bench/`;
+
+await rm(folder, { recursive: true, force: true });
+await build({
+  entryPoints: {
+    server: `${root}src/main.ts`,
+    bench: `${root}test/bench/main.ts`,
+    "bare-server": `${root}test/bench/bare-server.ts`,
+    generator: `${root}test/bench/load/generator.ts`,
+    worker: `${root}test/bench/engine/worker.ts`,
+  },
+  outdir: folder,
+  outExtension: { ".js": ".mjs" },
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  platform: "node",
+  target: "node20.19",
+  packages: "external",
+  sourcemap: true,
+  logLevel: "warning",
+});
+await cp(`${root}src/console/assets`, `${folder}assets`, { recursive: true });
+const bench = spawn(process.execPath, [`${folder}bench.mjs`, ...process.argv.slice(2)], { stdio: "inherit" });
+bench.on("exit", (code, signal) => {
+  process.exitCode = code ?? (signal === null ? 0 : 1);
+});

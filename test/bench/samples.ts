@@ -1,0 +1,61 @@
+import type { MessageWithParts } from "../../gen/sessionpool/v1/message_service_pb.js";
+import type { Todo } from "../../gen/sessionpool/v1/todo_service_pb.js";
+
+export const PAGE = 100;
+export const SESSION = "bench";
+
+/** 1 KB of text: words with the odd quote, line break and accent, as conversations have them. */
+export const TEXT = makeText(1024);
+
+export function makeText(length: number): string {
+  const sentence = 'The café\'s "daily" log says: run 42 passed,\nthen the parser met an unexpected token. ';
+  return sentence.repeat(Math.ceil(length / sentence.length)).slice(0, length);
+}
+
+export function sampleTodos(): Todo[] {
+  return Array.from({ length: 20 }, (_, i) => ({
+    $typeName: "sessionpool.v1.Todo",
+    id: `01J0000000000000000000${String(i).padStart(4, "0")}`,
+    content: `Look into item ${i} of the report and say what is to be done about it`,
+    status: i % 3 === 0 ? "completed" : "pending",
+    priority: i % 2 === 0 ? "high" : "medium",
+  }));
+}
+
+/** What a client sends to append 1 KB. */
+export function newMessage(): MessageWithParts {
+  return {
+    $typeName: "sessionpool.v1.MessageWithParts",
+    info: {
+      $typeName: "sessionpool.v1.MessageInfo",
+      id: "",
+      role: "user",
+      sessionId: "",
+      originSessionId: "",
+    },
+    parts: [{ $typeName: "sessionpool.v1.Part", id: "", type: "text", text: TEXT }],
+  };
+}
+
+/** The same as JSON, as REST's clients send it. */
+export const NEW_MESSAGE_JSON = JSON.stringify({
+  info: { role: "user" },
+  parts: [{ type: "text", text: TEXT }],
+});
+
+/** A message as a page shows it. */
+export function storedMessage(position: number): MessageWithParts {
+  return {
+    $typeName: "sessionpool.v1.MessageWithParts",
+    info: {
+      $typeName: "sessionpool.v1.MessageInfo",
+      id: `01J0000000000000000000${String(position).padStart(4, "0")}`,
+      role: "user",
+      timestamp: { $typeName: "google.protobuf.Timestamp", seconds: 1_750_000_000n, nanos: position * 1000 },
+      sessionId: SESSION,
+      position: BigInt(position),
+      originSessionId: SESSION,
+    },
+    parts: [{ $typeName: "sessionpool.v1.Part", id: "", type: "text", text: TEXT }],
+  };
+}

@@ -1,0 +1,115 @@
+/** Runs for so long, or does a set piece of work; resolves to operations and the milliseconds they took. */
+export type Subject = () => Promise<Slice>;
+
+export interface Slice {
+  readonly operations: number;
+  readonly elapsedMs: number;
+  /** What the measured process used of the processor meanwhile; undefined where the system does not tell. */
+  readonly processorMs: number | undefined;
+}
+
+/** By which time operations are counted: that of the clock, or that which the measured process had a processor. */
+export type Time = "clock" | "processor";
+
+/** What alternating slices showed. Rates are operations a second. */
+export interface Comparison {
+  /** What `ratio` goes by; the other one is `otherRatio`. */
+  readonly by: Time;
+  readonly rate: number;
+  readonly baselineRate: number;
+  /** Median of the ratios of neighbouring slices: what slows the machine down for a while slows both. */
+  readonly ratio: number;
+  /** All of those ratios, in the order of measuring. */
+  readonly ratios: readonly number[];
+  readonly otherRatio: number | undefined;
+}
+
+export interface AlternateOptions {
+  readonly slices: number;
+  readonly by: Time;
+  readonly onSlice?: ((done: number) => void) | undefined;
+}
+
+/** Slices of each that do not count: the code is compiled meanwhile. */
+const WARM_UP = 3;
+
+/** Measures A B A B ... */
+export async function alternate(
+  baseline: Subject,
+  ours: Subject,
+  { slices, by, onSlice }: AlternateOptions,
+): Promise<Comparison> {
+  const pairs: Pair[] = [];
+  for (let i = -WARM_UP; i < slices; i++) {
+    const pair = { baseline: await baseline(), ours: await ours() };
+    if (i >= 0) pairs.push(pair);
+    onSlice?.(pairs.length);
+  }
+  const known = pairs[0]?.ours.processorMs === undefined ? "clock" : by;
+  const ratios = ratiosOf(pairs, known);
+  return {
+    by: known,
+    rate: median(pairs.map((pair) => rateOf(pair.ours, known))),
+    baselineRate: median(pairs.map((pair) => rateOf(pair.baseline, known))),
+    ratio: median(ratios),
+    ratios,
+    otherRatio: known === by ? median(ratiosOf(pairs, by === "clock" ? "processor" : "clock")) : undefined,
+  };
+}
+
+interface Pair {
+  readonly baseline: Slice;
+  readonly ours: Slice;
+}
+
+function ratiosOf(pairs: readonly Pair[], time: Time): number[] {
+  return pairs.map(({ baseline, ours }) => rateOf(ours, time) / rateOf(baseline, time));
+}
+
+/** Repeats the work for so long, in this process. */
+export function during(sliceMs: number, work: () => Promise<number> | number): Subject {
+  return () =>
+    timed(async (elapsedMs) => {
+      let operations = 0;
+      do operations += await work();
+      while (elapsedMs() < sliceMs);
+      return operations;
+    });
+}
+
+/** The same by several callers at a time. */
+export function duringBy(callers: number, sliceMs: number, work: (caller: number) => Promise<number>): Subject {
+  return () =>
+    timed(async (elapsedMs) => {
+      let operations = 0;
+      const call = async (caller: number) => {
+        while (elapsedMs() < sliceMs) {
+          const done = await work(caller);
+          operations += done;
+        }
+      };
+      await Promise.all(Array.from({ length: callers }, (_, caller) => call(caller)));
+      return operations;
+    });
+}
+
+/** Takes the time of work in this process that answers how many operations it made. */
+export async function timed(work: (elapsedMs: () => number) => Promise<number>): Promise<Slice> {
+  const begun = performance.now();
+  const usedBefore = process.cpuUsage();
+  const elapsedMs = () => performance.now() - begun;
+  const operations = await work(elapsedMs);
+  const { user, system } = process.cpuUsage(usedBefore);
+  return { operations, elapsedMs: elapsedMs(), processorMs: (user + system) / 1000 };
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] as number;
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] as number)) / 2;
+}
+
+function rateOf({ operations, elapsedMs, processorMs }: Slice, time: Time): number {
+  return (operations / (time === "clock" ? elapsedMs : (processorMs ?? Number.NaN))) * 1000;
+}
