@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	pb "sessionpool.test/interop/gen/sessionpool/v1"
+	"sessionpool.test/interop/gen/sessionpool/v1/sessionpoolv1connect"
+)
+
+// connectMethods speaks `protocol` to the HTTP port, and gRPC to the gRPC port for what is served there alone.
+func connectMethods(protocol, grpcAddress, httpURL string) (map[string]method, error) {
+	var options []connect.ClientOption
+	client := http.DefaultClient
+	switch protocol {
+	case "connect":
+		options = append(options, connect.WithHTTPGet(), connect.WithSendGzip())
+	case "grpc-web":
+		options = append(options, connect.WithGRPCWeb())
+	case "grpc":
+		options = append(options, connect.WithGRPC())
+		client = http2Client()
+	default:
+		return nil, fmt.Errorf("no protocol %s", protocol)
+	}
+	sessions := sessionpoolv1connect.NewSessionServiceClient(client, httpURL, options...)
+	messages := sessionpoolv1connect.NewMessageServiceClient(client, httpURL, options...)
+	todos := sessionpoolv1connect.NewTodoServiceClient(client, httpURL, options...)
+	tracker := sessionpoolv1connect.NewTodoTrackerServiceClient(http2Client(), "http://"+grpcAddress, connect.WithGRPC())
+	return map[string]method{
+		"SessionService.CreateSession":    connectUnary(sessions.CreateSession),
+		"SessionService.GetSession":       connectUnary(sessions.GetSession),
+		"SessionService.LoadSession":      connectUnary(sessions.LoadSession),
+		"SessionService.ListSessions":     connectUnary(sessions.ListSessions),
+		"SessionService.UpdateSession":    connectUnary(sessions.UpdateSession),
+		"SessionService.DeleteSession":    connectUnary(sessions.DeleteSession),
+		"SessionService.ForkSession":      connectUnary(sessions.ForkSession),
+		"SessionService.ShareSession":     connectUnary(sessions.ShareSession),
+		"SessionService.RevertSession":    connectUnary(sessions.RevertSession),
+		"SessionService.UnrevertSession":  connectUnary(sessions.UnrevertSession),
+		"MessageService.AppendMessage":    connectUnary(messages.AppendMessage),
+		"MessageService.AppendMessages":   connectUnary(messages.AppendMessages),
+		"MessageService.GetMessage":       connectUnary(messages.GetMessage),
+		"MessageService.ListMessages":     connectUnary(messages.ListMessages),
+		"MessageService.CountMessages":    connectUnary(messages.CountMessages),
+		"MessageService.CopyMessages":     connectUnary(messages.CopyMessages),
+		"MessageService.TruncateMessages": connectUnary(messages.TruncateMessages),
+		"MessageService.WatchMessages":    {stream: connectWatch(messages)},
+		"TodoService.ListTodos":           connectUnary(todos.ListTodos),
+		"TodoTrackerService.ReplaceTodos": connectUnary(tracker.ReplaceTodos),
+		"TodoTrackerService.AddTodo":      connectUnary(tracker.AddTodo),
+		"TodoTrackerService.UpdateTodo":   connectUnary(tracker.UpdateTodo),
+		"TodoTrackerService.RemoveTodo":   connectUnary(tracker.RemoveTodo),
+	}, nil
+}
+
+// http2Client speaks HTTP/2 without TLS.
+func http2Client() *http.Client {
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Client{Transport: &http.Transport{Protocols: protocols}}
+}
+
+func connectUnary[I, O any, PI message[I], PO message[O]](
+	call func(context.Context, *connect.Request[I]) (*connect.Response[O], error),
+) method {
+	return method{unary: func(ctx context.Context, text []byte) (proto.Message, *callError) {
+		request := PI(new(I))
+		exitOn(protojson.Unmarshal(text, request))
+		answer, err := call(ctx, connect.NewRequest((*I)(request)))
+		if err != nil {
+			return nil, connectError(err)
+		}
+		return PO(answer.Msg), nil
+	}}
+}
+
+func connectWatch(messages sessionpoolv1connect.MessageServiceClient) func(context.Context, []byte) (events, *callError) {
+	return func(ctx context.Context, text []byte) (events, *callError) {
+		request := &pb.WatchMessagesRequest{}
+		exitOn(protojson.Unmarshal(text, request))
+		stream, err := messages.WatchMessages(ctx, connect.NewRequest(request))
+		if err != nil {
+			return nil, connectError(err)
+		}
+		return func() (proto.Message, *callError) {
+			for stream.Receive() {
+				if event := stream.Msg(); event.GetHeartbeat() == nil {
+					return event, nil
+				}
+			}
+			return nil, connectError(stream.Err())
+		}, nil
+	}
+}
+
+func connectError(err error) *callError {
+	var got *connect.Error
+	if errors.As(err, &got) {
+		return &callError{Code: int(got.Code()), Message: got.Message()}
+	}
+	return &callError{Code: -1, Message: fmt.Sprint(err)}
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	pb "sessionpool.test/interop/gen/sessionpool/v1"
+)
+
+func grpcMethods(address string) (map[string]method, error) {
+	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return nil, err
+	}
+	sessions := pb.NewSessionServiceClient(connection)
+	messages := pb.NewMessageServiceClient(connection)
+	todos := pb.NewTodoServiceClient(connection)
+	tracker := pb.NewTodoTrackerServiceClient(connection)
+	return map[string]method{
+		"SessionService.CreateSession":    grpcUnary(sessions.CreateSession),
+		"SessionService.GetSession":       grpcUnary(sessions.GetSession),
+		"SessionService.LoadSession":      grpcUnary(sessions.LoadSession),
+		"SessionService.ListSessions":     grpcUnary(sessions.ListSessions),
+		"SessionService.UpdateSession":    grpcUnary(sessions.UpdateSession),
+		"SessionService.DeleteSession":    grpcUnary(sessions.DeleteSession),
+		"SessionService.ForkSession":      grpcUnary(sessions.ForkSession),
+		"SessionService.ShareSession":     grpcUnary(sessions.ShareSession),
+		"SessionService.RevertSession":    grpcUnary(sessions.RevertSession),
+		"SessionService.UnrevertSession":  grpcUnary(sessions.UnrevertSession),
+		"MessageService.AppendMessage":    grpcUnary(messages.AppendMessage),
+		"MessageService.AppendMessages":   grpcUnary(messages.AppendMessages),
+		"MessageService.GetMessage":       grpcUnary(messages.GetMessage),
+		"MessageService.ListMessages":     grpcUnary(messages.ListMessages),
+		"MessageService.CountMessages":    grpcUnary(messages.CountMessages),
+		"MessageService.CopyMessages":     grpcUnary(messages.CopyMessages),
+		"MessageService.TruncateMessages": grpcUnary(messages.TruncateMessages),
+		"MessageService.WatchMessages":    {stream: grpcWatch(messages)},
+		"TodoService.ListTodos":           grpcUnary(todos.ListTodos),
+		"TodoTrackerService.ReplaceTodos": grpcUnary(tracker.ReplaceTodos),
+		"TodoTrackerService.AddTodo":      grpcUnary(tracker.AddTodo),
+		"TodoTrackerService.UpdateTodo":   grpcUnary(tracker.UpdateTodo),
+		"TodoTrackerService.RemoveTodo":   grpcUnary(tracker.RemoveTodo),
+	}, nil
+}
+
+// message is what a pointer to a generated struct can do.
+type message[T any] interface {
+	*T
+	proto.Message
+}
+
+func grpcUnary[I, O any, PI message[I], PO message[O]](
+	call func(context.Context, PI, ...grpc.CallOption) (PO, error),
+) method {
+	return method{unary: func(ctx context.Context, text []byte) (proto.Message, *callError) {
+		request := PI(new(I))
+		exitOn(protojson.Unmarshal(text, request))
+		answer, err := call(ctx, request)
+		if err != nil {
+			return nil, grpcError(err)
+		}
+		return answer, nil
+	}}
+}
+
+func grpcWatch(messages pb.MessageServiceClient) func(context.Context, []byte) (events, *callError) {
+	return func(ctx context.Context, text []byte) (events, *callError) {
+		request := &pb.WatchMessagesRequest{}
+		exitOn(protojson.Unmarshal(text, request))
+		stream, err := messages.WatchMessages(ctx, request)
+		if err != nil {
+			return nil, grpcError(err)
+		}
+		return func() (proto.Message, *callError) {
+			for {
+				event, err := stream.Recv()
+				if err != nil {
+					return nil, grpcError(err)
+				}
+				if event.GetHeartbeat() == nil {
+					return event, nil
+				}
+			}
+		}, nil
+	}
+}
+
+func grpcError(err error) *callError {
+	got := status.Convert(err)
+	return &callError{Code: int(got.Code()), Message: got.Message()}
+}
