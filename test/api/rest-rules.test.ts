@@ -5,6 +5,8 @@ import { gunzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { TodoTrackerService } from "../../gen/sessionpool/v1/todo_service_pb.js";
+import { GrpcClient } from "../support/grpc-client.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON of any shape
@@ -202,6 +204,20 @@ describe("todos", () => {
       const answer = await send(`GET ${path}`);
       expect([answer.status, answer.body.toString()]).toEqual([200, "[]"]);
     }
+  });
+
+  test("are what they are now, whatever was answered before", async () => {
+    const grpc = new GrpcClient(server.grpcAddress);
+    for (const id of ["a", "b", "c"]) {
+      await grpc.call(TodoTrackerService, "AddTodo", { todo: { id, content: `do ${id}` } });
+      for (const repeated of [1, 2]) {
+        const todos = await ok("GET /session/x/todo");
+        expect([repeated, todos.at(-1)]).toEqual([repeated, { id, content: `do ${id}`, status: "", priority: "" }]);
+      }
+    }
+    await grpc.call(TodoTrackerService, "ReplaceTodos", {});
+    expect(await ok("GET /x/todo")).toEqual([]);
+    grpc.close();
   });
 
   test.each(["POST", "PUT", "DELETE", "PATCH"])("%s is not allowed", async (method) => {

@@ -45,15 +45,15 @@ function readBytes(request: Request, limitBytes: number): Promise<Buffer> {
     const onData = (chunk: Buffer): void => {
       size += chunk.length;
       chunks.push(chunk);
-      if (size <= limitBytes) return;
-      request.off("data", onData);
-      reject(tooLarge(limitBytes));
+      if (size > limitBytes) end(() => reject(tooLarge(limitBytes)));
     };
-    request.on("data", onData);
-    request.on("end", () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
-    request.on("error", () => reject(aborted()));
-    request.on("aborted", () => reject(aborted()));
-    request.on("close", () => reject(aborted()));
+    const onEnd = (): void => end(() => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+    const onClose = (): void => end(() => reject(aborted()));
+    const end = (settle: () => void): void => {
+      request.off("data", onData).off("end", onEnd).off("close", onClose);
+      settle();
+    };
+    request.on("data", onData).on("end", onEnd).on("close", onClose);
   });
 }
 

@@ -4,9 +4,10 @@ import type { Caller, FrontCall } from "../front-call.js";
 import { type Binding, readBindings } from "./binding.js";
 import { checkBodyHeaders, hasBody, type Request, readBody } from "./body.js";
 import { readDeadline } from "./deadline.js";
+import { goneSignal } from "./gone-signal.js";
 import { parseJson } from "./json-text.js";
 import { HttpProblem, isExpected, toProblem } from "./problem.js";
-import { header, isGone, type Response, sendAllowed, sendJson, sendProblem } from "./respond.js";
+import { header, type Response, sendAllowed, sendJson, sendProblem } from "./respond.js";
 import { type Match, Router } from "./router.js";
 import { chooseFraming, resumeFrom, sendStream, wantsEvents } from "./stream.js";
 import { parseTarget, type Target } from "./target.js";
@@ -86,12 +87,7 @@ export function createRestHandler({ methods, caller, limits = {}, onUnexpected =
     const deadlineMs = readDeadline(request.headers, Date.now());
     const readHeader = (name: string): string | undefined => header(request, name);
     const principal = await caller.authenticate(readHeader);
-    const gone = new AbortController();
-    response.once("close", () => {
-      if (!response.writableEnded) gone.abort();
-    });
-    if (isGone(response)) gone.abort();
-    return { front: "rest", principal, deadlineMs, signal: gone.signal, header: readHeader };
+    return { front: "rest", principal, deadlineMs, signal: goneSignal(request, response), header: readHeader };
   }
 
   async function readJson(request: Request): Promise<unknown> {

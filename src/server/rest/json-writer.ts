@@ -2,7 +2,7 @@ import { type DescField, type DescMessage, type JsonValue, type Message, ScalarT
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { timestampText } from "./timestamp-text.js";
 
-/** Writes a message as proto3 JSON text, zero values included. */
+/** Writes a message as proto3 JSON text, zero values included. The text of a frozen message is kept: it can only be the same. */
 export type MessageWriter = (message: Message) => string;
 
 /** Makes what JSON.stringify writes: one call for a whole message is several times as fast as one for each text in it. */
@@ -21,15 +21,27 @@ const compiled = new WeakMap<DescMessage, Converter>();
 /** Compiles what protobuf-es' `toJson` does by reflection; a kind of field that this API has nowhere is left to it. */
 export function messageWriter(desc: DescMessage): MessageWriter {
   const convert = messageConverter(desc);
-  return (message) => JSON.stringify(convert(message));
+  return keepingFrozen((message) => JSON.stringify(convert(message)));
 }
 
 /** Writes the value of one field of a message, as `response_body` asks for; null if it is not set. */
 export function fieldWriter(field: DescField): MessageWriter {
   const convert = messageConverter(field.parent);
-  return (message) => {
+  return keepingFrozen((message) => {
     const json = convert(message) as Record<string, unknown>;
     return JSON.stringify(json[field.jsonName] ?? null);
+  });
+}
+
+function keepingFrozen(write: MessageWriter): MessageWriter {
+  const texts = new WeakMap<Message, string>();
+  return (message) => {
+    if (!Object.isFrozen(message)) return write(message);
+    const known = texts.get(message);
+    if (known !== undefined) return known;
+    const text = write(message);
+    texts.set(message, text);
+    return text;
   };
 }
 

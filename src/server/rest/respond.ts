@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { constants, type Http2ServerResponse } from "node:http2";
-import type { Request } from "./body.js";
+import { hasBody, type Request } from "./body.js";
 import { chooseEncoding, compress, MIN_COMPRESSED_BYTES } from "./compression.js";
 import { type HttpProblem, problemJson } from "./problem.js";
 
@@ -70,7 +70,7 @@ function end(response: Response, body: string | Buffer): void {
  * limit.
  */
 function discardRest(request: Request): void {
-  if (request.complete) return;
+  if (request.complete || !hasBody(request)) return;
   let left = MAX_DISCARDED_BYTES;
   request.on("data", (chunk: Buffer) => {
     left -= chunk.length;

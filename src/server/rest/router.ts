@@ -77,7 +77,8 @@ function splitPath(path: string): string[] | undefined {
 }
 
 function isUnroutable(segment: string): boolean {
-  return segment === "" || (segment.length <= 6 && /^(\.|%2e){1,2}$/i.test(segment));
+  if (segment === "") return true;
+  return (segment[0] === "." || segment[0] === "%") && /^(\.|%2e){1,2}$/i.test(segment);
 }
 
 /** Depth first, literals before wildcards: so the leftmost literal wins. Notes the methods of every path that would match. */

@@ -206,6 +206,18 @@ describe("messageReader", () => {
 });
 
 describe("messageWriter", () => {
+  test("writes a frozen message once, and any other each time", () => {
+    const write = messageWriter(SessionSchema);
+    let reads = 0;
+    const message = Object.defineProperty(create(SessionSchema), "title", {
+      enumerable: true,
+      get: () => `read ${++reads}`,
+    });
+    expect([write(message), write(message)].map((text) => JSON.parse(text).title)).toEqual(["read 1", "read 2"]);
+    Object.freeze(message);
+    expect([write(message), write(message)].map((text) => JSON.parse(text).title)).toEqual(["read 3", "read 3"]);
+  });
+
   test("refuses what has no JSON form", () => {
     const write = messageWriter(MessageWithPartsSchema);
     expect(() => write(create(MessageWithPartsSchema, { info: { metadata: { a: [Number.NaN] } } }))).toThrow(

@@ -1,0 +1,35 @@
+import { setMaxListeners } from "node:events";
+import type { Socket } from "node:net";
+import type { Request } from "./body.js";
+import { isGone, type Response } from "./respond.js";
+
+const signals = new WeakMap<Socket, AbortSignal>();
+
+/**
+ * Aborted when the client has gone. In HTTP/1 that is when its connection closes: all requests of one share a signal, because making
+ * one costs as much as all else that a small request needs.
+ */
+export function goneSignal(request: Request, response: Response): AbortSignal {
+  return "stream" in request ? signalOfStream(response) : signalOfConnection(request.socket);
+}
+
+function signalOfStream(response: Response): AbortSignal {
+  const gone = new AbortController();
+  response.once("close", () => {
+    if (!response.writableEnded) gone.abort();
+  });
+  if (isGone(response)) gone.abort();
+  return gone.signal;
+}
+
+function signalOfConnection(socket: Socket): AbortSignal {
+  const known = signals.get(socket);
+  if (known) return known;
+  const gone = new AbortController();
+  socket.once("close", () => gone.abort());
+  if (socket.destroyed) gone.abort();
+  // Pipelined requests listen at the same time, as many as there are.
+  setMaxListeners(0, gone.signal);
+  signals.set(socket, gone.signal);
+  return gone.signal;
+}
