@@ -7,6 +7,8 @@ import { VERSION } from "./version.js";
 
 /** Loaded when they are called: each needs but a part of the whole. */
 const commands = {
+  export: () => import("./commands/transfer/export-sessions.js"),
+  import: () => import("./commands/transfer/import-sessions.js"),
   keys: () => import("./commands/keys.js"),
   serve: () => import("./commands/serve.js"),
   sweep: () => import("./commands/sweep.js"),
@@ -24,6 +26,16 @@ addServeOptions(program.command("serve").description("serve gRPC, REST, Connect 
 addStorageOption(program.command("sweep").description("clear away what deleted and changed sessions left behind"))
   .option("--repair", "also recount forks and delete what no record owns; only while no server runs", false)
   .action(async ({ storage, repair }) => (await commands.sweep()).sweep(storage, { repair }));
+
+addNamespaceOption(addStorageOption(program.command("export")))
+  .description("write all sessions, messages and todos as JSON Lines")
+  .argument("[file]", "file to write, or - for standard output", "-")
+  .action(async (file: string, flags) => (await commands.export()).exportSessions(flags, file));
+
+addNamespaceOption(addStorageOption(program.command("import")))
+  .description("read sessions that session-pool, OpenCode or ChatGPT exported; can be repeated")
+  .argument("<file>", "file to read")
+  .action(async (file: string, flags) => (await commands.import()).importSessions(flags, file));
 
 addTodoCommands(program.command("todo").description("read and change the todo list"));
 addKeyCommands(program.command("keys").description("make API keys"));
