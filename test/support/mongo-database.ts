@@ -4,9 +4,9 @@ import { freshDatabaseUrl, type MongoServer } from "./mongo-server.js";
 
 const MONITORED: MongoClientOptions = { monitorCommands: true };
 
-/** A new database on the server, which is dropped when it is closed. */
+/** A new database on the server; dropped when it is closed, unless the server is thrown away anyway. */
 export async function openMongoDatabase(
-  server: Pick<MongoServer, "uri"> | null,
+  server: MongoServer | null,
   options: MongoOptions = {},
 ): Promise<MongoLogDatabase> {
   if (!server) throw new Error("No MongoDB server");
@@ -14,6 +14,7 @@ export async function openMongoDatabase(
     ...options,
     driver: { ...MONITORED, ...options.driver },
   });
+  if (server.process) return database;
   const close = database.close.bind(database);
   database.close = async () => {
     await database.client.db(databaseNameOf(database)).dropDatabase();

@@ -23,31 +23,33 @@ export async function explain(db: Db, { command }: SentCommand): Promise<Plan> {
 }
 
 /**
- * Whether a key serves filter and order of a command without looking at what it does not return, by the rules every planner follows: equal fields first, then
- * the fields of the order, then one range. Answers the key's name; null when none does.
+ * The key that serves filter and order of a command, by the rules that every planner follows: equal fields first, then the fields of the order, then one
+ * range. Of several the one that uses most of the filter; null when there is none.
  */
 export function servingKey({ name, command }: SentCommand): string | null {
-  const collection = command[name] as string;
   const [statement] = (command.updates ?? command.deletes ?? [command]) as Document[];
   const filter = (statement?.q ?? statement?.filter ?? statement?.query ?? {}) as Document;
-  const sort = Object.keys((command.sort as Document | Map<string, number>) ?? {});
-  const keys = INDEXES.filter((index) => index.collection === collection).map(({ name: key, key: fields }) => ({
-    key,
-    fields: Object.keys(fields),
-  }));
-  return [{ key: "_id_", fields: ["_id"] }, ...keys].find(({ fields }) => serves(fields, filter, sort))?.key ?? null;
+  const sort = Object.keys((command.sort as Document) ?? {});
+  const keys = [
+    { name: "_id_", fields: ["_id"] },
+    ...INDEXES.filter((index) => index.collection === command[name]).map((index) => ({
+      name: index.name,
+      fields: Object.keys(index.key),
+    })),
+  ];
+  const rated = keys.map((key) => ({ name: key.name, used: usedFields(key.fields, filter, sort) }));
+  const best = rated.reduce((one, other) => (other.used > one.used ? other : one));
+  return best.used > 0 ? best.name : null;
 }
 
-function serves(fields: readonly string[], filter: Document, sort: readonly string[]): boolean {
-  const isEqual = (field: string) => field in filter && !isRange(filter[field]);
-  const equal = fields.findIndex((field) => !isEqual(field));
-  const pinned = equal < 0 ? fields : fields.slice(0, equal);
-  const rest = equal < 0 ? [] : fields.slice(equal);
+/** How many fields of the filter bound a scan of the key that comes in the order asked for; 0 when it does not, or nothing bounds it. */
+function usedFields(fields: readonly string[], filter: Document, sort: readonly string[]): number {
+  const open = fields.findIndex((field) => !(field in filter) || isRange(filter[field]));
+  const pinned = open < 0 ? fields : fields.slice(0, open);
+  const rest = fields.slice(pinned.length);
   const order = sort.filter((field) => !pinned.includes(field));
-  const isOrdered = order.every((field, i) => rest[i] === field);
-  const ranged = Object.keys(filter).filter((field) => isRange(filter[field]));
-  const isBounded = pinned.length > 0 || (ranged.length > 0 && ranged.includes(fields[0] as string));
-  return isOrdered && isBounded && ranged.slice(0, 1).every((field) => rest[0] === field || !fields.includes(field));
+  if (!order.every((field, i) => rest[i] === field)) return 0;
+  return pinned.length + (rest[0] !== undefined && rest[0] in filter ? 1 : 0);
 }
 
 /** `$in` is several equalities. */

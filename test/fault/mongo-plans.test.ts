@@ -1,0 +1,178 @@
+import { type Db, Long, ObjectId } from "mongodb";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { LogStore } from "../../src/storage/history/log-store.js";
+import type { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
+import { created, entry, next, replaced, T0 } from "../contract/log-store/fixtures.js";
+import { commandsOf, type SentCommand } from "../support/mongo-commands.js";
+import { databaseNameOf, openMongoDatabase } from "../support/mongo-database.js";
+import { explain, servingKey } from "../support/mongo-plan.js";
+import { startMongoServer } from "../support/mongo-server.js";
+
+const LENGTH = 100_000;
+const LOG = "big.1";
+const CHUNK = 5000;
+
+const server = await startMongoServer();
+let database: MongoLogDatabase;
+let store: LogStore;
+/** A store with few messages, for commands that some servers are slow at. */
+let small: MongoLogDatabase;
+let db: Db;
+/** Whether the server's planner stops a scan at the limit, as mongod's does: where not, only bounds of ranges can be seen. */
+let hasPlanner = false;
+
+beforeAll(async () => {
+  if (!server) return;
+  database = await openMongoDatabase(server);
+  small = await openMongoDatabase(server);
+  store = database.namespace("default");
+  db = database.client.db(databaseNameOf(database));
+  for (let first = 1; first <= LENGTH; first += CHUNK) await fillBigLog(first);
+  hasPlanner = await stopsAtLimit();
+}, 300_000);
+afterAll(async () => {
+  await small?.close();
+  await database?.close();
+  await server?.stop();
+});
+
+describe.skipIf(!server)("queries of the MongoDB store", () => {
+  describe("pages anywhere in a log of 100,000 messages", () => {
+    const places = [1, 777, LENGTH / 2, LENGTH - 99];
+
+    it("examine what they return", async () => {
+      for (const first of places) {
+        for (const descending of [false, true]) {
+          const read = () => store.readRange(LOG, first, first + 99, { descending });
+          const limited = () => store.readRange(LOG, 1, first + 99, { descending: true, limit: 100 });
+          for (const work of descending ? [read, limited] : [read]) {
+            const [plan] = await plansOf(work);
+            expect(plan).toMatchObject({ returned: 100 });
+            expect(plan?.stages).toContain("IXSCAN");
+            expect(plan?.keys).toBeLessThanOrEqual(110);
+            expect(plan?.documents).toBeLessThanOrEqual(110);
+          }
+        }
+      }
+    });
+
+    it("take one command each", async () => {
+      const sent = await commandsOf(database.client, () => store.readRange(LOG, 500, 100_000, { limit: 100 }));
+      expect(sent.map(({ name }) => name)).toEqual(["find"]);
+    });
+  });
+
+  it("are all served by a key, in the order asked for", async () => {
+    const sent = await everyCommand();
+    const unserved = sent.filter((command) => isQuery(command) && servingKey(command) === null);
+    expect(unserved).toEqual([]);
+    expect(sent.length).toBeGreaterThan(30);
+    expect([...new Set(sent.map(({ name }) => name))].sort()).toEqual(
+      ["delete", "distinct", "find", "findAndModify", "insert", "update"].sort(),
+    );
+  });
+
+  it("never scan a collection or sort, by the server's own account", async (context) => {
+    if (!hasPlanner)
+      return context.skip("this server's planner uses no key where a filter has more fields, nor stops at a limit");
+    for (const command of (await everyCommand()).filter(({ name }) => name !== "insert")) {
+      const { stages } = await explain(small.client.db(databaseNameOf(small)), command);
+      expect({ command, stages: stages.filter((stage) => stage === "COLLSCAN" || stage === "SORT") }).toEqual({
+        command,
+        stages: [],
+      });
+      expect(stages.join()).toMatch(/IXSCAN|IDHACK|DISTINCT_SCAN|EXPRESS|EOF/);
+    }
+  });
+
+  it("examine at most 5 keys for a time, wherever it falls", async (context) => {
+    if (!hasPlanner) return context.skip("this server's planner does not stop at a limit");
+    for (const micros of [-1, 1, 500, LENGTH / 2, LENGTH - 1, LENGTH + 5].map((at) => T0 + at)) {
+      const plans = await plansOf(() => store.seqAtTime(LOG, 1, LENGTH, micros));
+      expect(plans.length).toBeLessThanOrEqual(2);
+      expect(plans.reduce((sum, { keys }) => sum + keys, 0)).toBeLessThanOrEqual(5);
+    }
+  });
+
+  it("examine the top of a log for its end, and a key a message for ids", async (context) => {
+    if (!hasPlanner) return context.skip("this server's planner does not stop at a limit");
+    const [tail] = await plansOf(() => store.tail(LOG));
+    expect(tail?.keys).toBeLessThanOrEqual(3);
+    const [one] = await plansOf(() => store.findById([LOG], ["m777"]));
+    expect(one?.keys).toBeLessThanOrEqual(2);
+    const ids = Array.from({ length: 100 }, (_, i) => `m${1 + i * 997}`);
+    const [many] = await plansOf(() => store.findById([LOG], ids));
+    expect(many).toMatchObject({ returned: 100 });
+    expect(many?.keys).toBeLessThanOrEqual(2 * ids.length + 1);
+  });
+});
+
+async function fillBigLog(first: number): Promise<void> {
+  const documents = Array.from({ length: CHUNK }, (_, i) => ({
+    _id: new ObjectId(),
+    session_id: "big",
+    log: LOG,
+    seq: first + i,
+    id: `m${first + i}`,
+    timestamp: Long.fromNumber(T0 + first + i),
+    role: "user",
+    body: '{"parts":[]}',
+  }));
+  await db.collection("messages").insertMany(documents);
+}
+
+async function stopsAtLimit(): Promise<boolean> {
+  const filter = { log: LOG, seq: { $gte: 1, $lte: 100 } };
+  const { keys } = await explain(db, {
+    name: "find",
+    command: { find: "messages", filter, sort: { seq: 1 }, limit: 1 },
+  });
+  return keys <= 2;
+}
+
+async function plansOf(work: () => Promise<unknown>) {
+  const sent = await commandsOf(database.client, work);
+  return Promise.all(sent.map((command) => explain(db, command)));
+}
+
+/** Inserts and a look at all namespaces have no filter. */
+function isQuery({ name }: SentCommand): boolean {
+  return name !== "insert" && name !== "distinct";
+}
+
+/** What the store sends for every one of its methods. */
+async function everyCommand(): Promise<readonly SentCommand[]> {
+  const store = small.namespace("default");
+  const uid = `u${new ObjectId().toHexString()}`;
+  const log = `${uid}.1`;
+  return commandsOf(small.client, async () => {
+    const made = await created(store, uid, { parentId: "parent", sessionId: uid });
+    await store.readRecord(uid, { raise: true });
+    await store.addFork(uid, -1, 0);
+    await store.addFork(uid, 0);
+    await store.touchRecords(new Map([[uid, T0 + 9]]));
+    for (const parentId of ["", "parent"]) {
+      await store.listRecords({ parentId }, { limit: 10 });
+      await store.listRecords({ parentId }, { limit: 10, after: { updateTimeMicros: T0 + 5, sessionId: "s" } });
+    }
+    await store.append(log, 1, [entry(log, 1), entry(log, 2)]);
+    await store.append(log, 3, [entry(log, 3, { owed: 1 })]);
+    await store.tail(log);
+    await store.readRange(log, 1, 9);
+    await store.seqAtTime(log, 1, 2, T0 + 2);
+    await store.findById([log], ["m1"]);
+    await store.findById([log, `${uid}.2`], ["m1", "m2"]);
+    await store.seal(log);
+    const cut = await replaced(store, made, { dropped: [{ log, first: 2, last: 2 }] });
+    const dead = await store.replaceRecord(next(cut, { deleted: true }), cut.revision);
+    await store.listSweepable(-60_000, 10);
+    await store.scanRecords("", 10);
+    await store.listOrphans(10);
+    await store.deleteEntries({ log, first: 2, last: 3 }, 10);
+    await store.deleteEntries({ uid }, 10);
+    if (dead) await store.deleteRecord(uid);
+    await store.replaceTodos([], (await store.readTodos()).revision);
+    await store.replaceTodos([], (await store.readTodos()).revision);
+    await small.listNamespaces();
+  });
+}
