@@ -74,6 +74,15 @@ export function describeRestores(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(ids);
     });
 
+    it("undoes a revert that came after an append alone, and not the ones before", async () => {
+      await sessionWith(subject.provider, "s", numbered(4));
+      await subject.provider.truncateMessages("s", "m2", KEEP);
+      await subject.other.logMessages("s", [message("x")]);
+      await subject.provider.truncateMessages("s", "m1", KEEP);
+      expect(await subject.other.restoreMessages("s")).toBe(2);
+      expect(await history(subject.provider, "s")).toEqual(["m1", "m2", "x"]);
+    });
+
     it("is refused for a session that was never reverted, for a fork of a reverted one, and for an unknown one", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await refusal(subject.provider.restoreMessages("s"), "failed_precondition");
