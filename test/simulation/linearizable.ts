@@ -25,14 +25,19 @@ const READS: ReadonlySet<Operation["op"]> = new Set(["session", "get", "count", 
 /** Most operations that one history may have. */
 const MAX_OPERATIONS = 52;
 
+/** Most places that a search looks at; the rare history that needs more stays undecided. */
+const MAX_PLACES = 30_000;
+
 /**
  * Whether there is a legal order: each operation has its effect at one point between its call and its answer, and every answer is the model's at that
  * point. fork, share, copy and create with a parent have two points: the source is read, then the target is written. An operation without
- * an answer may have happened at any time after its call, or never.
+ * an answer may have happened at any time after its call, or never. Null: the search was given up.
  */
-export function isLinearizable(start: ModelState, history: readonly Observed[]): boolean {
+export function isLinearizable(start: ModelState, history: readonly Observed[]): boolean | null {
   if (history.length > MAX_OPERATIONS) throw new Error(`More than ${MAX_OPERATIONS} operations`);
-  return new Search(history).from({ state: start, done: 0, sources: new Map() });
+  const search = new Search(history);
+  if (search.from({ state: start, done: 0, sources: new Map() })) return true;
+  return search.isGivenUp ? null : false;
 }
 
 class Search {
@@ -50,40 +55,45 @@ class Search {
     );
   }
 
+  get isGivenUp(): boolean {
+    return this.#seen.size > MAX_PLACES;
+  }
+
   from(place: Place): boolean {
-    if (this.#history.every(({ answeredAt }, i) => has(place.done, i) || answeredAt === Number.POSITIVE_INFINITY)) {
-      return true;
-    }
+    if (this.#history.every((_, i) => has(place.done, i) || !this.#isAnswered(i))) return true;
     const key = keyOf(place);
-    if (this.#seen.has(key)) return false;
+    if (this.#seen.has(key) || this.isGivenUp) return false;
     this.#seen.add(key);
     const open = this.#history.flatMap((_, i) =>
       !has(place.done, i) && (this.#before[i] ?? []).every((j) => has(place.done, j)) ? [i] : [],
     );
     const read = open.find((i) => this.#isReadHere(place, i));
     if (read !== undefined) return this.from({ ...place, done: place.done + 2 ** read });
-    return open.some((i) => this.#moves(place, i).some((next) => this.from(next)));
+    // What has no answer comes last: mostly the answers alone tell the order.
+    const known = open.filter((i) => this.#isAnswered(i));
+    const unknown = open.filter((i) => !this.#isAnswered(i));
+    return [...known, ...unknown].some((i) => this.#moves(place, i).some((next) => this.from(next)));
   }
 
   /** Whether an answer that nothing can change by is right here: then it may as well be here as later. */
   #isReadHere({ state }: Place, i: number): boolean {
-    const { operation, at, answeredAt } = this.#at(i);
-    if (answeredAt === Number.POSITIVE_INFINITY || readsSource(operation)) return false;
+    const { operation, at } = this.#at(i);
+    if (!this.#isAnswered(i) || readsSource(operation)) return false;
     if (!READS.has(operation.op) && !isRefusal(this.#at(i).outcome)) return false;
     const [next, outcome] = apply(state, operation, at);
     return next === state && JSON.stringify(outcome) === this.#outcomes[i];
   }
 
   #moves(place: Place, i: number): Place[] {
-    const { operation, at, answeredAt } = this.#at(i);
-    const known = answeredAt !== Number.POSITIVE_INFINITY;
+    const { operation, at } = this.#at(i);
+    const known = this.#isAnswered(i);
     const done = place.done + 2 ** i;
     const source = place.sources.get(i);
     if (readsSource(operation) && source === undefined) return this.#firstPoint(place, i);
     const before = source === null ? withoutSession(place.state, sourceOf(operation)) : place.state;
     const [state, outcome] = apply(before, operation, at, source ?? undefined);
-    const legal = known ? JSON.stringify(outcome) === this.#outcomes[i] : !isRefusal(outcome);
-    if (!legal) return [];
+    const isLegal = known ? JSON.stringify(outcome) === this.#outcomes[i] : state !== before;
+    if (!isLegal) return [];
     const sources = new Map(place.sources);
     sources.delete(i);
     return [{ state: state === before ? place.state : state, done, sources }];
@@ -110,6 +120,10 @@ class Search {
       return false;
     }
     return !source.messages.some(({ id }) => id === operation.mid);
+  }
+
+  #isAnswered(i: number): boolean {
+    return this.#at(i).answeredAt !== Number.POSITIVE_INFINITY;
   }
 
   #at(i: number): Observed {

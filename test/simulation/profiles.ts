@@ -38,7 +38,7 @@ const PROFILES = {
   forks: { fork: 4, truncate: 3, delete: 2, append: 1, create: 1, copy: 1, revert: 1 },
   /** Processes that die in the middle of everything. */
   half: { append: 4, truncate: 2, revert: 1, count: 1, list: 1, fork: 1 },
-  batches: { append: 4, turn: 2, list: 2, count: 1, truncate: 1, revert: 1, fork: 1, page: 1 },
+  batches: { append: 5, turn: 2, list: 5, count: 1, get: 1, truncate: 1, revert: 1, fork: 1, page: 1 },
   /** Records replaced without a new log: titles, sources let go, ranges swept. */
   records: { update: 3, session: 1, fork: 2, truncate: 2, append: 1, delete: 1, copy: 1, old: 1 },
 } as const satisfies Record<string, Partial<Record<Kind, number>>>;
@@ -120,6 +120,8 @@ export class Script {
 
   #message(): SimMessage {
     const random = this.#random;
+    const isNew = this.#profile === "batches" && random.chance(0.7);
+    if (isNew) return { id: this.#newId(), ts: null, body: "x" };
     const ts = random.chance(0.6) ? null : 1 + random.int(6);
     if (random.chance(0.5)) return { id: this.#newId(), ts, body: "x" };
     return { id: `m${random.int(7)}`, ts, body: random.chance(0.9) ? "x" : "y" };
@@ -147,7 +149,8 @@ export class Script {
   }
 
   #sessionId(): string {
-    return this.#profile === "seal" ? "a" : this.#random.pick(SESSION_IDS);
+    const isNarrow = this.#profile === "seal" || (this.#profile === "batches" && this.#random.chance(0.7));
+    return isNarrow ? "a" : this.#random.pick(SESSION_IDS);
   }
 
   #title(): string {

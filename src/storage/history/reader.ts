@@ -6,7 +6,7 @@ import type { LoadedSession, MessageCursor, MessagePage, MessageQuery } from "..
 import type { Session } from "../../domain/session.js";
 import type { GetMessagesOptions, ListMessagesOptions } from "../storage-provider.js";
 import { Again, type Head, type HistoryContext, visibleSegments } from "./heads.js";
-import type { Entry, Segment, SessionRecord } from "./log-store.js";
+import type { Entry, Range, Segment, SessionRecord } from "./log-store.js";
 import { countBefore, locate } from "./lookup.js";
 import { ancestryGroups, OPEN_END, positionOf, segmentLength, sliceSegments, totalLength } from "./segments.js";
 
@@ -266,7 +266,7 @@ export class Reader {
       if (range.entries.length < wanted && !range.cut && !piece.isOpen) throw new Again();
       const entries =
         piece.log === record.log && !isDescending
-          ? await this.#wholeBatches(record, range.entries, call)
+          ? await this.#wholeBatches(record, range, range.entries.length === wanted, call)
           : range.entries;
       for (const entry of entries) {
         if (shown.length === limit) return { shown, hasMore: true };
@@ -280,10 +280,18 @@ export class Reader {
     return { shown, hasMore: false };
   }
 
-  /** Without the messages at the end whose batch is not there as a whole. */
-  async #wholeBatches(record: SessionRecord, entries: readonly Entry[], call?: Call): Promise<readonly Entry[]> {
+  /** Without the messages at the end whose batch was not there as a whole when they were read. */
+  async #wholeBatches(
+    record: SessionRecord,
+    { entries, cut }: Range,
+    isFull: boolean,
+    call?: Call,
+  ): Promise<readonly Entry[]> {
     const last = entries.at(-1);
-    if (!last || (await this.#isWhole(record, last, call))) return entries;
+    if (!last || last.owed === 0) return entries;
+    // Only of a batch that may go on behind what was asked for can the rest be looked up: it would not be in this read.
+    if ((isFull || cut) && (await this.#isWhole(record, last, call))) return entries;
+    if (!this.#context.keeps("whole-batches-only")) return entries;
     let end = entries.length;
     while (end > 0 && (entries[end - 1] as Entry).owed > 0) end--;
     return entries.slice(0, end);

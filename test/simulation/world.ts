@@ -1,0 +1,167 @@
+import { setImmediate } from "node:timers/promises";
+import { DomainError } from "../../src/domain/errors.js";
+import { HistoryContext } from "../../src/storage/history/heads.js";
+import type { HistoryOptions } from "../../src/storage/history/history-options.js";
+import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
+import type { Rule } from "../../src/storage/history/rules.js";
+import { AtomicSimStore } from "./atomic-sim-store.js";
+import { SimDatabase } from "./sim-database.js";
+import type { SimStore } from "./sim-store.js";
+import type { StoreKind } from "./simulate.js";
+import type { Steps } from "./steps.js";
+import { WeakSimStore } from "./weak-sim-store.js";
+
+/** The minute and the ten minutes, by a clock that only schedules move. */
+export const MINUTE_MS = 60_000;
+export const TEN_MINUTES_MS = 600_000;
+
+const SETTLE_TURNS = 60;
+const HANG_TURNS = 600;
+
+/**
+ * A world for schedules by hand: one database, a clock, and processes whose single store requests can be held up. Everything that is not held up
+ * happens at once.
+ */
+export class World {
+  readonly db: SimDatabase;
+  nowMs = 10 * TEN_MINUTES_MS;
+  readonly #kind: StoreKind;
+  readonly #without: readonly Rule[];
+  #names = 0;
+
+  constructor(kind: StoreKind, without: readonly Rule[] = []) {
+    this.#kind = kind;
+    this.#without = without;
+    this.db = new SimDatabase(() => this.nowMs, without);
+  }
+
+  /** A process with a cache of its own. */
+  process(options: HistoryOptions & { readonly skewMs?: number } = {}): Process {
+    const gates = new Gates();
+    const { skewMs = 0, ...more } = options;
+    const steps: Steps = {
+      run: async (name, args, effect) => {
+        await gates.pass(name, args);
+        return effect();
+      },
+      leave: () => {},
+      wallMs: () => this.nowMs + skewMs,
+    };
+    const store = this.#kind === "atomic" ? new AtomicSimStore(this.db, steps) : this.#weak(steps);
+    const name = () => `u${String(++this.#names).padStart(4, "0")}`;
+    const all: HistoryOptions = {
+      nowMicros: () => 5,
+      clockMs: () => this.nowMs,
+      pause: async (ms) => {
+        await setImmediate();
+        this.nowMs += ms;
+      },
+      random: () => 0.5,
+      newUid: name,
+      newMessageId: name,
+      editorWaitMs: 4,
+      staleMs: MINUTE_MS,
+      sweepAgeMs: TEN_MINUTES_MS,
+      touchDelayMs: Number.POSITIVE_INFINITY,
+      without: this.#without,
+      ...more,
+    };
+    return new Process(store, gates, all);
+  }
+
+  /** The record of a living session. */
+  record(sessionId: string) {
+    const record = this.db.readRecord(sessionId, false);
+    if (!record) throw new Error(`No session ${sessionId}`);
+    return record;
+  }
+
+  #weak(steps: Steps): WeakSimStore {
+    return new WeakSimStore(this.db, steps, { block: 2, wall: 16 });
+  }
+}
+
+/** One process of a World. */
+export class Process extends LogHistoryProvider {
+  readonly simStore: SimStore;
+  readonly gates: Gates;
+  readonly context: HistoryContext;
+
+  constructor(store: SimStore, gates: Gates, options: HistoryOptions) {
+    super(store, options);
+    this.simStore = store;
+    this.gates = gates;
+    this.context = new HistoryContext(store, options);
+  }
+
+  /** Appends messages that are named only; `id@5` has a timestamp. */
+  say(sessionId: string, ...names: string[]): Promise<string> {
+    const messages = names.map((name) => {
+      const [id, at] = name.split("@");
+      const timestamp = at === undefined ? {} : { timestampMicros: Number(at) };
+      return { id: id as string, role: "user", parts: [], ...timestamp };
+    });
+    return told(this.logMessages(sessionId, messages).then(({ position }) => `at ${position}`));
+  }
+
+  /** Ids of the whole history, or what is wrong with it. */
+  ids(sessionId: string): Promise<string> {
+    return told(
+      this.getSessionMessages(sessionId, { includeAncestors: true }).then((all) => all.map(({ id }) => id).join(" ")),
+    );
+  }
+}
+
+/** Holds up requests by name until they are let through. */
+export class Gates {
+  readonly #closed = new Map<string, (args: readonly unknown[]) => boolean>();
+  readonly #waiting: { readonly name: string; readonly go: () => void }[] = [];
+
+  /** From now on requests with this name wait; those only that `which` picks by its arguments. */
+  close(name: string, which: (args: readonly unknown[]) => boolean = () => true): void {
+    this.#closed.set(name, which);
+  }
+
+  /** How many requests wait, of this name. */
+  waiting(name: string): number {
+    return this.#waiting.filter((waiting) => waiting.name === name).length;
+  }
+
+  /** Lets the first waiting request with this name through; the gate stays closed. */
+  async letOne(name: string): Promise<void> {
+    const i = this.#waiting.findIndex((waiting) => waiting.name === name);
+    if (i < 0) throw new Error(`No ${name} waits`);
+    this.#waiting.splice(i, 1)[0]?.go();
+    await settle();
+  }
+
+  /** Lets all through, and opens the gate. */
+  async open(name: string): Promise<void> {
+    this.#closed.delete(name);
+    while (this.waiting(name) > 0) await this.letOne(name);
+    await settle();
+  }
+
+  async pass(name: string, args: readonly unknown[]): Promise<void> {
+    if (!this.#closed.get(name)?.(args)) return;
+    await new Promise<void>((go) => this.#waiting.push({ name, go }));
+  }
+}
+
+/** Waits until nothing goes on any more but what is held up. */
+export async function settle(): Promise<void> {
+  for (let i = 0; i < SETTLE_TURNS; i++) await setImmediate();
+}
+
+/** What a call came to: its answer, its error's code, or that it never ends. */
+export async function told(answer: Promise<unknown>): Promise<string> {
+  const hangs = (async () => {
+    for (let i = 0; i < HANG_TURNS; i++) await setImmediate();
+    return "hangs";
+  })();
+  const settled = answer.then(
+    (value) => (typeof value === "string" ? value : JSON.stringify(value)),
+    (error: unknown) => (error instanceof DomainError ? error.code : String(error)),
+  );
+  return Promise.race([settled, hangs]);
+}
