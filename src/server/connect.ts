@@ -14,7 +14,7 @@ import { answerOf } from "./answer-of.js";
 import { emptyRequest, knowsEncoding, makeRequestReader, type RequestFormat, readFormat } from "./connect-request.js";
 import { sendResponse, sendStreamHead } from "./connect-response.js";
 import type { Caller, FrontCall } from "./front-call.js";
-import type { HttpRequest, HttpResponse } from "./http-listener.js";
+import { type HttpRequest, type HttpResponse, hearErrors } from "./http-listener.js";
 import type { Logger } from "./logging.js";
 import { readDeadline } from "./rest/deadline.js";
 import { HttpProblem } from "./rest/problem.js";
@@ -28,7 +28,7 @@ export interface ConnectOptions {
 }
 
 /** Serves the request if its path is an RPC's, and returns whether it is. Never throws. */
-export type ConnectHandler = (request: HttpRequest, response: HttpResponse) => boolean;
+export type ConnectHandler = (path: string, request: HttpRequest, response: HttpResponse) => boolean;
 
 /** One request, as the implementation behind connect-node needs it. */
 interface Exchange {
@@ -50,9 +50,9 @@ const COMPRESS_MIN_BYTES = 1024;
 export function createConnectHandler(options: ConnectOptions): ConnectHandler {
   const binary = handlersOf(options, true);
   const json = handlersOf(options, false);
-  return (request, response) => {
-    const path = (request.url ?? "").split("?", 1)[0]!;
+  return (path, request, response) => {
     if (!json.has(path)) return false;
+    hearErrors(request, response);
     const format = readFormat(request);
     const handler = (format.isBinary ? binary : json).get(path)!;
     serve(handler, { request, response, format, signal: goneSignal(response) }).catch((err: unknown) => {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { HttpRequest, HttpResponse } from "./http-listener.js";
+import { type HttpRequest, type HttpResponse, hearErrors } from "./http-listener.js";
 
 const METHODS = "GET, HEAD, POST, PATCH, DELETE, OPTIONS";
 const MAX_AGE_SECONDS = "7200";
@@ -51,6 +51,7 @@ export function makeCors(origins: readonly string[]): Cors {
       response.setHeader("Access-Control-Expose-Headers", RESPONSE_HEADERS);
       return false;
     }
+    hearErrors(request, response);
     response.setHeader("Access-Control-Allow-Methods", METHODS);
     response.setHeader("Access-Control-Allow-Headers", REQUEST_HEADERS);
     response.setHeader("Access-Control-Max-Age", MAX_AGE_SECONDS);

@@ -33,7 +33,10 @@ export interface Caller {
   /** Whose key the `authorization` header holds; `unauthenticated` without one. `header` takes lower-case names. */
   authenticate(header: (name: string) => string | undefined): Promise<Principal>;
 
-  /** Answers at the deadline with `deadline_exceeded`, also when the store hangs; with `canceled` when the client has gone. */
+  /**
+   * Answers at the deadline with `deadline_exceeded`, also when the store hangs. The implementation is told when the client has gone;
+   * one that has gone before is `canceled`.
+   */
   unary(method: ApiMethod, request: Message, call: FrontCall): Promise<Message>;
 
   /**

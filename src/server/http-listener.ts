@@ -191,4 +191,10 @@ function makeHttp2Server(
   return server;
 }
 
+/** Broken connections are noticed by their "close"; without a listener an "error" would end the process. */
+export function hearErrors(request: HttpRequest, response: HttpResponse): void {
+  request.on("error", ignore);
+  response.on("error", ignore);
+}
+
 function ignore(): void {}

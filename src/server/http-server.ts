@@ -5,7 +5,7 @@ import type { Address, LoadLimits } from "../config.js";
 import { createConnectHandler } from "./connect.js";
 import { makeCors } from "./cors.js";
 import type { Caller } from "./front-call.js";
-import { HttpListener, type HttpRequest, type HttpResponse } from "./http-listener.js";
+import { HttpListener, type HttpRequest, type HttpResponse, hearErrors } from "./http-listener.js";
 import type { Logger } from "./logging.js";
 import { createRestHandler } from "./rest/handler.js";
 import { HttpProblem } from "./rest/problem.js";
@@ -41,18 +41,17 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
   function route(request: HttpRequest, response: HttpResponse): void {
     checkAuthority(request);
     if (cors(request, response)) return;
-    if (staticRoutes.serve(request, response)) return;
-    if (connect(request, response)) return;
+    const path = pathOf(request.url ?? "");
+    if (staticRoutes.serve(path, request, response)) return;
+    if (connect(path, request, response)) return;
     rest(request, response);
   }
 
   function handler(request: HttpRequest, response: HttpResponse): void {
-    // Broken connections are noticed by their "close"; without a listener an "error" would end the process.
-    request.on("error", ignore);
-    response.on("error", ignore);
     try {
       route(request, response);
     } catch (error) {
+      hearErrors(request, response);
       if (!(error instanceof HttpProblem)) logger.error({ err: error }, "A request failed unexpectedly");
       const problem = error instanceof HttpProblem ? error : new HttpProblem(Code.Internal, "Internal error");
       if (request.httpVersionMajor === 1) (response as ServerResponse).setHeader("Connection", "close");
@@ -72,4 +71,7 @@ function checkAuthority(request: HttpRequest): void {
   }
 }
 
-function ignore(): void {}
+function pathOf(url: string): string {
+  const end = url.indexOf("?");
+  return end < 0 ? url : url.slice(0, end);
+}

@@ -24,8 +24,9 @@ class Series {
     this.codes[code ?? OK]! += 1;
     this.sum += seconds;
     this.count += 1;
-    const bucket = BUCKETS_SECONDS.findIndex((bound) => seconds <= bound);
-    if (bucket >= 0) this.buckets[bucket]! += 1;
+    let bucket = 0;
+    while (bucket < BUCKETS_SECONDS.length && seconds > BUCKETS_SECONDS[bucket]!) bucket += 1;
+    if (bucket < BUCKETS_SECONDS.length) this.buckets[bucket]! += 1;
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { Code } from "@connectrpc/connect";
-import type { HttpRequest, HttpResponse } from "./http-listener.js";
+import { type HttpRequest, type HttpResponse, hearErrors } from "./http-listener.js";
 import type { Logger } from "./logging.js";
 import { HttpProblem, toProblem } from "./rest/problem.js";
 import { sendProblem } from "./rest/respond.js";
@@ -26,9 +26,10 @@ export class StaticRoutes {
   }
 
   /** Returns whether the path is one of them; then the request is answered. Never throws. */
-  serve(request: HttpRequest, response: HttpResponse): boolean {
-    const answer = this.#routes.get((request.url ?? "").split("?", 1)[0]!);
+  serve(path: string, request: HttpRequest, response: HttpResponse): boolean {
+    const answer = this.#routes.get(path);
     if (answer === undefined) return false;
+    hearErrors(request, response);
     this.#answer(answer, request, response).catch((error: unknown) => {
       if (!(error instanceof HttpProblem)) this.#logger.error({ err: error }, "A page failed unexpectedly");
       sendProblem(request, response, toProblem(error));

@@ -66,13 +66,21 @@ describe("a unary call", () => {
     expect(begun).toBe(false);
   });
 
-  it("ends when the client has gone", async () => {
+  it("tells the implementation when the client has gone", async () => {
     const { caller } = makeCaller();
     const gone = new AbortController();
-    const hanging = unaryMethod(() => new Promise(() => undefined));
-    const answer = caller.unary(hanging, REQUEST, frontCall({ signal: gone.signal }));
+    const patient = unaryMethod(
+      ({ signal }) =>
+        new Promise((_resolve, reject) => {
+          signal?.addEventListener("abort", () => reject(new DomainError("canceled", "The call was canceled")));
+        }),
+    );
+    const answer = caller.unary(patient, REQUEST, frontCall({ signal: gone.signal }));
     gone.abort();
     await expect(answer).rejects.toMatchObject({ code: Code.Canceled });
+    await expect(caller.unary(patient, REQUEST, frontCall({ signal: gone.signal }))).rejects.toMatchObject({
+      code: Code.Canceled,
+    });
   });
 
   it("needs the method's scope", async () => {
