@@ -17,6 +17,7 @@ import {
 } from "@grpc/grpc-js";
 import type { ApiMethod } from "../api/method-table.js";
 import { type Address, formatAddress, type LoadLimits } from "../config.js";
+import { DomainError } from "../domain/errors.js";
 import { answerOf } from "./answer-of.js";
 import type { Caller, FrontCall, Principal } from "./front-call.js";
 import { Health } from "./health.js";
@@ -50,6 +51,11 @@ interface Status {
   readonly code: status;
   readonly details: string;
 }
+
+type AnyCall = ServerUnaryCall<Buffer, Message> | ServerWritableStream<Buffer, Message>;
+
+/** Made once: making an error for each would cost more than the rest of an abort. */
+const CLIENT_GONE = new DomainError("canceled", "The call was canceled");
 
 /** What a request may have beyond a body by HTTP: the API's own checks name the exact limit. */
 const EXTRA_RECEIVE_BYTES = 1024 * 1024;
@@ -141,18 +147,23 @@ class MethodCalls {
   }
 
   readonly unary: handleUnaryCall<Buffer, Message> = (call, respond) => {
-    const frontCall = this.#frontCall(call);
-    this.#answer(call.request, frontCall)
+    const gone = new Gone(call);
+    this.#answer(call.request, this.#frontCall(call, gone))
       .then(
-        (response) => respond(null, response),
-        (error: unknown) => respond(toStatus(error)),
+        (response) => {
+          gone.forget();
+          respond(null, response);
+        },
+        (error: unknown) => {
+          gone.forget();
+          respond(toStatus(error));
+        },
       )
       .catch((err: unknown) => this.#logUnsent(err));
   };
 
   readonly stream: handleServerStreamingCall<Buffer, Message> = (call) => {
-    const frontCall = this.#frontCall(call);
-    this.#pump(call, frontCall)
+    this.#pump(call, this.#frontCall(call, new Gone(call)))
       .catch((error: unknown) => {
         if (!call.cancelled) call.emit("error", toStatus(error));
       })
@@ -173,9 +184,7 @@ class MethodCalls {
     call.end();
   }
 
-  #frontCall(call: ServerUnaryCall<Buffer, Message> | ServerWritableStream<Buffer, Message>): FrontCall {
-    const gone = new AbortController();
-    call.on("cancelled", () => gone.abort());
+  #frontCall(call: AnyCall, gone: Gone): FrontCall {
     const deadlineMs = Number(call.getDeadline());
     return {
       front: "grpc",
@@ -189,6 +198,22 @@ class MethodCalls {
 
   #logUnsent(err: unknown): void {
     this.#options.logger.error({ err, method: this.#method.desc.name }, "An answer could not be sent");
+  }
+}
+
+/** Tells when the client has gone. grpc-js says that a call is cancelled after each good end, too. */
+class Gone extends AbortController {
+  #isForgotten = false;
+
+  constructor(call: AnyCall) {
+    super();
+    call.on("cancelled", () => {
+      if (!this.#isForgotten) this.abort(CLIENT_GONE);
+    });
+  }
+
+  forget(): void {
+    this.#isForgotten = true;
   }
 }
 
