@@ -9,8 +9,8 @@ const CASE_TIMEOUT_MS = 300_000;
 
 /** `SIM_SEED=n` runs that seed alone, and `SIM_SEEDS=n` the first n. */
 export function describeSeeds(store: StoreKind): void {
-  const one = Number(process.env["SIM_SEED"] ?? 0);
-  const count = Number(process.env["SIM_SEEDS"] ?? DEFAULT_SEEDS);
+  const one = Number(process.env.SIM_SEED ?? 0);
+  const count = Number(process.env.SIM_SEEDS ?? DEFAULT_SEEDS);
 
   describe(`processes that stop, die and lose answers on the ${store} store`, () => {
     if (one > 0) {

@@ -160,15 +160,13 @@ export class RecordWriter {
   async #sealAt(head: Head, call?: Call): Promise<boolean> {
     const { record } = head;
     this.#context.forget(record.sessionId);
-    const skip =
-      !this.#context.keeps("seal-before-edit") || (head.state === "sealed" && !this.#context.keeps("plan-on-sealed"));
-    const end = skip
-      ? head.seq
-      : await this.#context.store.seal(record.log, head.state === "owed" ? undefined : head.seq, call);
+    const end = this.#context.keeps("seal-before-edit")
+      ? await this.#context.store.seal(record.log, head.state === "owed" ? undefined : head.seq, call)
+      : head.seq;
     if (head.state !== "sealed") this.#sealedHere.set(record.sessionId, record.log);
     await this.clearIfOrphaned(head.atMs, record.uid, call);
     // More came before the seal: nothing can any more, so the next try stands on firm ground.
-    return end === head.seq;
+    return end === head.seq || !this.#context.keeps("plan-on-sealed");
   }
 
   async #releaseSources(stored: SessionRecord, call?: Call): Promise<SessionRecord> {
