@@ -1,0 +1,142 @@
+import type { DescMethod, JsonValue } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { API_METHODS, type ApiMethod } from "../../src/api/method-table.js";
+import { FAILURES, type Failure } from "./table/failures.js";
+import type { Front, Outcome } from "./table/fronts.js";
+import { ERROR_NAMES, type Expected, type Json, type Row, type Rpc } from "./table/row.js";
+import { ROWS } from "./table/rows.js";
+import { TestBed } from "./table/test-bed.js";
+
+const METHODS = new Map<string, ApiMethod>(API_METHODS.map((method) => [rpcOf(method.desc), method]));
+const HANGING_MS = 250;
+const LIST_TODOS = "TodoService.ListTodos";
+
+let bed: TestBed;
+/** Where unary calls end soon. */
+let hastyBed: TestBed;
+/** Where one call and one stream are all that is taken, and both are there. */
+let busyBed: TestBed;
+
+beforeAll(async () => {
+  bed = await TestBed.start();
+  hastyBed = await TestBed.start({ unaryDeadlineMs: HANGING_MS });
+  busyBed = await TestBed.start({ inFlightCalls: 1, watchers: 1 });
+  await occupy(busyBed);
+});
+
+afterAll(async () => {
+  for (const one of [bed, hastyBed, busyBed]) await one.stop();
+});
+
+describe("every front gives the same answer:", () => {
+  for (const [number, row] of ROWS.entries()) {
+    it(`${row.rpc}: ${row.what}`, async () => {
+      const outcomes = await onEveryFront(bed, row, (front) => callRow(row, front, `row-${number}-${front.name}`));
+      for (const [front, outcome] of outcomes) expectOutcome(front, outcome, row);
+    });
+  }
+});
+
+describe.each(FAILURES)("every front fails the same way with $what:", (failure) => {
+  const failing = [...METHODS].filter(([, method]) => canFail(method, failure));
+
+  it.each(failing)("%s", async (rpc) => {
+    const row = goodRow(rpc as Rpc);
+    const server = failure.isServerBusy ? busyBed : failure.store === "hanging" ? hastyBed : bed;
+    const key = await keyOf(server, failure);
+    const outcomes = await onEveryFront(server, row, (front) =>
+      front.call(METHODS.get(rpc)!.desc, row.request, { ...(key !== undefined && { key }), take: 1 }),
+    );
+    for (const [front, outcome] of outcomes) expectOutcome(front, outcome, failure);
+  });
+});
+
+describe("the table", () => {
+  it.each([...METHODS.keys()])("has a good call of %s, and an error of its own", (rpc) => {
+    const rows = ROWS.filter((row) => row.rpc === rpc);
+    expect(rows.some((row) => "answer" in row || "events" in row)).toBe(true);
+    // Reading todos fails only as every call can.
+    expect(rows.some((row) => "error" in row)).toBe(rpc !== LIST_TODOS);
+  });
+
+  it("has every code that a server can answer", () => {
+    const codes = [...ROWS, ...FAILURES].flatMap((row) => ("error" in row ? [row.error.code] : []));
+    // A call that its client has canceled has no answer that could be seen.
+    expect(new Set(codes)).toEqual(new Set(Object.values(ERROR_NAMES).filter((name) => name !== "canceled")));
+  });
+});
+
+async function callRow({ rpc, given = [], request, ...expected }: Row, front: Front, namespace: string) {
+  const key = await bed.key(namespace.replaceAll(" ", "-"));
+  const grpc = bed.fronts[0]!;
+  for (const [before, body] of given) {
+    const outcome = await grpc.call(METHODS.get(before)!.desc, body, { key, take: 1 });
+    if ("error" in outcome) throw new Error(`${before} failed: ${outcome.error.message}`);
+  }
+  const take = "events" in expected ? expected.events.length : 1;
+  return front.call(METHODS.get(rpc)!.desc, request, { key, take });
+}
+
+async function onEveryFront(
+  { fronts }: TestBed,
+  { rpc }: Pick<Row, "rpc">,
+  call: (front: Front) => Promise<Outcome>,
+): Promise<readonly (readonly [string, Outcome])[]> {
+  const serving = fronts.filter((front) => front.serves(METHODS.get(rpc)!.desc));
+  const outcomes = await Promise.all(serving.map(async (front) => [front.name, await call(front)] as const));
+  const texts = new Set(outcomes.flatMap(([, outcome]) => ("error" in outcome ? [outcome.error.message] : [])));
+  expect([...texts].length).toBeLessThanOrEqual(1);
+  return outcomes;
+}
+
+function expectOutcome(front: string, outcome: Outcome, expected: Expected): void {
+  if ("error" in expected) {
+    const { code, message = expect.stringMatching(/./) } = expected.error;
+    expect({ front, ...outcome }).toEqual({ front, error: { code, message } });
+  } else {
+    const { rpc: _rpc, what: _what, given: _given, request: _request, ...wanted } = expected as Row;
+    expect({ front, ...outcome }).toEqual({ front, ...(withAny(wanted as Json) as Json) });
+  }
+}
+
+/** Puts a matcher in place of "$any". */
+function withAny(value: JsonValue): unknown {
+  if (value === "$any") return expect.stringMatching(/./);
+  if (Array.isArray(value)) return value.map(withAny);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, withAny(one)]));
+}
+
+/** Reading keys may read, following has no deadline, and without a provider for them there are no todos. */
+function canFail({ scope, desc }: ApiMethod, { key, store }: Failure): boolean {
+  if (key === "read") return scope !== "read";
+  if (store === "lacking") return rpcOf(desc) !== LIST_TODOS;
+  return !(store === "hanging" && desc.methodKind !== "unary");
+}
+
+function goodRow(rpc: Rpc): Row {
+  return ROWS.find((row) => row.rpc === rpc && !("error" in row))!;
+}
+
+async function keyOf(server: TestBed, { key, store }: Failure): Promise<string | undefined> {
+  if (key === "none") return undefined;
+  return key === "wrong" ? "wrong" : server.key(store ?? "well", key);
+}
+
+/** Holds a call and a stream until the server stops. */
+async function occupy(server: TestBed): Promise<void> {
+  const [grpc] = server.fronts;
+  const [create, count, watch] = [
+    "SessionService.CreateSession",
+    "MessageService.CountMessages",
+    "MessageService.WatchMessages",
+  ];
+  const key = await server.key("occupied");
+  await grpc!.call(METHODS.get(create!)!.desc, { sessionId: "s" }, { key, take: 1 });
+  void grpc!.call(METHODS.get(watch!)!.desc, { sessionId: "s" }, { key, take: 1 });
+  void grpc!.call(METHODS.get(count!)!.desc, { sessionId: "s" }, { key: await server.key("hanging"), take: 1 });
+}
+
+function rpcOf({ parent, name }: DescMethod): Rpc {
+  return `${parent.name}.${name}` as Rpc;
+}

@@ -1,0 +1,33 @@
+import type { Rpc } from "./row.js";
+
+interface RestCall {
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  readonly path: string;
+  /** Field that is the body; `*` for all that the path does not have. */
+  readonly body?: string;
+  /** Field that is the whole answer. */
+  readonly responseBody?: string;
+}
+
+/** api.md's HTTP column, written down apart from the .proto files that the server reads. */
+export const REST_PATHS: Readonly<Record<Rpc, RestCall>> = {
+  "SessionService.CreateSession": { method: "POST", path: "/session", body: "*" },
+  "SessionService.GetSession": { method: "GET", path: "/session/{sessionId}" },
+  "SessionService.LoadSession": { method: "GET", path: "/session/{sessionId}/load" },
+  "SessionService.ListSessions": { method: "GET", path: "/session" },
+  "SessionService.UpdateSession": { method: "PATCH", path: "/session/{sessionId}", body: "*" },
+  "SessionService.DeleteSession": { method: "DELETE", path: "/session/{sessionId}" },
+  "SessionService.ForkSession": { method: "POST", path: "/session/{sessionId}/fork", body: "*" },
+  "SessionService.ShareSession": { method: "POST", path: "/session/{sessionId}/share", body: "*" },
+  "SessionService.RevertSession": { method: "POST", path: "/session/{sessionId}/revert", body: "*" },
+  "SessionService.UnrevertSession": { method: "POST", path: "/session/{sessionId}/unrevert", body: "*" },
+  "MessageService.AppendMessage": { method: "POST", path: "/session/{sessionId}/message", body: "message" },
+  "MessageService.AppendMessages": { method: "POST", path: "/session/{sessionId}/message:batch", body: "*" },
+  "MessageService.GetMessage": { method: "GET", path: "/session/{sessionId}/message/{messageId}" },
+  "MessageService.ListMessages": { method: "GET", path: "/session/{sessionId}/message" },
+  "MessageService.CountMessages": { method: "GET", path: "/session/{sessionId}/message:count" },
+  "MessageService.CopyMessages": { method: "POST", path: "/session/{sessionId}/message:copy", body: "*" },
+  "MessageService.TruncateMessages": { method: "POST", path: "/session/{sessionId}/message:truncate", body: "*" },
+  "MessageService.WatchMessages": { method: "GET", path: "/session/{sessionId}/message:watch" },
+  "TodoService.ListTodos": { method: "GET", path: "/{sessionId}/todo", responseBody: "todos" },
+};

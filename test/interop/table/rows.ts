@@ -1,0 +1,7 @@
+import { MESSAGE_ROWS } from "./message-rows.js";
+import type { Row } from "./row.js";
+import { SESSION_ROWS } from "./session-rows.js";
+import { TODO_ROWS } from "./todo-rows.js";
+
+/** The interop table: every RPC, with good calls and every error of its own. */
+export const ROWS: readonly Row[] = [...SESSION_ROWS, ...MESSAGE_ROWS, ...TODO_ROWS];

@@ -1,0 +1,308 @@
+import type { Call, Json, Row } from "./row.js";
+
+const CREATE: Call = [
+  "SessionService.CreateSession",
+  { sessionId: "s", title: "Fähre", metadata: { "a.b": [1, null] } },
+];
+
+export function message(id: string, second: number): Json {
+  const timestamp = `2026-01-01T10:00:0${second}Z`;
+  return { info: { id, role: "user", timestamp }, parts: [{ id: "p", type: "text", text: `${id} 京都` }] };
+}
+
+/** A session `s` with the messages m1, m2, m3. */
+export const GIVEN: readonly Call[] = [
+  CREATE,
+  [
+    "MessageService.AppendMessages",
+    { sessionId: "s", messages: [message("m1", 1), message("m2", 2), message("m3", 3)] },
+  ],
+];
+const FORKED: readonly Call[] = [
+  ...GIVEN,
+  ["SessionService.ForkSession", { sessionId: "s", newSessionId: "f", upToMessageId: "m2" }],
+];
+const REVERTED: readonly Call[] = [...GIVEN, ["SessionService.RevertSession", { sessionId: "s", upToMessageId: "m1" }]];
+
+const TIMES = { createTime: "$any", updateTime: "$any" };
+const SESSION = {
+  sessionId: "s",
+  title: "Fähre",
+  metadata: { "a.b": [1, null] },
+  ...TIMES,
+  messageCount: "3",
+  revision: "$any",
+};
+const FORK = {
+  ...SESSION,
+  sessionId: "f",
+  parentId: "s",
+  forkPointId: "m2",
+  messageCount: "2",
+  inheritedCount: "2",
+};
+
+export function answered(id: string, second: number, position: number, sessionId = "s", origin = "s"): Json {
+  const { info, parts } = message(id, second) as { info: Json; parts: Json[] };
+  return { info: { ...info, sessionId, position: String(position), originSessionId: origin }, parts };
+}
+
+export const NO_SESSION = { code: "not_found", message: 'Session "nobody" not found' } as const;
+export const NO_MESSAGE = {
+  code: "invalid_argument",
+  message: 'up_to_message_id "nothing" is not in session "s"',
+} as const;
+const LONG_ID = "x".repeat(129);
+const DEEP = Array.from({ length: 25 }).reduce<Json>((inner) => ({ deeper: inner }), {});
+
+export const SESSION_ROWS: readonly Row[] = [
+  {
+    rpc: "SessionService.CreateSession",
+    what: "makes a session",
+    request: { sessionId: "s", title: "Fähre", metadata: { "a.b": [1, null] } },
+    answer: { ...SESSION, messageCount: "0" },
+  },
+  {
+    rpc: "SessionService.CreateSession",
+    what: "makes an id",
+    request: {},
+    answer: { sessionId: "$any", ...TIMES, messageCount: "0", revision: "$any" },
+  },
+  {
+    rpc: "SessionService.CreateSession",
+    what: "again",
+    given: [CREATE],
+    request: CREATE[1],
+    answer: { ...SESSION, messageCount: "0" },
+  },
+  {
+    rpc: "SessionService.CreateSession",
+    what: "an id that is taken",
+    given: [CREATE],
+    request: { sessionId: "s", title: "other" },
+    error: { code: "already_exists", message: 'Session "s" exists and was not made by this call' },
+  },
+  {
+    rpc: "SessionService.CreateSession",
+    what: "an unknown parent",
+    request: { parentId: "nobody" },
+    error: NO_SESSION,
+  },
+  {
+    rpc: "SessionService.CreateSession",
+    what: "an id over its limit",
+    request: { sessionId: LONG_ID },
+    error: { code: "invalid_argument", message: "session_id is 129 bytes; at most 128 are allowed" },
+  },
+  {
+    rpc: "SessionService.CreateSession",
+    what: "a title over its limit",
+    request: { title: "é".repeat(513) },
+    error: { code: "invalid_argument", message: "title is 1026 bytes; at most 1024 are allowed" },
+  },
+  {
+    rpc: "SessionService.CreateSession",
+    what: "metadata over its limit",
+    request: { metadata: { text: "x".repeat(65_536) } },
+    error: { code: "invalid_argument", message: "metadata is 65554 bytes; at most 65536 are allowed" },
+  },
+  {
+    rpc: "SessionService.CreateSession",
+    what: "metadata that is too deep",
+    request: { metadata: DEEP },
+    error: { code: "invalid_argument", message: "metadata is nested deeper than 24 levels" },
+  },
+  { rpc: "SessionService.GetSession", what: "a session", given: GIVEN, request: { sessionId: "s" }, answer: SESSION },
+  { rpc: "SessionService.GetSession", what: "a fork", given: FORKED, request: { sessionId: "f" }, answer: FORK },
+  { rpc: "SessionService.GetSession", what: "an unknown session", request: { sessionId: "nobody" }, error: NO_SESSION },
+  {
+    rpc: "SessionService.GetSession",
+    what: "an id that needs escapes",
+    request: { sessionId: "a/b?c#%2F 京" },
+    error: { code: "not_found", message: 'Session "a/b?c#%2F 京" not found' },
+  },
+  {
+    rpc: "SessionService.LoadSession",
+    what: "a session and its last messages",
+    given: GIVEN,
+    request: { sessionId: "s", limit: 2 },
+    answer: { session: SESSION, messages: [answered("m2", 2, 1), answered("m3", 3, 2)], nextPageToken: "$any" },
+  },
+  {
+    rpc: "SessionService.LoadSession",
+    what: "an unknown session",
+    request: { sessionId: "nobody" },
+    error: NO_SESSION,
+  },
+  {
+    rpc: "SessionService.LoadSession",
+    what: "a token that is none",
+    given: GIVEN,
+    request: { sessionId: "s", pageToken: "bogus" },
+    error: { code: "invalid_argument", message: "page_token is not a token that was given out" },
+  },
+  {
+    rpc: "SessionService.ListSessions",
+    what: "children",
+    given: FORKED,
+    request: { parentId: "s" },
+    answer: { sessions: [withoutCount(FORK)] },
+  },
+  {
+    rpc: "SessionService.ListSessions",
+    what: "a first page",
+    given: FORKED,
+    request: { limit: 1 },
+    answer: { sessions: [withoutCount(FORK)], nextPageToken: "$any" },
+  },
+  { rpc: "SessionService.ListSessions", what: "none", request: {}, answer: {} },
+  {
+    rpc: "SessionService.ListSessions",
+    what: "a limit below 1",
+    request: { limit: -1 },
+    error: { code: "invalid_argument", message: "limit is -1; it must be a whole number of at least 1" },
+  },
+  {
+    rpc: "SessionService.UpdateSession",
+    what: "the fields that are set",
+    given: GIVEN,
+    request: { sessionId: "s", title: "New" },
+    answer: { ...SESSION, title: "New" },
+  },
+  {
+    rpc: "SessionService.UpdateSession",
+    what: "the fields of the mask",
+    given: GIVEN,
+    request: { sessionId: "s", title: "New", updateMask: "metadata" },
+    answer: { ...SESSION, metadata: {} },
+  },
+  {
+    rpc: "SessionService.UpdateSession",
+    what: "another revision",
+    given: GIVEN,
+    request: { sessionId: "s", title: "New", expectedRevision: "99" },
+    error: { code: "aborted", message: "expected_revision is 99, but the session's revision is 1" },
+  },
+  {
+    rpc: "SessionService.UpdateSession",
+    what: "a mask of unknown fields",
+    given: GIVEN,
+    request: { sessionId: "s", updateMask: "revision" },
+    error: { code: "invalid_argument", message: 'update_mask names "revision"; it may name title, metadata' },
+  },
+  {
+    rpc: "SessionService.UpdateSession",
+    what: "an unknown session",
+    request: { sessionId: "nobody", title: "x" },
+    error: NO_SESSION,
+  },
+  { rpc: "SessionService.DeleteSession", what: "a session", given: GIVEN, request: { sessionId: "s" }, answer: {} },
+  {
+    rpc: "SessionService.DeleteSession",
+    what: "an unknown session",
+    request: { sessionId: "nobody" },
+    error: NO_SESSION,
+  },
+  {
+    rpc: "SessionService.ForkSession",
+    what: "up to a message",
+    given: GIVEN,
+    request: { sessionId: "s", newSessionId: "f", upToMessageId: "m2" },
+    answer: { session: FORK, forkPointId: "m2", copiedCount: "2" },
+  },
+  {
+    rpc: "SessionService.ForkSession",
+    what: "again",
+    given: FORKED,
+    request: { sessionId: "s", newSessionId: "f", upToMessageId: "m2" },
+    answer: { session: FORK, forkPointId: "m2", copiedCount: "2" },
+  },
+  {
+    rpc: "SessionService.ForkSession",
+    what: "onto another session",
+    given: FORKED,
+    request: { sessionId: "s", newSessionId: "f" },
+    error: { code: "already_exists", message: 'Session "f" exists and was not made by this call' },
+  },
+  {
+    rpc: "SessionService.ForkSession",
+    what: "at an unknown message",
+    given: GIVEN,
+    request: { sessionId: "s", upToMessageId: "nothing" },
+    error: NO_MESSAGE,
+  },
+  {
+    rpc: "SessionService.ForkSession",
+    what: "an unknown session",
+    request: { sessionId: "nobody" },
+    error: NO_SESSION,
+  },
+  {
+    rpc: "SessionService.ShareSession",
+    what: "all messages",
+    given: GIVEN,
+    request: { sessionId: "s", newSessionId: "f" },
+    answer: {
+      session: { ...FORK, forkPointId: "m3", messageCount: "3", inheritedCount: "3" },
+      forkPointId: "m3",
+      copiedCount: "3",
+    },
+  },
+  {
+    rpc: "SessionService.ShareSession",
+    what: "onto another session",
+    given: FORKED,
+    request: { sessionId: "s", newSessionId: "f" },
+    error: { code: "already_exists", message: 'Session "f" exists and was not made by this call' },
+  },
+  {
+    rpc: "SessionService.ShareSession",
+    what: "an unknown session",
+    request: { sessionId: "nobody" },
+    error: NO_SESSION,
+  },
+  {
+    rpc: "SessionService.RevertSession",
+    what: "to a message",
+    given: GIVEN,
+    request: { sessionId: "s", upToMessageId: "m1" },
+    answer: { session: { ...SESSION, messageCount: "1", reverted: true }, removedCount: "2" },
+  },
+  {
+    rpc: "SessionService.RevertSession",
+    what: "to an unknown message",
+    given: GIVEN,
+    request: { sessionId: "s", upToMessageId: "nothing" },
+    error: NO_MESSAGE,
+  },
+  {
+    rpc: "SessionService.RevertSession",
+    what: "an unknown session",
+    request: { sessionId: "nobody", upToMessageId: "m1" },
+    error: NO_SESSION,
+  },
+  {
+    rpc: "SessionService.UnrevertSession",
+    what: "after a revert",
+    given: REVERTED,
+    request: { sessionId: "s" },
+    answer: { session: SESSION, restoredCount: "2" },
+  },
+  {
+    rpc: "SessionService.UnrevertSession",
+    what: "nothing",
+    given: GIVEN,
+    request: { sessionId: "s" },
+    error: { code: "failed_precondition", message: 'Session "s" has nothing to unrevert' },
+  },
+  {
+    rpc: "SessionService.UnrevertSession",
+    what: "an unknown session",
+    request: { sessionId: "nobody" },
+    error: NO_SESSION,
+  },
+];
+
+function withoutCount({ messageCount: _left, ...rest }: typeof FORK): Json {
+  return rest;
+}
