@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Call, checkCall } from "../../domain/call.js";
-import { isUnknownOutcome, mongoError } from "./mongo-errors.js";
+import { isUnknownOutcome, mongoError, wasRefused } from "./mongo-errors.js";
 
 const FIRST_PAUSE_MS = 20;
 const MOST_PAUSE_MS = 500;
@@ -31,7 +31,8 @@ export class MongoCommands {
       return await untilCanceled(send({ timeoutMS: this.#timeoutFor(call) }), call?.signal);
     } catch (error) {
       if (call?.signal?.aborted) checkCall(call);
-      throw mongoError(error, endsAtDeadline);
+      const isOver = call?.deadlineMs !== undefined && Date.now() >= call.deadlineMs;
+      throw mongoError(error, { endsAtDeadline, isOver });
     }
   }
 
@@ -40,17 +41,30 @@ export class MongoCommands {
     return this.write(call, (limits) => send(signal ? { ...limits, signal } : limits));
   }
 
+  /** For writes that must not happen twice: sent again only when the server surely has not done it. */
+  writeOnce<T>(call: Call | undefined, send: (limits: WriteLimits) => Promise<T>): Promise<T> {
+    return this.#repeat(call, wasRefused, () => this.write(call, send));
+  }
+
   /**
-   * Tries until the outcome is known. `attempt` must be safe to repeat: it reads back first when `isRepeat`.
-   * Gives up, with the last error, at the caller's deadline or when one operation's time is over.
+   * Tries until the outcome is known. `attempt` must be safe to repeat; `isRepeat` tells it that an earlier one may have been done.
+   * Gives up, with the last error, at the caller's deadline or when the time of one operation is over.
    */
-  async settle<T>(call: Call | undefined, attempt: (isRepeat: boolean) => Promise<T>): Promise<T> {
+  settle<T>(call: Call | undefined, attempt: (isRepeat: boolean) => Promise<T>): Promise<T> {
+    return this.#repeat(call, isUnknownOutcome, attempt);
+  }
+
+  async #repeat<T>(
+    call: Call | undefined,
+    mayRepeat: (error: unknown) => boolean,
+    attempt: (isRepeat: boolean) => Promise<T>,
+  ): Promise<T> {
     const endMs = Math.min(call?.deadlineMs ?? Number.POSITIVE_INFINITY, Date.now() + this.#timeoutMs);
     for (let pauseMs = FIRST_PAUSE_MS, isRepeat = false; ; isRepeat = true) {
       try {
         return await attempt(isRepeat);
       } catch (error) {
-        if (!isUnknownOutcome(error) || Date.now() + pauseMs >= endMs) throw error;
+        if (!mayRepeat(error) || Date.now() + pauseMs >= endMs) throw error;
         await sleep(pauseMs * (0.5 + Math.random() / 2));
         pauseMs = Math.min(pauseMs * 2, MOST_PAUSE_MS);
       }

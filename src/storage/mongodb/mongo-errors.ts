@@ -18,6 +18,9 @@ const UNAVAILABLE_CODES: ReadonlySet<number> = new Set([
   11600, 11601, 11602, 13388, 13435, 13436, 14031,
 ]);
 
+/** NotWritablePrimary, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary: said before anything is done. */
+const NO_PRIMARY: ReadonlySet<number> = new Set([10107, 13435, 13436]);
+
 /** Driver errors that come from a connection, a pool or a client, never from a refusal of the server. */
 const UNAVAILABLE_NAMES: ReadonlySet<string> = new Set([
   "MongoClientClosedError",
@@ -41,17 +44,26 @@ export interface DuplicateKey {
   readonly at: number;
 }
 
+/** What ended, or would have ended, the operation. */
+export interface TimeLimit {
+  /** Whether the driver was given the caller's deadline, and not a sooner one. */
+  readonly endsAtDeadline?: boolean;
+  /** Whether the caller's deadline has passed. */
+  readonly isOver?: boolean;
+}
+
 /** The only place where a driver's error becomes one of ours; the driver's is kept as its cause. */
-export function mongoError(error: unknown, endsAtDeadline = false): DomainError {
+export function mongoError(error: unknown, limit: TimeLimit = {}): DomainError {
   if (error instanceof DomainError) return error;
   const options = { cause: error };
-  if (isTimeout(error)) {
-    return endsAtDeadline
-      ? new DomainError("deadline_exceeded", "The deadline has passed", options)
-      : new DomainError("unavailable", "MongoDB has not answered in time", options);
-  }
   if (isDuplicate(error)) return new DomainError("already_exists", "MongoDB has a document with this key", options);
-  if (isUnavailable(error)) return new DomainError("unavailable", "MongoDB is not available", options);
+  const isLate = isTimeout(error);
+  if (isLate || isUnavailable(error)) {
+    // The driver hides a time-out of several writes in a bulk error, so the clock has a say too.
+    return limit.isOver || (isLate && limit.endsAtDeadline)
+      ? new DomainError("deadline_exceeded", "The deadline has passed", options)
+      : new DomainError("unavailable", "MongoDB is not available", options);
+  }
   return new DomainError(codeOf(error), "MongoDB has refused the operation", options);
 }
 
@@ -67,6 +79,15 @@ export function duplicateKey(error: unknown): DuplicateKey | null {
 /** Whether a write that failed so may have happened. A duplicate and a refusal have not. */
 export function isUnknownOutcome(error: unknown): boolean {
   return error instanceof DomainError && (error.code === "unavailable" || error.code === "deadline_exceeded");
+}
+
+/** Whether a write of one document was surely not done: no primary took it, or it was never sent. */
+export function wasRefused(error: unknown): boolean {
+  const cause = error instanceof DomainError ? error.cause : error;
+  if (!(cause instanceof MongoError)) return false;
+  return (
+    cause.name === "MongoPoolClearedError" || (cause.name === "MongoServerError" && NO_PRIMARY.has(Number(cause.code)))
+  );
 }
 
 function isTimeout(error: unknown): boolean {

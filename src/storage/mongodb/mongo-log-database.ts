@@ -99,7 +99,8 @@ function newClient(url: string, options: MongoOptions): MongoClient {
     promoteLongs: true,
   };
   try {
-    return new MongoClient(url, { ...defaults, ...options.driver });
+    // The store repeats by itself what may be repeated: not every server knows a write that is sent again.
+    return new MongoClient(url, { ...defaults, ...options.driver, retryWrites: false });
   } catch (error) {
     throw new DomainError("invalid_argument", "The MongoDB URL cannot be read", { cause: error });
   }

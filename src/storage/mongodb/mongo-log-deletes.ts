@@ -36,7 +36,9 @@ export class MongoLogDeletes {
     );
     for (const { log, first, last } of rangesOf(places)) {
       const range = { log, seq: { $gte: first, $lte: last } };
-      await this.#commands.write(call, (limits) => this.#messages.deleteMany(range, limits));
+      await this.#commands.settle(call, () =>
+        this.#commands.write(call, (limits) => this.#messages.deleteMany(range, limits)),
+      );
     }
     return places.length === limit;
   }

@@ -59,7 +59,7 @@ export class MongoLogStore implements LogStore {
     this.#sealer = new MongoSealer(messages, commands, ids);
     this.#reads = new MongoLogReads(messages, commands);
     this.#deletes = new MongoLogDeletes(messages, sessions, commands);
-    this.#todos = new MongoTodos(namespace, todos, commands, safeReads);
+    this.#todos = new MongoTodos(namespace, todos, commands, ids, safeReads);
     if (changes) this.subscribe = (listener) => changes.subscribe(listener);
   }
 

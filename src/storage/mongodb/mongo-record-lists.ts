@@ -3,7 +3,7 @@ import type { Call } from "../../domain/call.js";
 import type { RecordFilter, RecordPage, SessionRecord, Sweepable } from "../history/log-store.js";
 import { int64 } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
-import { type RecordDocument, toRecord } from "./record-document.js";
+import { LIVING, type RecordDocument, toRecord } from "./record-document.js";
 
 const EARLIEST = int64(Number.MIN_SAFE_INTEGER);
 
@@ -22,7 +22,7 @@ export class MongoRecordLists {
   }
 
   async list({ parentId }: RecordFilter, { limit, after }: RecordPage, call?: Call): Promise<readonly SessionRecord[]> {
-    const listed = { namespace: this.#namespace, ...(parentId ? { parent_id: parentId } : {}), deleted: false };
+    const listed = { namespace: this.#namespace, ...(parentId ? { parent_id: parentId } : {}), tombstone: LIVING };
     if (!after) return this.#newestFirst(listed, limit, call);
     const update_time = int64(after.updateTimeMicros);
     // Two ranges of the key rather than one filter: what ties with the place, then what is older.
@@ -36,11 +36,13 @@ export class MongoRecordLists {
     if (times.size === 0) return;
     const updates = [...times].map(([uid, micros]) => ({
       updateOne: {
-        filter: { _id: uid, namespace: this.#namespace, deleted: false },
+        filter: { _id: uid, namespace: this.#namespace, tombstone: LIVING },
         update: { $max: { update_time: int64(micros) } },
       },
     }));
-    await this.#commands.write(call, (limits) => this.#sessions.bulkWrite(updates, { ...limits, ordered: false }));
+    await this.#commands.settle(call, () =>
+      this.#commands.write(call, (limits) => this.#sessions.bulkWrite(updates, { ...limits, ordered: false })),
+    );
   }
 
   async listSweepable(ageMs: number, limit: number, call?: Call): Promise<readonly Sweepable[]> {

@@ -3,7 +3,7 @@ import type { Call } from "../../domain/call.js";
 import type { NextRecord, SessionRecord } from "../history/log-store.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
-import { type RecordDocument, tombstoneName, toNewDocument, toRecord, toReplacement } from "./record-document.js";
+import { LIVING, type RecordDocument, toNewDocument, toRecord, toReplacement } from "./record-document.js";
 import type { SafeReads } from "./safe-reads.js";
 import type { WriteIds } from "./write-ids.js";
 
@@ -44,34 +44,37 @@ export class MongoRecords {
   }
 
   async read(sessionId: string, call?: Call): Promise<SessionRecord | null> {
-    const document = await this.#findOne({ namespace: this.#namespace, session_id: sessionId }, call);
-    return document && !document.deleted ? toRecord(document) : null;
+    const document = await this.#findOne(this.#living(sessionId), call);
+    return document && toRecord(document);
   }
 
   /** Reads and raises `forks` in one step. */
   async raise(sessionId: string, call?: Call): Promise<SessionRecord | null> {
-    const living = { namespace: this.#namespace, session_id: sessionId, deleted: false };
-    const document = await this.#commands.write(call, (limits) =>
-      this.#sessions.findOneAndUpdate(living, { $inc: { forks: 1 } }, { ...limits, returnDocument: "after" }),
+    const document = await this.#commands.writeOnce(call, (limits) =>
+      this.#sessions.findOneAndUpdate(
+        this.#living(sessionId),
+        { $inc: { forks: 1 } },
+        { ...limits, returnDocument: "after" },
+      ),
     );
     return document && toRecord(document);
   }
 
   replace(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | null> {
     const write = this.#ids.next();
+    // The session id says which shard.
+    const current = {
+      _id: record.uid,
+      namespace: this.#namespace,
+      session_id: record.sessionId,
+      revision: ifRevision,
+    };
     const replacement = toReplacement(this.#namespace, record, write);
-    const names = record.deleted ? [record.sessionId, tombstoneName(record.uid)] : [record.sessionId];
     return this.#commands.settle(call, async (isRepeat) => {
-      const before = isRepeat ? await this.#findWritten(record.uid, write, call) : null;
-      if (before) return before;
-      for (const sessionId of names) {
-        // The session id says which shard; a tombstone may have either name.
-        const current = { _id: record.uid, namespace: this.#namespace, session_id: sessionId, revision: ifRevision };
-        const document = await this.#commands.write(call, (limits) =>
-          this.#sessions.findOneAndUpdate(current, replacement, { ...limits, returnDocument: "after" }),
-        );
-        if (document) return toRecord(document);
-      }
+      const document = await this.#commands.write(call, (limits) =>
+        this.#sessions.findOneAndUpdate(current, replacement, { ...limits, returnDocument: "after" }),
+      );
+      if (document) return toRecord(document);
       return isRepeat ? this.#findWritten(record.uid, write, call) : null;
     });
   }
@@ -83,15 +86,15 @@ export class MongoRecords {
       ...(ifRevision === undefined ? {} : { revision: ifRevision }),
     };
     if (delta === 0) return (await this.#findOne(filter, call)) !== null;
-    const { matchedCount } = await this.#commands.write(call, (limits) =>
+    const { matchedCount } = await this.#commands.writeOnce(call, (limits) =>
       this.#sessions.updateOne(filter, { $inc: { forks: delta } }, limits),
     );
     return matchedCount === 1;
   }
 
   async delete(uid: string, call?: Call): Promise<boolean> {
-    const tombstone = { _id: uid, namespace: this.#namespace, deleted: true };
-    const { deletedCount } = await this.#commands.write(call, (limits) => this.#sessions.deleteOne(tombstone, limits));
+    const dead = { _id: uid, namespace: this.#namespace, tombstone: uid };
+    const { deletedCount } = await this.#commands.writeOnce(call, (limits) => this.#sessions.deleteOne(dead, limits));
     return deletedCount === 1;
   }
 
@@ -99,6 +102,10 @@ export class MongoRecords {
   async #findWritten(uid: string, write: ObjectId, call?: Call): Promise<SessionRecord | null> {
     const document = await this.#findOne({ _id: uid }, call);
     return document?.write.equals(write) ? toRecord(document) : null;
+  }
+
+  #living(sessionId: string): Filter<RecordDocument> {
+    return { namespace: this.#namespace, session_id: sessionId, tombstone: LIVING };
   }
 
   #findOne(filter: Filter<RecordDocument>, call?: Call): Promise<RecordDocument | null> {

@@ -1,4 +1,4 @@
-import { type Collection, type Db, type IndexSpecification, MongoServerError } from "mongodb";
+import { type Collection, type Db, type IndexSpecification, MongoServerError, type ObjectId } from "mongodb";
 import { DomainError } from "../../domain/errors.js";
 import type { Todo } from "../../domain/todo.js";
 import type { LogDocument } from "./entry-document.js";
@@ -13,6 +13,8 @@ export interface TodosDocument {
   readonly _id: string;
   readonly revision: number;
   readonly todos: readonly Todo[];
+  /** Tells a repeated write from another's. */
+  readonly write: ObjectId;
 }
 
 interface VersionDocument {
@@ -45,17 +47,17 @@ export const INDEXES: readonly MongoIndex[] = [
   { collection: "messages", name: KEY_LOG_SEQ, key: { log: 1, seq: 1 }, unique: true },
   { collection: "messages", name: KEY_LOG_ID, key: { log: 1, id: 1 }, unique: true },
   { collection: "messages", name: KEY_SESSION_TIME, key: { session_id: 1, timestamp: 1, seq: 1 }, unique: false },
-  { collection: "sessions", name: KEY_SESSION_ID, key: { namespace: 1, session_id: 1 }, unique: true },
+  { collection: "sessions", name: KEY_SESSION_ID, key: { namespace: 1, session_id: 1, tombstone: 1 }, unique: true },
   {
     collection: "sessions",
     name: "namespace_update",
-    key: { namespace: 1, deleted: 1, update_time: 1, session_id: 1 },
+    key: { namespace: 1, tombstone: 1, update_time: 1, session_id: 1 },
     unique: false,
   },
   {
     collection: "sessions",
     name: "namespace_parent_update",
-    key: { namespace: 1, parent_id: 1, deleted: 1, update_time: 1, session_id: 1 },
+    key: { namespace: 1, parent_id: 1, tombstone: 1, update_time: 1, session_id: 1 },
     unique: false,
   },
   { collection: "sessions", name: "namespace_sweep", key: { namespace: 1, forks: 1, sweep_time: 1 }, unique: false },

@@ -5,35 +5,42 @@ import type { MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
 import type { TodosDocument } from "./mongo-schema.js";
 import type { SafeReads } from "./safe-reads.js";
+import type { WriteIds } from "./write-ids.js";
 
 /** The todo list of one namespace: one document, replaced by compare-and-set. */
 export class MongoTodos {
   readonly #namespace: string;
   readonly #todos: Collection<TodosDocument>;
   readonly #commands: MongoCommands;
+  readonly #ids: WriteIds;
   readonly #safeReads: SafeReads;
 
-  constructor(namespace: string, todos: Collection<TodosDocument>, commands: MongoCommands, safeReads: SafeReads) {
+  constructor(
+    namespace: string,
+    todos: Collection<TodosDocument>,
+    commands: MongoCommands,
+    ids: WriteIds,
+    safeReads: SafeReads,
+  ) {
     this.#namespace = namespace;
     this.#todos = todos;
     this.#commands = commands;
+    this.#ids = ids;
     this.#safeReads = safeReads;
   }
 
   async read(call?: Call): Promise<TodoList> {
-    const found = await this.#commands.read(call, (limits) =>
-      this.#todos.findOne({ _id: this.#namespace }, { ...limits, ...this.#safeReads.options }),
-    );
+    const found = await this.#find(call);
     return found ? { todos: found.todos.map(toTodo), revision: found.revision } : { todos: [], revision: 0 };
   }
 
-  async replace(todos: readonly Todo[], ifRevision: number, call?: Call): Promise<boolean> {
-    const next = { todos: todos.map(toTodo), revision: ifRevision + 1 };
-    if (ifRevision === 0) return this.#insert(next, call);
-    const { matchedCount } = await this.#commands.write(call, (limits) =>
-      this.#todos.replaceOne({ _id: this.#namespace, revision: ifRevision }, next, limits),
-    );
-    return matchedCount === 1;
+  replace(todos: readonly Todo[], ifRevision: number, call?: Call): Promise<boolean> {
+    const next = { todos: todos.map(toTodo), revision: ifRevision + 1, write: this.#ids.next() };
+    return this.#commands.settle(call, async (isRepeat) => {
+      const isDone = ifRevision === 0 ? await this.#insert(next, call) : await this.#replace(next, call);
+      if (isDone || !isRepeat) return isDone;
+      return (await this.#find(call))?.write.equals(next.write) ?? false;
+    });
   }
 
   async #insert(next: Omit<TodosDocument, "_id">, call?: Call): Promise<boolean> {
@@ -44,6 +51,20 @@ export class MongoTodos {
       if (duplicateKey(error)) return false;
       throw error;
     }
+  }
+
+  async #replace(next: Omit<TodosDocument, "_id">, call?: Call): Promise<boolean> {
+    const current = { _id: this.#namespace, revision: next.revision - 1 };
+    const { matchedCount } = await this.#commands.write(call, (limits) =>
+      this.#todos.replaceOne(current, next, limits),
+    );
+    return matchedCount === 1;
+  }
+
+  #find(call?: Call): Promise<TodosDocument | null> {
+    return this.#commands.read(call, (limits) =>
+      this.#todos.findOne({ _id: this.#namespace }, { ...limits, ...this.#safeReads.options }),
+    );
   }
 }
 

@@ -7,10 +7,9 @@ import { int64 } from "./entry-document.js";
 export interface RecordDocument {
   readonly _id: string;
   readonly namespace: string;
-  /** Of a tombstone a name of its own, so that the session's is free. */
   readonly session_id: string;
-  /** Of a tombstone: the session id that it had. */
-  readonly deleted_session_id?: string;
+  /** Empty while the session lives, then its uid: what frees the session id, which as part of a shard key never changes. */
+  readonly tombstone: string;
   readonly parent_id: string;
   readonly fork_point_id: string;
   readonly inherited_count: number;
@@ -38,13 +37,15 @@ export interface RecordDocument {
   readonly edits: readonly { readonly revision: number; readonly kept: number }[];
   readonly sources: readonly string[];
   readonly forks: number;
-  readonly deleted: boolean;
   readonly delete_time: Date | null;
   /** When the first of its dropped ranges was dropped, or it was deleted: what the sweep looks for. */
   readonly sweep_time: Date | null;
   /** Tells a repeated write from another's. */
   readonly write: ObjectId;
 }
+
+/** `tombstone` of a session that lives. */
+export const LIVING = "";
 
 /** What of a document the caller of the store decides. */
 type GivenFields = Omit<RecordDocument, "forks" | "delete_time" | "sweep_time" | "dropped">;
@@ -84,7 +85,7 @@ export function toRecord(document: RecordDocument): SessionRecord {
   const { origin, undo, metadata } = document;
   return {
     uid: document._id,
-    sessionId: document.deleted_session_id ?? document.session_id,
+    sessionId: document.session_id,
     parentId: document.parent_id,
     forkPointId: document.fork_point_id,
     inheritedCount: document.inherited_count,
@@ -115,18 +116,13 @@ export function toRecord(document: RecordDocument): SessionRecord {
   };
 }
 
-/** What a tombstone is called instead of its session id: no client's id begins with a control character. */
-export function tombstoneName(uid: string): string {
-  return `\u0000${uid}`;
-}
-
 function givenFields(namespace: string, record: NextRecord, write: ObjectId): GivenFields {
   const { origin, undo, metadata } = record;
   return {
     _id: record.uid,
     namespace,
-    session_id: record.deleted ? tombstoneName(record.uid) : record.sessionId,
-    ...(record.deleted ? { deleted_session_id: record.sessionId } : {}),
+    session_id: record.sessionId,
+    tombstone: record.deleted ? record.uid : LIVING,
     parent_id: record.parentId,
     fork_point_id: record.forkPointId,
     inherited_count: record.inheritedCount,
@@ -151,7 +147,6 @@ function givenFields(namespace: string, record: NextRecord, write: ObjectId): Gi
     rollovers: { count: record.rollovers.count, at_ms: int64(record.rollovers.atMs) },
     edits: record.edits.map(({ revision, kept }) => ({ revision, kept })),
     sources: [...record.sources],
-    deleted: record.deleted,
     write,
   };
 }

@@ -9,7 +9,7 @@ describe("servingKey, which the tests of the store's queries trust", () => {
     expect(find("messages", { log: "a", seq: { $gte: 1, $lte: 9 } }, { seq: -1 })).toBe("log_seq");
     expect(find("messages", { log: { $in: ["a"] }, id: { $in: ["b"] } })).toBe("log_id");
     expect(find("sessions", { _id: "u", revision: 3 })).toBe("_id_");
-    expect(find("sessions", { namespace: "n", deleted: false }, { update_time: -1, session_id: -1 })).toBe(
+    expect(find("sessions", { namespace: "n", tombstone: "" }, { update_time: -1, session_id: -1 })).toBe(
       "namespace_update",
     );
   });

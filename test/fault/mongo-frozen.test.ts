@@ -1,0 +1,64 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { LogStore } from "../../src/storage/history/log-store.js";
+import type { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
+import { entry, fill, seqs } from "../contract/log-store/fixtures.js";
+import { openMongoDatabase } from "../support/mongo-database.js";
+import { startMongoServer } from "../support/mongo-server.js";
+import { OPERATIONS } from "./mongo-operations.js";
+
+const server = await startMongoServer();
+const frozen = server?.process;
+let database: MongoLogDatabase;
+let store: LogStore;
+
+beforeAll(async () => {
+  if (!frozen) return;
+  database = await openMongoDatabase(server, { timeoutMs: 1000 });
+  store = database.namespace("default");
+});
+afterEach(() => frozen?.thaw());
+afterAll(async () => {
+  await database?.close();
+  await server?.stop();
+});
+
+/** A limit that the driver does not keep would wait for ever here: nobody wakes the server before the call has ended. */
+describe.skipIf(!frozen)("a server that does not answer, and that these tests started", () => {
+  it.each(OPERATIONS)("ends $name at its deadline", async ({ run }) => {
+    frozen?.freeze();
+    const ended = run(store, { deadlineMs: Date.now() + 200 });
+    await expect(ended).rejects.toMatchObject({ code: "deadline_exceeded" });
+  });
+
+  it.each(OPERATIONS)("ends $name when its caller goes", async ({ run }) => {
+    const gone = new AbortController();
+    frozen?.freeze();
+    const ended = run(store, { signal: gone.signal });
+    setImmediate(() => gone.abort());
+    await expect(ended).rejects.toMatchObject({ code: "canceled" });
+  });
+
+  it("ends a call without a deadline too, and serves the next one when it is back", async () => {
+    await fill(store, "back.1", 1, 3);
+    frozen?.freeze();
+    await expect(store.readRange("back.1", 1, 3)).rejects.toMatchObject({ code: "unavailable" });
+    await expect(store.append("back.1", 4, [entry("back.1", 4)])).rejects.toMatchObject({ code: "unavailable" });
+    frozen?.thaw();
+    await expect
+      .poll(
+        () =>
+          store.ping().then(
+            () => true,
+            () => false,
+          ),
+        { timeout: 20_000 },
+      )
+      .toBe(true);
+    await expect.poll(() => seqs(store, "back.1", 1, 9)).toEqual(expect.arrayContaining([1, 2, 3]));
+    const { last } = await store.tail("back.1");
+    const seq = (last?.seq ?? 0) + 1;
+    expect(await store.append("back.1", seq, [entry("back.1", seq, { id: "next" })])).toBe(1);
+    const found = await store.findById(["back.1"], ["m4"]);
+    expect(found.length).toBeLessThanOrEqual(1);
+  });
+});

@@ -1,0 +1,264 @@
+import { expect } from "vitest";
+import type { Call } from "../../src/domain/call.js";
+import type { LogStore, SessionRecord } from "../../src/storage/history/log-store.js";
+import { created, entries, entry, fill, next, replaced, seqs, T0 } from "../contract/log-store/fixtures.js";
+
+/** One call of a store, run while something fails. */
+export interface Operation {
+  readonly name: string;
+  /** What must be there first. */
+  prepare?(store: LogStore): Promise<unknown>;
+  run(store: LogStore, call?: Call): Promise<unknown>;
+  /** The right answer. */
+  readonly answer: unknown;
+  /** Afterwards, whatever happened; `isDone`: whether it was answered. A call that was refused may have been done, once. */
+  check?(store: LogStore, isDone: boolean): Promise<void>;
+}
+
+const todo = { id: "t", content: "c", status: "open", priority: "high" };
+
+export const OPERATIONS: readonly Operation[] = [
+  {
+    name: "createRecord",
+    run: (store, call) => store.createRecord({ ...plain("u") }, call),
+    answer: "created",
+    check: async (store, isDone) => {
+      const found = await store.scanRecords("", 9);
+      expect(found.map(({ uid }) => uid)).toEqual(isDone || found.length > 0 ? ["u"] : []);
+    },
+  },
+  {
+    name: "readRecord",
+    prepare: (store) => created(store, "u", { sessionId: "s" }),
+    run: (store, call) => store.readRecord("s", {}, call),
+    answer: expect.objectContaining({ uid: "u" }),
+  },
+  {
+    name: "readRecord with raise",
+    prepare: (store) => created(store, "u", { sessionId: "s" }),
+    run: (store, call) => store.readRecord("s", { raise: true }, call),
+    answer: expect.objectContaining({ uid: "u", forks: 1 }),
+    check: (store, isDone) => expectForks(store, isDone),
+  },
+  {
+    name: "replaceRecord",
+    prepare: (store) => created(store, "u", { sessionId: "s" }),
+    run: async (store, call) => store.replaceRecord(next({ ...living("u"), forks: 0 }, { title: "new" }), 0, call),
+    answer: expect.objectContaining({ title: "new", revision: 1 }),
+    check: async (store, isDone) => {
+      const { title, revision } = (await store.readRecord("s")) as SessionRecord;
+      expect([title, revision]).toEqual(isDone || revision === 1 ? ["new", 1] : ["", 0]);
+    },
+  },
+  {
+    name: "replaceRecord by a tombstone",
+    prepare: (store) => created(store, "u", { sessionId: "s" }),
+    run: async (store, call) => store.replaceRecord(next({ ...living("u"), forks: 0 }, { deleted: true }), 0, call),
+    answer: expect.objectContaining({ revision: 1, deletedAtMs: expect.any(Number) }),
+    check: async (store, isDone) => {
+      if (isDone) expect(await store.readRecord("s")).toBeNull();
+      expect(await store.scanRecords("", 9)).toHaveLength(1);
+    },
+  },
+  {
+    name: "addFork",
+    prepare: (store) => created(store, "u", { sessionId: "s" }),
+    run: (store, call) => store.addFork("u", 1, 0, call),
+    answer: true,
+    check: (store, isDone) => expectForks(store, isDone),
+  },
+  {
+    name: "addFork of 0",
+    prepare: (store) => created(store, "u", { sessionId: "s" }),
+    run: (store, call) => store.addFork("u", 0, 0, call),
+    answer: true,
+  },
+  {
+    name: "listRecords",
+    prepare: (store) => created(store, "u", { sessionId: "s" }),
+    run: (store, call) => store.listRecords({ parentId: "" }, { limit: 5 }, call),
+    answer: [expect.objectContaining({ uid: "u" })],
+  },
+  {
+    name: "touchRecords",
+    prepare: (store) => created(store, "u", { sessionId: "s" }),
+    run: (store, call) => store.touchRecords(new Map([["u", T0 + 7]]), call),
+    answer: undefined,
+    check: async (store, isDone) => {
+      const { updateTimeMicros } = (await store.readRecord("s")) as SessionRecord;
+      expect(updateTimeMicros).toBeOneOf(isDone ? [T0 + 7] : [T0, T0 + 7]);
+    },
+  },
+  {
+    name: "append of one",
+    prepare: (store) => fill(store, "u.1", 1, 2),
+    run: (store, call) => store.append("u.1", 3, [entry("u.1", 3)], call),
+    answer: 1,
+    check: (store, isDone) => expectLog(store, isDone ? [5 - 2] : [2, 3]),
+  },
+  {
+    name: "append of a batch",
+    prepare: (store) => fill(store, "u.1", 1, 2),
+    run: (store, call) => store.append("u.1", 3, entries("u.1", 3, 7), call),
+    answer: 5,
+    check: (store, isDone) => expectLog(store, isDone ? [7] : [2, 3, 4, 5, 6, 7]),
+  },
+  {
+    name: "append to a taken place",
+    prepare: (store) => fill(store, "u.1", 1, 3),
+    run: (store, call) => store.append("u.1", 3, [entry("u.1", 3, { id: "other" })], call),
+    answer: 0,
+    check: (store) => expectLog(store, [3]),
+  },
+  {
+    name: "append of a taken id",
+    prepare: (store) => fill(store, "u.1", 1, 3),
+    run: (store, call) => store.append("u.1", 4, [entry("u.1", 4, { id: "m2" })], call),
+    answer: "idTaken",
+    check: (store) => expectLog(store, [3]),
+  },
+  {
+    name: "seal",
+    prepare: (store) => fill(store, "u.1", 1, 3),
+    run: (store, call) => store.seal("u.1", undefined, call),
+    answer: 3,
+    check: async (store, isDone) => {
+      expect((await store.tail("u.1")).state).toBeOneOf(isDone ? ["sealed"] : ["open", "sealed"]);
+      expect(await store.seal("u.1")).toBe(3);
+    },
+  },
+  {
+    name: "seal at a known end",
+    prepare: (store) => fill(store, "u.1", 1, 3),
+    run: (store, call) => store.seal("u.1", 3, call),
+    answer: 3,
+    check: async (store) => expect(await store.seal("u.1")).toBe(3),
+  },
+  {
+    name: "readRange",
+    prepare: (store) => fill(store, "u.1", 1, 2),
+    run: async (store, call) => (await store.readRange("u.1", 1, 9, {}, call)).entries.map(({ seq }) => seq),
+    answer: [1, 2],
+  },
+  {
+    name: "tail",
+    prepare: (store) => fill(store, "u.1", 1, 2),
+    run: (store, call) => store.tail("u.1", call),
+    answer: expect.objectContaining({ state: "open", last: expect.objectContaining({ seq: 2 }) }),
+  },
+  {
+    name: "seqAtTime",
+    prepare: (store) => fill(store, "u.1", 1, 5),
+    run: (store, call) => store.seqAtTime("u.1", 1, 5, T0 + 3, call),
+    answer: 3,
+  },
+  {
+    name: "findById",
+    prepare: (store) => fill(store, "u.1", 1, 2),
+    run: async (store, call) => (await store.findById(["u.1"], ["m2"], call)).map(({ seq }) => seq),
+    answer: [2],
+  },
+  {
+    name: "listSweepable",
+    prepare: async (store) => replaced(store, await created(store, "u"), { deleted: true }),
+    run: (store, call) => store.listSweepable(-60_000, 5, call),
+    answer: [expect.objectContaining({ record: expect.objectContaining({ uid: "u" }) })],
+  },
+  {
+    name: "deleteEntries",
+    prepare: (store) => fill(store, "u.1", 1, 4, () => ({ owed: 0 })),
+    run: (store, call) => store.deleteEntries({ log: "u.1", first: 3, last: 4 }, 10, call),
+    answer: false,
+    check: (store, isDone) => expectLog(store, isDone ? [2] : [2, 4]),
+  },
+  {
+    name: "deleteRecord",
+    prepare: async (store) => replaced(store, await created(store, "u"), { deleted: true }),
+    run: (store, call) => store.deleteRecord("u", call),
+    answer: true,
+    check: async (store, isDone) => expect((await store.scanRecords("", 9)).length).toBeOneOf(isDone ? [0] : [0, 1]),
+  },
+  {
+    name: "scanRecords",
+    prepare: (store) => created(store, "u"),
+    run: (store, call) => store.scanRecords("", 5, call),
+    answer: [expect.objectContaining({ uid: "u" })],
+  },
+  {
+    name: "listOrphans",
+    prepare: (store) => fill(store, "u.1", 1, 1),
+    run: (store, call) => store.listOrphans(5, call),
+    answer: ["u"],
+  },
+  {
+    name: "readTodos",
+    prepare: (store) => store.replaceTodos([todo], 0),
+    run: (store, call) => store.readTodos(call),
+    answer: { todos: [todo], revision: 1 },
+  },
+  {
+    name: "replaceTodos the first time",
+    run: (store, call) => store.replaceTodos([todo], 0, call),
+    answer: true,
+    check: (store, isDone) => expectTodoRevision(store, isDone ? [1] : [0, 1]),
+  },
+  {
+    name: "replaceTodos again",
+    prepare: (store) => store.replaceTodos([todo], 0),
+    run: (store, call) => store.replaceTodos([], 1, call),
+    answer: true,
+    check: (store, isDone) => expectTodoRevision(store, isDone ? [2] : [1, 2]),
+  },
+  { name: "ping", run: (store, call) => store.ping(call), answer: undefined },
+];
+
+function plain(uid: string) {
+  const { forks: _forks, deletedAtMs: _deletedAtMs, ...rest } = living(uid);
+  return { ...rest, deleted: false };
+}
+
+/** What `created` stores. */
+function living(uid: string): SessionRecord {
+  return {
+    uid,
+    sessionId: "s",
+    parentId: "",
+    forkPointId: "",
+    inheritedCount: 0,
+    title: "",
+    createTimeMicros: T0,
+    updateTimeMicros: T0,
+    origin: null,
+    revision: 0,
+    version: 0,
+    segments: [],
+    log: `${uid}.1`,
+    lastTimestampMicros: 0,
+    ancestry: [],
+    undo: null,
+    sideLog: null,
+    rollovers: { count: 0, atMs: 0 },
+    dropped: [],
+    edits: [],
+    sources: [],
+    forks: 0,
+    deletedAtMs: null,
+  };
+}
+
+async function expectForks(store: LogStore, isDone: boolean): Promise<void> {
+  expect((await store.readRecord("s"))?.forks).toBeOneOf(isDone ? [1] : [0, 1]);
+}
+
+/** The log holds messages 1 to n, each once, and n is one of these. */
+async function expectLog(store: LogStore, lengths: readonly number[]): Promise<void> {
+  const stored = await seqs(store, "u.1", 1, 99);
+  expect(stored.length).toBeOneOf([...lengths]);
+  expect(stored).toEqual(stored.map((_, i) => i + 1));
+  const ids = stored.map((seq) => `m${seq}`);
+  expect(await store.findById(["u.1"], [...ids, "other"])).toHaveLength(stored.length);
+}
+
+async function expectTodoRevision(store: LogStore, revisions: readonly number[]): Promise<void> {
+  expect((await store.readTodos()).revision).toBeOneOf([...revisions]);
+}

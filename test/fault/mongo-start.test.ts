@@ -1,0 +1,123 @@
+import { MongoClient } from "mongodb";
+import { afterAll, describe, expect, it } from "vitest";
+import { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
+import { INDEXES, indexStatements, SCHEMA_VERSION } from "../../src/storage/mongodb/mongo-schema.js";
+import { created } from "../contract/log-store/fixtures.js";
+import { databaseNameOf } from "../support/mongo-database.js";
+import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
+
+const server = await startMongoServer();
+afterAll(() => server?.stop());
+
+async function withDatabase(work: (url: string, client: MongoClient) => Promise<void>): Promise<void> {
+  const url = freshDatabaseUrl(server ?? { uri: "" });
+  const client = new MongoClient(url);
+  try {
+    await work(url, client);
+  } finally {
+    await client.db().dropDatabase();
+    await client.close();
+  }
+}
+
+describe.skipIf(!server)("MongoLogDatabase.connect", () => {
+  it("makes the keys and the version, by several processes at once, and again", async () => {
+    await withDatabase(async (url, client) => {
+      for (let round = 0; round < 2; round++) {
+        const databases = await Promise.all(Array.from({ length: 5 }, () => MongoLogDatabase.connect(url)));
+        await Promise.all(databases.map((database) => database.close()));
+      }
+      for (const { collection, name, key, unique } of INDEXES) {
+        const found = (await client.db().collection(collection).listIndexes().toArray()).find(
+          (one) => one.name === name,
+        );
+        expect({ key: found?.key, unique: found?.unique === true }).toEqual({ key, unique });
+      }
+      expect(await client.db().collection("schema").find().toArray()).toEqual([
+        { _id: "version", version: SCHEMA_VERSION },
+      ]);
+    });
+  });
+
+  it("refuses a database of a newer version, and changes nothing in it", async () => {
+    await withDatabase(async (url, client) => {
+      await client
+        .db()
+        .collection<{ _id: string; version: number }>("schema")
+        .insertOne({ _id: "version", version: 2 });
+      await expect(MongoLogDatabase.connect(url)).rejects.toMatchObject({
+        code: "failed_precondition",
+        message: expect.stringMatching(/has schema 2, made by a newer version; this one knows 1/),
+      });
+      expect((await client.db().listCollections().toArray()).map(({ name }) => name)).toEqual(["schema"]);
+    });
+  });
+
+  it("refuses a key of the same name that is another one, and leaves it", async () => {
+    await withDatabase(async (url, client) => {
+      await client.db().collection("messages").createIndex({ log: 1, seq: 1 }, { name: "log_seq" });
+      await expect(MongoLogDatabase.connect(url)).rejects.toMatchObject({
+        code: "failed_precondition",
+        message: expect.stringContaining("Key log_seq of collection messages"),
+      });
+      const keys = await client.db().collection("messages").listIndexes().toArray();
+      expect(keys.map(({ name }) => name)).toContain("log_seq");
+    });
+  });
+
+  it("leaves keys and documents that it does not know alone", async () => {
+    await withDatabase(async (url, client) => {
+      const sessions = client.db().collection("sessions");
+      await sessions.createIndex({ title: 1 }, { name: "mine" });
+      const database = await MongoLogDatabase.connect(url);
+      await created(database.namespace("default"), "u");
+      await database.close();
+      expect((await sessions.listIndexes().toArray()).map(({ name }) => name)).toContain("mine");
+    });
+  });
+
+  it("takes the database of the URL, and tells its name without the password", async () => {
+    await withDatabase(async (url) => {
+      const database = await MongoLogDatabase.connect(url);
+      const name = new URL(url).pathname.slice(1);
+      expect(database.name).toBe(`mongodb://${new URL(url).host}/${name}`);
+      expect(databaseNameOf(database)).toBe(name);
+      await database.close();
+    });
+  });
+
+  it("keeps its concerns whatever the URL says", async () => {
+    await withDatabase(async (url) => {
+      const careless = `${url}${url.includes("?") ? "&" : "?"}w=0&readPreference=secondaryPreferred&readConcernLevel=local`;
+      const database = await MongoLogDatabase.connect(careless);
+      const store = database.namespace("default");
+      await created(store, "u", { sessionId: "s" });
+      expect(await store.createRecord({ ...(await recordLike(store)), uid: "other" })).toBe("exists");
+      await database.close();
+    });
+  });
+});
+
+describe("MongoLogDatabase.connect without a server", () => {
+  it("names what is wrong with the URL", async () => {
+    await expect(MongoLogDatabase.connect("mongodb://")).rejects.toMatchObject({ code: "invalid_argument" });
+  });
+
+  it("says which server does not answer, and not the password", async () => {
+    const url = "mongodb://user:secret@127.0.0.1:1/db";
+    const error = await MongoLogDatabase.connect(url, { serverSelectionTimeoutMs: 200 }).catch((cause) => cause);
+    expect(error).toMatchObject({ code: "unavailable", message: "MongoDB at 127.0.0.1:1 does not answer" });
+  });
+
+  it("prints the statements of all keys", () => {
+    expect(indexStatements()).toHaveLength(INDEXES.length);
+    expect(indexStatements()).toContain('db.messages.createIndex({"log":1,"seq":1}, {"name":"log_seq","unique":true})');
+  });
+});
+
+async function recordLike(store: ReturnType<MongoLogDatabase["namespace"]>) {
+  const record = await store.readRecord("s");
+  if (!record) throw new Error("No record");
+  const { forks: _forks, deletedAtMs: _deletedAtMs, ...rest } = record;
+  return { ...rest, deleted: false };
+}
