@@ -30,8 +30,8 @@ export interface AlternateOptions {
   readonly onSlice?: ((done: number) => void) | undefined;
 }
 
-/** Slices of each that do not count: the code is compiled meanwhile. */
-const WARM_UP = 3;
+/** How long each runs, in its time, before it counts: the code is compiled meanwhile. */
+const WARM_UP_MS = 3000;
 
 /** Measures A B A B ... */
 export async function alternate(
@@ -39,10 +39,10 @@ export async function alternate(
   ours: Subject,
   { slices, by, onSlice }: AlternateOptions,
 ): Promise<Comparison> {
+  await warmUp([baseline, ours], by);
   const pairs: Pair[] = [];
-  for (let i = -WARM_UP; i < slices; i++) {
-    const pair = { baseline: await baseline(), ours: await ours() };
-    if (i >= 0) pairs.push(pair);
+  while (pairs.length < slices) {
+    pairs.push({ baseline: await baseline(), ours: await ours() });
     onSlice?.(pairs.length);
   }
   const known = pairs[0]?.ours.processorMs === undefined ? "clock" : by;
@@ -55,6 +55,13 @@ export async function alternate(
     ratios,
     otherRatio: known === by ? median(ratiosOf(pairs, by === "clock" ? "processor" : "clock")) : undefined,
   };
+}
+
+async function warmUp(subjects: readonly Subject[], by: Time): Promise<void> {
+  const doneMs = subjects.map(() => 0);
+  while (Math.min(...doneMs) < WARM_UP_MS) {
+    for (const [i, subject] of subjects.entries()) doneMs[i] = (doneMs[i] as number) + timeOf(await subject(), by);
+  }
 }
 
 interface Pair {
@@ -110,6 +117,10 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] as number)) / 2;
 }
 
-function rateOf({ operations, elapsedMs, processorMs }: Slice, time: Time): number {
-  return (operations / (time === "clock" ? elapsedMs : (processorMs ?? Number.NaN))) * 1000;
+function rateOf(slice: Slice, time: Time): number {
+  return (slice.operations / timeOf(slice, time)) * 1000;
+}
+
+function timeOf({ elapsedMs, processorMs }: Slice, time: Time): number {
+  return time === "processor" && processorMs !== undefined ? processorMs : elapsedMs;
 }

@@ -41,6 +41,7 @@ export class GrpcConnection implements LoadConnection {
     this.#message = Buffer.concat([Buffer.from([0]), uint32(body.length), body]);
     this.#socket = connect({ port, host: "127.0.0.1", noDelay: true });
     this.#socket.on("error", (error) => this.#onFailure(error));
+    this.#socket.on("close", () => this.#onFailure(new Error("The server closed the connection")));
     this.#socket.on("data", (bytes) => this.#read(bytes));
     const settings = Buffer.concat([setting(HEADER_TABLE_SIZE, 0), setting(INITIAL_WINDOW_SIZE, MAX_WINDOW)]);
     this.#socket.write(

@@ -5,8 +5,10 @@ const END_OF_HEADERS = Buffer.from("\r\n\r\n");
 
 /** A client of HTTP/1.1 that keeps its connection: ready bytes out, and of each answer only status and length are looked at. */
 export class RestConnection implements LoadConnection {
-  readonly #socket: Socket;
+  readonly #port: number;
   readonly #request: Buffer;
+  /** Servers close connections that nobody has used for a while. */
+  #socket: Socket | undefined;
   #head: Buffer = Buffer.alloc(0);
   /** Bytes of the body that are still to come; undefined while the headers are read. */
   #bodyLeft: number | undefined;
@@ -20,15 +22,14 @@ export class RestConnection implements LoadConnection {
     const head = [`${method} ${path} HTTP/1.1`, `host: 127.0.0.1:${port}`];
     if (method === "POST") head.push("content-type: application/json", `content-length: ${body.length}`);
     this.#request = Buffer.concat([Buffer.from(head.join("\r\n")), END_OF_HEADERS, body]);
-    this.#socket = connect({ port, host: "127.0.0.1", noDelay: true });
-    this.#socket.on("error", (error) => this.#onFailure(error));
-    this.#socket.on("data", (bytes) => this.#read(bytes));
+    this.#port = port;
   }
 
   start(onAnswer: () => void, onFailure: (error: Error) => void): void {
     this.#onAnswer = onAnswer;
     this.#onFailure = onFailure;
     this.#isRunning = true;
+    if (this.#socket === undefined || this.#socket.closed) this.#socket = this.#connect();
     this.#send();
   }
 
@@ -41,12 +42,22 @@ export class RestConnection implements LoadConnection {
   }
 
   close(): void {
-    this.#socket.destroy();
+    this.#socket?.destroy();
+  }
+
+  #connect(): Socket {
+    const socket = connect({ port: this.#port, host: "127.0.0.1", noDelay: true });
+    socket.on("error", (error) => this.#onFailure(error));
+    socket.on("data", (bytes) => this.#read(bytes));
+    socket.on("close", () => {
+      if (this.#isOpen) this.#onFailure(new Error("The server closed the connection"));
+    });
+    return socket;
   }
 
   #send(): void {
     this.#isOpen = true;
-    this.#socket.write(this.#request);
+    this.#socket?.write(this.#request);
   }
 
   #read(bytes: Buffer): void {
