@@ -14,6 +14,7 @@ export function withinStallTime(write: (done: () => void) => void, signal: Abort
     const onAbort = () => end(() => reject(new DomainError("canceled", "The call was canceled")));
     const onStall = () => end(() => reject(new DomainError("resource_exhausted", "The reader does not keep up")));
     const timer = setTimeout(onStall, STALL_MS);
+    if (signal.aborted) return onAbort();
     signal.addEventListener("abort", onAbort);
     write(() => end(resolve));
   });

@@ -177,6 +177,38 @@ describe("several workers", () => {
   });
 });
 
+describe("the process", () => {
+  it("records spans that continue the client's trace when OTEL_ variables are set", async () => {
+    const { child, httpUrl } = await serveWith(
+      { OTEL_TRACES_EXPORTER: "console", OTEL_METRICS_EXPORTER: "none" },
+      "--storage",
+      "memory:",
+    );
+    const traceId = "0af7651916cd43dd8448eb211c80319c";
+    await fetch(`${httpUrl}/session/nobody`, { headers: { traceparent: `00-${traceId}-b7ad6b7169203331-01` } });
+    child.kill("SIGTERM");
+    const { code, stdout } = await child.ended();
+    expect(stdout).toContain(traceId);
+    expect(stdout).toContain("sessionpool.v1.SessionService/GetSession");
+    expect(stdout).toContain("'rpc.grpc.status_code': 5");
+    expect(code).toBe(0);
+  });
+
+  it("keeps keys that objects of JavaScript lose, on every front and in the file", async () => {
+    const { httpUrl } = await serve("--storage", database);
+    const text = '{"__proto__":{"a":[{"__proto__":1}]},"constructor":"c","toString":null}';
+    const body = `{"sessionId":"keys","metadata":${text}}`;
+    expect((await fetch(`${httpUrl}/session`, { method: "POST", headers: JSON_TYPE, body })).status).toBe(200);
+    expect(await (await fetch(`${httpUrl}/session/keys`)).text()).toContain(text);
+    const path = `${httpUrl}/sessionpool.v1.SessionService/GetSession`;
+    const asJson = { method: "POST", headers: JSON_TYPE, body: '{"sessionId":"keys"}' };
+    expect(await (await fetch(path, asJson)).text()).toContain(text);
+    const asBytes = { method: "POST", headers: { "content-type": "application/proto" }, body: "\n\u0004keys" };
+    const bytes = Buffer.from(await (await fetch(path, asBytes)).arrayBuffer()).toString("latin1");
+    expect(bytes.match(/__proto__/g)).toHaveLength(2);
+  });
+});
+
 describe("commands", () => {
   const target = () => ["--storage", database];
 
@@ -220,8 +252,12 @@ describe("commands", () => {
 
 const JSON_TYPE = { "content-type": "application/json" };
 
-async function serve(...args: string[]) {
-  const started = await Child.serve(...args);
+function serve(...args: string[]) {
+  return serveWith({}, ...args);
+}
+
+async function serveWith(env: Readonly<Record<string, string>>, ...args: string[]) {
+  const started = await Child.serveWith(env, ...args);
   children.push(started.child);
   return started;
 }

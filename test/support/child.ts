@@ -17,6 +17,12 @@ export interface Ended {
   readonly stderr: string;
 }
 
+export interface Served {
+  readonly child: Child;
+  readonly grpcAddress: string;
+  readonly httpUrl: string;
+}
+
 /** The program as a process of its own. */
 export class Child {
   readonly process: ChildProcess;
@@ -34,8 +40,13 @@ export class Child {
   }
 
   /** Starts `serve` on free ports; resolves to where, once it says so. */
-  static async serve(...args: readonly string[]): Promise<{ child: Child; grpcAddress: string; httpUrl: string }> {
-    const child = new Child(["serve", "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", ...args]);
+  static serve(...args: readonly string[]): Promise<Served> {
+    return Child.serveWith({}, ...args);
+  }
+
+  /** The same, with more in its environment. */
+  static async serveWith(env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Served> {
+    const child = new Child(["serve", "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", ...args], env);
     await poll(() => child.stdout.includes("\n") || child.process.exitCode !== null, "the start line is there");
     const [, grpcAddress, httpUrl] = /gRPC on (\S+), HTTP on (\S+),/.exec(child.stdout) ?? [];
     if (grpcAddress === undefined || httpUrl === undefined)
