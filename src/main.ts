@@ -9,6 +9,7 @@ import { VERSION } from "./version.js";
 const commands = {
   export: () => import("./commands/transfer/export-sessions.js"),
   import: () => import("./commands/transfer/import-sessions.js"),
+  indexes: () => import("./commands/indexes.js"),
   keys: () => import("./commands/keys.js"),
   serve: () => import("./commands/serve.js"),
   sweep: () => import("./commands/sweep.js"),
@@ -36,6 +37,11 @@ addNamespaceOption(addStorageOption(program.command("import")))
   .description("read sessions that session-pool, OpenCode or ChatGPT exported; can be repeated")
   .argument("<file>", "file to read")
   .action(async (file: string, flags) => (await commands.import()).importSessions(flags, file));
+
+program
+  .command("indexes")
+  .description("print the keys that a MongoDB gets, as lines for mongosh")
+  .action(async () => (await commands.indexes()).printIndexes());
 
 addTodoCommands(program.command("todo").description("read and change the todo list"));
 addKeyCommands(program.command("keys").description("make API keys"));

@@ -236,6 +236,12 @@ describe("commands", () => {
     expect(code).toBe(0);
   });
 
+  it("indexes prints what a MongoDB gets", async () => {
+    const { code, stdout } = await run(["indexes"]);
+    expect(stdout).toContain('db.messages.createIndex({"log":1,"seq":1}, {"name":"log_seq","unique":true})\n');
+    expect(code).toBe(0);
+  });
+
   it("keys add and hash make entries that serve knows", async () => {
     mkdirSync(join(folder, "keys"), { recursive: true });
     const path = join(folder, "keys", "keys.json");
