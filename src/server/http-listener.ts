@@ -164,8 +164,7 @@ function makeHttp1Server({ handler }: HttpListenerOptions): Http1Server {
     const head = `HTTP/1.1 ${status} ${BAD_REQUEST[status]}\r\ncontent-type: application/json\r\nconnection: close`;
     socket.end(`${head}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
   });
-  // Neither protocol is spoken here; the default of Node would leave the connection open.
-  server.on("upgrade", (_request, socket) => socket.destroy());
+  // No listener for "upgrade": without one Node answers an offer to upgrade, as curl --http2 and Java's client make it, in HTTP/1.1.
   server.on("connect", (_request, socket) => socket.destroy());
   return server;
 }

@@ -197,6 +197,15 @@ describe("the HTTP port answers 400 to", () => {
     expect(answer.status).toBe(400);
   });
 
+  it.each(["h2c", "websocket"])("an offer to upgrade to %s in HTTP/1.1", async (protocol) => {
+    const offer = `Connection: Upgrade, close\r\nUpgrade: ${protocol}\r\n`;
+    const body = `Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`;
+    const get = await rawRequest(server.httpPort, `GET /session HTTP/1.1\r\nHost: a\r\n${offer}\r\n`);
+    expect(get).toMatch(/^HTTP\/1.1 200 /);
+    const post = await rawRequest(server.httpPort, `POST /session HTTP/1.1\r\nHost: a\r\n${offer}${body}`);
+    expect(post).toMatch(/^HTTP\/1.1 200 /);
+  });
+
   it("nothing, and serves HTTP/1.0 with a host", async () => {
     expect(await rawRequest(server.httpPort, "GET /session HTTP/1.0\r\nHost: a\r\n\r\n")).toMatch(/^HTTP\/1.1 200 /);
   });
