@@ -8,9 +8,9 @@ import { fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { MessageWithPartsSchema } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { poll } from "../support/poll.js";
+import { describeWith, needPrograms, ROOT, run } from "../support/toolchain.js";
 import { CONVERSATION } from "./conversation.js";
 import { type Python, preparePython } from "./python.js";
-import { describeWith, needPrograms, ROOT, run } from "./toolchain.js";
 
 const PROGRAM = fileURLToPath(new URL("./python/conversation.py", import.meta.url));
 const FORK_AT = 120;

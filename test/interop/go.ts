@@ -1,7 +1,7 @@
 import { cp, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { cached, install, needPrograms, PROTO_FOLDER, ROOT, run } from "./toolchain.js";
+import { cached, install, needPrograms, PROTO_FOLDER, ROOT, run } from "../support/toolchain.js";
 
 const SOURCES = fileURLToPath(new URL("./go", import.meta.url));
 const GENERATORS = [

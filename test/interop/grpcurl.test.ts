@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { API_METHODS } from "../../src/api/method-table.js";
 import { startTestServer, type TestServer } from "../support/server.js";
+import { describeWith, run } from "../support/toolchain.js";
 import { goPrograms } from "./go.js";
-import { describeWith, run } from "./toolchain.js";
 
 const GRPCURL = "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.4";
 

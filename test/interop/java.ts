@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { cached, install, needPrograms, PROTO_FOLDER } from "./toolchain.js";
+import { cached, install, needPrograms, PROTO_FOLDER } from "../support/toolchain.js";
 
 const SOURCES = fileURLToPath(new URL("./java", import.meta.url));
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { cached, GOOGLE_PROTO_FOLDER, install, needPrograms, PROTO_FOLDER, run } from "./toolchain.js";
+import { cached, GOOGLE_PROTO_FOLDER, install, needPrograms, PROTO_FOLDER, run } from "../support/toolchain.js";
 
 const PACKAGES = ["grpcio==1.85.1", "grpcio-tools==1.85.1", "googleapis-common-protos==1.76.0"];
 

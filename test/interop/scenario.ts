@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Child } from "../support/child.js";
-import { describeWith, run } from "./toolchain.js";
+import { describeWith, run } from "../support/toolchain.js";
 
 const SCENARIO = fileURLToPath(new URL("./scenario.json", import.meta.url));
 
@@ -46,7 +46,7 @@ export function describeScenario(title: string, prepare: () => Promise<ClientOf>
       folder = await mkdtemp(join(tmpdir(), "session-pool-interop-"));
       server = await Child.serve("--storage", `sqlite:${folder}/pool.db`);
       const { program, args, env } = clientOf(server, SCENARIO);
-      for (const line of (await run(program, args, env && { env })).trim().split("\n")) {
+      for (const line of (await run(program, args, env === undefined ? {} : { env })).trim().split("\n")) {
         const report = JSON.parse(line) as Report;
         reports.set(report.step, report);
       }

@@ -28,7 +28,7 @@ function operationBox({ method, path, summary, description, parameters = [], req
   return element(
     "details",
     { className: "message" },
-    element("summary", {}, element("code", {}, `${method.toUpperCase()} ${path}`), " ", summary ?? ""),
+    element("summary", {}, element("code", {}, `${method.toUpperCase()} ${path}`), " ", ...withCode(summary)),
     paragraphs(description),
     ...(parameters.length === 0 ? [] : [table(["Parameter", "In", "Type", ""], parameters.map(parameterRow))]),
     ...(requestBody === undefined ? [] : [element("p", {}, "Body: ", typeOfContent(requestBody.content))]),
@@ -37,7 +37,7 @@ function operationBox({ method, path, summary, description, parameters = [], req
       Object.entries(responses).map(([status, { content, description: text }]) => [
         status,
         typeOfContent(content),
-        text ?? "",
+        element("span", {}, ...withCode(text)),
       ]),
     ),
   );
@@ -51,7 +51,7 @@ function schemaBox([name, schema]) {
   const rows = Object.entries(schema.properties ?? {}).map(([field, value]) => [
     field,
     typeOf(value),
-    value.description ?? "",
+    element("span", {}, ...withCode(value.description)),
   ]);
   return element(
     "details",

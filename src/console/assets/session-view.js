@@ -108,7 +108,7 @@ function partBox({ type, text, data }) {
     "div",
     {},
     type === "text" ? "" : element("span", { className: "badge" }, type),
-    text ? element("pre", {}, text) : "",
+    text ? element("pre", { className: type === "text" ? "" : "output", dir: "auto" }, text) : "",
     jsonDetails("Data", data),
   );
 }

@@ -6,7 +6,7 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe } from "vitest";
-import { withLock } from "../support/lock.js";
+import { withLock } from "./lock.js";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export const PROTO_FOLDER = join(ROOT, "proto");

@@ -1,0 +1,56 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { type BrowserContext, chromium } from "playwright-core";
+import { NotHere } from "../support/toolchain.js";
+
+const PROGRAMS = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
+
+/** Nothing but what a test asks for: no look-ups, updates or reports of the browser's own. */
+const ARGUMENTS = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--disable-dev-shm-usage",
+];
+
+export async function findBrowser(): Promise<string> {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  const found = PROGRAMS.flatMap((program) => folders.map((folder) => join(folder, program))).find(existsSync);
+  if (found === undefined) throw new NotHere(`no ${PROGRAMS.join(", ")} on the PATH`);
+  return found;
+}
+
+export interface Screen {
+  readonly width: number;
+  readonly height: number;
+  readonly isMobile?: boolean;
+}
+
+export const PHONE: Screen = { width: 390, height: 844, isMobile: true };
+export const DESKTOP: Screen = { width: 1280, height: 800 };
+
+/** A browser with a new profile; closing the context ends it. */
+export async function openBrowser(
+  executablePath: string,
+  { isMobile = false, ...viewport }: Screen,
+): Promise<BrowserContext> {
+  const profile = await mkdtemp(join(tmpdir(), "session-pool-browser-"));
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath,
+    args: ARGUMENTS,
+    viewport,
+    isMobile,
+    hasTouch: isMobile,
+    locale: "en-GB",
+    timezoneId: "UTC",
+  });
+  context.once("close", () => void rm(profile, { recursive: true, force: true, maxRetries: 5 }));
+  return context;
+}

@@ -1,0 +1,47 @@
+/** What a page of another origin runs; the test calls it by `window.client`. */
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
+import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
+import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
+import { TodoService } from "../../gen/sessionpool/v1/todo_service_pb.js";
+
+export interface PageClient {
+  create(sessionId: string): Promise<string>;
+  append(sessionId: string, text: string): Promise<string>;
+  errorOf(sessionId: string): Promise<string>;
+  todoCount(): Promise<number>;
+  /** Texts of the messages that came since it was called. */
+  follow(sessionId: string): string[];
+}
+
+declare global {
+  var connectTo: (baseUrl: string, protocol: "connect" | "grpc-web") => PageClient;
+}
+
+globalThis.connectTo = (baseUrl, protocol) => {
+  const options = { baseUrl, defaultTimeoutMs: 20_000 };
+  const get = { useHttpGet: true };
+  const transport =
+    protocol === "connect" ? createConnectTransport({ ...options, ...get }) : createGrpcWebTransport(options);
+  const sessions = createClient(SessionService, transport);
+  const messages = createClient(MessageService, transport);
+  const todos = createClient(TodoService, transport);
+  return {
+    create: async (sessionId) => (await sessions.createSession({ sessionId })).sessionId,
+    append: async (sessionId, text) => {
+      const message = { info: { role: "user" }, parts: [{ type: "text", text }] };
+      return (await messages.appendMessage({ sessionId, message })).messageId;
+    },
+    errorOf: (sessionId) => sessions.getSession({ sessionId }).then(() => "none", String),
+    todoCount: async () => (await todos.listTodos({ sessionId: "any" })).todos.length,
+    follow: (sessionId) => {
+      const texts: string[] = [];
+      void (async () => {
+        for await (const { event } of messages.watchMessages({ sessionId, fromPosition: 0n }, { timeoutMs: 0 })) {
+          if (event.case === "appended") texts.push(event.value.parts[0]?.text ?? "");
+        }
+      })();
+      return texts;
+    },
+  };
+};
