@@ -1,5 +1,7 @@
 import type { ServerResponse } from "node:http";
+import { Code } from "@connectrpc/connect";
 import { type HttpRequest, type HttpResponse, hearErrors } from "./http-listener.js";
+import { HttpProblem } from "./rest/problem.js";
 
 const METHODS = "GET, HEAD, POST, PATCH, DELETE, OPTIONS";
 const MAX_AGE_SECONDS = "7200";
@@ -37,15 +39,23 @@ const RESPONSE_HEADERS = [
 /** Lets pages of other origins call. Returns whether the request was a preflight, and is answered. */
 export type Cors = (request: HttpRequest, response: HttpResponse) => boolean;
 
-/** CORS for the origins; `*` stands for all. Without any, pages of other origins cannot call. */
+/** CORS for the origins; `*` stands for all. Without any, pages of other origins cannot call: a change that a browser sends for one is refused. */
 export function makeCors(origins: readonly string[]): Cors {
-  if (origins.length === 0) return () => false;
+  if (origins.length === 0) {
+    return (request) => {
+      refuseForeignPage(request);
+      return false;
+    };
+  }
   const all = origins.includes("*");
   const known = new Set(origins);
   return (request, response) => {
     if (!all) response.setHeader("Vary", "Origin");
     const { origin } = request.headers;
-    if (origin === undefined || !(all || known.has(origin))) return false;
+    if (origin === undefined || !(all || known.has(origin))) {
+      refuseForeignPage(request);
+      return false;
+    }
     response.setHeader("Access-Control-Allow-Origin", all ? "*" : origin);
     if (!isPreflight(request)) {
       response.setHeader("Access-Control-Expose-Headers", RESPONSE_HEADERS);
@@ -58,6 +68,17 @@ export function makeCors(origins: readonly string[]): Cors {
     (response as ServerResponse).writeHead(204).end();
     return true;
   };
+}
+
+/** A browser sends simple requests, such as a POST without a body, without asking first; it says so in a header that pages cannot set. */
+function refuseForeignPage({ method, headers }: HttpRequest): void {
+  const site = headers["sec-fetch-site"];
+  const isForeign = site === "cross-site" || site === "same-site";
+  if (!isForeign || method === "GET" || method === "HEAD" || method === "OPTIONS") return;
+  throw new HttpProblem(
+    Code.PermissionDenied,
+    "Pages of this origin may not call; the server allows origins by --cors-origin",
+  );
 }
 
 function isPreflight({ method, headers }: HttpRequest): boolean {
