@@ -26,7 +26,7 @@ const READS: ReadonlySet<Operation["op"]> = new Set(["session", "get", "count", 
 const MAX_OPERATIONS = 52;
 
 /** Most places that a search looks at; the rare history that needs more stays undecided. */
-const MAX_PLACES = 30_000;
+const MAX_PLACES = 10_000;
 
 /**
  * Whether there is a legal order: each operation has its effect at one point between its call and its answer, and every answer is the model's at that

@@ -264,3 +264,33 @@ describe("sessions copied into each other", () => {
     expect(world.db.logNames()).toEqual([]);
   });
 });
+
+describe("an edit whose answer is lost", () => {
+  it("is of unknown outcome when the record has gone on since, and no count is lowered for it", async () => {
+    const world = new World("atomic");
+    const process = await sessionOf(world, "m", "n");
+    await process.createSession({ sessionId: "b" });
+    const copier = world.process();
+    copier.gates.loseNext("replaceRecord");
+    copier.gates.close("readBack");
+    const copied = told(copier.forkConversation("a", "b", { as: "copy" }));
+    await settle();
+    await world.process().updateSession("b", { title: "new" });
+    await copier.gates.open("readBack");
+    expect(await copied).toBe("unavailable");
+    expect(world.record("a").forks).toBe(1);
+    await process.deleteSession("a");
+    world.nowMs += LATER_MS;
+    await world.process().sweep();
+    expect(await idsOf(world, "b")).toBe("m n");
+  });
+
+  it("is answered when the record is still the one that it wrote", async () => {
+    const world = new World("atomic");
+    await sessionOf(world, "m", "n");
+    const editor = world.process();
+    editor.gates.loseNext("replaceRecord");
+    expect(await told(editor.truncateMessages("a", "m"))).toBe("1");
+    expect(await idsOf(world, "a")).toBe("m");
+  });
+});

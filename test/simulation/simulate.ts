@@ -62,7 +62,7 @@ export const STALE_MS = 100;
 export const SWEEP_AGE_MS = 1000;
 
 const CLIENTS = 3;
-const OPERATIONS_PER_CLIENT = 4;
+const OPERATIONS_PER_CLIENT = 5;
 const SWEEPS = 5;
 const NOW_MICROS = 5;
 
@@ -388,8 +388,8 @@ function weatherOf(random: Random, profile: ProfileName): Weather {
     lateAnswer: random.pick([0, 0.2]),
     death: isHalf ? random.pick([0, 0.01, 0.06]) : random.pick([0, 0, 0.01, 0.04]),
     deaths: isHalf ? 4 : 2,
-    loss: random.pick([0, 0, 0.02, 0.06]),
-    losses: 4,
+    loss: profile === "records" ? random.pick([0.05, 0.15]) : random.pick([0, 0, 0.02, 0.06]),
+    losses: profile === "records" ? 8 : 4,
   };
 }
 

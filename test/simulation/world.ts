@@ -6,7 +6,7 @@ import { LogHistoryProvider } from "../../src/storage/history/log-history-provid
 import type { Rule } from "../../src/storage/history/rules.js";
 import { AtomicSimStore } from "./atomic-sim-store.js";
 import { SimDatabase } from "./sim-database.js";
-import type { SimStore } from "./sim-store.js";
+import { type SimStore, unavailable } from "./sim-store.js";
 import type { StoreKind } from "./simulate.js";
 import type { Steps } from "./steps.js";
 import { WeakSimStore } from "./weak-sim-store.js";
@@ -42,7 +42,9 @@ export class World {
     const steps: Steps = {
       run: async (name, args, effect) => {
         await gates.pass(name, args);
-        return effect();
+        const answer = effect();
+        if (gates.isLost(name)) throw unavailable();
+        return answer;
       },
       leave: () => {},
       wallMs: () => this.nowMs + skewMs,
@@ -115,11 +117,21 @@ export class Process extends LogHistoryProvider {
 /** Holds up requests by name until they are let through. */
 export class Gates {
   readonly #closed = new Map<string, (args: readonly unknown[]) => boolean>();
+  readonly #lost = new Set<string>();
   readonly #waiting: { readonly name: string; readonly go: () => void }[] = [];
 
   /** From now on requests with this name wait; those only that `which` picks by its arguments. */
   close(name: string, which: (args: readonly unknown[]) => boolean = () => true): void {
     this.#closed.set(name, which);
+  }
+
+  /** The next request with this name is carried out, but its answer never arrives. */
+  loseNext(name: string): void {
+    this.#lost.add(name);
+  }
+
+  isLost(name: string): boolean {
+    return this.#lost.delete(name);
   }
 
   /** How many requests wait, of this name. */

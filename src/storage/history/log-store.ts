@@ -172,7 +172,8 @@ export interface LogStore {
   /**
    * Replaces the record with this uid if its revision is still `ifRevision`; answers what is stored then, or null when it is not.
    * `forks` is never touched. Dropped ranges without a time, and a tombstone, get the store's time of this moment.
-   * An unknown outcome is read back: a record with the new revision and the same `log` is ours.
+   * An unknown outcome is read back: a record that this very write made is ours, one of the next revision by another is null; when the record has gone
+   * on since, or is gone, nobody can tell any more: `unavailable`, never null, after which the caller would undo what the record may name.
    */
   replaceRecord(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | null>;
 

@@ -1,5 +1,6 @@
 import type { Collection, Filter, ObjectId } from "mongodb";
 import type { Call } from "../../domain/call.js";
+import { DomainError } from "../../domain/errors.js";
 import type { NextRecord, SessionRecord } from "../history/log-store.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
@@ -60,7 +61,7 @@ export class MongoRecords {
     return document && toRecord(document);
   }
 
-  replace(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | null> {
+  async replace(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | null> {
     const write = this.#ids.next();
     // The session id says which shard.
     const current = {
@@ -70,13 +71,16 @@ export class MongoRecords {
       revision: ifRevision,
     };
     const replacement = toReplacement(this.#namespace, record, write);
-    return this.#commands.settle(call, async (isRepeat) => {
+    const outcome = await this.#commands.settle(call, async (isRepeat) => {
       const document = await this.#commands.write(call, (limits) =>
         this.#sessions.findOneAndUpdate(current, replacement, { ...limits, returnDocument: "after" }),
       );
       if (document) return toRecord(document);
-      return isRepeat ? this.#findWritten(record.uid, write, call) : null;
+      return isRepeat ? this.#outcomeOf(record.uid, ifRevision, write, call) : null;
     });
+    if (outcome !== "unknown") return outcome;
+    const id = JSON.stringify(record.sessionId);
+    throw new DomainError("unavailable", `Whether the change of session ${id} was made is unknown`);
   }
 
   async addFork(uid: string, delta: 1 | 0 | -1, ifRevision: number | undefined, call?: Call): Promise<boolean> {
@@ -98,10 +102,16 @@ export class MongoRecords {
     return deletedCount === 1;
   }
 
-  /** The record, if this very write is the last that it has seen. */
-  async #findWritten(uid: string, write: ObjectId, call?: Call): Promise<SessionRecord | null> {
+  /** What became of a write whose answer was lost. `unknown`: the record has gone on since, from this write or from another's. */
+  async #outcomeOf(
+    uid: string,
+    ifRevision: number,
+    write: ObjectId,
+    call?: Call,
+  ): Promise<SessionRecord | null | "unknown"> {
     const document = await this.#findOne({ _id: uid }, call);
-    return document?.write.equals(write) ? toRecord(document) : null;
+    if (document?.write.equals(write)) return toRecord(document);
+    return document?.revision === ifRevision + 1 ? null : "unknown";
   }
 
   #living(sessionId: string): Filter<RecordDocument> {

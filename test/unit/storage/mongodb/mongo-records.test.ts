@@ -1,0 +1,54 @@
+import { type Collection, MongoNetworkError, ObjectId } from "mongodb";
+import { expect, it } from "vitest";
+import type { NextRecord } from "../../../../src/storage/history/log-store.js";
+import { MongoCommands } from "../../../../src/storage/mongodb/mongo-commands.js";
+import { MongoRecords } from "../../../../src/storage/mongodb/mongo-records.js";
+import type { RecordDocument } from "../../../../src/storage/mongodb/record-document.js";
+import { WriteIds } from "../../../../src/storage/mongodb/write-ids.js";
+
+const record: NextRecord = {
+  uid: "u1",
+  sessionId: "s",
+  parentId: "",
+  forkPointId: "",
+  inheritedCount: 0,
+  title: "",
+  createTimeMicros: 1,
+  updateTimeMicros: 1,
+  origin: null,
+  revision: 4,
+  version: 1,
+  segments: [],
+  log: "u1.1",
+  lastTimestampMicros: 0,
+  ancestry: [],
+  undo: null,
+  sideLog: null,
+  rollovers: { count: 0, atMs: 0 },
+  dropped: [],
+  edits: [],
+  sources: [],
+  deleted: false,
+};
+
+/** A collection whose first answer is lost, and that then holds another's write at a revision. */
+function recordsThatHold(revision: number | null): MongoRecords {
+  let sends = 0;
+  const sessions = {
+    findOneAndUpdate: async () => {
+      if (sends++ === 0) throw new MongoNetworkError("lost");
+      return null;
+    },
+    findOne: async () => (revision === null ? null : { revision, write: new ObjectId() }),
+  } as unknown as Collection<RecordDocument>;
+  const safeReads = { options: { readConcern: { level: "majority" } } } as const;
+  return new MongoRecords("default", sessions, new MongoCommands(5000), new WriteIds(), safeReads);
+}
+
+it("answers null after a lost answer when another's write came first", async () => {
+  expect(await recordsThatHold(4).replace(record, 3)).toBeNull();
+});
+
+it.each([5, null])("cannot tell after a lost answer when the record is at revision %s since", async (revision) => {
+  await expect(recordsThatHold(revision).replace(record, 3)).rejects.toMatchObject({ code: "unavailable" });
+});
