@@ -9,9 +9,9 @@ export class WriteIds {
   readonly #writer = randomBytes(WRITER_BYTES);
 
   next(): ObjectId {
-    const id = new ObjectId();
-    id.id.set(this.#writer, WRITER_AT);
-    return id;
+    const bytes = Uint8Array.from(new ObjectId().id);
+    bytes.set(this.#writer, WRITER_AT);
+    return new ObjectId(bytes);
   }
 
   isOurs(id: ObjectId): boolean {

@@ -1,0 +1,52 @@
+import { BSON, Long, ObjectId } from "mongodb";
+import { describe, expect, it } from "vitest";
+import { sealDocument, toDocument, toEntry } from "../../../../src/storage/mongodb/entry-document.js";
+import { WriteIds } from "../../../../src/storage/mongodb/write-ids.js";
+import { entry, ODD_TEXTS } from "../../../contract/log-store/fixtures.js";
+
+describe("message documents", () => {
+  it("hold what a caller chose as string values only", () => {
+    for (const text of ODD_TEXTS) {
+      const metadata = JSON.parse(`{${JSON.stringify(text)}:{"$set":1,"__proto__":2}}`);
+      const given = entry("u.1", 1, { id: text, role: text, metadata, parts: [{ id: text, type: text, text }] });
+      const document = toDocument(new ObjectId(), "u.1", 1, given);
+      const names = ["_id", "session_id", "log", "seq", "id", "timestamp", "role", "body"];
+      expect(Object.keys(document)).toEqual(names);
+      expect(toEntry(BSON.deserialize(BSON.serialize(document)) as never)).toEqual(given);
+    }
+  });
+
+  it("keep times as one BSON type, whatever their size", () => {
+    for (const timestampMicros of [0, -1, 5, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER]) {
+      const { timestamp } = toDocument(new ObjectId(), "u.1", 1, entry("u.1", 1, { timestampMicros }));
+      expect(timestamp).toBeInstanceOf(Long);
+      expect(Number(timestamp)).toBe(timestampMicros);
+    }
+  });
+
+  it("leave out what is not so", () => {
+    const plain = toDocument(new ObjectId(), "u.1", 1, entry("u.1", 1));
+    expect(plain).not.toHaveProperty("origin");
+    expect(plain).not.toHaveProperty("owed");
+    const merged = toDocument(new ObjectId(), "u.1", 1, entry("u.1", 1, { originSessionId: "other", owed: 2 }));
+    expect(merged).toMatchObject({ origin: "other", owed: 2 });
+  });
+});
+
+describe("seals", () => {
+  it("have ids that no client can have, never the same twice", () => {
+    const ids = Array.from({ length: 10 }, () => sealDocument(new ObjectId(), "u.1", 1).id);
+    expect(ids.every((id) => id.startsWith("\u0000"))).toBe(true);
+    expect(new Set(ids).size).toBe(10);
+  });
+});
+
+describe("WriteIds", () => {
+  it("knows its own ids, and no other's", () => {
+    const [one, two] = [new WriteIds(), new WriteIds()];
+    expect(one.isOurs(one.next())).toBe(true);
+    expect(one.isOurs(two.next())).toBe(false);
+    expect(one.isOurs(new ObjectId())).toBe(false);
+    expect(new Set(Array.from({ length: 1000 }, () => one.next().toHexString())).size).toBe(1000);
+  });
+});

@@ -1,0 +1,89 @@
+import {
+  MongoBulkWriteError,
+  MongoNetworkError,
+  MongoOperationTimeoutError,
+  MongoServerError,
+  MongoServerSelectionError,
+  MongoWriteConcernError,
+} from "mongodb";
+import { describe, expect, it } from "vitest";
+import { DomainError } from "../../../../src/domain/errors.js";
+import {
+  duplicateKey,
+  isUnknownOutcome,
+  mongoError,
+  wasRefused,
+} from "../../../../src/storage/mongodb/mongo-errors.js";
+
+const DUPLICATE = 'E11000 duplicate key error collection: db.messages index: log_id dup key: { log: "a", id: "b" }';
+
+function server(code: number, message = "text"): MongoServerError {
+  return new MongoServerError({ code, message, errmsg: message });
+}
+
+/** As the driver makes it of a lost connection in insertMany: neither a code nor a document. */
+function bulk(code: number | undefined, writeErrors: unknown): MongoBulkWriteError {
+  const result = { insertedCount: 0, getWriteErrors: () => [writeErrors].flat(), getWriteErrorCount: () => 0 };
+  return new MongoBulkWriteError({ message: "text", code, writeErrors } as never, result as never);
+}
+
+describe("mongoError", () => {
+  it.each([
+    ["a lost connection", new MongoNetworkError("gone"), "unavailable"],
+    ["no server", new MongoServerSelectionError("none", {} as never), "unavailable"],
+    ["NotWritablePrimary", server(10107), "unavailable"],
+    ["a primary going down", server(91), "unavailable"],
+    [
+      "a write concern not met",
+      new MongoWriteConcernError({ writeConcernError: { code: 64, errmsg: "w" }, ok: 1 } as never),
+      "unavailable",
+    ],
+    ["a lost connection of insertMany", bulk(undefined, []), "unavailable"],
+    ["a time limit of the server", server(50), "unavailable"],
+    ["a duplicate", server(11000, DUPLICATE), "already_exists"],
+    ["a refusal", server(13), "internal"],
+    ["anything else", new TypeError("bug"), "internal"],
+  ])("maps %s, and keeps it as the cause", (_name, error, code) => {
+    const mapped = mongoError(error);
+    expect(mapped).toMatchObject({ code, cause: error });
+    expect(mapped.message).not.toContain(error.message);
+  });
+
+  it("tells the caller's deadline from a limit of its own", () => {
+    const late = new MongoOperationTimeoutError("late");
+    expect(mongoError(late, { endsAtDeadline: true }).code).toBe("deadline_exceeded");
+    expect(mongoError(late).code).toBe("unavailable");
+    expect(mongoError(bulk(undefined, []), { isOver: true }).code).toBe("deadline_exceeded");
+    expect(mongoError(new MongoNetworkError("gone"), { endsAtDeadline: true }).code).toBe("unavailable");
+  });
+
+  it("leaves errors of ours as they are", () => {
+    const error = new DomainError("canceled", "gone");
+    expect(mongoError(error)).toBe(error);
+  });
+});
+
+describe("what became of a write", () => {
+  it("is unknown after everything that makes the server unavailable", () => {
+    expect(isUnknownOutcome(mongoError(new MongoNetworkError("gone")))).toBe(true);
+    expect(isUnknownOutcome(mongoError(bulk(undefined, [])))).toBe(true);
+    expect(isUnknownOutcome(mongoError(server(11000, DUPLICATE)))).toBe(false);
+    expect(isUnknownOutcome(mongoError(server(13)))).toBe(false);
+    expect(isUnknownOutcome(new DomainError("canceled", "gone"))).toBe(false);
+  });
+
+  it("is known to be nothing only when no primary took it", () => {
+    expect(wasRefused(mongoError(server(10107)))).toBe(true);
+    expect(wasRefused(mongoError(server(91)))).toBe(false);
+    expect(wasRefused(mongoError(new MongoNetworkError("gone")))).toBe(false);
+    expect(wasRefused(mongoError(bulk(10107, [])))).toBe(false);
+  });
+
+  it("is told by key and place when it is a duplicate", () => {
+    expect(duplicateKey(mongoError(server(11000, DUPLICATE)))).toEqual({ key: "log_id", at: 0 });
+    const second = bulk(11000, [{ index: 1, code: 11000, errmsg: DUPLICATE }]);
+    expect(duplicateKey(mongoError(second))).toEqual({ key: "log_id", at: 1 });
+    expect(duplicateKey(mongoError(bulk(11000, [{ index: 0, code: 13, errmsg: "no" }])))).toBeNull();
+    expect(duplicateKey(mongoError(new MongoNetworkError("gone")))).toBeNull();
+  });
+});
