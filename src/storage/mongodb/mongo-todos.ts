@@ -1,5 +1,6 @@
 import type { Collection } from "mongodb";
 import type { Call } from "../../domain/call.js";
+import { DomainError } from "../../domain/errors.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
@@ -34,13 +35,21 @@ export class MongoTodos {
     return found ? { todos: found.todos.map(toTodo), revision: found.revision } : { todos: [], revision: 0 };
   }
 
-  replace(todos: readonly Todo[], ifRevision: number, call?: Call): Promise<boolean> {
+  async replace(todos: readonly Todo[], ifRevision: number, call?: Call): Promise<boolean> {
     const next = { todos: todos.map(toTodo), revision: ifRevision + 1, write: this.#ids.next() };
-    return this.#commands.settle(call, async (isRepeat) => {
+    const outcome = await this.#commands.settle(call, async (isRepeat) => {
       const isDone = ifRevision === 0 ? await this.#insert(next, call) : await this.#replace(next, call);
-      if (isDone || !isRepeat) return isDone;
-      return (await this.#find(call))?.write.equals(next.write) ?? false;
+      return isDone || !isRepeat ? isDone : this.#outcomeOf(next, call);
     });
+    if (outcome !== "unknown") return outcome;
+    throw new DomainError("unavailable", "Whether the todos were changed is unknown");
+  }
+
+  /** What became of a write whose answer was lost. `unknown`: the list has gone on since, from this write or from another's. */
+  async #outcomeOf(next: Omit<TodosDocument, "_id">, call?: Call): Promise<boolean | "unknown"> {
+    const found = await this.#find(call);
+    if (found?.write.equals(next.write)) return true;
+    return found?.revision === next.revision ? false : "unknown";
   }
 
   async #insert(next: Omit<TodosDocument, "_id">, call?: Call): Promise<boolean> {

@@ -1,0 +1,28 @@
+import { type Collection, MongoNetworkError, ObjectId } from "mongodb";
+import { expect, it } from "vitest";
+import { MongoCommands } from "../../../../src/storage/mongodb/mongo-commands.js";
+import type { TodosDocument } from "../../../../src/storage/mongodb/mongo-schema.js";
+import { MongoTodos } from "../../../../src/storage/mongodb/mongo-todos.js";
+import { WriteIds } from "../../../../src/storage/mongodb/write-ids.js";
+
+/** A collection whose first answer is lost, and that then holds another's list at a revision. */
+function todosThatHold(revision: number): MongoTodos {
+  let sends = 0;
+  const todos = {
+    replaceOne: async () => {
+      if (sends++ === 0) throw new MongoNetworkError("lost");
+      return { matchedCount: 0 };
+    },
+    findOne: async () => ({ todos: [], revision, write: new ObjectId() }),
+  } as unknown as Collection<TodosDocument>;
+  const safeReads = { options: { readConcern: { level: "majority" } } } as const;
+  return new MongoTodos("default", todos, new MongoCommands(5000), new WriteIds(), safeReads);
+}
+
+it("answers false after a lost answer when another's list came first", async () => {
+  expect(await todosThatHold(4).replace([], 3)).toBe(false);
+});
+
+it("cannot tell after a lost answer when the list has gone on since", async () => {
+  await expect(todosThatHold(5).replace([], 3)).rejects.toMatchObject({ code: "unavailable" });
+});
