@@ -1,3 +1,4 @@
 import { describeSeeds } from "./seeds.js";
 
-describeSeeds("atomic");
+// With the other store 5,000 a run.
+describeSeeds("atomic", 2500);

@@ -71,6 +71,11 @@ export function apply(state: ModelState, operation: Operation, at: Circumstances
     }
     case "count":
       return [state, session.messages.length];
+    case "load": {
+      const messages = shapeOwn(session.messages, operation.id);
+      const more = messages.length > operation.limit;
+      return [state, { session: shape(session), messages: messages.slice(-operation.limit), more }];
+    }
     case "list":
       return list(state, session, operation, at);
     case "page":

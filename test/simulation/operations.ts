@@ -24,6 +24,8 @@ export type Operation =
   | { readonly op: "session"; readonly id: string }
   | { readonly op: "get"; readonly id: string; readonly mid: string }
   | { readonly op: "count"; readonly id: string }
+  /** The session and its last messages, of one moment. */
+  | { readonly op: "load"; readonly id: string; readonly limit: number }
   | {
       readonly op: "list";
       readonly id: string;
@@ -128,6 +130,10 @@ async function performOrThrow(
     }
     case "count":
       return { outcome: await provider.getMessageCount(id) };
+    case "load": {
+      const { session, messages, next } = await provider.loadSession(id, { limit: operation.limit });
+      return { outcome: { session: shapeSession(session), ...shapePage({ messages, next }) } };
+    }
     case "list": {
       const { newestFirst, ancestors, offset, limit, since, until } = operation;
       const page = await provider.listMessages(id, {
@@ -189,7 +195,7 @@ function shapeSession(session: Session): unknown {
   };
 }
 
-function shapePage(page: { messages: readonly ChatMessage[]; next?: MessageCursor | undefined }): unknown {
+function shapePage(page: { messages: readonly ChatMessage[]; next?: MessageCursor | undefined }) {
   return { messages: page.messages.map(shapeMessage), more: page.next !== undefined };
 }
 

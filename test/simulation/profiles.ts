@@ -14,6 +14,7 @@ const PROFILES = {
     page: 4,
     count: 4,
     session: 3,
+    load: 3,
     get: 3,
     truncate: 9,
     revert: 6,
@@ -28,17 +29,17 @@ const PROFILES = {
   /** Forks of what is cut, deleted and swept. */
   gc: { append: 1, truncate: 1, fork: 3, copy: 1, delete: 2, list: 1, create: 1 },
   undo: { append: 1, list: 1, revert: 2, restore: 3, fork: 1, session: 1 },
-  tail: { append: 3, turn: 1, truncate: 2, list: 1, page: 1 },
+  tail: { append: 3, turn: 1, load: 1, truncate: 2, list: 1, page: 1 },
   /** Sessions that are deleted and made anew. */
   life: { append: 1, truncate: 1, revert: 1, delete: 2, create: 2, list: 1, page: 1, session: 1 },
   /** Messages older than the last one. */
   old: { old: 6, list: 1, page: 1, revert: 1, restore: 1, truncate: 1 },
   copyin: { copy: 3, delete: 1, create: 1, append: 1, truncate: 1, list: 1 },
-  seal: { append: 3, list: 1, truncate: 1, revert: 1, restore: 2, fork: 1 },
+  seal: { append: 3, list: 1, load: 1, truncate: 1, revert: 1, restore: 2, fork: 1 },
   forks: { fork: 4, truncate: 3, delete: 2, append: 1, create: 1, copy: 1, revert: 1 },
   /** Processes that die in the middle of everything. */
   half: { append: 4, truncate: 2, revert: 1, count: 1, list: 1, fork: 1 },
-  batches: { append: 5, turn: 2, list: 5, count: 1, get: 1, truncate: 1, revert: 1, fork: 1, page: 1 },
+  batches: { append: 5, turn: 2, list: 5, load: 1, count: 1, get: 1, truncate: 1, revert: 1, fork: 1, page: 1 },
   /** Records replaced without a new log: titles, sources let go, ranges swept. */
   records: { update: 3, session: 1, fork: 2, truncate: 2, append: 1, delete: 1, copy: 1, old: 1 },
 } as const satisfies Record<string, Partial<Record<Kind, number>>>;
@@ -91,6 +92,8 @@ export class Script {
       }
       case "list":
         return this.#list(id, random.pick([1, 2, 100]));
+      case "load":
+        return { op: "load", id, limit: random.pick([1, 2, 100]) };
       case "get":
         return { op: "get", id, mid };
       case "truncate":

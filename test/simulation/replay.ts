@@ -1,4 +1,4 @@
-import { SimFailure, type SimOptions, simulate } from "./simulate.js";
+import { SimFailure, type SimOptions, type SimReport, simulate } from "./simulate.js";
 
 /** What a failing seed says: how to run it again, what the clients saw, and every step of the schedule. */
 export function describeFailure(seed: number, options: SimOptions, failure: SimFailure): string {
@@ -11,9 +11,13 @@ export function describeFailure(seed: number, options: SimOptions, failure: SimF
 }
 
 /** Runs a seed; when it fails, runs it again with its schedule recorded. Resolves to the description, or null. */
-export async function failureOf(seed: number, options: SimOptions): Promise<string | null> {
+export async function failureOf(
+  seed: number,
+  options: SimOptions,
+  onPassed: (report: SimReport) => void = () => {},
+): Promise<string | null> {
   try {
-    await simulate(seed, options);
+    onPassed(await simulate(seed, options));
     return null;
   } catch (error) {
     if (!(error instanceof SimFailure)) throw error;

@@ -2,20 +2,21 @@ import { describe, expect, it } from "vitest";
 import { failureOf } from "./replay.js";
 import type { StoreKind } from "./simulate.js";
 
-/** Seeds of a run, when nothing else is asked for: with both stores 5,000. */
-const DEFAULT_SEEDS = 2500;
 const SEEDS_PER_CASE = 250;
 const CASE_TIMEOUT_MS = 300_000;
+/** Share of seeds whose search for a legal order may be given up. */
+const MOST_UNDECIDED = 0.02;
 
-/** `SIM_SEED=n` runs that seed alone, and `SIM_SEEDS=n` the first n. */
-export function describeSeeds(store: StoreKind): void {
+/** The first `seeds` on a store; `SIM_SEED=n` runs that one alone, and `SIM_SEEDS=n` the first n. */
+export function describeSeeds(store: StoreKind, seeds: number): void {
   const one = Number(process.env.SIM_SEED ?? 0);
-  const count = Number(process.env.SIM_SEEDS ?? DEFAULT_SEEDS);
+  const count = Number(process.env.SIM_SEEDS ?? seeds);
 
   describe(`processes that stop, die and lose answers on the ${store} store`, () => {
     if (one > 0) {
       it(`keep every history whole with seed ${one}`, async () => {
-        expect(await failureOf(one, { store })).toBeNull();
+        const failure = await failureOf(one, { store });
+        if (failure !== null) expect.fail(failure);
       });
       return;
     }
@@ -24,7 +25,14 @@ export function describeSeeds(store: StoreKind): void {
       it(
         `keep every history whole with the seeds ${first} to ${last}`,
         async () => {
-          for (let seed = first; seed <= last; seed++) expect(await failureOf(seed, { store })).toBeNull();
+          let undecided = 0;
+          for (let seed = first; seed <= last; seed++) {
+            const failure = await failureOf(seed, { store }, (report) => {
+              undecided += report.undecided;
+            });
+            if (failure !== null) expect.fail(failure);
+          }
+          expect(undecided / (last - first + 1)).toBeLessThan(MOST_UNDECIDED);
         },
         CASE_TIMEOUT_MS,
       );

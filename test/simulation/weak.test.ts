@@ -1,3 +1,4 @@
 import { describeSeeds } from "./seeds.js";
 
-describeSeeds("weak");
+// With the other store 5,000 a run.
+describeSeeds("weak", 2500);
