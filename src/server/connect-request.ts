@@ -107,7 +107,7 @@ export function makeRequestReader(desc: DescMethod, limitBytes: number): Request
 async function readPosted(request: HttpRequest, format: RequestFormat, limitBytes: number): Promise<Buffer> {
   if (Number(request.headers["content-length"]) > limitBytes + ENVELOPE_BYTES) throw tooLarge(limitBytes);
   if (!format.isEnveloped) return readBody(request, limitBytes);
-  const body = await readBody(request, limitBytes + ENVELOPE_BYTES);
+  const body = await readBody(request, limitBytes, ENVELOPE_BYTES);
   return openEnvelope(body, String(request.headers[format.encodingHeader] ?? "identity"), limitBytes);
 }
 
@@ -165,5 +165,5 @@ function queryOf(url = ""): URLSearchParams {
 }
 
 function tooLarge(limitBytes: number): DomainError {
-  return new DomainError("resource_exhausted", `The message is larger than ${limitBytes} bytes`);
+  return new DomainError("resource_exhausted", `The body is larger than ${limitBytes} bytes`);
 }

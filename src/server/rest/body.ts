@@ -31,21 +31,24 @@ export function hasBody(request: Request): boolean {
   return "stream" in request ? !request.stream.endAfterHeaders : headers["transfer-encoding"] !== undefined;
 }
 
-/** Reads the body and decompresses it; both sizes are limited, so that a small body cannot grow without end. */
-export async function readBody(request: Request, limitBytes: number): Promise<Buffer> {
-  const bytes = await readBytes(request, limitBytes);
+/**
+ * Reads the body and decompresses it; both sizes are limited, so that a small body cannot grow without end. What a protocol frames the
+ * body with does not count.
+ */
+export async function readBody(request: Request, limitBytes: number, framingBytes = 0): Promise<Buffer> {
+  const bytes = await readBytes(request, limitBytes, framingBytes);
   const encoding = contentEncoding(request.headers["content-encoding"]);
   return encoding === "gzip" || encoding === "br" ? decompress(bytes, encoding, limitBytes) : bytes;
 }
 
-function readBytes(request: Request, limitBytes: number): Promise<Buffer> {
+function readBytes(request: Request, limitBytes: number, framingBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
     const onData = (chunk: Buffer): void => {
       size += chunk.length;
       chunks.push(chunk);
-      if (size > limitBytes) end(() => reject(tooLarge(limitBytes)));
+      if (size > limitBytes + framingBytes) end(() => reject(tooLarge(limitBytes)));
     };
     const onEnd = (): void => end(() => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
     const onClose = (): void => end(() => reject(aborted()));

@@ -1,6 +1,6 @@
 import { DomainError } from "../../../src/domain/errors.js";
 import { StorageProvider } from "../../../src/storage/storage-provider.js";
-import type { ExpectedError } from "./row.js";
+import type { ExpectedError, Row } from "./row.js";
 
 /** What goes wrong with every RPC alike, whatever is asked. */
 export interface Failure {
@@ -32,15 +32,32 @@ export const FAILURES: readonly Failure[] = [
   { what: "too much at once", isServerBusy: true, error: { code: "resource_exhausted" } },
 ];
 
+/** Where the table's server takes no larger body; the gRPC port takes 1 MiB more. */
+export const SMALL_BODY_BYTES = 64 * 1024;
+
+/** A body that is refused before it is read. */
+export const OVERSIZED: Pick<Row, "rpc" | "request"> & { readonly error: ExpectedError } = {
+  rpc: "MessageService.AppendMessage",
+  request: {
+    sessionId: "s",
+    message: { info: { role: "user" }, parts: [{ type: "text", text: "x".repeat(2 * 1024 * 1024) }] },
+  },
+  error: { code: "resource_exhausted", message: "The body is larger than 65536 bytes" },
+};
+
 /** Implements nothing. */
 class Lacking extends StorageProvider {}
 
-export function failingProvider(state: StoreState): StorageProvider {
+/** `onCall` is told of every call of a provider that hangs. */
+export function failingProvider(state: StoreState, onCall: () => void = () => {}): StorageProvider {
   const operations: Record<StoreState, (() => Promise<never>) | undefined> = {
     lacking: undefined,
     down: () => Promise.reject(new DomainError("unavailable", "The store cannot be reached")),
     broken: () => Promise.reject(new Error("a secret of the store")),
-    hanging: () => new Promise(() => {}),
+    hanging: () => {
+      onCall();
+      return new Promise(() => {});
+    },
   };
   const operation = operations[state];
   if (operation === undefined) return new Lacking();

@@ -1,7 +1,10 @@
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { MessageService } from "../../../gen/sessionpool/v1/message_service_pb.js";
+import { SessionService } from "../../../gen/sessionpool/v1/session_service_pb.js";
 import { DEFAULT_LOAD, type LoadLimits, type ServeConfig } from "../../../src/config.js";
 import { DEFAULT_LIMITS } from "../../../src/domain/limits.js";
 import { RootPool } from "../../../src/pool/root-pool.js";
@@ -10,9 +13,14 @@ import { createLogger } from "../../../src/server/logging.js";
 import { Metrics } from "../../../src/server/metrics.js";
 import { RunningServer } from "../../../src/server/server.js";
 import { openStorage } from "../../../src/storage/open-storage.js";
+import { GrpcClient } from "../../support/grpc-client.js";
+import { poll } from "../../support/poll.js";
 import { TEST_CONFIG } from "../../support/server.js";
 import { failingProvider, STORE_STATES } from "./failures.js";
 import { type Front, openFronts } from "./fronts.js";
+
+/** Longer than the tests take. */
+export const OCCUPIED_MS = 600_000;
 
 /** A server in memory, with namespaces whose stores fail, and a client for each of its fronts. */
 export class TestBed {
@@ -20,13 +28,18 @@ export class TestBed {
   readonly #server: RunningServer;
   readonly #pools: Pools;
   readonly #sign: Signer;
+  readonly #grpcAddress: string;
+  readonly #hanging: { calls: number };
+  #occupier: GrpcClient | undefined;
 
-  private constructor(server: RunningServer, pools: Pools, sign: Signer) {
+  private constructor(server: RunningServer, pools: Pools, sign: Signer, hanging: { calls: number }) {
     this.#server = server;
+    this.#hanging = hanging;
+    this.#grpcAddress = `127.0.0.1:${server.grpcPort}`;
     this.#pools = pools;
     this.#sign = sign;
     this.fronts = openFronts({
-      grpcAddress: `127.0.0.1:${server.grpcPort}`,
+      grpcAddress: this.#grpcAddress,
       httpUrl: `http://127.0.0.1:${server.httpPort}`,
     });
   }
@@ -38,8 +51,12 @@ export class TestBed {
     const logger = createLogger("silent");
     const storage = await openStorage("memory:", { limits: DEFAULT_LIMITS, logger });
     const pools = new Pools(storage, DEFAULT_LIMITS, logger);
+    const hanging = { calls: 0 };
+    const onCall = () => {
+      hanging.calls += 1;
+    };
     const failing = new Map<string, RootPool>(
-      STORE_STATES.map((state) => [state, new RootPool({ storage: failingProvider(state), logger })]),
+      STORE_STATES.map((state) => [state, new RootPool({ storage: failingProvider(state, onCall), logger })]),
     );
     const metrics = new Metrics();
     const config: ServeConfig = {
@@ -58,7 +75,7 @@ export class TestBed {
       pingStorage: () => pools.ping(),
     });
     await rm(folder, { recursive: true });
-    return new TestBed(server, pools, sign);
+    return new TestBed(server, pools, sign, hanging);
   }
 
   /** A key for a namespace: a failing store's state, or any other name for one that is empty. */
@@ -66,7 +83,30 @@ export class TestBed {
     return this.#sign(namespace, scope);
   }
 
+  /** Holds a call and a stream until the server stops; resolves when both are there. */
+  async occupy(): Promise<void> {
+    const client = new GrpcClient(this.#grpcAddress);
+    this.#occupier = client;
+    const key = await this.key("occupied");
+    const options = { key, timeoutMs: OCCUPIED_MS };
+    await client.call(SessionService, "CreateSession", { sessionId: "s" }, options);
+    await client.call(
+      MessageService,
+      "AppendMessage",
+      { sessionId: "s", message: { info: { role: "user" } } },
+      options,
+    );
+    const stream = client.stream(MessageService, "WatchMessages", { sessionId: "s", fromPosition: "0" }, options);
+    await once(stream, "data");
+    // Ends when the server does.
+    stream.on("error", () => {});
+    const hanging = { key: await this.key("hanging"), timeoutMs: OCCUPIED_MS };
+    void client.call(MessageService, "CountMessages", { sessionId: "s" }, hanging);
+    await poll(() => this.#hanging.calls > 0, "the call hangs");
+  }
+
   async stop(): Promise<void> {
+    this.#occupier?.close();
     for (const front of this.fronts) front.close();
     await this.#server.stop();
     await this.#pools.close();
