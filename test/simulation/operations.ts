@@ -1,3 +1,4 @@
+import type { Call } from "../../src/domain/call.js";
 import type { ChatMessage, NewChatMessage } from "../../src/domain/chat-message.js";
 import { DomainError } from "../../src/domain/errors.js";
 import type { MessageCursor } from "../../src/domain/page.js";
@@ -67,9 +68,10 @@ export async function perform(
   provider: StorageProvider,
   operation: Operation,
   cursorOf: (list: number) => MessageCursor | undefined = () => undefined,
+  call: Call = {},
 ): Promise<Performed> {
   try {
-    return await performOrThrow(provider, operation, cursorOf);
+    return await performOrThrow(provider, operation, cursorOf, call);
   } catch (error) {
     return { outcome: refusalOf(error) };
   }
@@ -105,38 +107,37 @@ async function performOrThrow(
   provider: StorageProvider,
   operation: Operation,
   cursorOf: (list: number) => MessageCursor | undefined,
+  call: Call,
 ): Promise<Performed> {
   const { id } = operation;
   switch (operation.op) {
     case "create": {
       const { parent, title } = operation;
-      const session = await provider.createSession({
-        sessionId: id,
-        ...(parent === null ? {} : { parentId: parent }),
-        ...(title === null ? {} : { title }),
-      });
+      const given = { ...(parent === null ? {} : { parentId: parent }), ...(title === null ? {} : { title }) };
+      const session = await provider.createSession({ sessionId: id, ...given }, call);
       return { outcome: shapeSession(session) };
     }
     case "append": {
-      const options = operation.expected === null ? {} : { expectedPosition: operation.expected };
+      const options = operation.expected === null ? call : { ...call, expectedPosition: operation.expected };
       const { messageIds, position } = await provider.logMessages(id, operation.messages.map(toNewMessage), options);
       return { outcome: { ids: messageIds, position } };
     }
     case "session":
-      return { outcome: shapeSession(await provider.getSession(id)) };
+      return { outcome: shapeSession(await provider.getSession(id, call)) };
     case "get": {
-      const message = await provider.getMessage(id, operation.mid);
+      const message = await provider.getMessage(id, operation.mid, call);
       return { outcome: message && shapeMessage(message) };
     }
     case "count":
-      return { outcome: await provider.getMessageCount(id) };
+      return { outcome: await provider.getMessageCount(id, call) };
     case "load": {
-      const { session, messages, next } = await provider.loadSession(id, { limit: operation.limit });
+      const { session, messages, next } = await provider.loadSession(id, { ...call, limit: operation.limit });
       return { outcome: { session: shapeSession(session), ...shapePage({ messages, next }) } };
     }
     case "list": {
       const { newestFirst, ancestors, offset, limit, since, until } = operation;
       const page = await provider.listMessages(id, {
+        ...call,
         newestFirst,
         includeAncestors: ancestors,
         offset,
@@ -150,30 +151,32 @@ async function performOrThrow(
       const { newestFirst, limit } = operation;
       const cursor = cursorOf(operation.after);
       const query = { newestFirst, includeAncestors: false };
-      const page = await provider.listMessages(id, { ...query, limit, cursor });
+      const page = await provider.listMessages(id, { ...call, ...query, limit, cursor });
       return { outcome: shapePage(page) };
     }
     case "truncate":
-      return { outcome: { removed: await provider.truncateMessages(id, operation.mid) } };
+      return { outcome: { removed: await provider.truncateMessages(id, operation.mid, call) } };
     case "revert":
-      return { outcome: { removed: await provider.truncateMessages(id, operation.mid, { keepForUnrevert: true }) } };
+      return {
+        outcome: { removed: await provider.truncateMessages(id, operation.mid, { ...call, keepForUnrevert: true }) },
+      };
     case "restore":
-      return { outcome: { restored: await provider.restoreMessages(id) } };
+      return { outcome: { restored: await provider.restoreMessages(id, call) } };
     case "fork":
     case "share":
     case "copy": {
       const upTo = operation.mid === null ? {} : { upToMessageId: operation.mid };
-      const result = await provider.forkConversation(id, operation.to, { as: operation.op, ...upTo });
+      const result = await provider.forkConversation(id, operation.to, { ...call, as: operation.op, ...upTo });
       const { forkPointId: forkPoint, copiedCount: copied, session } = result;
       return { outcome: session ? { forkPoint, copied, session: shapeSession(session) } : { forkPoint, copied } };
     }
     case "update": {
-      const options = operation.expected === null ? {} : { expectedRevision: operation.expected };
+      const options = operation.expected === null ? call : { ...call, expectedRevision: operation.expected };
       const session = await provider.updateSession(id, { title: operation.title }, options);
       return { outcome: { title: session.title, revision: session.revision } };
     }
     case "delete":
-      await provider.deleteSession(id);
+      await provider.deleteSession(id, call);
       return { outcome: {} };
   }
 }

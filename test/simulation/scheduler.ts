@@ -102,7 +102,10 @@ export class Scheduler {
   /** Resolves when this time has passed for the process, or the signal was aborted. */
   pause(process: SimProcess, ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      const done = (): void => resolve();
+      const done = (): void => {
+        signal?.removeEventListener("abort", done);
+        resolve();
+      };
       this.#pending.push({ process, name: "pause", args: [ms], atMs: this.nowMs + ms, resolve: done, reject: done });
       signal?.addEventListener("abort", done, { once: true });
     });

@@ -36,7 +36,7 @@ export abstract class SimStore implements LogStore {
   abstract findById(logs: readonly string[], ids: readonly string[], call?: Call): Promise<readonly Entry[]>;
   abstract deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean>;
 
-  /** One request, unless the call has ended. */
+  /** One request, unless the call has ended. When it ends meanwhile nobody waits any more, but the database goes on. */
   protected async request<T>(
     call: Call | undefined,
     name: string,
@@ -44,7 +44,15 @@ export abstract class SimStore implements LogStore {
     effect: () => T,
   ): Promise<T> {
     checkCall(call);
-    return this.steps.run(name, args, effect);
+    const answer = this.steps.run(name, args, effect);
+    const signal = call?.signal;
+    if (!signal) return answer;
+    const waiting = new AbortController();
+    try {
+      return await Promise.race([answer, ended(call, signal, waiting.signal)]);
+    } finally {
+      waiting.abort();
+    }
   }
 
   createRecord(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
@@ -143,6 +151,20 @@ export abstract class SimStore implements LogStore {
     if (record) this.#seenForks.set(record.uid, record.forks);
     return record;
   }
+}
+
+/** Rejects when the call ends, until `done`. */
+function ended(call: Call, signal: AbortSignal, done: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const onAbort = (): void => {
+      try {
+        checkCall(call);
+      } catch (error) {
+        reject(error);
+      }
+    };
+    signal.addEventListener("abort", onAbort, { once: true, signal: done });
+  });
 }
 
 export const UNKNOWN = Symbol("unknown outcome");

@@ -1,3 +1,4 @@
+import type { Call } from "../../src/domain/call.js";
 import type { MessageCursor } from "../../src/domain/page.js";
 import { HistoryContext } from "../../src/storage/history/heads.js";
 import type { HistoryOptions } from "../../src/storage/history/history-options.js";
@@ -66,6 +67,9 @@ const OPERATIONS_PER_CLIENT = 5;
 const SWEEPS = 5;
 const NOW_MICROS = 5;
 
+/** What clients ask again when the answer was lost: it is safe. */
+const RETRIED: ReadonlySet<string> = new Set(["append", "create", "fork", "share"]);
+
 interface Engine {
   readonly provider: LogHistoryProvider;
   readonly parts: FollowParts;
@@ -89,6 +93,8 @@ class Simulation {
   readonly #profile: ProfileName;
   readonly #sizes: HistoryOptions;
   readonly #sealSizes: { readonly block: number; readonly wall: number };
+  /** Share of calls whose caller goes before the answer. */
+  readonly #impatience: number;
   readonly #slots: Instance[] = [];
   readonly #history: Observed[] = [];
   readonly #cursors = new Map<number, MessageCursor>();
@@ -100,6 +106,7 @@ class Simulation {
   #number = 0;
   #followed = 0;
   #undecided = 0;
+  #left = 0;
 
   constructor(seed: number, options: SimOptions) {
     const random = seededRandom(seed);
@@ -118,6 +125,7 @@ class Simulation {
       maxEdits: random.pick([1, 64]),
       maxDropped: random.pick([3, 256]),
     };
+    this.#impatience = random.pick([0, 0, 0, 0.2]);
     this.#sealSizes = { block: random.pick([1, 2, 4]), wall: random.pick([2, 8]) };
   }
 
@@ -200,7 +208,7 @@ class Simulation {
       const last = observed[0] as Observed;
       pageStart = pageStartOf(last) ?? pageStart;
       revision = revisionOf(last.outcome) ?? revision;
-      const isLost = intent.op === "append" && last.answeredAt === Number.POSITIVE_INFINITY;
+      const isLost = RETRIED.has(intent.op) && last.answeredAt === Number.POSITIVE_INFINITY;
       if (isLost && this.#random.chance(0.5)) await this.#observe(name, slot, intent);
     }
   }
@@ -217,7 +225,7 @@ class Simulation {
     const answers =
       intent.op === "turn"
         ? performTurn(provider, intent.id, intent.appends)
-        : perform(provider, intent, (list) => this.#cursors.get(list)).then((performed) => [performed]);
+        : perform(provider, intent, (list) => this.#cursors.get(list), this.#call(process)).then((done) => [done]);
     const performed = await Promise.race([answers, process.died]);
     if (performed === "died") return observed;
     for (const [i, { outcome, next }] of performed.entries()) {
@@ -227,6 +235,15 @@ class Simulation {
       if (!isUnknown(outcome)) seen.answeredAt = this.#moment++;
     }
     return observed;
+  }
+
+  /** Some callers do not wait for the answer to the end. */
+  #call(process: SimProcess): Call {
+    if (!this.#random.chance(this.#impatience)) return {};
+    const caller = new AbortController();
+    this.#left++;
+    void this.#scheduler.pause(process, this.#random.int(20)).then(() => caller.abort());
+    return { signal: caller.signal };
   }
 
   async #sweeper(slot: number): Promise<void> {
@@ -252,7 +269,7 @@ class Simulation {
   /** When all is quiet: sweeps, then everything is read by a process that knows nothing, and there must be a legal order. */
   async #settle(): Promise<void> {
     const instance = this.#quietInstance();
-    const isRough = this.#scheduler.deaths + this.#scheduler.losses > 0;
+    const isRough = this.#scheduler.deaths + this.#scheduler.losses + this.#left > 0;
     await this.#sweepAll(instance.provider);
     for (const id of SESSION_IDS) {
       for (const ancestors of [false, true]) {
@@ -400,7 +417,7 @@ function mustEqual(outcome: Outcome, expected: Outcome, what: string): void {
 
 /** Whether an answer leaves open what happened. */
 function isUnknown(outcome: Outcome): boolean {
-  return JSON.stringify(outcome) === '{"error":"unavailable"}';
+  return ['{"error":"unavailable"}', '{"error":"canceled"}'].includes(JSON.stringify(outcome));
 }
 
 async function ignoringLoss(work: Promise<unknown>): Promise<void> {
