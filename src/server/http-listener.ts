@@ -15,6 +15,7 @@ import {
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { type Address, formatAddress } from "../config.js";
+import { inTurn } from "./in-turn.js";
 
 export type HttpRequest = IncomingMessage | Http2ServerRequest;
 export type HttpResponse = ServerResponse | Http2ServerResponse;
@@ -151,7 +152,7 @@ function makeHttp1Server({ handler }: HttpListenerOptions): Http1Server {
       requireHostHeader: false,
       noDelay: true,
     },
-    handler,
+    inTurn(handler),
   );
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     if (error.code === "ECONNRESET" || !socket.writable) return socket.destroy();

@@ -1,0 +1,21 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+
+type Http1Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+/**
+ * Handles one request of a connection at a time. Node starts all that a client sent ahead at once: a POST would run beside the requests
+ * that stand before it, and the answers to a few KB of requests would pile up, each as large as a page, while the client reads none.
+ */
+export function inTurn(handler: Http1Handler): Http1Handler {
+  const lastAnswers = new WeakMap<Socket, ServerResponse>();
+  return (request, response) => {
+    const { socket } = request;
+    const before = lastAnswers.get(socket);
+    lastAnswers.set(socket, response);
+    if (before === undefined || before.closed) return handler(request, response);
+    before.once("close", () => {
+      if (!socket.destroyed) handler(request, response);
+    });
+  };
+}
