@@ -63,6 +63,7 @@ class Run {
   readonly #naiveSlots: Slots = { lists: new Map() };
   readonly #followers = new Map<number, FollowerSlot>();
   #nowMs = 1;
+  #asked = 0;
   #opened!: OpenedStore;
   #providers!: readonly StorageOperations[];
   #store!: LogStore;
@@ -145,7 +146,13 @@ class Run {
   }
 
   #any(): StorageOperations {
-    return this.#providers[this.#nowMs % this.#providers.length] as StorageOperations;
+    return this.#providers[++this.#asked % this.#providers.length] as StorageOperations;
+  }
+
+  /** Time goes on while somebody waits: whoever sealed a log may be waited for. */
+  #pause(ms: number): Promise<void> {
+    this.#nowMs += ms;
+    return new Promise((resolve) => setImmediate(resolve));
   }
 
   #provider(): LogHistoryProvider {
@@ -154,7 +161,7 @@ class Run {
       clockMs: () => this.#nowMs,
       staleMs: STALE_MS,
       sweepAgeMs: this.#opened.sweepAgeMs ?? SWEEP_AGE_MS,
-      pause: () => new Promise((resolve) => setImmediate(resolve)),
+      pause: (ms) => this.#pause(ms),
       newUid: () => randomBytes(6).toString("hex"),
       heartbeatMs: 50,
       onAnomaly: (text, error) => expect.unreachable(`${text}: ${error}`),
