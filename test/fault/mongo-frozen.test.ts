@@ -27,7 +27,8 @@ describe.skipIf(!frozen)("a server that does not answer, and that these tests st
   it.each(OPERATIONS)("ends $name at its deadline", async ({ run }) => {
     frozen?.freeze();
     const ended = run(store, { deadlineMs: Date.now() + 200 });
-    await expect(ended).rejects.toMatchObject({ code: "deadline_exceeded" });
+    // Unavailable: the driver had noticed before, and holds no connection.
+    await expect(ended).rejects.toMatchObject({ code: expect.stringMatching(/^(deadline_exceeded|unavailable)$/) });
   });
 
   it.each(OPERATIONS)("ends $name when its caller goes", async ({ run }) => {

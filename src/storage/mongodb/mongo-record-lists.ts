@@ -83,7 +83,10 @@ export class MongoRecordLists {
   }
 
   async #serverTimeMs(call?: Call): Promise<number> {
-    const hello = await this.#commands.read(call, (limits) => this.#db.command({ hello: 1 }, limits));
+    // The driver repeats reads by itself, but no plain command.
+    const hello = await this.#commands.settle(call, () =>
+      this.#commands.read(call, (limits) => this.#db.command({ hello: 1 }, limits)),
+    );
     return (hello.localTime as Date).getTime();
   }
 }
