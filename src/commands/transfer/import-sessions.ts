@@ -33,14 +33,17 @@ export async function importSessions({ storage, namespace }: TransferTarget, pat
 }
 
 async function openFile(path: string, bar: SingleBar): Promise<Items> {
-  if (await isOwnFile(path)) {
-    const input = createReadStream(path).on("data", (chunk) => bar.increment(chunk.length));
-    return readOwn(createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY }));
-  }
+  if (await isOwnFile(path)) return readOwn(linesOf(path, bar));
   const value = parseWhole(await readFile(path, "utf8"), path);
   if (isChatGpt(value)) return readChatGpt(value);
   if (isOpenCode(value)) return readOpenCode(value);
   throw new Error(`${path} is no export of session-pool, OpenCode or ChatGPT`);
+}
+
+/** Opens the file when the first line is asked for: lines that come before anybody listens would be lost. */
+async function* linesOf(path: string, bar: SingleBar): AsyncGenerator<string> {
+  const input = createReadStream(path).on("data", (chunk) => bar.increment(chunk.length));
+  yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
 }
 
 async function isOwnFile(path: string): Promise<boolean> {
