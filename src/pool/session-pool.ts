@@ -1,8 +1,8 @@
-import { monotonicFactory } from "ulid";
 import type { Call } from "../domain/call.js";
 import { checkCall } from "../domain/call.js";
 import type { ChatMessage, NewChatMessage } from "../domain/chat-message.js";
 import { NotImplementedError, notFound } from "../domain/errors.js";
+import { ulidFactory } from "../domain/ids.js";
 import type {
   FollowEvent,
   FollowPosition,
@@ -54,7 +54,7 @@ export class SessionPool {
   readonly turnLock = new TurnLock();
   readonly #root: PoolContext;
   readonly #appends: AppendQueue;
-  readonly #makeId = monotonicFactory();
+  readonly #makeId = ulidFactory();
 
   constructor(root: PoolContext) {
     this.#root = root;

@@ -1,7 +1,7 @@
-import { monotonicFactory } from "ulid";
 import type { Call } from "../domain/call.js";
 import { checkCall } from "../domain/call.js";
 import { DomainError, NotImplementedError, notFound } from "../domain/errors.js";
+import { ulidFactory } from "../domain/ids.js";
 import type { Todo } from "../domain/todo.js";
 import { checkTodo, checkTodos } from "./check-todos.js";
 import { unlessLacking } from "./message-reads.js";
@@ -20,7 +20,7 @@ export type TodoField = "content" | "status" | "priority";
 export class TodoTracker {
   readonly #root: PoolContext;
   readonly #turnLock = new TurnLock();
-  readonly #makeId = monotonicFactory();
+  readonly #makeId = ulidFactory();
 
   constructor(root: PoolContext) {
     this.#root = root;

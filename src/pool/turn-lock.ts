@@ -1,10 +1,11 @@
-import { Mutex } from "async-mutex";
+import { Semaphore } from "async-mutex";
 import type { Call } from "../domain/call.js";
 import { checkCall } from "../domain/call.js";
 import { untilCallEnd } from "./call-end.js";
 
 interface SessionLock {
-  readonly mutex: Mutex;
+  /** Begins with none: who makes the lock has its turn. */
+  readonly turns: Semaphore;
   /** Who holds it or waits for it. */
   users: number;
 }
@@ -35,10 +36,12 @@ export class TurnLock {
   /** Resolves when it is this caller's turn, to the function that ends the turn: call it once. */
   async acquire(sessionId: string, call?: Call): Promise<() => void> {
     checkCall(call);
-    const lock = this.#lockOf(sessionId);
+    const known = this.#locks.get(sessionId);
+    const lock = known ?? this.#newLock(sessionId);
     lock.users += 1;
     const release = () => this.#release(sessionId, lock);
-    const acquired = lock.mutex.acquire();
+    if (known === undefined) return release;
+    const acquired = lock.turns.acquire();
     try {
       await untilCallEnd(acquired, call);
       return release;
@@ -49,18 +52,15 @@ export class TurnLock {
     }
   }
 
-  #lockOf(sessionId: string): SessionLock {
-    let lock = this.#locks.get(sessionId);
-    if (lock === undefined) {
-      lock = { mutex: new Mutex(), users: 0 };
-      this.#locks.set(sessionId, lock);
-    }
+  #newLock(sessionId: string): SessionLock {
+    const lock = { turns: new Semaphore(0), users: 0 };
+    this.#locks.set(sessionId, lock);
     return lock;
   }
 
   #release(sessionId: string, lock: SessionLock): void {
     lock.users -= 1;
     if (lock.users === 0) this.#locks.delete(sessionId);
-    lock.mutex.release();
+    else lock.turns.release();
   }
 }

@@ -153,10 +153,7 @@ export class AppendTurn {
       throw new Again();
     }
     if (entries.length === 0) return;
-    this.#head = {
-      ...plans.reduce((end, plan) => (plan.kind === "write" ? endAfter(end, plan.entries) : end), head),
-      atMs,
-    };
+    this.#head = endAfter(head, entries, atMs);
     this.#isFresh = false;
     this.#context.remember(this.#head);
     this.#onAppended(this.#head);

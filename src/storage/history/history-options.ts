@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { monotonicFactory } from "ulid";
+import { ulidFactory } from "../../domain/ids.js";
 import { DEFAULT_LIMITS, type Limits } from "../../domain/limits.js";
 import type { Rule } from "./rules.js";
 
@@ -64,7 +64,7 @@ export function resolveHistoryOptions(options: HistoryOptions): ResolvedHistoryO
     pause: options.pause ?? pause,
     random: options.random ?? Math.random,
     newUid: options.newUid ?? (() => randomBytes(12).toString("hex")),
-    newMessageId: options.newMessageId ?? monotonicFactory(),
+    newMessageId: options.newMessageId ?? ulidFactory(),
     staleMs: options.staleMs ?? 60_000,
     sweepAgeMs: options.sweepAgeMs ?? 600_000,
     maxSegments: options.maxSegments ?? 256,
