@@ -1,4 +1,5 @@
-import { SimFailure, type SimOptions, type SimReport, simulate } from "./simulate.js";
+import { SimFailure, type SimOptions, type SimReport } from "./sim-run.js";
+import { simulate } from "./simulate.js";
 
 /** What a failing seed says: how to run it again, what the clients saw, and every step of the schedule. */
 export function describeFailure(seed: number, options: SimOptions, failure: SimFailure): string {

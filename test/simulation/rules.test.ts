@@ -1,7 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { RULES } from "../../src/storage/history/rules.js";
-import { RULE_SCHEDULES } from "./rule-schedules.js";
+import { APPEND_SCHEDULES } from "./rule-schedules/append-schedules.js";
+import { EDIT_SCHEDULES } from "./rule-schedules/edit-schedules.js";
+import { FORK_SCHEDULES } from "./rule-schedules/fork-schedules.js";
+import { SWEEP_SCHEDULES } from "./rule-schedules/sweep-schedules.js";
 import { World } from "./world.js";
+
+const RULE_SCHEDULES = [...EDIT_SCHEDULES, ...FORK_SCHEDULES, ...SWEEP_SCHEDULES, ...APPEND_SCHEDULES];
 
 describe("each rule of histories is needed", () => {
   it("and has a schedule that shows it", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { failureOf } from "./replay.js";
-import type { StoreKind } from "./simulate.js";
+import type { StoreKind } from "./sim-run.js";
 
 const SEEDS_PER_CASE = 250;
 const CASE_TIMEOUT_MS = 300_000;

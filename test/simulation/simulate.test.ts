@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Rule } from "../../src/storage/history/rules.js";
 import { failureOf } from "./replay.js";
-import { type StoreKind, simulate } from "./simulate.js";
+import type { StoreKind } from "./sim-run.js";
+import { simulate } from "./simulate.js";
 
 /** Rules that random seeds notice soon; rule-schedules.ts has a schedule for each of them all. */
 const NOTICED: readonly (readonly [Rule, StoreKind])[] = [

@@ -1,82 +1,24 @@
 import type { Call } from "../../src/domain/call.js";
 import type { MessageCursor } from "../../src/domain/page.js";
-import { HistoryContext } from "../../src/storage/history/heads.js";
-import type { HistoryOptions } from "../../src/storage/history/history-options.js";
-import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
-import { Reader } from "../../src/storage/history/reader.js";
-import type { Rule } from "../../src/storage/history/rules.js";
+import type { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { checkCounts, checkNothingLeft, checkRows, SWEEP_ROUNDS } from "./aftermath.js";
-import { AtomicSimStore } from "./atomic-sim-store.js";
-import { type FollowParts, SimFollower } from "./follower.js";
+import { Fleet, type Instance, NOW_MICROS } from "./fleet.js";
+import { SimFollower } from "./follower.js";
 import { isLinearizable, type Observed } from "./linearizable.js";
 import { apply, type Circumstances, EMPTY_STATE, type ModelState } from "./model.js";
 import { type Operation, type Outcome, perform, performTurn } from "./operations.js";
 import { type PageStart, PROFILE_NAMES, type ProfileName, Script, SESSION_IDS } from "./profiles.js";
 import { type Random, seededRandom } from "./random.js";
-import { Scheduler, type SimProcess, type Weather } from "./scheduler.js";
-import { SimDatabase } from "./sim-database.js";
-import type { SimStore } from "./sim-store.js";
-import { directSteps, type Steps } from "./steps.js";
-import { WeakSimStore } from "./weak-sim-store.js";
-
-export type StoreKind = "atomic" | "weak";
-
-export interface SimOptions {
-  readonly store: StoreKind;
-  readonly without?: readonly Rule[];
-  readonly profile?: ProfileName;
-  /** Records every step, for the schedule of a failing seed. */
-  readonly trace?: boolean;
-}
-
-export interface SimReport {
-  readonly steps: number;
-  readonly operations: number;
-  readonly deaths: number;
-  readonly losses: number;
-  readonly followed: number;
-  /** 1 when the search for a legal order was given up. */
-  readonly undecided: number;
-}
-
-/** What went wrong with a seed. */
-export class SimFailure extends Error {
-  readonly history: readonly Observed[];
-  readonly trace: readonly string[];
-  /** Where the history began. */
-  readonly start: ModelState;
-
-  constructor(
-    text: string,
-    seen: { history: readonly Observed[]; trace: readonly string[]; start: ModelState },
-    options?: ErrorOptions,
-  ) {
-    super(text, options);
-    this.history = seen.history;
-    this.trace = seen.trace;
-    this.start = seen.start;
-  }
-}
-
-/** The minute and the ten minutes of history.md, in virtual milliseconds. */
-export const STALE_MS = 100;
-export const SWEEP_AGE_MS = 1000;
+import { Scheduler, type SimProcess } from "./scheduler.js";
+import { SimFailure, type SimOptions, type SimReport } from "./sim-run.js";
+import { SWEEP_AGE_MS, weatherOf } from "./weather.js";
 
 const CLIENTS = 3;
 const OPERATIONS_PER_CLIENT = 5;
 const SWEEPS = 5;
-const NOW_MICROS = 5;
 
 /** What clients ask again when the answer was lost: it is safe. */
 const RETRIED: ReadonlySet<string> = new Set(["append", "create", "fork", "share"]);
-
-interface Engine {
-  readonly provider: LogHistoryProvider;
-  readonly parts: FollowParts;
-  readonly nowMicros: number;
-}
-
-type Instance = Engine & { readonly process: SimProcess };
 
 /** Runs one seed: several processes on one store, every store call a step. Throws a SimFailure when anything is not as it must be. */
 export async function simulate(seed: number, options: SimOptions): Promise<SimReport> {
@@ -85,24 +27,17 @@ export async function simulate(seed: number, options: SimOptions): Promise<SimRe
 }
 
 class Simulation {
-  readonly #options: SimOptions;
   readonly #random: Random;
   readonly #scheduler: Scheduler;
-  readonly #db: SimDatabase;
+  readonly #fleet: Fleet;
   readonly #script: Script;
   readonly #profile: ProfileName;
-  readonly #sizes: HistoryOptions;
-  readonly #sealSizes: { readonly block: number; readonly wall: number };
   /** Share of calls whose caller goes before the answer. */
   readonly #impatience: number;
-  readonly #slots: Instance[] = [];
   readonly #history: Observed[] = [];
   readonly #cursors = new Map<number, MessageCursor>();
-  readonly #anomalies: string[] = [];
   #start: ModelState = EMPTY_STATE;
   #moment = 0;
-  #uids = 0;
-  #processes = 0;
   #number = 0;
   #followed = 0;
   #undecided = 0;
@@ -110,23 +45,12 @@ class Simulation {
 
   constructor(seed: number, options: SimOptions) {
     const random = seededRandom(seed);
-    this.#options = options;
     this.#random = random;
     this.#profile = options.profile ?? random.pick(PROFILE_NAMES);
     this.#scheduler = new Scheduler(random, weatherOf(random, this.#profile), options.trace === true);
-    this.#db = new SimDatabase(() => this.#scheduler.nowMs, options.without);
+    this.#fleet = new Fleet(options, random, this.#scheduler);
     this.#script = new Script(random, this.#profile);
-    this.#sizes = {
-      maxSegments: random.pick([4, 6, 256]),
-      mergeSegments: random.pick([2, 4]),
-      chunk: random.pick([2, 3]),
-      maxLogEntries: random.pick([3, 1_000_000, 1_000_000]),
-      editorWaitMs: random.pick([0, 1, 20]),
-      maxEdits: random.pick([1, 64]),
-      maxDropped: random.pick([3, 256]),
-    };
     this.#impatience = random.pick([0, 0, 0, 0.2]);
-    this.#sealSizes = { block: random.pick([1, 2, 4]), wall: random.pick([2, 8]) };
   }
 
   async run(): Promise<SimReport> {
@@ -147,7 +71,7 @@ class Simulation {
   /** A few sessions to begin with, made one after the other. */
   async #prepare(): Promise<void> {
     const random = this.#random;
-    const { provider } = this.#quietInstance();
+    const { provider } = this.#fleet.quiet();
     const messages = Array.from({ length: 1 + random.int(4) }, (_, i) => ({ id: `m${i}`, ts: i + 1, body: "x" }));
     const first: Operation[] = [
       { op: "create", id: "a", parent: null, title: null },
@@ -173,7 +97,7 @@ class Simulation {
   /** Clients, sweepers and followers at once, until all are done. */
   async #live(): Promise<void> {
     const random = this.#random;
-    for (let i = 0; i < CLIENTS; i++) this.#slots.push(this.#startInstance());
+    for (let i = 0; i < CLIENTS; i++) this.#fleet.slots.push(this.#fleet.start());
     const isShared = random.chance(0.3);
     const jobs = [0, 1, isShared ? 1 : 2].map((slot, i) => this.#client(`client ${i}`, slot));
     jobs.push(this.#sweeper(2), this.#sweeper(1));
@@ -191,10 +115,10 @@ class Simulation {
     }
     await this.#scheduler.run(
       () => left === 0 || failure !== null,
-      (dead) => this.#replace(dead),
+      (dead) => this.#fleet.replace(dead),
     );
     if (failure) throw (failure as { error: unknown }).error;
-    for (const { process } of this.#slots) process.kill();
+    for (const { process } of this.#fleet.slots) process.kill();
     for (const follower of followers) await this.#endFollower(follower);
   }
 
@@ -215,7 +139,7 @@ class Simulation {
 
   /** Asks one process, and notes what it answers and when. */
   async #observe(client: string, slot: number, intent: ReturnType<Script["next"]>): Promise<readonly Observed[]> {
-    const { process, provider, nowMicros } = this.#slots[slot] as Instance;
+    const { process, provider, nowMicros } = this.#fleet.slots[slot] as Instance;
     const operations = intent.op === "turn" ? intent.appends : [intent];
     const observed = operations.map((operation): Observed => {
       const at = this.#circumstances(nowMicros);
@@ -248,7 +172,7 @@ class Simulation {
 
   async #sweeper(slot: number): Promise<void> {
     for (let i = 0; i < SWEEPS; i++) {
-      const { process, provider } = this.#slots[slot] as Instance;
+      const { process, provider } = this.#fleet.slots[slot] as Instance;
       if (this.#random.chance(0.6)) this.#scheduler.nowMs += SWEEP_AGE_MS + 1;
       await Promise.race([ignoringLoss(provider.sweep()), process.died]);
     }
@@ -256,19 +180,19 @@ class Simulation {
 
   async #follow(follower: SimFollower, slot: number): Promise<void> {
     for (let i = 0; i < 4; i++) {
-      const { process, parts } = this.#slots[slot] as Instance;
+      const { process, parts } = this.#fleet.slots[slot] as Instance;
       await Promise.race([follower.step(parts, this.#random.int(4)), process.died]);
     }
   }
 
   /** From wherever it was cut off it must come to exactly the history. */
   async #endFollower(follower: SimFollower): Promise<void> {
-    this.#followed += await follower.finish(this.#quietInstance().parts);
+    this.#followed += await follower.finish(this.#fleet.quiet().parts);
   }
 
   /** When all is quiet: sweeps, then everything is read by a process that knows nothing, and there must be a legal order. */
   async #settle(): Promise<void> {
-    const instance = this.#quietInstance();
+    const instance = this.#fleet.quiet();
     const isRough = this.#scheduler.deaths + this.#scheduler.losses + this.#left > 0;
     await this.#sweepAll(instance.provider);
     for (const id of SESSION_IDS) {
@@ -278,19 +202,19 @@ class Simulation {
       }
       await this.#observeQuietly(instance, { op: "session", id });
     }
-    if (this.#anomalies.length > 0 && !isRough) throw new Error(this.#anomalies.join("\n"));
+    if (this.#fleet.anomalies.length > 0 && !isRough) throw new Error(this.#fleet.anomalies.join("\n"));
     const isLegal = isLinearizable(this.#start, this.#history);
     if (isLegal === false) throw new Error("There is no legal order of the answers");
     if (isLegal === null) this.#undecided++;
-    checkRows(this.#db);
-    checkCounts(this.#db, isRough);
+    checkRows(this.#fleet.db);
+    checkCounts(this.#fleet.db, isRough);
     for (const id of SESSION_IDS) await perform(instance.provider, { op: "delete", id });
     await this.#sweepAll(instance.provider);
-    checkNothingLeft(this.#db, isRough);
+    checkNothingLeft(this.#fleet.db, isRough);
     if (isRough) {
       await instance.provider.sweep({ repair: true });
       await this.#sweepAll(instance.provider);
-      checkNothingLeft(this.#db, false);
+      checkNothingLeft(this.#fleet.db, false);
     }
   }
 
@@ -311,72 +235,6 @@ class Simulation {
     this.#history.push({ operation, at, client: "end", calledAt, answeredAt: this.#moment++, outcome });
   }
 
-  #startInstance(): Instance {
-    const random = this.#random;
-    const process = this.#scheduler.spawn(`p${this.#processes++}`, random.pick([0, 0, 150, -250, 5 * SWEEP_AGE_MS]));
-    const nowMicros = random.pick([NOW_MICROS, NOW_MICROS, 3, 7]);
-    const pause = (ms: number, signal?: AbortSignal) => this.#scheduler.pause(process, ms, signal);
-    const store = this.#storeOn(this.#scheduler.stepsOf(process));
-    return { process, ...this.#engine(store, nowMicros, process.skewMs, pause) };
-  }
-
-  /** One that is alone: each of its store calls happens at once. */
-  #quietInstance(): Engine {
-    let calls = 0;
-    const direct = directSteps(() => this.#scheduler.nowMs);
-    const steps: Steps = {
-      ...direct,
-      run: (name, args, effect) => {
-        if (++calls > 20_000) throw new Error("A quiet process never comes to an end");
-        return direct.run(name, args, effect);
-      },
-    };
-    const pause = async (ms: number) => {
-      this.#scheduler.nowMs += ms;
-    };
-    return this.#engine(this.#storeOn(steps), NOW_MICROS, 0, pause);
-  }
-
-  #storeOn(steps: Steps): SimStore {
-    return this.#options.store === "atomic"
-      ? new AtomicSimStore(this.#db, steps)
-      : new WeakSimStore(this.#db, steps, this.#sealSizes);
-  }
-
-  #engine(
-    store: SimStore,
-    nowMicros: number,
-    skewMs: number,
-    pause: (ms: number, signal?: AbortSignal) => Promise<void>,
-  ): Engine {
-    const name = () => `u${String(++this.#uids).padStart(4, "0")}`;
-    const options: HistoryOptions = {
-      ...this.#sizes,
-      nowMicros: () => nowMicros,
-      clockMs: () => this.#scheduler.nowMs + skewMs,
-      pause,
-      random: () => this.#random.next(),
-      newUid: name,
-      newMessageId: name,
-      staleMs: STALE_MS,
-      sweepAgeMs: SWEEP_AGE_MS,
-      touchDelayMs: Number.POSITIVE_INFINITY,
-      without: this.#options.without ?? [],
-      onAnomaly: (text, error) => this.#anomalies.push(`${text}${error === undefined ? "" : `: ${String(error)}`}`),
-    };
-    const context = new HistoryContext(store, options);
-    return {
-      nowMicros,
-      provider: new LogHistoryProvider(store, options),
-      parts: { context, reader: new Reader(context) },
-    };
-  }
-
-  #replace(dead: SimProcess): void {
-    const slot = this.#slots.findIndex(({ process }) => process === dead);
-    if (slot >= 0) this.#slots[slot] = this.#startInstance();
-  }
-
   #circumstances(now: number): Circumstances {
     return { number: this.#number++, now, continued: false };
   }
@@ -385,29 +243,6 @@ class Simulation {
     const seen = this.#history.find(({ at }) => at.number === list);
     if (seen) seen.at = { ...seen.at, continued: true };
   }
-}
-
-function weatherOf(random: Random, profile: ProfileName): Weather {
-  const isHard = profile === "forks" || profile === "half" || profile === "batches";
-  const isHalf = profile === "half" || profile === "batches";
-  return {
-    tickMs: random.pick([0, 1, 3, 8]),
-    leap: random.pick([0, 0, 0.01, 0.03]),
-    stop: isHard ? random.pick([0, 0.02, 0.06, 0.1]) : random.pick([0, 0, 0.01, 0.04]),
-    stopsMs: [
-      STALE_MS / 2,
-      STALE_MS + 50,
-      SWEEP_AGE_MS / 2,
-      SWEEP_AGE_MS + 100,
-      2 * SWEEP_AGE_MS + 300,
-      5 * SWEEP_AGE_MS,
-    ],
-    lateAnswer: random.pick([0, 0.2]),
-    death: isHalf ? random.pick([0, 0.01, 0.06]) : random.pick([0, 0, 0.01, 0.04]),
-    deaths: isHalf ? 4 : 2,
-    loss: profile === "records" ? random.pick([0.05, 0.15]) : random.pick([0, 0, 0.02, 0.06]),
-    losses: profile === "records" ? 8 : 4,
-  };
 }
 
 function mustEqual(outcome: Outcome, expected: Outcome, what: string): void {

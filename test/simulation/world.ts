@@ -6,8 +6,8 @@ import { LogHistoryProvider } from "../../src/storage/history/log-history-provid
 import type { Rule } from "../../src/storage/history/rules.js";
 import { AtomicSimStore } from "./atomic-sim-store.js";
 import { SimDatabase } from "./sim-database.js";
+import type { StoreKind } from "./sim-run.js";
 import { type SimStore, unavailable } from "./sim-store.js";
-import type { StoreKind } from "./simulate.js";
 import type { Steps } from "./steps.js";
 import { WeakSimStore } from "./weak-sim-store.js";
 

@@ -1,0 +1,96 @@
+import { settle, told } from "../world.js";
+import { cut, idsOf, type RuleSchedule, sessionOf } from "./scenes.js";
+
+/** Rules of appends and pages. */
+export const APPEND_SCHEDULES: readonly RuleSchedule[] = [
+  {
+    rule: "look-up-in-segments",
+    store: "atomic",
+    what: "a retry of an append across a seal",
+    good: "at 1, m n",
+    async run(world) {
+      const process = await sessionOf(world, "m", "n", "o");
+      await cut(process, "a", "n");
+      return `${await process.say("a", "n")}, ${await process.ids("a")}`;
+    },
+  },
+  {
+    rule: "repeated-id-ignores-position",
+    store: "atomic",
+    what: "a retry of a batch of which the first message is known",
+    good: "at 0",
+    async run(world) {
+      const process = await sessionOf(world, "m", "n");
+      const messages = ["m", "q"].map((id) => ({ id, role: "user", parts: [] }));
+      const retry = process.logMessages("a", messages, { expectedPosition: 7 });
+      return told(retry.then(({ position }) => `at ${position}`));
+    },
+  },
+  {
+    rule: "refusals-re-read",
+    store: "atomic",
+    what: "an expected position that a cached head does not know yet",
+    good: "at 2",
+    async run(world) {
+      const process = await sessionOf(world, "m");
+      await world.process().say("a", "n");
+      const append = process.logMessages("a", [{ id: "o", role: "user", parts: [] }], { expectedPosition: 2 });
+      return told(append.then(({ position }) => `at ${position}`));
+    },
+  },
+  {
+    rule: "cut-batch-goes-on",
+    store: "weak",
+    what: "an edit that removes the first of two appends that were written together",
+    good: "removed 1, m y",
+    async run(world) {
+      const writer = await sessionOf(world, "m");
+      writer.gates.close("insert");
+      const appends = ["x", "y"].map((id) => ({ messages: [{ id, role: "user", parts: [] }] }));
+      const turn = told(writer.logTurn("a", appends));
+      await settle();
+      await writer.gates.letOne("insert");
+      const removed = await cut(world.process(), "a", "m");
+      await writer.gates.open("insert");
+      await turn;
+      return `removed ${removed}, ${await idsOf(world, "a")}`;
+    },
+  },
+  {
+    rule: "whole-batches-only",
+    store: "weak",
+    what: "a reader while a batch is being written",
+    good: "m",
+    async run(world) {
+      const writer = await sessionOf(world, "m");
+      writer.gates.close("insert");
+      void writer.say("a", "x", "y", "z");
+      await settle();
+      await writer.gates.letOne("insert");
+      await writer.gates.letOne("insert");
+      return idsOf(world, "a");
+    },
+  },
+  {
+    rule: "token-by-id",
+    store: "atomic",
+    what: "a page token after the history was copied into a fresh log",
+    good: "n o",
+    async run(world) {
+      const process = await sessionOf(world, "m@1", "n@5", "o@9");
+      const { next } = await process.listMessages("a", { limit: 1 });
+      await cut(process, "a", "n");
+      await process.say("a", "o@9");
+      await world.process({ maxSegments: 1 }).say("a", "l@1");
+      const page = process.listMessages("a", { limit: 9, cursor: next });
+      return told(
+        page.then(({ messages }) =>
+          messages
+            .map(({ id }) => id)
+            .slice(-2)
+            .join(" "),
+        ),
+      );
+    },
+  },
+];

@@ -1,0 +1,129 @@
+import { settle, told } from "../world.js";
+import { cut, fork, idsOf, LATER_MS, type RuleSchedule, sessionOf, sweepLater } from "./scenes.js";
+
+/** Rules of forks and their counts. */
+export const FORK_SCHEDULES: readonly RuleSchedule[] = [
+  {
+    rule: "forks-apart",
+    store: "atomic",
+    what: "a fork while an edit of its source is about to replace the record",
+    good: "m n",
+    async run(world) {
+      await sessionOf(world, "m", "n");
+      const editor = world.process();
+      editor.gates.close("replaceRecord");
+      const updated = told(editor.updateSession("a", { title: "new" }));
+      await settle();
+      await fork(world.process(), "a", "b");
+      await editor.gates.open("replaceRecord");
+      await updated;
+      await world.process().deleteSession("a");
+      await sweepLater(world, 2);
+      return idsOf(world, "b");
+    },
+  },
+  {
+    rule: "raise-before-child",
+    store: "atomic",
+    what: "a source that is deleted and swept while its fork has just been made",
+    good: "m n",
+    async run(world) {
+      await sessionOf(world, "m", "n");
+      const forker = world.process();
+      forker.gates.close("addFork");
+      const forked = fork(forker, "a", "b");
+      await settle();
+      await world.process().deleteSession("a");
+      await sweepLater(world);
+      await forker.gates.open("addFork");
+      await forked;
+      return idsOf(world, "b");
+    },
+  },
+  {
+    rule: "raise-at-revision",
+    store: "atomic",
+    what: "a fork that pauses before it raises, while its source is cut and swept",
+    good: "m n o",
+    async run(world) {
+      await sessionOf(world, "m", "n", "o");
+      const forker = world.process();
+      forker.gates.close("addFork");
+      const forked = fork(forker, "a", "b");
+      await settle();
+      await cut(world.process(), "a", "m");
+      await sweepLater(world);
+      await forker.gates.open("addFork");
+      await forked;
+      return idsOf(world, "b");
+    },
+  },
+  {
+    rule: "lower-unforked-only",
+    store: "atomic",
+    what: "a session that no longer names its source, and whose own fork still does",
+    good: "m n o",
+    async run(world) {
+      const process = await sessionOf(world, "m", "n");
+      await fork(process, "a", "b");
+      await process.say("b", "o");
+      await fork(process, "b", "c");
+      // Too many segments for one: the whole history goes into a log of its own.
+      await world.process({ maxSegments: 1 }).say("b", "w@1");
+      await process.deleteSession("a");
+      await sweepLater(world, 3);
+      return idsOf(world, "c");
+    },
+  },
+  {
+    rule: "lower-unnamed-only",
+    store: "atomic",
+    what: "an edit of a fork that still shows its source's messages",
+    good: "m",
+    async run(world) {
+      const process = await sessionOf(world, "m", "n");
+      await fork(process, "a", "b");
+      await cut(process, "b", "m");
+      await process.deleteSession("a");
+      await sweepLater(world, 3);
+      return idsOf(world, "b");
+    },
+  },
+  {
+    rule: "lower-once",
+    store: "atomic",
+    what: "two sweepers of one tombstone",
+    good: "forks 1",
+    async run(world) {
+      const process = await sessionOf(world, "m");
+      await fork(process, "a", "b");
+      await fork(process, "a", "c");
+      await process.deleteSession("b");
+      world.nowMs += LATER_MS;
+      const slow = world.process();
+      slow.gates.close("deleteRecord");
+      const swept = slow.sweep();
+      await settle();
+      await world.process().sweep();
+      await slow.gates.open("deleteRecord");
+      await swept;
+      return `forks ${world.record("a").forks}`;
+    },
+  },
+  {
+    rule: "share-copy-unforked-only",
+    store: "atomic",
+    what: "two sessions that would count on each other",
+    good: "0 left",
+    async run(world) {
+      const process = await sessionOf(world, "x");
+      await process.createSession({ sessionId: "p", parentId: "a" });
+      await process.createSession({ sessionId: "c", parentId: "p" });
+      await process.say("c", "y");
+      await process.forkConversation("c", "p", { as: "copy" });
+      for (const id of ["c", "p", "a"]) await process.deleteSession(id);
+      await sweepLater(world, 9);
+      return `${world.db.records().length} left`;
+    },
+  },
+];

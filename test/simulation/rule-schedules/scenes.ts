@@ -1,0 +1,66 @@
+import type { Rule } from "../../../src/storage/history/rules.js";
+import type { StoreKind } from "../sim-run.js";
+import { type Process, settle, TEN_MINUTES_MS, told, type World } from "../world.js";
+
+/** A schedule by hand that comes to `good` with all rules, and to something else without this one. */
+export interface RuleSchedule {
+  readonly rule: Rule;
+  readonly store: StoreKind;
+  readonly what: string;
+  readonly good: string;
+  run(world: World): Promise<string>;
+}
+
+/** Long enough for everything to be swept that may be. */
+export const LATER_MS = TEN_MINUTES_MS + 60_000;
+
+export async function sessionOf(world: World, ...names: string[]): Promise<Process> {
+  const process = world.process();
+  await process.createSession({ sessionId: "a" });
+  await process.say("a", ...names);
+  return process;
+}
+
+export async function sweepLater(world: World, times = 1): Promise<void> {
+  for (let i = 0; i < times; i++) {
+    world.nowMs += LATER_MS;
+    await world.process().sweep();
+  }
+}
+
+export function fork(process: Process, source: string, target: string): Promise<string> {
+  return told(
+    process.forkConversation(source, target, { as: "fork" }).then(({ copiedCount }) => `took ${copiedCount}`),
+  );
+}
+
+export function cut(process: Process, sessionId: string, mid: string): Promise<string> {
+  return told(process.truncateMessages(sessionId, mid));
+}
+
+export function revert(process: Process, sessionId: string, mid: string): Promise<string> {
+  return told(process.truncateMessages(sessionId, mid, { keepForUnrevert: true }));
+}
+
+/** What a fresh process reads. */
+export function idsOf(world: World, sessionId: string): Promise<string> {
+  return world.process().ids(sessionId);
+}
+
+/** Holds a process just before it writes an entry, with the head it has read. */
+export async function beforeWriting(
+  process: Process,
+  sessionId: string,
+  name: string,
+): Promise<{ readonly of: Promise<string> }> {
+  process.gates.close("insert");
+  process.gates.close("append");
+  const answer = process.say(sessionId, name);
+  await settle();
+  return { of: answer };
+}
+
+export async function goOn(process: Process): Promise<void> {
+  await process.gates.open("insert");
+  await process.gates.open("append");
+}

@@ -1,0 +1,43 @@
+import type { Rule } from "../../src/storage/history/rules.js";
+import type { Observed } from "./linearizable.js";
+import type { ModelState } from "./model.js";
+import type { ProfileName } from "./profiles.js";
+
+export type StoreKind = "atomic" | "weak";
+
+export interface SimOptions {
+  readonly store: StoreKind;
+  readonly without?: readonly Rule[];
+  readonly profile?: ProfileName;
+  /** Records every step, for the schedule of a failing seed. */
+  readonly trace?: boolean;
+}
+
+export interface SimReport {
+  readonly steps: number;
+  readonly operations: number;
+  readonly deaths: number;
+  readonly losses: number;
+  readonly followed: number;
+  /** 1 when the search for a legal order was given up. */
+  readonly undecided: number;
+}
+
+/** What went wrong with a seed. */
+export class SimFailure extends Error {
+  readonly history: readonly Observed[];
+  readonly trace: readonly string[];
+  /** Where the history began. */
+  readonly start: ModelState;
+
+  constructor(
+    text: string,
+    seen: { history: readonly Observed[]; trace: readonly string[]; start: ModelState },
+    options?: ErrorOptions,
+  ) {
+    super(text, options);
+    this.history = seen.history;
+    this.trace = seen.trace;
+    this.start = seen.start;
+  }
+}
