@@ -72,9 +72,7 @@ export class AppendPlanner {
     const isLookedUp = chosen.length === 0 || mustLookUp;
     const ids = chosen.map(({ id }) => id);
     const known =
-      mustLookUp && chosen.length > 0
-        ? await locateOnHead(this.#context, stored, ids, call)
-        : NOTHING_KNOWN;
+      mustLookUp && chosen.length > 0 ? await locateOnHead(this.#context, stored, ids, call) : NOTHING_KNOWN;
 
     for (const { id, message } of given) {
       const found = known.get(id);
