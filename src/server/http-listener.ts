@@ -36,6 +36,8 @@ const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 120_000;
 const KEEP_ALIVE_MS = 75_000;
 const MAX_HEADER_BYTES = 16 * 1024;
+/** A page, as JSON. Node ends streams, and at last the connection, when what waits to be sent takes more. */
+const STREAM_MEMORY_MB = 4;
 const BAD_REQUEST = { 400: "Bad Request", 408: "Request Timeout", 431: "Request Header Fields Too Large" } as const;
 
 /**
@@ -177,7 +179,7 @@ function makeHttp2Server(
   const server = createHttp2Server(
     {
       settings: { maxConcurrentStreams: connectionStreams, enablePush: false, maxHeaderListSize: MAX_HEADER_BYTES },
-      maxSessionMemory: 64,
+      maxSessionMemory: connectionStreams * STREAM_MEMORY_MB,
     },
     handler,
   );

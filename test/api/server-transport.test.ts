@@ -166,6 +166,26 @@ describe("streams", () => {
   });
 });
 
+it("sends large answers on many streams of one connection", async () => {
+  const text = "x".repeat(2_900_000);
+  await post("/session", { sessionId: "large" });
+  await post("/session/large/message", { info: { role: "user" }, parts: [{ type: "text", text }] });
+  const session = connectH2(server.httpUrl);
+  await new Promise((resolve) => session.once("remoteSettings", resolve));
+  const sizeOfAnswer = () =>
+    new Promise<number>((resolve, reject) => {
+      let size = 0;
+      const stream = session.request({ ":path": "/session/large/message" });
+      stream.on("data", (chunk: Buffer) => {
+        size += chunk.length;
+      });
+      stream.on("error", reject).on("end", () => resolve(size));
+    });
+  const sizes = await Promise.all(Array.from({ length: 40 }, sizeOfAnswer));
+  for (const size of sizes) expect(size).toBeGreaterThan(text.length);
+  session.close();
+});
+
 describe("TLS", () => {
   let folder: string;
   let secure: TestServer;
