@@ -89,6 +89,8 @@ export class RecordWriter {
       this.#context.forget(record.sessionId);
       return null;
     }
+    // When only the title changes meanwhile, the next try need not wait for an editor again.
+    this.#noteSealed(record);
     const atMs = options.clockMs();
     const clearsUndo = head.seq > 0 && this.#context.keeps("rollover-clears-undo");
     const next: NextRecord = {
@@ -101,7 +103,9 @@ export class RecordWriter {
       updateTimeMicros: head.seq > 0 ? this.#updateTime(record) : record.updateTimeMicros,
     };
     const stored = await this.replace(record, next, call);
-    return stored ? this.#emptyLogHead(stored, atMs) : null;
+    if (!stored) return null;
+    this.#sealedHere.delete(record.sessionId);
+    return this.#emptyLogHead(stored, atMs);
   }
 
   /**
@@ -163,7 +167,7 @@ export class RecordWriter {
     const end = this.#context.keeps("seal-before-edit")
       ? await this.#context.store.seal(record.log, head.state === "owed" ? undefined : head.seq, call)
       : head.seq;
-    if (head.state !== "sealed") this.#sealedHere.set(record.sessionId, record.log);
+    if (head.state !== "sealed") this.#noteSealed(record);
     await this.clearIfOrphaned(head.atMs, record.uid, call);
     // More came before the seal: nothing can any more, so the next try stands on firm ground.
     return end === head.seq || !this.#context.keeps("plan-on-sealed");
@@ -207,6 +211,13 @@ export class RecordWriter {
     };
     this.#context.remember(head);
     return head;
+  }
+
+  #noteSealed({ sessionId, log }: SessionRecord): void {
+    this.#sealedHere.delete(sessionId);
+    this.#sealedHere.set(sessionId, log);
+    const [oldest] = this.#sealedHere.keys();
+    if (oldest !== undefined && this.#sealedHere.size > this.#context.options.maxHeads) this.#sealedHere.delete(oldest);
   }
 
   #rolloversInRow(record: SessionRecord): number {
