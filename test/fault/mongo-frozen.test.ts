@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { LogStore } from "../../src/storage/history/log-store.js";
 import type { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
 import { entry, fill, seqs } from "../contract/log-store/fixtures.js";
@@ -16,19 +16,29 @@ beforeAll(async () => {
   database = await openMongoDatabase(server, { timeoutMs: 1000 });
   store = database.namespace("default");
 });
+/** A connection must be there: without one a call ends before it is sent. */
+beforeEach(async () => {
+  if (frozen) await expect.poll(isAnswering, { timeout: 30_000 }).toBe(true);
+});
 afterEach(() => frozen?.thaw());
 afterAll(async () => {
   await database?.close();
   await server?.stop();
 });
 
+function isAnswering(): Promise<boolean> {
+  return store.ping().then(
+    () => true,
+    () => false,
+  );
+}
+
 /** A limit that the driver does not keep would wait for ever here: nobody wakes the server before the call has ended. */
 describe.skipIf(!frozen)("a server that does not answer, and that these tests started", () => {
   it.each(OPERATIONS)("ends $name at its deadline", async ({ run }) => {
     frozen?.freeze();
     const ended = run(store, { deadlineMs: Date.now() + 200 });
-    // Unavailable: the driver had noticed before, and holds no connection.
-    await expect(ended).rejects.toMatchObject({ code: expect.stringMatching(/^(deadline_exceeded|unavailable)$/) });
+    await expect(ended).rejects.toMatchObject({ code: "deadline_exceeded" });
   });
 
   it.each(OPERATIONS)("ends $name when its caller goes", async ({ run }) => {
@@ -45,16 +55,7 @@ describe.skipIf(!frozen)("a server that does not answer, and that these tests st
     await expect(store.readRange("back.1", 1, 3)).rejects.toMatchObject({ code: "unavailable" });
     await expect(store.append("back.1", 4, [entry("back.1", 4)])).rejects.toMatchObject({ code: "unavailable" });
     frozen?.thaw();
-    await expect
-      .poll(
-        () =>
-          store.ping().then(
-            () => true,
-            () => false,
-          ),
-        { timeout: 20_000 },
-      )
-      .toBe(true);
+    await expect.poll(isAnswering, { timeout: 20_000 }).toBe(true);
     await expect.poll(() => seqs(store, "back.1", 1, 9)).toEqual(expect.arrayContaining([1, 2, 3]));
     const { last } = await store.tail("back.1");
     const seq = (last?.seq ?? 0) + 1;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Db, MongoServerError, type ObjectId, type ResumeToken, type Timestamp } from "mongodb";
+import { mongoError } from "./mongo-errors.js";
 import type { WriteIds } from "./write-ids.js";
 
 type Listener = (uid: string) => void;
@@ -61,15 +62,22 @@ export class MongoChanges {
   async subscribe(listener: Listener): Promise<() => Promise<void>> {
     const own: Listener = (uid) => listener(uid);
     this.#listeners.add(own);
-    if (!this.#running) {
-      const stop = new AbortController();
-      const { operationTime } = await this.#db.command({ ping: 1 });
-      this.#running ??= { stop, done: this.#run(stop.signal, operationTime) };
-    }
+    if (!this.#running) await this.#start(own);
     return async () => {
       this.#listeners.delete(own);
       if (this.#listeners.size === 0) await this.close();
     };
+  }
+
+  async #start(first: Listener): Promise<void> {
+    try {
+      const { operationTime } = await this.#db.command({ ping: 1 });
+      const stop = new AbortController();
+      this.#running ??= { stop, done: this.#run(stop.signal, operationTime) };
+    } catch (error) {
+      this.#listeners.delete(first);
+      throw mongoError(error);
+    }
   }
 
   async close(): Promise<void> {
@@ -82,22 +90,30 @@ export class MongoChanges {
   async #run(signal: AbortSignal, startAtOperationTime: Timestamp): Promise<void> {
     let from: StartFrom = { startAtOperationTime };
     while (!signal.aborted) {
-      const stream = this.#db.watch(PIPELINE, { ...from, maxAwaitTimeMS: AWAIT_MS });
-      const close = () => void stream.close();
-      signal.addEventListener("abort", close, { once: true });
       try {
-        for await (const change of stream as AsyncIterable<unknown>) {
-          this.#tell(change as Change);
-          from = { resumeAfter: (change as Change)._id };
+        for await (const change of this.#changes(from, signal)) {
+          this.#tell(change);
+          from = { resumeAfter: change._id };
         }
       } catch (error) {
         // Where it was may be gone from the server's log: then it starts at the present, and followers find by themselves what it missed.
         if (error instanceof MongoServerError && PLACE_LOST.has(Number(error.code))) from = {};
-      } finally {
-        signal.removeEventListener("abort", close);
-        await stream.close();
       }
       if (!signal.aborted) await sleep(PAUSE_MS, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  /** Until the signal, or the server, ends it. */
+  async *#changes(from: StartFrom, signal: AbortSignal): AsyncGenerator<Change> {
+    const stream = this.#db.watch(PIPELINE, { ...from, maxAwaitTimeMS: AWAIT_MS });
+    // A stream whose connection is gone cannot be closed at the server, which ends it by itself.
+    const close = () => stream.close().catch(() => {});
+    signal.addEventListener("abort", close, { once: true });
+    try {
+      for await (const change of stream as AsyncIterable<unknown>) yield change as Change;
+    } finally {
+      signal.removeEventListener("abort", close);
+      await close();
     }
   }
 
