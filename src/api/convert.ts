@@ -126,25 +126,29 @@ export function toTimestamp(micros: number): Timestamp {
 
 /** Microseconds of a message; what is below one is cut. */
 export function fromMessageTimestamp(field: string, timestamp: Timestamp | undefined): number | undefined {
-  const micros = fromTimestamp(field, timestamp);
+  const micros = fromTimestamp(field, timestamp, Math.floor);
   if (micros === undefined || Number.isSafeInteger(micros)) return micros;
   throw invalidArgument(`${field} is out of range: messages are kept from the year 1684 to 2255`);
 }
 
-/** Microseconds of a bound; no message lies beyond what they can count. */
+/** Microseconds of a bound: the first at or after it, since messages have whole ones. No message lies beyond what they can count. */
 export function fromBoundTimestamp(field: string, timestamp: Timestamp | undefined): number | undefined {
-  const micros = fromTimestamp(field, timestamp);
+  const micros = fromTimestamp(field, timestamp, Math.ceil);
   if (micros === undefined) return undefined;
   return Math.min(Math.max(micros, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
 }
 
-function fromTimestamp(field: string, timestamp: Timestamp | undefined): number | undefined {
+function fromTimestamp(
+  field: string,
+  timestamp: Timestamp | undefined,
+  round: (micros: number) => number,
+): number | undefined {
   if (timestamp === undefined) return undefined;
   const { seconds, nanos } = timestamp;
   if (seconds < MIN_SECONDS || seconds > MAX_SECONDS || nanos < 0 || nanos > 999_999_999) {
     throw invalidArgument(`${field} is not a valid Timestamp`);
   }
-  return Number(seconds) * MICROS_PER_SECOND + Math.floor(nanos / NANOS_PER_MICRO);
+  return Number(seconds) * MICROS_PER_SECOND + round(nanos / NANOS_PER_MICRO);
 }
 
 /** The same type but for `readonly`, which the generated code does not know. */

@@ -3,7 +3,7 @@ import { invalidArgument } from "./errors.js";
 import type { Limits } from "./limits.js";
 import { embeddedSize, messageSize } from "./message-size.js";
 import { checkBytes, checkOptionalId, checkText } from "./validate.js";
-import { checkStruct } from "./validate-struct.js";
+import { checkMetadata, checkStruct } from "./validate-struct.js";
 
 /** What is to be appended in one call: each message by itself, then their number, their size in all, and that no id is there twice. */
 export function checkNewMessages(messages: readonly NewChatMessage[], limits: Limits): void {
@@ -31,7 +31,7 @@ function checkNewMessage(field: string, message: NewChatMessage, limits: Limits)
   checkText(`${field}.info.role`, message.role);
   if (message.role === "") throw invalidArgument(`${field}.info.role is required`);
   checkTimestamp(`${field}.info.timestamp`, message.timestampMicros);
-  checkStruct(`${field}.info.metadata`, message.metadata, limits);
+  checkMetadata(`${field}.info.metadata`, message.metadata, limits);
   for (const [i, part] of message.parts.entries()) checkPart(`${field}.parts[${i}]`, part, limits);
   const size = messageSize(message);
   checkBytes(field, size, limits.messageBytes);

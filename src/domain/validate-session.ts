@@ -1,21 +1,19 @@
 import { invalidArgument } from "./errors.js";
-import type { JsonObject } from "./json.js";
 import type { Limits } from "./limits.js";
-import { structSize } from "./message-size.js";
 import type { NewSession, SessionChange } from "./session.js";
 import { checkBytes, checkOptionalId, checkText } from "./validate.js";
-import { checkStruct } from "./validate-struct.js";
+import { checkMetadata } from "./validate-struct.js";
 
 export function checkNewSession(session: NewSession, limits: Limits): void {
   checkOptionalId("session_id", session.sessionId, limits);
   checkOptionalId("parent_id", session.parentId, limits);
   checkTitle(session.title, limits);
-  checkSessionMetadata(session.metadata, limits);
+  checkMetadata("metadata", session.metadata, limits);
 }
 
 export function checkSessionChange(change: SessionChange, limits: Limits): void {
   checkTitle(change.title, limits);
-  checkSessionMetadata(change.metadata, limits);
+  checkMetadata("metadata", change.metadata, limits);
 }
 
 export function checkTitle(title: string | undefined, limits: Limits): void {
@@ -28,10 +26,4 @@ export function checkTitle(title: string | undefined, limits: Limits): void {
 export function checkExpected(field: string, value: number | undefined): void {
   if (value === undefined || (Number.isInteger(value) && value >= 0)) return;
   throw invalidArgument(`${field} is ${value}; it must be a whole number of at least 0`);
-}
-
-function checkSessionMetadata(metadata: JsonObject | undefined, limits: Limits): void {
-  if (metadata === undefined) return;
-  checkStruct("metadata", metadata, limits);
-  checkBytes("metadata", structSize(metadata), limits.metadataBytes);
 }

@@ -1,7 +1,8 @@
 import { invalidArgument } from "./errors.js";
-import type { JsonValue } from "./json.js";
+import type { JsonObject, JsonValue } from "./json.js";
 import type { Limits } from "./limits.js";
-import { checkText } from "./validate.js";
+import { structSize } from "./message-size.js";
+import { checkBytes, checkText } from "./validate.js";
 
 /** A Struct that every client can read back: depth within the limit, no NaN or Infinity, well-formed text, and nothing but JSON. */
 export function checkStruct(field: string, value: unknown, limits: Limits): void {
@@ -45,4 +46,11 @@ function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const prototype = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/** A session's or a message's metadata: a Struct of at most 64 KiB as protobuf. */
+export function checkMetadata(field: string, metadata: JsonObject | undefined, limits: Limits): void {
+  if (metadata === undefined) return;
+  checkStruct(field, metadata, limits);
+  checkBytes(field, structSize(metadata), limits.metadataBytes);
 }

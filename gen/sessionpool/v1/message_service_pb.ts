@@ -64,14 +64,14 @@ export type MessageInfo = Message<"sessionpool.v1.MessageInfo"> & {
   role: string;
 
   /**
-   * When, to the microsecond; the time of storing when absent. Histories are ordered by it.
+   * When, to the microsecond, from 1684 to 2255; the time of storing when absent. Histories are ordered by it.
    *
    * @generated from field: google.protobuf.Timestamp timestamp = 3;
    */
   timestamp?: Timestamp | undefined;
 
   /**
-   * Anything the caller wants to keep with the message. Absent and empty are equal.
+   * Anything the caller wants to keep with the message: 64 KiB and 24 levels at most. Absent and empty are equal.
    *
    * @generated from field: google.protobuf.Struct metadata = 4;
    */

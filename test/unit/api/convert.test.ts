@@ -160,10 +160,16 @@ describe("timestamps", () => {
     },
   );
 
-  it("are cut to the microsecond, towards the past", () => {
+  it("of messages are cut to the microsecond, towards the past", () => {
     expect(fromMessageTimestamp("t", stamp(1n, 1999))).toBe(1_000_001);
     expect(fromMessageTimestamp("t", stamp(-1n, 999_999_999))).toBe(-1);
-    expect(fromBoundTimestamp("t", stamp(0n, 999))).toBe(0);
+  });
+
+  it("that bound a list go up to the next microsecond: what is before a bound stays before it", () => {
+    expect(fromBoundTimestamp("t", stamp(0n, 0))).toBe(0);
+    expect(fromBoundTimestamp("t", stamp(0n, 1))).toBe(1);
+    expect(fromBoundTimestamp("t", stamp(0n, 999))).toBe(1);
+    expect(fromBoundTimestamp("t", stamp(-1n, 999_999_999))).toBe(0);
   });
 
   it("may be absent", () => {

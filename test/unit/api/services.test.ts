@@ -200,11 +200,11 @@ describe("MessageService", () => {
   it("lists as asked", async () => {
     const request = {
       ...{ sessionId: "s", limit: 7, offset: 0, newestFirst: true, includeAncestors: true },
-      ...{ since: { seconds: 1n, nanos: 1999 }, until: { seconds: 253_402_300_799n } },
+      ...{ since: { seconds: 1n, nanos: 1001 }, until: { seconds: 253_402_300_799n } },
     };
     const answers = { listMessages: { messages: [MESSAGE], next: CURSOR } };
     const { asked, answer } = await call(method.listMessages, request, answers);
-    const query = { newestFirst: true, includeAncestors: true, sinceMicros: 1_000_001 };
+    const query = { newestFirst: true, includeAncestors: true, sinceMicros: 1_000_002 };
     const options = { ...query, untilMicros: Number.MAX_SAFE_INTEGER, limit: 7, offset: 0, cursor: undefined };
     expect(asked).toStrictEqual([["listMessages", "s", { ...options, ...CALL }]]);
     expect(answer).toMatchObject({ messages: [{ info: { id: "m" } }], nextPageToken: encodeMessageToken(CURSOR) });
