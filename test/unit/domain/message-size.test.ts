@@ -1,3 +1,5 @@
+// protobuf-es is the measure; it keeps the key `__proto__`, which fast-check likes to make, only with this.
+import "../../../src/server/harden.js";
 import { create, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { StructSchema } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
@@ -10,12 +12,8 @@ import { embeddedSize, messageSize, structSize } from "../../../src/domain/messa
 
 const text = fc.string({ unit: "grapheme", maxLength: 300 });
 const micros = fc.oneof(fc.maxSafeInteger(), fc.constantFrom(0, 1, -1, 999_999, 1_000_000, -1_000_000));
-// protobuf-es loses `__proto__`, so that it cannot be the measure for that key.
 const struct = fc
-  .dictionary(
-    text.filter((key) => key !== "__proto__"),
-    fc.jsonValue({ stringUnit: "grapheme" }),
-  )
+  .dictionary(text, fc.jsonValue({ stringUnit: "grapheme" }))
   .map((value) => JSON.parse(JSON.stringify(value)) as JsonObject);
 const part = fc.record({ id: text, type: text, text, data: fc.option(struct, { nil: undefined }) });
 const message = fc.record({
