@@ -85,7 +85,7 @@ async function disturb(fleet: Fleet, server: MongoServer, { restMs, freezeMs }: 
   await sleep(restMs);
   const { process } = server;
   if (!process) return;
-  process.freeze();
+  await process.freeze();
   await sleep(freezeMs);
   process.thaw();
   await sleep(restMs);

@@ -1,19 +1,22 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import { MongoClient } from "mongodb";
+import { poll } from "./poll.js";
 
 const START_MS = 60_000;
 
 /** A database server that the tests started, and may treat badly. */
 export interface ServerProcess {
   readonly port: number;
-  /** SIGSTOP and SIGCONT. */
-  freeze(): void;
+  /** SIGSTOP; resolves when it does nothing any more. */
+  freeze(): Promise<void>;
+  /** SIGCONT. */
   thaw(): void;
   /** SIGKILL, then a start on the same files and port. */
   killAndRestart(): Promise<void>;
@@ -31,7 +34,10 @@ export async function startServerProcess(
   process.once("exit", killOnExit);
   return {
     port,
-    freeze: () => void child.kill("SIGSTOP"),
+    async freeze() {
+      child.kill("SIGSTOP");
+      await poll(() => isStopped(child), "the server has stopped");
+    },
     thaw: () => void child.kill("SIGCONT"),
     async killAndRestart() {
       await end(child);
@@ -62,6 +68,11 @@ async function launch(binary: string, args: readonly string[], port: number): Pr
   }
   child.kill("SIGKILL");
   throw new Error(`${binary} does not answer: ${output}`);
+}
+
+async function isStopped({ pid }: ChildProcess): Promise<boolean> {
+  const { stdout } = await promisify(execFile)("ps", ["-o", "state=", "-p", String(pid)]);
+  return stdout.trim().startsWith("T");
 }
 
 async function answers(port: number): Promise<boolean> {

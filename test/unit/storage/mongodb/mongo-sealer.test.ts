@@ -68,7 +68,7 @@ it("a sealer goes on where another one died half way, behind a wall", async () =
   log.append(3);
   log.places.set(500, { _id: new ObjectId(), log: "u.1", seq: 500, id: "\u0000wall", seal: true });
   const sealer = new MongoSealer(log.collection, new MongoCommands(10_000), new WriteIds());
-  expect(await sealer.seal("u.1")).toBe(3);
+  expect(await sealer.seal("u.1", undefined)).toBe(3);
   expect(log.places.get(4)).toMatchObject({ seal: true });
-  expect(await sealer.seal("u.1")).toBe(3);
+  expect(await sealer.seal("u.1", undefined)).toBe(3);
 });
