@@ -44,12 +44,12 @@ function stateAfter(...operations: Operation[]): ModelState {
 }
 
 const withA = stateAfter({ op: "create", id: "a", parent: null, title: null }, append("a", "m0"));
-const emptyA = { title: "", parent: "", forkPoint: "", inherited: 0, count: 0, reverted: false, revision: 1 };
+const emptyA = { title: "", parent: "", forkPoint: "", inherited: 0, revision: 1 };
 const withEmptyA = stateAfter({ op: "create", id: "a", parent: null, title: null });
 const forkOfA = {
   forkPoint: "m0",
   copied: 1,
-  session: { title: "", parent: "a", forkPoint: "m0", inherited: 1, count: 1, reverted: false, revision: 1 },
+  session: { title: "forked", parent: "a", forkPoint: "m0", inherited: 1, revision: 1 },
 };
 
 describe("the checker accepts", () => {
@@ -171,15 +171,7 @@ describe("pages", () => {
   it("are refused when the session was made anew", () => {
     const anew = [
       saw({ op: "delete", id: "a" }, 3, 4, {}),
-      saw({ op: "create", id: "a", parent: null, title: null }, 5, 6, {
-        title: "",
-        parent: "",
-        forkPoint: "",
-        inherited: 0,
-        count: 0,
-        reverted: false,
-        revision: 1,
-      }),
+      saw({ op: "create", id: "a", parent: null, title: null }, 5, 6, emptyA),
     ];
     expect(isLinearizable(withA, [first(1), ...anew, next(7, refuse("invalid_argument"))])).toBe(true);
     expect(isLinearizable(withA, [first(1), ...anew, next(7, { messages: [], more: false })])).toBe(false);

@@ -20,7 +20,7 @@ interface Place {
   readonly sources: ReadonlyMap<number, ModelSession | null>;
 }
 
-const READS: ReadonlySet<Operation["op"]> = new Set(["session", "load", "get", "count", "list", "page"]);
+const READS: ReadonlySet<Operation["op"]> = new Set(["session", "record", "load", "get", "count", "list", "page"]);
 
 /** Most operations that one history may have. */
 const MAX_OPERATIONS = 52;

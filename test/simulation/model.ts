@@ -1,4 +1,4 @@
-import type { Operation, Outcome } from "./operations.js";
+import { FORK_TITLE, type Operation, type Outcome } from "./operations.js";
 
 /** A message of the model; `shownBy` is set in ancestries only: the ancestor that shows it. */
 interface ModelMessage {
@@ -65,6 +65,8 @@ export function apply(state: ModelState, operation: Operation, at: Circumstances
       return append(state, session, operation, at);
     case "session":
       return [state, shape(session)];
+    case "record":
+      return [state, shapeRecord(session)];
     case "get": {
       const i = session.messages.findIndex((m) => m.id === operation.mid);
       return [state, i < 0 ? null : shapeOwn(session.messages, operation.id)[i]];
@@ -101,9 +103,12 @@ export function apply(state: ModelState, operation: Operation, at: Circumstances
   }
 }
 
-export function shape(session: ModelSession): unknown {
-  const { title, parent, forkPoint, inherited, messages, undo, revision } = session;
-  return { title, parent, forkPoint, inherited, count: messages.length, reverted: undo !== null, revision };
+export function shape({ messages, undo }: ModelSession): unknown {
+  return { count: messages.length, reverted: undo !== null };
+}
+
+function shapeRecord({ title, parent, forkPoint, inherited, revision }: ModelSession): unknown {
+  return { title, parent, forkPoint, inherited, revision };
 }
 
 export function refuse(code: string): { error: string } {
@@ -118,7 +123,7 @@ function create(state: ModelState, operation: Of<"create">, at: Circumstances, s
     const same =
       (operation.parent === null || operation.parent === there.parent) &&
       (operation.title === null || operation.title === there.title);
-    return [state, same ? shape(there) : refuse("already_exists")];
+    return [state, same ? shapeRecord(there) : refuse("already_exists")];
   }
   const parent = operation.parent === null ? null : (source ?? state.sessions[operation.parent]);
   if (parent === undefined) return [state, refuse("not_found")];
@@ -135,7 +140,7 @@ function create(state: ModelState, operation: Of<"create">, at: Circumstances, s
     undo: null,
     origin: null,
   };
-  return [put(state, operation.id, session), shape(session)];
+  return [put(state, operation.id, session), shapeRecord(session)];
 }
 
 function append(state: ModelState, session: ModelSession, operation: Of<"append">, at: Circumstances): Step {
@@ -205,14 +210,14 @@ function fork(state: ModelState, operation: Of<"fork" | "share">, at: Circumstan
       there.origin.mid === mid &&
       (from === undefined || from.life === there.origin.sourceLife);
     if (!same) return [state, refuse("already_exists")];
-    return [state, { forkPoint: there.forkPoint || null, copied: there.inherited, session: shape(there) }];
+    return [state, { forkPoint: there.forkPoint || null, copied: there.inherited, session: shapeRecord(there) }];
   }
   if (!from) return [state, refuse("not_found")];
   const taken = upTo(from, mid);
   if (!taken) return [state, refuse("invalid_argument")];
   const session: ModelSession = {
     life: at.number,
-    title: from.title,
+    title: FORK_TITLE,
     parent: id,
     forkPoint: taken.at(-1)?.id ?? "",
     inherited: taken.length,
@@ -222,7 +227,7 @@ function fork(state: ModelState, operation: Of<"fork" | "share">, at: Circumstan
     undo: null,
     origin: { kind, source: id, sourceLife: from.life, mid },
   };
-  const outcome = { forkPoint: session.forkPoint || null, copied: taken.length, session: shape(session) };
+  const outcome = { forkPoint: session.forkPoint || null, copied: taken.length, session: shapeRecord(session) };
   return [put(state, to, session), outcome];
 }
 

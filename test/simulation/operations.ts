@@ -23,6 +23,8 @@ export type Operation =
       readonly expected: number | null;
     }
   | { readonly op: "session"; readonly id: string }
+  /** What `session` and `load` tell beside messages: a title changes without a seal, so it may be of another moment of the same call. */
+  | { readonly op: "record"; readonly id: string }
   | { readonly op: "get"; readonly id: string; readonly mid: string }
   | { readonly op: "count"; readonly id: string }
   /** The session and its last messages, of one moment. */
@@ -54,11 +56,16 @@ export type Operation =
   | { readonly op: "update"; readonly id: string; readonly title: string; readonly expected: number | null }
   | { readonly op: "delete"; readonly id: string };
 
+/** Forks are given a title: whose, and when, it would otherwise be is not what runs are about. */
+export const FORK_TITLE = "forked";
+
 /** What came of it, in a form that compares by its JSON; `{ error: code }` for a refusal. */
 export type Outcome = unknown;
 
 export interface Performed {
   readonly outcome: Outcome;
+  /** Of `session` and `load`: what `record` would have answered. */
+  readonly record?: Outcome;
   /** Of a list: where the next page goes on. */
   readonly next?: MessageCursor | undefined;
 }
@@ -115,15 +122,19 @@ async function performOrThrow(
       const { parent, title } = operation;
       const given = { ...(parent === null ? {} : { parentId: parent }), ...(title === null ? {} : { title }) };
       const session = await provider.createSession({ sessionId: id, ...given }, call);
-      return { outcome: shapeSession(session) };
+      return { outcome: shapeRecord(session) };
     }
     case "append": {
       const options = operation.expected === null ? call : { ...call, expectedPosition: operation.expected };
       const { messageIds, position } = await provider.logMessages(id, operation.messages.map(toNewMessage), options);
       return { outcome: { ids: messageIds, position } };
     }
-    case "session":
-      return { outcome: shapeSession(await provider.getSession(id, call)) };
+    case "session": {
+      const session = await provider.getSession(id, call);
+      return { outcome: shapeSession(session), record: shapeRecord(session) };
+    }
+    case "record":
+      return { outcome: shapeRecord(await provider.getSession(id, call)) };
     case "get": {
       const message = await provider.getMessage(id, operation.mid, call);
       return { outcome: message && shapeMessage(message) };
@@ -132,7 +143,8 @@ async function performOrThrow(
       return { outcome: await provider.getMessageCount(id, call) };
     case "load": {
       const { session, messages, next } = await provider.loadSession(id, { ...call, limit: operation.limit });
-      return { outcome: { session: shapeSession(session), ...shapePage({ messages, next }) } };
+      const outcome = { session: shapeSession(session), ...shapePage({ messages, next }) };
+      return { outcome, record: shapeRecord(session) };
     }
     case "list": {
       const { newestFirst, ancestors, offset, limit, since, until } = operation;
@@ -166,9 +178,14 @@ async function performOrThrow(
     case "share":
     case "copy": {
       const upTo = operation.mid === null ? {} : { upToMessageId: operation.mid };
-      const result = await provider.forkConversation(id, operation.to, { ...call, as: operation.op, ...upTo });
+      const result = await provider.forkConversation(id, operation.to, {
+        ...call,
+        as: operation.op,
+        title: FORK_TITLE,
+        ...upTo,
+      });
       const { forkPointId: forkPoint, copiedCount: copied, session } = result;
-      return { outcome: session ? { forkPoint, copied, session: shapeSession(session) } : { forkPoint, copied } };
+      return { outcome: session ? { forkPoint, copied, session: shapeRecord(session) } : { forkPoint, copied } };
     }
     case "update": {
       const options = operation.expected === null ? call : { ...call, expectedRevision: operation.expected };
@@ -186,16 +203,12 @@ function toNewMessage({ id, ts, body }: SimMessage): NewChatMessage {
   return { id, role: "user", parts: [{ id: "", type: "text", text: body }], ...timestamp };
 }
 
-function shapeSession(session: Session): unknown {
-  return {
-    title: session.title,
-    parent: session.parentId,
-    forkPoint: session.forkPointId,
-    inherited: session.inheritedCount,
-    count: session.messageCount,
-    reverted: session.reverted,
-    revision: session.revision,
-  };
+function shapeSession({ messageCount, reverted }: Session): unknown {
+  return { count: messageCount, reverted };
+}
+
+function shapeRecord({ title, parentId, forkPointId, inheritedCount, revision }: Session): unknown {
+  return { title, parent: parentId, forkPoint: forkPointId, inherited: inheritedCount, revision };
 }
 
 function shapePage(page: { messages: readonly ChatMessage[]; next?: MessageCursor | undefined }) {

@@ -35,6 +35,7 @@ class Simulation {
   /** Share of calls whose caller goes before the answer. */
   readonly #impatience: number;
   readonly #history: Observed[] = [];
+  readonly #revisions = new Map<Observed, number | null>();
   readonly #cursors = new Map<number, MessageCursor>();
   #start: ModelState = EMPTY_STATE;
   #moment = 0;
@@ -131,7 +132,7 @@ class Simulation {
       const observed = await this.#observe(name, slot, intent);
       const last = observed[0] as Observed;
       pageStart = pageStartOf(last) ?? pageStart;
-      revision = revisionOf(last.outcome) ?? revision;
+      revision = this.#revisions.get(last) ?? revisionOf(last.outcome) ?? revision;
       const isLost = RETRIED.has(intent.op) && last.answeredAt === Number.POSITIVE_INFINITY;
       if (isLost && this.#random.chance(0.5)) await this.#observe(name, slot, intent);
     }
@@ -152,13 +153,21 @@ class Simulation {
         : perform(provider, intent, (list) => this.#cursors.get(list), this.#call(process)).then((done) => [done]);
     const performed = await Promise.race([answers, process.died]);
     if (performed === "died") return observed;
-    for (const [i, { outcome, next }] of performed.entries()) {
+    for (const [i, { outcome, record, next }] of performed.entries()) {
       const seen = observed[i] as Observed;
       seen.outcome = outcome;
       if (next) this.#cursors.set(seen.at.number, next);
       if (!isUnknown(outcome)) seen.answeredAt = this.#moment++;
+      if (record !== undefined) this.#observeRecord(seen, record);
     }
     return observed;
+  }
+
+  /** What an answer told of the session's record, as an operation of its own. */
+  #observeRecord(seen: Observed, outcome: Outcome): void {
+    const at = this.#circumstances(seen.at.now);
+    this.#history.push({ ...seen, operation: { op: "record", id: seen.operation.id }, at, outcome });
+    this.#revisions.set(seen, revisionOf(outcome));
   }
 
   /** Some callers do not wait for the answer to the end. */
@@ -201,6 +210,7 @@ class Simulation {
         await this.#observeQuietly(instance, list);
       }
       await this.#observeQuietly(instance, { op: "session", id });
+      await this.#observeQuietly(instance, { op: "record", id });
     }
     if (this.#fleet.anomalies.length > 0 && !isRough) throw new Error(this.#fleet.anomalies.join("\n"));
     const isLegal = isLinearizable(this.#start, this.#history);
