@@ -151,7 +151,7 @@ class Run {
 
   /** Time goes on while somebody waits: whoever sealed a log may be waited for. */
   #pause(ms: number): Promise<void> {
-    this.#nowMs += ms;
+    this.#nowMs += Math.ceil(ms);
     return new Promise((resolve) => setImmediate(resolve));
   }
 
