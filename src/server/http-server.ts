@@ -11,6 +11,7 @@ import { createRestHandler } from "./rest/handler.js";
 import { HttpProblem } from "./rest/problem.js";
 import { sendProblem } from "./rest/respond.js";
 import type { StaticRoutes } from "./static-routes.js";
+import { refuseUnknownRpc } from "./unknown-rpc.js";
 
 export interface HttpServerOptions {
   readonly address: Address;
@@ -43,7 +44,7 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
     if (cors(request, response)) return;
     const path = pathOf(request.url ?? "");
     if (staticRoutes.serve(path, request, response)) return;
-    if (connect(path, request, response)) return;
+    if (connect(path, request, response) || refuseUnknownRpc(path, request, response)) return;
     rest(request, response);
   }
 

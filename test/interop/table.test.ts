@@ -64,6 +64,17 @@ it("every front refuses a body over its limit", async () => {
   await small.stop();
 });
 
+it.each(["connect-node gRPC", "Connect JSON", "Connect binary", "gRPC-Web"])(
+  "%s says that the HTTP port does not write todos",
+  async (name) => {
+    const front = bed.fronts.find((one) => one.name === name)!;
+    const { desc } = METHODS.get("TodoTrackerService.AddTodo")!;
+    const message = "No such RPC: /sessionpool.v1.TodoTrackerService/AddTodo";
+    const outcome = await front.call(desc, { todo: { content: "x" } }, { key: await bed.key("todos"), take: 1 });
+    expect(outcome).toEqual({ error: { code: "unimplemented", message } });
+  },
+);
+
 describe("the table", () => {
   it.each([...METHODS.keys()])("has a good call of %s, and an error of its own", (rpc) => {
     const rows = ROWS.filter((row) => row.rpc === rpc);

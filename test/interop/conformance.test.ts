@@ -1,0 +1,48 @@
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+import { cached, describeWith, install, ROOT, run } from "../support/toolchain.js";
+import { buildConformanceServer } from "./conformance/build.js";
+import { goPrograms } from "./go.js";
+
+const MODULE = "connectrpc.com/conformance";
+const VERSION = "v1.0.7";
+const CONFIG = fileURLToPath(new URL("./conformance/config.yaml", import.meta.url));
+
+/** The runner wants `internal` for a message that is marked as compressed when no compression is named; api.md has `invalid_argument` for whatever is malformed. */
+const KNOWN_FAILING = ["**/unexpected-compressed-message"];
+
+interface Conformance {
+  readonly runner: string;
+  readonly descriptors: string;
+}
+
+async function prepare(): Promise<Conformance> {
+  const programs = await goPrograms("connectconformance", [`${MODULE}/cmd/connectconformance@${VERSION}`]);
+  const built = await cached("conformance-protos", [MODULE, VERSION], async (folder) => {
+    await install("go", ["mod", "download", `${MODULE}@${VERSION}`]);
+    const modules = (await run("go", ["env", "GOMODCACHE"])).trim();
+    await run("npx", [
+      "buf",
+      "build",
+      join(modules, `${MODULE}@${VERSION}`, "proto"),
+      "-o",
+      join(folder, "image.binpb"),
+    ]);
+  });
+  return { runner: join(programs, "connectconformance"), descriptors: join(built, "image.binpb") };
+}
+
+await describeWith("Connect's conformance runner", prepare, ({ runner, descriptors }) => {
+  it("finds what the HTTP port speaks to be Connect, gRPC-Web and gRPC", async () => {
+    const server = join(ROOT, "node_modules/.cache/conformance-server", `${process.pid}.mjs`);
+    await buildConformanceServer(server);
+    const flags = ["--mode", "server", "--conf", CONFIG, "--parallel", "4", "--max-servers", "2"];
+    const known = KNOWN_FAILING.flatMap((pattern) => ["--known-failing", pattern]);
+    const env = { CONFORMANCE_DESCRIPTORS: descriptors };
+    const output = await run(runner, [...flags, ...known, "--", process.execPath, server], { env });
+    const [, passed, failed] = /^(\d+) passed, (\d+) failed$/m.exec(output) ?? [];
+    expect({ failed }).toEqual({ failed: "0" });
+    expect(Number(passed)).toBeGreaterThan(1500);
+  }, 180_000);
+});

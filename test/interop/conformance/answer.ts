@@ -1,0 +1,111 @@
+import { create, type DescMessage, type DescMethod, type Message } from "@bufbuild/protobuf";
+import { type Any, anyPack } from "@bufbuild/protobuf/wkt";
+import { ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { registry } from "./methods.js";
+
+interface Header {
+  readonly name: string;
+  readonly value: readonly string[];
+}
+
+interface ErrorDefinition {
+  readonly code: number;
+  readonly message?: string;
+  readonly details: readonly Any[];
+}
+
+/** What a request says the answer must be; of a stream's the data is a list. */
+export interface Definition {
+  readonly responseHeaders: readonly Header[];
+  readonly responseTrailers: readonly Header[];
+  readonly responseDelayMs: number;
+  readonly response?: { case?: "responseData" | "error"; value?: Uint8Array | ErrorDefinition };
+  readonly responseData?: readonly Uint8Array[];
+  readonly error?: ErrorDefinition;
+}
+
+export type ConformanceRequest = Message & { readonly responseDefinition?: Definition };
+
+/** What the front lets the implementation see of a call. */
+export interface Seen {
+  readonly context: HandlerContext;
+  readonly headers: Headers;
+  readonly query: URLSearchParams;
+  readonly timeoutMs: number | undefined;
+}
+
+export async function answerUnary(desc: DescMethod, request: ConformanceRequest, seen: Seen): Promise<Message> {
+  const definition = request.responseDefinition;
+  begin(definition, seen.context);
+  await delay(definition?.responseDelayMs ?? 0);
+  const info = requestInfo(desc, request, seen);
+  if (definition?.response?.case === "error") throw toError(definition.response.value as ErrorDefinition, info);
+  const data = definition?.response?.value as Uint8Array | undefined;
+  return payload(desc.output, data, info);
+}
+
+/** The front sends the headers when it has the stream, before the first message. */
+export function answerStream(desc: DescMethod, request: ConformanceRequest, seen: Seen): AsyncGenerator<Message> {
+  begin(request.responseDefinition, seen.context);
+  return streamed(desc, request, seen);
+}
+
+async function* streamed(desc: DescMethod, request: ConformanceRequest, seen: Seen): AsyncGenerator<Message> {
+  const definition = request.responseDefinition;
+  let info: Message | undefined = requestInfo(desc, request, seen);
+  for (const data of definition?.responseData ?? []) {
+    await delay(definition?.responseDelayMs ?? 0);
+    yield payload(desc.output, data, info);
+    info = undefined;
+  }
+  if (definition?.error !== undefined) throw toError(definition.error, info);
+}
+
+function begin(definition: Definition | undefined, { responseHeader, responseTrailer }: HandlerContext): void {
+  for (const { name, value } of definition?.responseHeaders ?? [])
+    for (const one of value) responseHeader.append(name, one);
+  for (const { name, value } of definition?.responseTrailers ?? [])
+    for (const one of value) responseTrailer.append(name, one);
+}
+
+function payload(output: DescMessage, data: Uint8Array | undefined, requestInfo: Message | undefined): Message {
+  const message = { ...(data && { data }), ...(requestInfo && { requestInfo }) };
+  return create(output, { payload: create(typeOf("ConformancePayload"), message) });
+}
+
+function requestInfo(desc: DescMethod, request: Message, { headers, query, timeoutMs }: Seen): Message {
+  return create(typeOf("ConformancePayload.RequestInfo"), {
+    requestHeaders: toHeaders(headers),
+    requests: [anyPack(desc.input, request)],
+    ...(timeoutMs !== undefined && { timeoutMs: BigInt(Math.round(timeoutMs)) }),
+    ...(query.size > 0 && {
+      connectGetInfo: create(typeOf("ConformancePayload.ConnectGetInfo"), { queryParams: toHeaders(query) }),
+    }),
+  });
+}
+
+/** An error that nothing was sent before says in its details what was asked. */
+function toError({ code, message, details }: ErrorDefinition, info: Message | undefined): ConnectError {
+  const error = new ConnectError(message ?? "", code);
+  const all = [...details, ...(info === undefined ? [] : [anyPack(registry.getMessage(info.$typeName)!, info)])];
+  error.details = all.map(({ typeUrl, value }) => ({ type: typeUrl.slice(typeUrl.lastIndexOf("/") + 1), value }));
+  return error;
+}
+
+function toHeaders(entries: Headers | URLSearchParams): Message[] {
+  const names = new Set(entries.keys());
+  return [...names].map((name) => {
+    const value = entries instanceof Headers ? [entries.get(name) ?? ""] : entries.getAll(name);
+    return create(typeOf("Header"), { name, value });
+  });
+}
+
+export function typeOf(name: string): DescMessage {
+  const found = registry.getMessage(`connectrpc.conformance.v1.${name}`);
+  if (found === undefined) throw new Error(`No message ${name}`);
+  return found;
+}
+
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

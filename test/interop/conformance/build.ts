@@ -1,0 +1,57 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build, type Plugin } from "esbuild";
+import { ROOT } from "../../support/toolchain.js";
+
+const HERE = fileURLToPath(new URL(".", import.meta.url));
+
+/**
+ * The server of the HTTP port with two changes, which the API has no use for: the implementation sees the call as connect-node does, so
+ * that it can set headers and trailers, and its errors may have details.
+ */
+const CHANGES: readonly (readonly [string, string])[] = [
+  [
+    "caller.unary(method, request, call)",
+    "caller.unary(method, request, { ...call, context, request: context.values.get(exchangeKey).request })",
+  ],
+  [
+    "caller.stream(method, request, call)",
+    "caller.stream(method, request, { ...call, context, request: exchange.request })",
+  ],
+  [
+    "function toConnectError(error: unknown): ConnectError {",
+    "function toConnectError(error: unknown): ConnectError {\n  if (error instanceof ConnectError) return error;",
+  ],
+];
+
+const conformance: Plugin = {
+  name: "conformance",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /\/api\/method-table\.js$/ }, () => ({ path: join(HERE, "methods.ts") }));
+    onResolve({ filter: /\/message-writer\.js$/ }, () => ({ path: join(HERE, "message-writer.ts") }));
+    onLoad({ filter: /\/src\/server\/connect\.ts$/ }, async ({ path }) => {
+      let contents = await readFile(path, "utf8");
+      for (const [before, after] of CHANGES) {
+        if (!contents.includes(before)) throw new Error(`${path} no longer has ${before}`);
+        contents = contents.replace(before, after);
+      }
+      return { contents, loader: "ts" };
+    });
+  },
+};
+
+export async function buildConformanceServer(outfile: string): Promise<void> {
+  await build({
+    absWorkingDir: ROOT,
+    entryPoints: [join(HERE, "server.ts")],
+    outfile,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    target: "node20.19",
+    packages: "external",
+    plugins: [conformance],
+    logLevel: "warning",
+  });
+}
