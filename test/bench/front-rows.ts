@@ -23,7 +23,7 @@ import { alternate, type Subject } from "./slices.js";
 interface FrontCase {
   readonly protocol: "grpc" | "rest";
   readonly path: string;
-  readonly body?: Uint8Array;
+  readonly bodies?: readonly Uint8Array[];
   readonly connections: number;
   readonly outstanding: number;
   prepare(server: ServerProcess): Promise<void>;
@@ -38,11 +38,6 @@ const listTodos = toBinary(ListTodosRequestSchema, {
   $typeName: "sessionpool.v1.ListTodosRequest",
   sessionId: SESSION,
 });
-const appendMessage = toBinary(AppendMessageRequestSchema, {
-  $typeName: "sessionpool.v1.AppendMessageRequest",
-  sessionId: SESSION,
-  message: newMessage(),
-});
 const listMessages = toBinary(ListMessagesRequestSchema, {
   $typeName: "sessionpool.v1.ListMessagesRequest",
   sessionId: SESSION,
@@ -55,27 +50,27 @@ const listMessages = toBinary(ListMessagesRequestSchema, {
 const todosByGrpc: FrontCase = {
   ...GRPC,
   path: "/sessionpool.v1.TodoService/ListTodos",
-  body: listTodos,
+  bodies: [listTodos],
   prepare: fillTodos,
 };
 const todosByRest: FrontCase = { ...REST, path: `/${SESSION}/todo`, prepare: fillTodos };
 const appendByGrpc: FrontCase = {
   ...GRPC,
   path: "/sessionpool.v1.MessageService/AppendMessage",
-  body: appendMessage,
+  bodies: [appendMessage(SESSION)],
   prepare: (server) => fillSession(server, SESSION, 0),
 };
 const appendByRest: FrontCase = {
   ...REST,
   path: `/session/${SESSION}/message`,
-  body: Buffer.from(NEW_MESSAGE_JSON),
+  bodies: [Buffer.from(NEW_MESSAGE_JSON)],
   prepare: (server) => fillSession(server, SESSION, 0),
 };
 const listByGrpc: FrontCase = {
   ...GRPC,
   ...FEW.grpc,
   path: "/sessionpool.v1.MessageService/ListMessages",
-  body: listMessages,
+  bodies: [listMessages],
   prepare: (server) => fillSession(server, SESSION, PAGE),
 };
 const listByRest: FrontCase = {
@@ -83,6 +78,18 @@ const listByRest: FrontCase = {
   ...FEW.rest,
   path: `/session/${SESSION}/message?limit=${PAGE}`,
   prepare: (server) => fillSession(server, SESSION, PAGE),
+};
+
+/** Each connection appends to a session of its own: two processes that write one session would wait for each other. */
+const SESSIONS = Array.from({ length: 16 }, (_, i) => `${SESSION}-${i}`);
+const appendToMany: FrontCase = {
+  ...appendByGrpc,
+  bodies: SESSIONS.map(appendMessage),
+  connections: SESSIONS.length,
+  outstanding: 4,
+  prepare: async (server) => {
+    for (const sessionId of SESSIONS) await fillSession(server, sessionId, 0);
+  },
 };
 
 export const FRONT_ROWS: readonly Row[] = [
@@ -130,7 +137,7 @@ export const FRONT_ROWS: readonly Row[] = [
   },
   {
     id: "workers",
-    what: "serve --workers 2, gRPC AppendMessage on SQLite",
+    what: "serve --workers 2, gRPC AppendMessage to 16 sessions on SQLite",
     against: "one worker, on 2 cores shared with the generator",
     target: { atLeast: 1.4 },
     run: compareWorkers,
@@ -157,9 +164,9 @@ async function compareWorkers(context: RowContext): Promise<Measured> {
   const two = await startServer(`sqlite:${context.folder}/two-workers.db`, undefined, 2);
   const generator = (await startPeer<GeneratorRequest, string>("generator", undefined)).peer;
   try {
-    await Promise.all([one, two].map((server) => appendByGrpc.prepare(server)));
-    const ours = await openLoad(generator, "ours", loadOf(appendByGrpc, two), undefined, context.sliceMs);
-    const baseline = await openLoad(generator, "baseline", loadOf(appendByGrpc, one), undefined, context.sliceMs);
+    await Promise.all([one, two].map((server) => appendToMany.prepare(server)));
+    const ours = await openLoad(generator, "ours", loadOf(appendToMany, two), undefined, context.sliceMs);
+    const baseline = await openLoad(generator, "baseline", loadOf(appendToMany, one), undefined, context.sliceMs);
     return await measured(baseline, ours, context);
   } finally {
     await Promise.all([generator.stop(), one.stop(), two.stop()]);
@@ -193,10 +200,18 @@ async function openLoad(
 }
 
 function loadOf(
-  { protocol, path, body, connections, outstanding }: FrontCase,
+  { protocol, path, bodies, connections, outstanding }: FrontCase,
   { grpcPort, httpPort }: { readonly grpcPort: number; readonly httpPort: number },
 ): Load {
-  const method = body === undefined ? "GET" : "POST";
+  const method = bodies === undefined ? "GET" : "POST";
   const port = protocol === "grpc" ? grpcPort : httpPort;
-  return { protocol, port, path, method, body: body ?? new Uint8Array(), connections, outstanding };
+  return { protocol, port, path, method, bodies: bodies ?? [], connections, outstanding };
+}
+
+function appendMessage(sessionId: string): Uint8Array {
+  return toBinary(AppendMessageRequestSchema, {
+    $typeName: "sessionpool.v1.AppendMessageRequest",
+    sessionId,
+    message: newMessage(),
+  });
 }

@@ -37,7 +37,9 @@ async function carryOut(request: GeneratorRequest): Promise<LoadResult | undefin
 
 function connections(load: Load): LoadConnection[] {
   const Connection = load.protocol === "grpc" ? GrpcConnection : RestConnection;
-  return Array.from({ length: load.connections }, () => new Connection(load));
+  return Array.from({ length: load.connections }, (_, i) => {
+    return new Connection(load, load.bodies[i % load.bodies.length] ?? new Uint8Array());
+  });
 }
 
 /** Sends for so long, and waits for the last answers. */

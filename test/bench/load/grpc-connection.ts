@@ -35,7 +35,7 @@ export class GrpcConnection implements LoadConnection {
   #onIdle: (() => void) | undefined;
   #isRunning = false;
 
-  constructor({ port, path, body, outstanding }: Load) {
+  constructor({ port, path, outstanding }: Load, body: Uint8Array) {
     this.#outstanding = outstanding;
     this.#headers = headerBlock(path, port);
     this.#message = Buffer.concat([Buffer.from([0]), uint32(body.length), body]);

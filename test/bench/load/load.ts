@@ -1,10 +1,11 @@
-/** One request, again and again by several connections. */
+/** A request of each connection, again and again. */
 export interface Load {
   readonly protocol: "grpc" | "rest";
   readonly port: number;
   readonly path: string;
   readonly method: "GET" | "POST";
-  readonly body: Uint8Array;
+  /** Each connection has one of these. */
+  readonly bodies: readonly Uint8Array[];
   readonly connections: number;
   /** Requests under way on each connection; REST has one. */
   readonly outstanding: number;

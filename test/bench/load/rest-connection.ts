@@ -18,7 +18,7 @@ export class RestConnection implements LoadConnection {
   #isRunning = false;
   #isOpen = false;
 
-  constructor({ port, path, method, body }: Load) {
+  constructor({ port, path, method }: Load, body: Uint8Array) {
     const head = [`${method} ${path} HTTP/1.1`, `host: 127.0.0.1:${port}`];
     if (method === "POST") head.push("content-type: application/json", `content-length: ${body.length}`);
     this.#request = Buffer.concat([Buffer.from(head.join("\r\n")), END_OF_HEADERS, body]);
