@@ -117,13 +117,15 @@ await describeWith("a conversation of 240 messages, stored by Python (grpcio) an
   it("is all there after kill -9, with everything that was acknowledged meanwhile", async () => {
     const args = [PROGRAM, server.grpcAddress, "append_until_gone", "fork"];
     const appender = spawn(python.program, args, { env: { ...process.env, ...python.env } });
+    // Heard from the beginning: it ends as soon as the server does.
+    const ended = once(appender, "close");
     let output = "";
     appender.stdout.on("data", (chunk) => {
       output += chunk;
     });
     await poll(() => output.split("\n").length > 50, "50 messages were acknowledged");
     await server.killHard();
-    await once(appender, "exit");
+    await ended;
     const lines = output
       .trim()
       .split("\n")
