@@ -130,7 +130,8 @@ export class AppendTurn {
   }
 
   async #write(head: Head, plans: readonly Plan[], call: Call | undefined): Promise<void> {
-    const entries = plans.flatMap((plan) => (plan.kind === "write" ? plan.entries : []));
+    const entries: Entry[] = [];
+    for (const plan of plans) if (plan.kind === "write") entries.push(...plan.entries);
     const atMs = this.#context.options.clockMs();
     const answer =
       entries.length === 0 ? 0 : await this.#context.store.append(head.record.log, head.seq + 1, entries, call);
@@ -140,7 +141,7 @@ export class AppendTurn {
       : stored < entries.length
         ? 0
         : plans.length;
-    if (stored > 0 && !(await this.#isReachable(head, entries.slice(0, stored), call))) {
+    if (stored > 0 && this.#isLate(head) && !(await this.#isReachable(head, entries.slice(0, stored), call))) {
       const error = new DomainError("unavailable", "The append took too long; whether it was stored is unknown");
       this.#settle(plans.length, () => ({ ok: false, error }));
       this.#head = null;
@@ -159,9 +160,12 @@ export class AppendTurn {
     this.#onAppended(this.#head);
   }
 
+  #isLate(head: Head): boolean {
+    return this.#context.isOld(head.atMs) && this.#context.keeps("late-append-reached");
+  }
+
   /** After a slow write: whether it is where everybody sees it. */
   async #isReachable(head: Head, entries: readonly Entry[], call: Call | undefined): Promise<boolean> {
-    if (!this.#context.isOld(head.atMs) || !this.#context.keeps("late-append-reached")) return true;
     const now = await this.#context.load(this.#sessionId, call);
     const { log } = head.record;
     const isThere =
