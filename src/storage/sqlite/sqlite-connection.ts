@@ -5,11 +5,11 @@ import { DomainError } from "../../domain/errors.js";
 import { isBusy, toDomainError } from "./sqlite-errors.js";
 import { prepareAll, Statement, type Statements } from "./statements.js";
 
-/** How long the driver itself waits for a lock: not at all, as it blocks the event loop, which has other calls to answer meanwhile. */
-export const DRIVER_WAIT_MS = 0;
+/** How long the driver itself waits for a lock: it blocks the event loop, so hardly at all. */
+export const DRIVER_WAIT_MS = 2;
 /** How long a call without a deadline waits for a lock. */
 const BUSY_LIMIT_MS = 30_000;
-const BUSY_PAUSE_MS = 4;
+const BUSY_PAUSE_MS = 8;
 /** A transaction takes on no more work after so long; the event loop gets its turn. */
 const TRANSACTION_MS = 20;
 
