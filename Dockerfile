@@ -1,12 +1,15 @@
-# Builds the service, then keeps only what it needs to run.
-FROM node:22-slim AS build
+# Builds the service, then keeps only what it needs to run. Pin the base image by its digest:
+#   docker build --build-arg NODE_IMAGE=node:22-slim@sha256:... .
+ARG NODE_IMAGE=node:22-slim
+FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci
+# The script `prepare` needs the sources, which come with the next step.
+RUN npm ci --ignore-scripts
 COPY . .
 RUN npm run build && npm prune --omit=dev
 
-FROM node:22-slim
+FROM ${NODE_IMAGE}
 ENV NODE_ENV=production \
     SESSION_POOL_STORAGE=sqlite:/data/session-pool.db \
     SESSION_POOL_GRPC_ADDRESS=0.0.0.0:50051 \
@@ -19,7 +22,8 @@ RUN mkdir /data && chown node:node /data
 USER node
 VOLUME /data
 EXPOSE 50051 8080
-HEALTHCHECK --interval=10s --timeout=3s CMD ["node", "-e", "fetch('http://127.0.0.1:8080/readyz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+HEALTHCHECK --interval=10s --timeout=5s CMD ["node", "dist/main.js", "health"]
 # Addresses that other machines reach are served with keys only: give SESSION_POOL_KEYS_FILE or SESSION_POOL_JWKS.
+# The user node (1000) must be able to read the files that are named.
 ENTRYPOINT ["node", "dist/main.js"]
 CMD ["serve"]

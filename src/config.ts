@@ -1,6 +1,19 @@
-import { availableParallelism } from "node:os";
-import { type Command, InvalidArgumentError, Option } from "commander";
+import type { Command, Option } from "commander";
 import { DEFAULT_LIMITS, type Limits } from "./domain/limits.js";
+import {
+  type Flags,
+  flag,
+  parseHosts,
+  parseOrigins,
+  parseText,
+  parseWorkers,
+  positive,
+  readLine,
+  wholeNumber,
+} from "./flags.js";
+import { type LoadLimits, loadFlags, readLoad } from "./load-limits.js";
+
+export { DEFAULT_LOAD, type LoadLimits, type SharedLimits } from "./load-limits.js";
 
 /** Where a port listens. Port 0 takes a free one. */
 export interface Address {
@@ -20,19 +33,6 @@ export interface JwtConfig {
   readonly scopeClaim: string;
 }
 
-/** How much the server takes on at once; past these `resource_exhausted`. */
-export interface LoadLimits {
-  /** Unary calls being answered. */
-  readonly inFlightCalls: number;
-  readonly watchers: number;
-  /** Longest a unary call may take. */
-  readonly unaryDeadlineMs: number;
-  /** Body of a request by HTTP, after decompression; gRPC's port takes 1 MiB more. */
-  readonly bodyBytes: number;
-  /** Streams of one HTTP/2 connection. */
-  readonly connectionStreams: number;
-}
-
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
@@ -45,6 +45,13 @@ export interface ServeConfig {
   readonly logLevel: LogLevel;
   /** Origins whose pages may call; `*` for all. None: closed. */
   readonly corsOrigins: readonly string[];
+  /** Hosts besides loopback that requests may name. None: with keys any host, without keys loopback only. */
+  readonly allowedHosts: readonly string[];
+  /** Where metrics are served without a key. Absent: at `/metrics` of the HTTP port, which needs one where keys are needed. */
+  readonly metricsAddress?: Address | undefined;
+  /** Whether the console, `/docs` and `/openapi.json` are served. */
+  readonly console: boolean;
+  readonly reflection: boolean;
   readonly tls?: { readonly certPath: string; readonly keyPath: string } | undefined;
   readonly keysFile?: string | undefined;
   readonly jwt?: JwtConfig | undefined;
@@ -59,14 +66,6 @@ export interface ServeConfig {
 }
 
 export const DEFAULT_STORAGE = "sqlite:./data/session-pool.db";
-
-export const DEFAULT_LOAD: LoadLimits = {
-  inFlightCalls: 1024,
-  watchers: 4096,
-  unaryDeadlineMs: 30_000,
-  bodyBytes: 8 * 1024 * 1024,
-  connectionStreams: 256,
-};
 
 const LIMIT_TEXTS: Record<keyof Limits, string> = {
   messageBytes: "bytes of one message",
@@ -85,13 +84,27 @@ const LIMIT_TEXTS: Record<keyof Limits, string> = {
 
 const LIMIT_KEYS = Object.keys(LIMIT_TEXTS) as (keyof Limits)[];
 
-type Flags = Record<string, unknown>;
-
 /** Adds the flag that every command with a store has. */
 export function addStorageOption(command: Command): Command {
-  return command.addOption(
-    flag("--storage <url>", "sqlite:<path>, memory: or mongodb://...").default(DEFAULT_STORAGE).argParser(parseText),
-  );
+  return command
+    .addOption(
+      flag("--storage <url>", "sqlite:<path>, memory: or mongodb://...").default(DEFAULT_STORAGE).argParser(parseText),
+    )
+    .addOption(
+      flag("--storage-file <file>", "file that holds the storage URL, for URLs with a password").argParser(parseText),
+    )
+    .hook("preAction", (_this, called) => readStorageFile(called));
+}
+
+/** A file names the store, unless a flag on the command line does: other users of the machine can read command lines. */
+function readStorageFile(command: Command): void {
+  const { storageFile } = command.opts<{ storageFile?: string }>();
+  if (storageFile === undefined) return;
+  if (command.getOptionValueSource("storage") === "cli") {
+    if (command.getOptionValueSource("storageFile") !== "cli") return;
+    throw new Error("--storage and --storage-file must not be given together");
+  }
+  command.setOptionValue("storage", readLine("--storage-file", storageFile));
 }
 
 /** Adds the flag of commands that work on one namespace. */
@@ -99,18 +112,27 @@ export function addNamespaceOption(command: Command): Command {
   return command.addOption(flag("--namespace <name>", "namespace to work on").default("default").argParser(parseText));
 }
 
+/** Adds the flags that tell `health` where and how the server listens. */
+export function addHealthOptions(command: Command): Command {
+  return command.addOption(httpAddressFlag()).addOption(tlsCertFlag());
+}
+
 /** Adds the flags of `serve`; each can also be given as SESSION_POOL_ and its name in capitals. */
 export function addServeOptions(command: Command): Command {
   addStorageOption(command);
   const options = [
     flag("--grpc-address <host:port>", "where gRPC listens").default("127.0.0.1:50051"),
-    flag("--http-address <host:port>", "where REST, Connect, gRPC-Web and the console listen").default(
-      "127.0.0.1:8080",
-    ),
+    httpAddressFlag(),
     flag("--workers <n>", "processes that share the ports, or auto").default(1, "1").argParser(parseWorkers),
     flag("--log-level <level>", "least severe lines to log").default("info").choices(LOG_LEVELS),
     flag("--cors-origin <origins>", "origins whose pages may call, with commas, or *").argParser(parseOrigins),
-    flag("--tls-cert <file>", "certificate chain (PEM); TLS on both ports").argParser(parseText),
+    flag("--allowed-hosts <hosts>", "hosts besides localhost that requests may name, with commas").argParser(
+      parseHosts,
+    ),
+    flag("--metrics-address <host:port>", "where metrics are served, without a key, instead of at /metrics"),
+    flag("--no-console", "serve no console, no /docs and no /openapi.json"),
+    flag("--no-reflection", "serve no gRPC reflection"),
+    tlsCertFlag(),
     flag("--tls-key <file>", "key of the certificate (PEM)").argParser(parseText),
     flag("--keys-file <file>", "API keys (see session-pool keys)").argParser(parseText),
     flag("--jwks <file or url>", "key set that signs tokens (JWT)").argParser(parseText),
@@ -118,10 +140,7 @@ export function addServeOptions(command: Command): Command {
     flag("--jwt-audience <text>", "audience that tokens must have").argParser(parseText),
     flag("--jwt-namespace-claim <name>", "claim that names the namespace").default("namespace"),
     flag("--jwt-scope-claim <name>", "claim that holds read, write or admin").default("scope"),
-    flag("--max-calls <n>", "calls answered at a time").default(DEFAULT_LOAD.inFlightCalls).argParser(positive),
-    flag("--max-watchers <n>", "streams served at a time").default(DEFAULT_LOAD.watchers).argParser(positive),
-    flag("--call-timeout-ms <n>", "longest a call may take").default(DEFAULT_LOAD.unaryDeadlineMs).argParser(positive),
-    flag("--max-body-bytes <n>", "largest request body").default(DEFAULT_LOAD.bodyBytes).argParser(positive),
+    ...loadFlags(),
     flag("--sweep-interval-s <n>", "seconds between sweeps, 0 for none").default(300).argParser(wholeNumber),
     flag("--shutdown-s <n>", "seconds that running calls get at the end").default(10).argParser(wholeNumber),
     ...LIMIT_KEYS.map((key) =>
@@ -134,6 +153,15 @@ export function addServeOptions(command: Command): Command {
   return command;
 }
 
+function httpAddressFlag(): Option {
+  const flagged = flag("--http-address <host:port>", "where REST, Connect, gRPC-Web and the console listen");
+  return flagged.default("127.0.0.1:8080");
+}
+
+function tlsCertFlag(): Option {
+  return flag("--tls-cert <file>", "certificate chain (PEM); TLS on both ports").argParser(parseText);
+}
+
 /** Makes a config of the flags that commander has read. Throws an Error with one clear line. */
 export function readServeConfig(flags: Flags): ServeConfig {
   const config: ServeConfig = {
@@ -143,19 +171,20 @@ export function readServeConfig(flags: Flags): ServeConfig {
     workers: flags.workers as number,
     logLevel: flags.logLevel as LogLevel,
     corsOrigins: (flags.corsOrigin as readonly string[] | undefined) ?? [],
+    allowedHosts: (flags.allowedHosts as readonly string[] | undefined) ?? [],
+    metricsAddress:
+      flags.metricsAddress === undefined
+        ? undefined
+        : parseAddress("--metrics-address", flags.metricsAddress as string),
+    console: flags.console as boolean,
+    reflection: flags.reflection as boolean,
     tls: readTls(flags),
     keysFile: flags.keysFile as string | undefined,
     jwt: readJwt(flags),
     limits: Object.fromEntries(
       LIMIT_KEYS.map((key) => [key, flags[camel(`limit-${kebab(key)}`)]]),
     ) as unknown as Limits,
-    load: {
-      inFlightCalls: flags.maxCalls as number,
-      watchers: flags.maxWatchers as number,
-      unaryDeadlineMs: flags.callTimeoutMs as number,
-      bodyBytes: flags.maxBodyBytes as number,
-      connectionStreams: DEFAULT_LOAD.connectionStreams,
-    },
+    load: readLoad(flags),
     sweepIntervalMs: (flags.sweepIntervalS as number) * 1000,
     shutdownMs: (flags.shutdownS as number) * 1000,
     tracing: Object.keys(process.env).some((name) => name.startsWith("OTEL_")),
@@ -165,6 +194,17 @@ export function readServeConfig(flags: Flags): ServeConfig {
     throw new Error("--workers needs a store that processes can share: memory: is kept by one process alone");
   }
   return config;
+}
+
+/** What the operator should know of a config that can be served all the same. */
+export function warningsOf({ jwt }: ServeConfig): readonly string[] {
+  if (jwt === undefined || jwt.audience !== undefined) return [];
+  return ["Without --jwt-audience a token that was issued for another service is taken, too"];
+}
+
+/** Whether a key or token is needed. */
+export function isKeyed({ keysFile, jwt }: Pick<ServeConfig, "keysFile" | "jwt">): boolean {
+  return keysFile !== undefined || jwt !== undefined;
 }
 
 /** Whether only this machine can reach the address. */
@@ -185,9 +225,9 @@ export function parseAddress(name: string, text: string): Address {
   return { host: (match[1] ?? match[2])!, port };
 }
 
-function checkReach({ grpcAddress, httpAddress, keysFile, jwt }: ServeConfig): void {
-  if (keysFile !== undefined || jwt !== undefined) return;
-  for (const address of [grpcAddress, httpAddress]) {
+function checkReach(config: ServeConfig): void {
+  if (isKeyed(config)) return;
+  for (const address of [config.grpcAddress, config.httpAddress]) {
     if (isLoopback(address.host)) continue;
     const text = formatAddress(address);
     throw new Error(
@@ -211,50 +251,6 @@ function readJwt(flags: Flags): JwtConfig | undefined {
     namespaceClaim: flags.jwtNamespaceClaim as string,
     scopeClaim: flags.jwtScopeClaim as string,
   };
-}
-
-function flag(names: string, description: string): Option {
-  const option = new Option(names, description);
-  return option.env(`SESSION_POOL_${option.name().replaceAll("-", "_").toUpperCase()}`);
-}
-
-/** For flags that name what a key may do. */
-export function parseScope(text: string): "read" | "write" | "admin" {
-  if (text === "read" || text === "write" || text === "admin") return text;
-  throw new InvalidArgumentError("It must be read, write or admin.");
-}
-
-function parseText(text: string): string {
-  if (text === "") throw new InvalidArgumentError("It must not be empty.");
-  return text;
-}
-
-function parseWorkers(text: string): number {
-  return text === "auto" ? availableParallelism() : positive(text);
-}
-
-function parseOrigins(text: string): readonly string[] {
-  const origins = text
-    .split(",")
-    .map((origin) => origin.trim())
-    .filter((origin) => origin !== "");
-  for (const origin of origins) {
-    const isOrigin = origin === "*" || (URL.canParse(origin) && new URL(origin).origin === origin);
-    if (!isOrigin) throw new InvalidArgumentError(`${origin} is no origin such as https://example.com.`);
-  }
-  return origins;
-}
-
-function positive(text: string): number {
-  const value = wholeNumber(text);
-  if (value === 0) throw new InvalidArgumentError("It must be above 0.");
-  return value;
-}
-
-function wholeNumber(text: string): number {
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) throw new InvalidArgumentError("It must be a whole number.");
-  return value;
 }
 
 function kebab(key: string): string {

@@ -1,13 +1,15 @@
 import "./server/harden.js";
 import { Command } from "commander";
 import type { TodoFields } from "./commands/todo.js";
-import { addNamespaceOption, addServeOptions, addStorageOption, parseScope, readServeConfig } from "./config.js";
+import { addHealthOptions, addNamespaceOption, addServeOptions, addStorageOption, readServeConfig } from "./config.js";
 import { DomainError } from "./domain/errors.js";
+import { parseScope } from "./flags.js";
 import { VERSION } from "./version.js";
 
 /** Loaded when they are called: each needs but a part of the whole. */
 const commands = {
   export: () => import("./commands/transfer/export-sessions.js"),
+  health: () => import("./commands/health.js"),
   import: () => import("./commands/transfer/import-sessions.js"),
   indexes: () => import("./commands/indexes.js"),
   keys: () => import("./commands/keys.js"),
@@ -38,6 +40,10 @@ addNamespaceOption(addStorageOption(program.command("import")))
   .argument("<file>", "file to read")
   .action(async (file: string, flags) => (await commands.import()).importSessions(flags, file));
 
+addHealthOptions(
+  program.command("health").description("tell by the exit code whether the server on this machine is ready"),
+).action(async (flags) => (await commands.health()).checkHealth(flags));
+
 program
   .command("indexes")
   .description("print the keys that a MongoDB gets, as lines for mongosh")
@@ -46,7 +52,7 @@ program
 addTodoCommands(program.command("todo").description("read and change the todo list"));
 addKeyCommands(program.command("keys").description("make API keys"));
 
-program.parseAsync().catch(fail);
+program.parseAsync().catch(fail).finally(endSoon);
 
 function addTodoCommands(todo: Command): void {
   const command = (usage: string, description: string) =>
@@ -86,6 +92,11 @@ function addKeyCommands(keys: Command): void {
     .command("hash")
     .description("print the hash of a key of your own, read from standard input")
     .action(async () => (await commands.keys()).hashKey());
+}
+
+/** Ends a process that only a connection to a store that does not answer keeps alive, once it has written its output. */
+function endSoon(): void {
+  setTimeout(() => (process.stdout.writableLength > 0 ? endSoon() : process.exit()), 500).unref();
 }
 
 /** One clear line for what the operator can put right; a stack for what only a developer can. */

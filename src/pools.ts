@@ -1,3 +1,4 @@
+import type { Call } from "./domain/call.js";
 import type { Limits } from "./domain/limits.js";
 import type { PoolLogger } from "./pool/pool-context.js";
 import { RootPool } from "./pool/root-pool.js";
@@ -44,9 +45,9 @@ export class Pools {
     return total;
   }
 
-  /** Ends followers, waits for what is being written, and closes the store. */
-  async close(): Promise<void> {
-    await this.#storage.close();
+  /** Ends followers, waits for what is being written, at most until the call's deadline, and closes the store. */
+  async close(call?: Call): Promise<void> {
+    await this.#storage.close(call);
   }
 }
 

@@ -1,16 +1,21 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { BREAKABLE_RULES } from "./simulation/rules.js";
+import { brokenRules } from "./support/broken-rules.js";
 
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const LONG = "test/**/*.long.test.ts";
 
 /** Mode `long` runs what takes minutes, and nothing else. In CI the results are also left for the totals. */
 export default defineConfig(({ mode }) => ({
-  root: fileURLToPath(new URL("..", import.meta.url)),
+  root: ROOT,
+  plugins: [brokenRules(BREAKABLE_RULES, ROOT)],
   test: {
     include: [mode === "long" ? LONG : "test/**/*.test.ts"],
     exclude: mode === "long" ? [] : [LONG],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
+    expect: { poll: { timeout: 120_000 } },
     pool: "forks",
     maxWorkers: 2,
     reporters: process.env.CI ? ["default", "json"] : ["default"],

@@ -19,7 +19,10 @@ export interface ApiContext extends Call {
   readonly limits: Limits;
 }
 
-/** One RPC, as every front mounts it. Has exactly one of `unary` and `stream`. Both reject with anything; `toApiError` makes an answer of it. */
+/**
+ * One RPC, as every front mounts it. Has exactly one of `unary` and `stream`. Both reject with anything; `toApiError`
+ * makes an answer of it.
+ */
 export interface ApiMethod {
   readonly desc: DescMethod;
   readonly scope: Scope;

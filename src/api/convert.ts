@@ -131,7 +131,10 @@ export function fromMessageTimestamp(field: string, timestamp: Timestamp | undef
   throw invalidArgument(`${field} is out of range: messages are kept from the year 1684 to 2255`);
 }
 
-/** Microseconds of a bound: the first at or after it, since messages have whole ones. No message lies beyond what they can count. */
+/**
+ * Microseconds of a bound: the first at or after it, since messages have whole ones. No message lies beyond what they
+ * can count.
+ */
 export function fromBoundTimestamp(field: string, timestamp: Timestamp | undefined): number | undefined {
   const micros = fromTimestamp(field, timestamp, Math.ceil);
   if (micros === undefined) return undefined;

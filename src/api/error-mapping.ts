@@ -1,15 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { DomainError, type ErrorCode } from "../domain/errors.js";
-
-/** What a caller is told: the same on every front. */
-export interface ApiError {
-  /** gRPC's code. */
-  readonly code: Code;
-  readonly message: string;
-  readonly details: readonly never[];
-  /** For the log alone: what went wrong underneath, or the unexpected error itself. */
-  readonly cause?: unknown;
-}
+import { ApiError } from "./api-error.js";
 
 const CODES: Record<ErrorCode, Code> = {
   canceled: Code.Canceled,
@@ -29,11 +20,13 @@ const CODES: Record<ErrorCode, Code> = {
 
 const INTERNAL_TEXT = "Internal error";
 
-/** Makes an answer of anything that was thrown. What is not a DomainError is internal, and its text is not sent. */
+/**
+ * The ApiError for anything that was thrown. What is neither one nor a DomainError is internal, and its text is not
+ * sent.
+ */
 export function toApiError(error: unknown): ApiError {
-  if (!(error instanceof DomainError)) {
-    return { code: Code.Internal, message: INTERNAL_TEXT, details: [], cause: error };
-  }
-  const answer = { code: CODES[error.code], message: error.message, details: [] };
-  return error.cause === undefined ? answer : { ...answer, cause: error.cause };
+  if (error instanceof ApiError) return error;
+  if (!(error instanceof DomainError)) return new ApiError(Code.Internal, INTERNAL_TEXT, { cause: error });
+  const { code, message, cause } = error;
+  return new ApiError(CODES[code], message, cause === undefined ? undefined : { cause });
 }

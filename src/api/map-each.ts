@@ -1,4 +1,7 @@
-/** Maps what an iterable gives. Unlike a generator it passes on the end of one that was never read, so that nothing stays open. */
+/**
+ * Maps what an iterable gives. Unlike a generator it passes on the end of one that was never read, so that nothing
+ * stays open.
+ */
 export function mapEach<From, To>(source: AsyncIterable<From>, map: (item: From) => To): AsyncIterable<To> {
   return {
     [Symbol.asyncIterator]() {

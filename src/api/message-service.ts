@@ -21,7 +21,7 @@ import { invalidArgument, notFound } from "../domain/errors.js";
 import type { FollowPosition, MessageQuery } from "../domain/page.js";
 import { pageLimit } from "../domain/validate-page.js";
 import type { ApiContext, ServiceMethods } from "./api-method.js";
-import { callOf, optionalCount, optionalText } from "./call-options.js";
+import { callOf, keptOf, optionalCount, optionalText } from "./call-options.js";
 import { fromBoundTimestamp, fromMessageWithParts, toMessageWithParts, toWatchResponse } from "./convert.js";
 import { mapEach } from "./map-each.js";
 import { decodeMessageToken, decodeResumeToken, encodeMessageToken } from "./page-token.js";
@@ -41,6 +41,7 @@ async function appendMessage(request: AppendMessageRequest, context: ApiContext)
   const message = fromMessageWithParts("message", request.message);
   const { messageIds, position } = await context.rootPool.sessions.appendMessages(request.sessionId, [message], {
     expectedPosition: optionalCount(request.expectedPosition),
+    createSession: request.createSession,
     ...callOf(context),
   });
   return {
@@ -54,6 +55,7 @@ async function appendMessages(request: AppendMessagesRequest, context: ApiContex
   const messages = request.messages.map((message, i) => fromMessageWithParts(`messages[${i}]`, message));
   const { messageIds, position } = await context.rootPool.sessions.appendMessages(request.sessionId, messages, {
     expectedPosition: optionalCount(request.expectedPosition),
+    createSession: request.createSession,
     ...callOf(context),
   });
   return {
@@ -105,6 +107,7 @@ async function copyMessages(request: CopyMessagesRequest, context: ApiContext): 
   const { sessionId, targetSessionId } = request;
   const copy = await context.rootPool.sessions.copyMessagesCounted(sessionId, targetSessionId, {
     upToMessageId: optionalText(request.upToMessageId),
+    expectedRevision: optionalCount(request.expectedRevision),
     ...callOf(context),
   });
   return {
@@ -118,8 +121,10 @@ async function truncateMessages(
   request: TruncateMessagesRequest,
   context: ApiContext,
 ): Promise<TruncateMessagesResponse> {
-  const { sessionId, upToMessageId } = request;
-  const removed = await context.rootPool.sessions.truncateMessages(sessionId, upToMessageId, callOf(context));
+  const removed = await context.rootPool.sessions.truncateMessages(request.sessionId, keptOf(request), {
+    expectedRevision: optionalCount(request.expectedRevision),
+    ...callOf(context),
+  });
   return { $typeName: "sessionpool.v1.TruncateMessagesResponse", removedCount: BigInt(removed) };
 }
 

@@ -3,8 +3,8 @@ import { invalidArgument } from "../domain/errors.js";
 import type { FollowPosition, MessageCursor, SessionCursor } from "../domain/page.js";
 
 /**
- * Tokens are base64url of `crc32 (4 bytes) | JSON list`, whose first two items are version and kind. Only what was given out is taken
- * back: the checksum finds altered tokens, and a second spelling of the same bytes is refused.
+ * Tokens are base64url of `crc32 (4 bytes) | JSON list`, whose first two items are version and kind. Only what was
+ * given out is taken back: the checksum finds altered tokens, and a second spelling of the same bytes is refused.
  */
 const VERSION = 1;
 const CHECKSUM_BYTES = 4;
@@ -12,7 +12,7 @@ const CHECKSUM_BYTES = 4;
 type Kind = "messages" | "sessions" | "watch";
 type Scalar = string | number | boolean | null;
 
-/** Types of the fields behind version and kind; `?`: or null. */
+/** Types of the fields that follow version and kind; `?` means that null is allowed. */
 const FIELDS: Record<Kind, string> = {
   messages: "string boolean boolean integer? integer? string count string count?",
   sessions: "string integer string",

@@ -22,7 +22,7 @@ import type { SessionChange } from "../domain/session.js";
 import { pageLimit } from "../domain/validate-page.js";
 import type { ForkedSession } from "../pool/session-pool-types.js";
 import type { ApiContext, ServiceMethods } from "./api-method.js";
-import { callOf, optionalCount, optionalText } from "./call-options.js";
+import { callOf, keptOf, optionalCount, optionalText } from "./call-options.js";
 import { toMessageWithParts, toSession } from "./convert.js";
 import { maskedFields } from "./field-mask.js";
 import { decodeMessageToken, decodeSessionToken, encodeMessageToken, encodeSessionToken } from "./page-token.js";
@@ -136,8 +136,10 @@ function toForkResponse({ session, forkPointId, copiedCount }: ForkedSession): F
 }
 
 async function revertSession(request: RevertSessionRequest, context: ApiContext): Promise<RevertSessionResponse> {
-  const { sessionId, upToMessageId } = request;
-  const reverted = await context.rootPool.sessions.revertSession(sessionId, upToMessageId, callOf(context));
+  const reverted = await context.rootPool.sessions.revertSession(request.sessionId, keptOf(request), {
+    expectedRevision: optionalCount(request.expectedRevision),
+    ...callOf(context),
+  });
   return {
     $typeName: "sessionpool.v1.RevertSessionResponse",
     session: toSession(reverted.session),

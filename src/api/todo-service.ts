@@ -9,7 +9,7 @@ export const todoMethods: ServiceMethods<typeof TodoService> = {
 };
 
 /**
- * Answers for lists that a store keeps frozen. They are frozen too, so that a front need not write them again: the list is read with
+ * Answers for lists that a store gives frozen: the memory store, and SQLite until the list changes. They are frozen too, so that a front need not write them again: the list is read with
  * every turn of an agent and seldom changes.
  */
 const answers = new WeakMap<readonly Todo[], ListTodosResponse>();

@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
+import { readKeyFile } from "../server/auth/key-file.js";
+import { hashChosenKey, hashRandomKey, newKey } from "../server/auth/key-hash.js";
 import type { Scope } from "../server/front-call.js";
-import { readKeyFile } from "../server/key-file.js";
-import { hashChosenKey, hashRandomKey, newKey } from "../server/key-hash.js";
 
 export interface NewKey {
   readonly name: string;

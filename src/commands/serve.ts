@@ -1,16 +1,22 @@
 import cluster from "node:cluster";
-import type { ServeConfig } from "../config.js";
+import { type ServeConfig, warningsOf } from "../config.js";
 import { createLogger } from "../server/logging.js";
 import { startService } from "./service.js";
 import { StopSignals } from "./signals.js";
+import { stopInTime } from "./stop-in-time.js";
 import { runWorker } from "./worker.js";
 import { startWorkers } from "./workers.js";
 
-/** Serves until SIGTERM or SIGINT, by one process or several; a second signal ends it at once. Resolves when all is closed. */
+/**
+ * Serves until SIGTERM or SIGINT, by one process or several; a second signal ends it at once. SIGHUP has keys and
+ * certificates read again.
+ */
 export async function serve(config: ServeConfig): Promise<void> {
   const logger = createLogger(config.logLevel);
   if (cluster.isWorker) return runWorker(config, logger);
+  for (const warning of warningsOf(config)) logger.warn(warning);
   const service = config.workers > 1 ? await startWorkers(config.workers, logger) : await startService(config, logger);
+  process.on("SIGHUP", () => service.reload());
   process.stdout.write(`${service.startLine}\n`);
   const signals = new StopSignals();
   const signal = await signals.next();
@@ -19,5 +25,5 @@ export async function serve(config: ServeConfig): Promise<void> {
     service.kill?.();
     process.exit(1);
   });
-  await service.stop();
+  await stopInTime(service, config.shutdownMs, logger);
 }

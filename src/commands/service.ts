@@ -1,10 +1,10 @@
 import { formatAddress, type ServeConfig } from "../config.js";
 import { readPages } from "../console/pages.js";
 import { Pools } from "../pools.js";
+import { loadTracing } from "../server/call/load-tracing.js";
+import { Metrics } from "../server/call/metrics.js";
 import type { Logger } from "../server/logging.js";
-import { Metrics } from "../server/metrics.js";
 import { RunningServer } from "../server/server.js";
-import { startTracing } from "../server/tracing.js";
 import { openStorage, type Storage } from "../storage/open-storage.js";
 import { VERSION } from "../version.js";
 
@@ -14,7 +14,10 @@ export interface Service {
   readonly httpPort: number;
   /** What the operator is told at start. */
   readonly startLine: string;
-  /** Lets running calls finish, then closes the store. */
+  readonly metricsPort?: number | undefined;
+  /** Reads keys and certificates again. */
+  reload(): void;
+  /** Lets running calls finish, for `--shutdown-s` at most, then closes the store. */
   stop(): Promise<void>;
   /** Ends at once whatever else would go on without this process. */
   kill?(): void;
@@ -26,15 +29,20 @@ export interface ServiceMetrics {
   readonly metricsText: () => Promise<string>;
 }
 
+/** What closing the store gets at least, when calls have taken all of the time. */
+const CLOSE_MS = 300;
+
 /** Opens the store and serves it. Rejects with one clear line when that cannot be. */
 export async function startService(config: ServeConfig, logger: Logger, counted = ownMetrics()): Promise<Service> {
-  const stopTracing = config.tracing ? await startTracing(VERSION) : undefined;
+  const tracing = config.tracing ? await loadTracing() : undefined;
+  const stopTracing = tracing?.startTracing(VERSION);
   const storage = await openStorage(config.storage, { limits: config.limits, logger });
   const pools = new Pools(storage, config.limits, logger);
   try {
     const server = await RunningServer.start({
       config,
       logger,
+      tracing,
       ...counted,
       pages: readPages(),
       rootPoolFor: (namespace) => pools.for(namespace),
@@ -44,11 +52,15 @@ export async function startService(config: ServeConfig, logger: Logger, counted 
     return {
       grpcPort: server.grpcPort,
       httpPort: server.httpPort,
+      metricsPort: server.metricsPort,
+      reload: () => server.reload(),
       startLine: startLine(config, server, storage),
       stop: async () => {
+        const callsEndMs = Date.now() + config.shutdownMs;
+        const swept = sweeps.stop();
         await server.stop();
-        await sweeps.stop();
-        await pools.close();
+        await swept;
+        await pools.close({ deadlineMs: Math.max(callsEndMs, Date.now() + CLOSE_MS) });
         await stopTracing?.();
       },
     };

@@ -2,7 +2,9 @@ import { SingleBar } from "cli-progress";
 import type { SweepReport } from "../storage/storage-provider.js";
 import { withPools } from "./with-pools.js";
 
-/** Clears away what deleted and changed sessions left behind, with a progress line on a terminal. Prints what was done. */
+/**
+ * Removes what deleted and changed sessions have left, with a progress line on a terminal, and prints what was done.
+ */
 export async function sweep(storageUrl: string, { repair }: { readonly repair: boolean }): Promise<void> {
   const bar = new SingleBar({ format: "Sweeping {spinner} {done}", stream: process.stderr, noTTYOutput: false });
   bar.start(1, 0, { done: "", spinner: "" });

@@ -3,10 +3,17 @@ import { Pools } from "../pools.js";
 import { createLogger } from "../server/logging.js";
 import { openStorage } from "../storage/open-storage.js";
 
-/** Opens a store for a command, and closes it afterwards. */
-export async function withPools<T>(storageUrl: string, run: (pools: Pools) => Promise<T>): Promise<T> {
+/**
+ * Opens a store for a command, and closes it afterwards. A database that is not there is made only with `create`: a
+ * typo in a URL must not look like an empty store.
+ */
+export async function withPools<T>(
+  storageUrl: string,
+  run: (pools: Pools) => Promise<T>,
+  { create = false }: { readonly create?: boolean } = {},
+): Promise<T> {
   const logger = createLogger("warn");
-  const storage = await openStorage(storageUrl, { limits: DEFAULT_LIMITS, logger });
+  const storage = await openStorage(storageUrl, { limits: DEFAULT_LIMITS, logger, create });
   const pools = new Pools(storage, DEFAULT_LIMITS, logger);
   try {
     return await run(pools);

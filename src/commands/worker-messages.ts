@@ -7,4 +7,5 @@ export type FromWorker =
 /** What a worker is told. */
 export type ToWorker =
   | { readonly kind: "stop" }
+  | { readonly kind: "reload" }
   | { readonly kind: "metrics"; readonly id: number; readonly text?: string; readonly error?: string };

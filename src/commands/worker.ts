@@ -1,25 +1,29 @@
 import { AggregatorRegistry } from "prom-client";
 import type { ServeConfig } from "../config.js";
+import { Metrics } from "../server/call/metrics.js";
 import type { Logger } from "../server/logging.js";
-import { Metrics } from "../server/metrics.js";
 import { type Service, startService } from "./service.js";
+import { stopInTime } from "./stop-in-time.js";
 import type { FromWorker, ToWorker } from "./worker-messages.js";
 
 /** Serves as one of several processes, until it is told to stop, or the process that started it is gone. */
 export async function runWorker(config: ServeConfig, logger: Logger): Promise<void> {
   // A terminal sends its signals to all processes of the group: only the first process may decide.
-  process.on("SIGTERM", ignore).on("SIGINT", ignore);
+  process.on("SIGTERM", ignore).on("SIGINT", ignore).on("SIGHUP", ignore);
   const stopped = new Promise<void>((resolve) => {
     process.once("disconnect", resolve);
     process.on("message", (message: ToWorker) => {
       if (message.kind === "stop") resolve();
     });
   });
-  const { startLine, grpcPort, httpPort, stop } = await start(config, logger);
+  const service = await start(config, logger);
+  const { startLine, grpcPort, httpPort } = service;
+  process.on("message", (message: ToWorker) => {
+    if (message.kind === "reload") service.reload();
+  });
   await tell({ kind: "started", startLine, grpcPort, httpPort });
   await stopped;
-  await stop();
-  process.exit(0);
+  await stopInTime(service, config.shutdownMs, logger);
 }
 
 async function start(config: ServeConfig, logger: Logger): Promise<Service> {

@@ -33,6 +33,9 @@ export async function startWorkers(count: number, logger: Logger): Promise<Servi
     grpcPort,
     httpPort,
     startLine: `${startLine}, ${count} workers`,
+    reload: () => {
+      for (const worker of living()) tell(worker, { kind: "reload" });
+    },
     kill: killAll,
     stop: async () => {
       stopping = true;

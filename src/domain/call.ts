@@ -18,3 +18,23 @@ export function checkCall(call: Call | undefined, nowMs: number = Date.now()): v
     throw new DomainError("deadline_exceeded", "The deadline has passed");
   }
 }
+
+const CLOSE_LIMIT_MS = 5000;
+
+/** What a `close` may take when its caller does not say: 5 s. */
+export function closeLimit(call?: Call): { readonly deadlineMs: number } {
+  return { deadlineMs: call?.deadlineMs ?? Date.now() + CLOSE_LIMIT_MS };
+}
+
+/** Waits for `work`, at most until the deadline. Resolves to whether it has ended by then, and rejects as it does. */
+export async function endsBy(deadlineMs: number, work: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), Math.max(0, deadlineMs - Date.now()));
+  });
+  try {
+    return await Promise.race([work.then(() => true), timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -43,7 +43,9 @@ export interface MessageContent {
   readonly metadata?: JsonObject | undefined;
 }
 
-/** Whether role, parts and metadata are the same; an absent and an empty Struct are equal (api.md, Same content). */
+/**
+ * Whether role, parts and metadata are the same; an absent and an empty Struct are equal (docs/api.md, Same content).
+ */
 export function sameContent(a: MessageContent, b: MessageContent): boolean {
   return (
     a.role === b.role &&

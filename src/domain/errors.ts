@@ -14,7 +14,10 @@ export type ErrorCode =
   | "unavailable"
   | "unauthenticated";
 
-/** The only error below `api/`. Its message is meant for the caller: it names the id and the limit, and holds no driver text. */
+/**
+ * The only error below `api/`. Its message is meant for the caller: it names the id and the limit, and holds no driver
+ * text.
+ */
 export class DomainError extends Error {
   readonly code: ErrorCode;
 

@@ -10,7 +10,10 @@ export function ulidFactory(): () => string {
   return () => next();
 }
 
-/** From 0 to below 1, in steps of a byte. By itself `ulid` asks the system for every byte, and for 16 whenever the clock has moved. */
+/**
+ * From 0 to below 1, in steps of a byte. By itself `ulid` asks the system for every byte, and for 16 whenever the clock
+ * has moved.
+ */
 function randomFraction(): number {
   if (used === pool.length) {
     randomFillSync(pool);

@@ -1,4 +1,4 @@
-/** Limits of the API (design.md, Limits). Config may lower or raise them; past them the error names the limit. */
+/** Limits of the API. The configuration may lower or raise them; past a limit, the error names it. */
 export interface Limits {
   /** Of one message, as protobuf. */
   readonly messageBytes: number;

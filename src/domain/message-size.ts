@@ -8,7 +8,10 @@ export interface OutputFields {
   readonly originSessionId?: string | undefined;
 }
 
-/** Bytes of a message as protobuf (`MessageWithParts`), exactly: as given when there is no `output`, as answered with it. */
+/**
+ * Bytes of a message as protobuf (`MessageWithParts`), exactly: as given when there is no `output`, as answered with
+ * it.
+ */
 export function messageSize(message: NewChatMessage, output?: OutputFields): number {
   let size = embeddedSize(infoSize(message, output));
   for (const part of message.parts) size += embeddedSize(partSize(part));
@@ -25,7 +28,10 @@ export function structSize(struct: JsonObject): number {
   return size;
 }
 
-/** Bytes that a field of `size` bytes takes in the message around it; all our field numbers are below 16, so a tag is one byte. */
+/**
+ * Bytes that a field of `size` bytes takes in the message around it; all our field numbers are below 16, so a tag is
+ * one byte.
+ */
 export function embeddedSize(size: number): number {
   return 1 + varintSize(size) + size;
 }

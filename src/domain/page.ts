@@ -12,7 +12,9 @@ export interface MessageQuery {
   readonly untilMicros?: number | undefined;
 }
 
-/** The place behind a message that was given out: what follows it is neither repeated nor skipped. Opaque above the provider. */
+/**
+ * The place after a message that was given out. Continuing there repeats and skips nothing. Opaque above the provider.
+ */
 export interface MessageCursor {
   /** The session's uid: a session re-created under the same id is another one. */
   readonly sessionUid: string;
@@ -51,7 +53,7 @@ export interface LoadedSession {
   readonly next?: MessageCursor | undefined;
 }
 
-/** Where a follower stands: behind `position` messages of the history as it was at `revision`. */
+/** Where a follower stands: after `position` messages of the history as it was at `revision`. */
 export interface FollowPosition {
   readonly sessionUid: string;
   readonly revision: number;

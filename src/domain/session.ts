@@ -11,7 +11,7 @@ export interface Session {
   readonly metadata?: JsonObject | undefined;
   /** Microseconds since 1970. */
   readonly createTimeMicros: number;
-  /** Microseconds since 1970; exact from getSession, elsewhere it may be a minute behind appends. */
+  /** Microseconds since 1970; exact from getSession, elsewhere it may lag appends by up to a minute. */
   readonly updateTimeMicros: number;
   /** Number of messages; absent in lists of sessions. */
   readonly messageCount?: number | undefined;

@@ -5,7 +5,10 @@ import { embeddedSize, messageSize } from "./message-size.js";
 import { checkBytes, checkOptionalId, checkText } from "./validate.js";
 import { checkMetadata, checkStruct } from "./validate-struct.js";
 
-/** What is to be appended in one call: each message by itself, then their number, their size in all, and that no id is there twice. */
+/**
+ * What is to be appended in one call: each message by itself, then their number, their size in all, and that no id is
+ * there twice.
+ */
 export function checkNewMessages(messages: readonly NewChatMessage[], limits: Limits): void {
   checkCount(messages, limits);
   let bytes = 0;

@@ -4,7 +4,10 @@ import type { Limits } from "./limits.js";
 import { structSize } from "./message-size.js";
 import { checkBytes, checkText } from "./validate.js";
 
-/** A Struct that every client can read back: depth within the limit, no NaN or Infinity, well-formed text, and nothing but JSON. */
+/**
+ * A Struct that every client can read back: depth within the limit, no NaN or Infinity, well-formed text, and nothing
+ * but JSON.
+ */
 export function checkStruct(field: string, value: unknown, limits: Limits): void {
   if (value === undefined) return;
   if (!isPlainObject(value)) throw invalidArgument(`${field} must be an object`);

@@ -1,26 +1,27 @@
 import { checkCall } from "../domain/call.js";
+import { onCallEnd } from "../domain/call-end.js";
 import { DomainError } from "../domain/errors.js";
 import type { Limits } from "../domain/limits.js";
 import { messageSize } from "../domain/message-size.js";
-import type { LogResult, TurnAppend, TurnOutcome } from "../storage/storage-provider.js";
-import { onCallEnd } from "./call-end.js";
+import type { LogResult, TurnOutcome } from "../storage/storage-provider.js";
+import type { QueuedAppend } from "./session-pool-types.js";
 import type { TurnLock } from "./turn-lock.js";
 
 interface Waiting {
-  readonly append: TurnAppend;
+  readonly append: QueuedAppend;
   readonly resolve: (result: LogResult) => void;
   readonly reject: (error: unknown) => void;
   stopWatching: (() => void) | undefined;
 }
 
-type StoreTurn = (sessionId: string, appends: readonly TurnAppend[]) => Promise<readonly TurnOutcome[]>;
+type StoreTurn = (sessionId: string, appends: readonly QueuedAppend[]) => Promise<readonly TurnOutcome[]>;
 
-/** Appends wait here for their session's turn; who gets it stores all that wait, in one write. */
+/** Holds appends until their session's turn. One turn stores all appends that wait, in one write. */
 export class AppendQueue {
   readonly #turnLock: TurnLock;
   readonly #limits: Limits;
   readonly #storeTurn: StoreTurn;
-  /** Of a session that is here, somebody is waiting for the turn and will take these. */
+  /** Each key has a task that will drain its queue. */
   readonly #queues = new Map<string, Waiting[]>();
 
   constructor(turnLock: TurnLock, limits: Limits, storeTurn: StoreTurn) {
@@ -29,12 +30,12 @@ export class AppendQueue {
     this.#storeTurn = storeTurn;
   }
 
-  append(sessionId: string, append: TurnAppend): Promise<LogResult> {
+  append(sessionId: string, append: QueuedAppend): Promise<LogResult> {
     return new Promise((resolve, reject) => {
       const waiting: Waiting = { append, resolve, reject, stopWatching: undefined };
       const known = this.#queues.get(sessionId);
       const queue = known ?? [];
-      if (this.#turnLock.isLocked(sessionId)) leaveAtCallEnd(queue, waiting);
+      if (this.#turnLock.isLocked(sessionId)) answerAtCallEnd(queue, waiting);
       queue.push(waiting);
       if (known === undefined) {
         this.#queues.set(sessionId, queue);
@@ -43,12 +44,15 @@ export class AppendQueue {
     });
   }
 
-  /** Takes turns, one a write so that edits get theirs in between, until nobody waits. */
+  /** Takes turns until the queue is empty. Each write is a turn of its own, so that edits get theirs in between. */
   async #takeTurns(sessionId: string, queue: Waiting[]): Promise<void> {
     do {
       const release = await this.#turnLock.acquire(sessionId);
       const turn = takeTurn(queue, this.#limits);
       if (queue.length === 0) this.#queues.delete(sessionId);
+      // A shared write goes on for its most patient caller, so the others are answered here. The provider answers a
+      // single caller in time.
+      if (turn.length > 1) for (const waiting of turn) answerAtCallEnd(queue, waiting);
       if (turn.length > 0) await this.#store(sessionId, turn);
       release();
     } while (queue.length > 0);
@@ -65,19 +69,21 @@ export class AppendQueue {
       });
     } catch (error) {
       for (const { reject } of turn) reject(error);
+    } finally {
+      for (const { stopWatching } of turn) stopWatching?.();
     }
   }
 }
 
-/** Removes from the queue those that the next write takes, and answers those of them that still want it. */
+/** Removes from the queue what the next write takes, and returns the appends whose calls have not ended. */
 function takeTurn(queue: Waiting[], limits: Limits): readonly Waiting[] {
   const taken = queue.splice(0, turnLength(queue, limits));
   return taken.filter((waiting) => {
-    waiting.stopWatching?.();
     try {
       checkCall(waiting.append.options);
       return true;
     } catch (error) {
+      waiting.stopWatching?.();
       waiting.reject(error);
       return false;
     }
@@ -96,9 +102,14 @@ function turnLength(queue: readonly Waiting[], limits: Limits): number {
   return next < 0 ? queue.length : next;
 }
 
-function leaveAtCallEnd(queue: Waiting[], waiting: Waiting): void {
-  waiting.stopWatching = onCallEnd(waiting.append.options, (error) => {
-    queue.splice(queue.indexOf(waiting), 1);
+/**
+ * Rejects an append when its call ends. One that still waits is removed and never stored; one that is being stored may
+ * be stored or not.
+ */
+function answerAtCallEnd(queue: Waiting[], waiting: Waiting): void {
+  waiting.stopWatching ??= onCallEnd(waiting.append.options, (error) => {
+    const place = queue.indexOf(waiting);
+    if (place >= 0) queue.splice(place, 1);
     waiting.reject(error);
   });
 }

@@ -4,7 +4,10 @@ import { embeddedSize } from "../domain/message-size.js";
 import type { Todo } from "../domain/todo.js";
 import { checkBytes, checkId, checkText } from "../domain/validate.js";
 
-/** A whole list of todos: each by itself, no id twice, and their number and size in all (as the protobuf that lists them). */
+/**
+ * Checks a whole list: each todo by itself, that no id occurs twice, and the number and the total size (as the protobuf
+ * list).
+ */
 export function checkTodos(todos: readonly Todo[], limits: Limits): void {
   if (todos.length > limits.todoCount) {
     throw invalidArgument(`todos holds ${todos.length} todos; at most ${limits.todoCount} are allowed`);

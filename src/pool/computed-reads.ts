@@ -6,7 +6,7 @@ import type { LoadedSession, MessageCursor, MessagePage, MessageQuery } from "..
 import type { Session } from "../domain/session.js";
 import type { ListMessagesOptions } from "../storage/storage-provider.js";
 
-/** A page cut from all messages, oldest first, for providers that know no pages. */
+/** Cuts a page from all messages, oldest first, for providers that cannot list pages. */
 export function computePage(
   sessionId: string,
   messages: readonly ChatMessage[],
@@ -23,7 +23,7 @@ export function computePage(
   return { messages: page, next: cursorBehind(last, start + page.length, sessionId, query) };
 }
 
-/** A session and its last messages, or those before the cursor, for providers that cannot load sessions. */
+/** Makes a session and its last messages, or those before the cursor, for providers that cannot load sessions. */
 export function computeLoad(
   session: Session,
   messages: readonly ChatMessage[],
@@ -34,7 +34,7 @@ export function computeLoad(
   return { session, messages: page.messages.toReversed(), next: page.next };
 }
 
-/** What a history tells of its session, for providers that know no sessions. */
+/** Derives a session from its history, for providers that keep no sessions. */
 export function computeSession(sessionId: string, messages: readonly ChatMessage[]): Session {
   return {
     sessionId,
@@ -59,7 +59,7 @@ function queryOf({ newestFirst, includeAncestors, sinceMicros, untilMicros }: Me
   };
 }
 
-/** As many from the start as fit, one at least. */
+/** Keeps as many messages from the start as fit, and at least one. */
 function cutAtBytes(messages: readonly ChatMessage[], limit: number): readonly ChatMessage[] {
   let bytes = 0;
   const end = messages.findIndex((message, i) => {
@@ -76,7 +76,10 @@ function isInTime({ timestampMicros }: ChatMessage, { sinceMicros, untilMicros }
   );
 }
 
-/** Such a provider has neither uids nor logs: the session's id stands in for the one, that of the session that shows the message for the other. */
+/**
+ * Such a provider has neither uids nor logs. The session's id stands in for its uid, and the id of the session that
+ * shows the message stands in for the log.
+ */
 function cursorBehind(last: ChatMessage, seq: number, sessionId: string, query: MessageQuery): MessageCursor {
   return { sessionUid: sessionId, query, log: last.sessionId, seq, messageId: last.id };
 }

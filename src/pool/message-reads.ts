@@ -8,7 +8,7 @@ import type { StorageManager } from "../storage/storage-manager.js";
 import type { GetMessagesOptions, ListMessagesOptions } from "../storage/storage-provider.js";
 import type { PoolLogger } from "./pool-context.js";
 
-/** What the provider answers, or what `compute` makes of other reads when the provider lacks the operation. */
+/** Asks the provider, or computes the answer from other reads when the provider lacks the operation. */
 export async function unlessLacking<T>(ask: () => Promise<T>, compute: () => Promise<T>): Promise<T> {
   try {
     return await ask();
@@ -32,7 +32,8 @@ export function checkReadOptions(
 }
 
 /**
- * The messages asked for, from a provider that may know neither `limit` nor `offset`: the spec's fallback rule, and what design.md adds to it.
+ * The messages asked for, from a provider that may know neither `limit` nor `offset`: the fallback rule of
+ * docs/spec.md, and docs/decisions/0006-offset-fallback.md.
  */
 export async function readMessages(
   storage: StorageManager,
@@ -50,7 +51,7 @@ export async function readMessages(
 
 interface Answer {
   readonly messages: readonly ChatMessage[];
-  /** Neither limit nor offset were asked for. */
+  /** Whether the provider was asked for all messages, without limit and offset. */
   readonly unlimited: boolean;
 }
 
@@ -73,12 +74,18 @@ async function ask(
   }
 }
 
-/** Nothing but what changes the meaning of the answer, for providers that take no more; no argument at all where that will do. */
+/**
+ * Keeps only the option that changes which messages exist, for providers that take no others; undefined when there is
+ * none to pass.
+ */
 function unlimited({ includeAncestors }: GetMessagesOptions): GetMessagesOptions | undefined {
   return includeAncestors === true ? { includeAncestors } : undefined;
 }
 
-/** A provider in JavaScript ignores an argument silently: only a message's own position tells that the ones in front were skipped. */
+/**
+ * A provider in JavaScript may silently ignore `offset`. Only the position of the first message proves that earlier
+ * ones were skipped.
+ */
 function skipped(messages: readonly ChatMessage[], offset: number): boolean {
   const [first] = messages;
   return first === undefined || first.position === offset;

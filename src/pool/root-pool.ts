@@ -1,3 +1,4 @@
+import type { Call } from "../domain/call.js";
 import { NotImplementedError } from "../domain/errors.js";
 import { DEFAULT_LIMITS, type Limits } from "../domain/limits.js";
 import { StorageManager } from "../storage/storage-manager.js";
@@ -7,11 +8,13 @@ import { SessionPool } from "./session-pool.js";
 import { TodoTracker } from "./todo-tracker.js";
 
 export interface RootPoolOptions {
-  /** A provider alone is wrapped in a StorageManager. Without one reads answer empty and changes raise. */
+  /**
+   * A provider alone is wrapped in a StorageManager. Without one, reads answer empty and changes are `unimplemented`.
+   */
   readonly storage?: StorageManager | StorageProvider | undefined;
-  /** Those that are given replace the defaults. */
+  /** Replace the default limits one by one. */
   readonly limits?: Partial<Limits> | undefined;
-  /** Told what an operator should know; the console when absent. */
+  /** Receives what an operator should know. The default is the console. */
   readonly logger?: PoolLogger | undefined;
 }
 
@@ -37,14 +40,17 @@ export class RootPool implements PoolContext {
     this.todos = new TodoTracker(this);
   }
 
-  /** Clears away what deleted and changed sessions left behind. May be stopped at any moment; the next one goes on. */
+  /** Removes what deleted and changed sessions have left. It may be stopped at any moment; the next sweep goes on. */
   async sweep(options?: SweepOptions): Promise<SweepReport> {
     if (this.storage === undefined) throw new NotImplementedError("RootPool", "sweeping without a storage manager");
     return await this.storage.sweep(options);
   }
 
-  /** Closes the storage: ends followers, waits for what is being written. */
-  async close(): Promise<void> {
-    await this.storage?.close();
+  /**
+   * Closes the storage: ends followers and waits for running writes, at most until the call's deadline (5 s without
+   * one).
+   */
+  async close(call?: Call): Promise<void> {
+    await this.storage?.close(call);
   }
 }

@@ -1,10 +1,28 @@
 import type { Call } from "../domain/call.js";
 import type { SessionCursor } from "../domain/page.js";
 import type { Session } from "../domain/session.js";
+import type { LogOptions, TurnAppend } from "../storage/storage-provider.js";
+
+export interface AppendOptions extends LogOptions {
+  /** Make the session first if it is missing. It stays, empty, when the append is then refused. */
+  readonly createSession?: boolean | undefined;
+}
+
+/** An append that waits for its session's turn. */
+export interface QueuedAppend extends TurnAppend {
+  readonly options?: AppendOptions | undefined;
+}
 
 export interface CopyOptions extends Call {
   /** Last message to copy; all when absent. */
   readonly upToMessageId?: string | undefined;
+  /** Copy only if the target's revision is this. */
+  readonly expectedRevision?: number | undefined;
+}
+
+export interface EditOptions extends Call {
+  /** Edit only if the session's revision is this. */
+  readonly expectedRevision?: number | undefined;
 }
 
 export interface CopiedMessages {

@@ -17,21 +17,16 @@ import { checkNewMessages } from "../domain/validate-message.js";
 import { pageLimit } from "../domain/validate-page.js";
 import { checkExpected, checkNewSession, checkSessionChange, checkTitle } from "../domain/validate-session.js";
 import type { StorageManager } from "../storage/storage-manager.js";
-import type {
-  ForkOptions,
-  GetMessagesOptions,
-  ListMessagesOptions,
-  LogOptions,
-  LogResult,
-} from "../storage/storage-provider.js";
+import type { ForkOptions, GetMessagesOptions, ListMessagesOptions, LogResult } from "../storage/storage-provider.js";
 import { AppendQueue } from "./append-queue.js";
-import { storeTurn } from "./append-turn.js";
 import { computeLoad, computePage, computeSession } from "./computed-reads.js";
 import { checkReadOptions, readMessages, unlessLacking } from "./message-reads.js";
 import type { PoolContext } from "./pool-context.js";
 import type {
+  AppendOptions,
   CopiedMessages,
   CopyOptions,
+  EditOptions,
   ForkedSession,
   ForkSessionOptions,
   ListSessionsOptions,
@@ -39,6 +34,7 @@ import type {
   RevertedSession,
   ShareSessionOptions,
 } from "./session-pool-types.js";
+import { storeTurn } from "./store-turn.js";
 import { TurnLock } from "./turn-lock.js";
 
 /**
@@ -63,7 +59,7 @@ export class SessionPool {
     );
   }
 
-  /** Number of messages; the provider counts without loading them, if it can. */
+  /** Counts the messages, without loading them if the provider can. */
   async getMessageCount(sessionId: string, call?: Call): Promise<number> {
     const storage = this.#storageOf(sessionId, call);
     if (storage === undefined) return 0;
@@ -73,7 +69,7 @@ export class SessionPool {
     );
   }
 
-  /** One message; null when the session has none with this id. */
+  /** Reads one message; null when the session has none with this id. */
   async getMessage(sessionId: string, messageId: string, call?: Call): Promise<ChatMessage | null> {
     const storage = this.#storageOf(sessionId, call);
     checkId("message_id", messageId, this.#root.limits);
@@ -94,7 +90,10 @@ export class SessionPool {
     return storage === undefined ? [] : await readMessages(storage, sessionId, options, this.#root.logger);
   }
 
-  /** One page of a list of messages; `next` goes on behind it, whatever is appended meanwhile. `failed_precondition`: the cursor's message is no longer there. */
+  /**
+   * Reads one page of a list of messages. `next` continues after its last message, whatever is appended meanwhile. `failed_precondition`: the cursor's
+   * message is no longer in the history.
+   */
   async listMessages(sessionId: string, options: ListMessagesOptions): Promise<MessagePage> {
     const storage = this.#storageOf(sessionId, options);
     checkReadOptions(options, this.#root.limits);
@@ -122,7 +121,7 @@ export class SessionPool {
   }
 
   /** Appends a message (the spec's log_message), at the end or where its timestamp belongs; resolves to its id. As appendMessages. */
-  async appendMessage(sessionId: string, message: NewChatMessage, options?: LogOptions): Promise<string> {
+  async appendMessage(sessionId: string, message: NewChatMessage, options?: AppendOptions): Promise<string> {
     const { messageIds } = await this.appendMessages(sessionId, [message], options);
     return messageIds[0] as string;
   }
@@ -130,11 +129,12 @@ export class SessionPool {
   /**
    * Appends messages, all or nothing, durable when resolved. Ids the session has with the same content are skipped, so that a retry is safe.
    * `already_exists`: with other content. `aborted`: `expectedPosition` is not the place the first would get, unless that one is known.
+   * With `createSession` a missing session is made first.
    */
   async appendMessages(
     sessionId: string,
     messages: readonly NewChatMessage[],
-    options?: LogOptions,
+    options?: AppendOptions,
   ): Promise<LogResult> {
     this.#checkChange(sessionId, options);
     checkNewMessages(messages, this.#root.limits);
@@ -144,13 +144,14 @@ export class SessionPool {
 
   /**
    * Copies messages into a session that exists (the spec's fork_conversation), merged by timestamp, ids it has left out; all or nothing. Resolves to the
-   * id of the last message copied, or null when there was none. `invalid_argument`: unknown `upToMessageId`, or a copy onto itself.
+   * id of the last message copied, or null when there was none. `invalid_argument`: unknown `upToMessageId`, or a copy onto itself. `aborted`:
+   * `expectedRevision` is not the target's revision.
    */
   async copyMessages(sourceSessionId: string, targetSessionId: string, options?: CopyOptions): Promise<string | null> {
     return (await this.copyMessagesCounted(sourceSessionId, targetSessionId, options)).forkPointId;
   }
 
-  /** The same, with the number of messages that were copied. */
+  /** Does the same as copyMessages, and also tells how many messages were copied. */
   async copyMessagesCounted(
     sourceSessionId: string,
     targetSessionId: string,
@@ -159,6 +160,7 @@ export class SessionPool {
     this.#checkChange(sourceSessionId, options);
     checkId("target_session_id", targetSessionId, this.#root.limits);
     checkOptionalId("up_to_message_id", options?.upToMessageId, this.#root.limits);
+    checkExpected("expected_revision", options?.expectedRevision);
     const fork: ForkOptions = { ...options, as: "copy" };
     const { forkPointId, copiedCount } = await this.turnLock.run(targetSessionId, options, () =>
       this.#storageFor("copying messages").forkConversation(sourceSessionId, targetSessionId, fork),
@@ -166,12 +168,14 @@ export class SessionPool {
     return { forkPointId, copiedCount };
   }
 
-  /** Keeps `upToMessageId` and everything before it; resolves to how many were removed, for good. `invalid_argument`: unknown message (the spec's ValueError). */
-  async truncateMessages(sessionId: string, upToMessageId: string, call?: Call): Promise<number> {
-    this.#checkChange(sessionId, call);
-    checkId("up_to_message_id", upToMessageId, this.#root.limits);
-    return await this.turnLock.run(sessionId, call, () =>
-      this.#storageFor("truncating messages").truncateMessages(sessionId, upToMessageId, call),
+  /**
+   * Keeps `upToMessageId` and everything before it, or no message at all when it is null; resolves to how many were removed, for good.
+   * `invalid_argument`: unknown message (the spec's ValueError). `aborted`: `expectedRevision` is not the session's revision.
+   */
+  async truncateMessages(sessionId: string, upToMessageId: string | null, options?: EditOptions): Promise<number> {
+    this.#checkCut(sessionId, upToMessageId, options);
+    return await this.turnLock.run(sessionId, options, () =>
+      this.#storageFor("truncating messages").truncateMessages(sessionId, upToMessageId, options),
     );
   }
 
@@ -183,7 +187,7 @@ export class SessionPool {
     return await this.#storageFor("creating sessions").createSession({ ...session, sessionId }, call);
   }
 
-  /** The session with its exact count and update time. */
+  /** Reads the session with its exact count and update time. */
   async getSession(sessionId: string, call?: Call): Promise<Session> {
     const storage = this.#storageOf(sessionId, call);
     if (storage === undefined) throw notFound("Session", sessionId);
@@ -193,7 +197,7 @@ export class SessionPool {
     );
   }
 
-  /** The session and its last `limit` messages, oldest first; with a cursor those before it. */
+  /** Reads the session and its last `limit` messages, oldest first; with a cursor, those before the cursor. */
   async loadSession(
     sessionId: string,
     options: { readonly limit: number; readonly cursor?: MessageCursor | undefined } & Call,
@@ -210,7 +214,7 @@ export class SessionPool {
     );
   }
 
-  /** Sessions, most recently updated first; children of `parentId` only, if it is given. */
+  /** Lists sessions, most recently updated first. With `parentId`, only children of that session. */
   async listSessions(options: ListSessionsOptions): Promise<SessionPage> {
     checkCall(options);
     const { parentId = "", limit } = options;
@@ -219,7 +223,7 @@ export class SessionPool {
     return (await this.#root.storage?.listSessions(page)) ?? { sessions: [] };
   }
 
-  /** Changes title and metadata, and no message. `aborted`: `expectedRevision` is not the session's revision. */
+  /** Changes the title and metadata. `aborted`: `expectedRevision` is not the session's revision. */
   async updateSession(
     sessionId: string,
     change: SessionChange,
@@ -252,21 +256,24 @@ export class SessionPool {
     return await this.#makeFork(sourceSessionId, newSessionId, { ...fork, as: "fork" });
   }
 
-  /** Makes a session with a copy of all messages, to be given to others. As forkSession. */
+  /** Makes a session with a copy of all messages, to be given to others. Retries and errors are as with forkSession. */
   async shareSession(sourceSessionId: string, options: ShareSessionOptions = {}): Promise<ForkedSession> {
     const { newSessionId, ...call } = options;
     return await this.#makeFork(sourceSessionId, newSessionId, { ...call, as: "share" });
   }
 
-  /** Truncates so that unrevertSession can bring back what is removed. `invalid_argument`: unknown message. */
-  async revertSession(sessionId: string, upToMessageId: string, call?: Call): Promise<RevertedSession> {
-    this.#checkChange(sessionId, call);
-    checkId("up_to_message_id", upToMessageId, this.#root.limits);
-    return await this.turnLock.run(sessionId, call, async () => {
+  /** Truncates so that unrevertSession can bring back what is removed. Otherwise as truncateMessages. */
+  async revertSession(
+    sessionId: string,
+    upToMessageId: string | null,
+    options?: EditOptions,
+  ): Promise<RevertedSession> {
+    this.#checkCut(sessionId, upToMessageId, options);
+    return await this.turnLock.run(sessionId, options, async () => {
       const storage = this.#storageFor("reverting sessions");
-      const options = { ...call, keepForUnrevert: true };
-      const removedCount = await storage.truncateMessages(sessionId, upToMessageId, options);
-      return { session: await this.getSession(sessionId, call), removedCount };
+      const revert = { ...options, keepForUnrevert: true };
+      const removedCount = await storage.truncateMessages(sessionId, upToMessageId, revert);
+      return { session: await this.getSession(sessionId, options), removedCount };
     });
   }
 
@@ -296,6 +303,12 @@ export class SessionPool {
     checkCall(call);
     checkId("session_id", sessionId, this.#root.limits);
     return this.#root.storage;
+  }
+
+  #checkCut(sessionId: string, upToMessageId: string | null, options: EditOptions | undefined): void {
+    this.#checkChange(sessionId, options);
+    if (upToMessageId !== null) checkId("up_to_message_id", upToMessageId, this.#root.limits);
+    checkExpected("expected_revision", options?.expectedRevision);
   }
 
   #checkChange(sessionId: string, call: Call | undefined): void {

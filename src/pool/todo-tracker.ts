@@ -13,9 +13,9 @@ export type TodoField = "content" | "status" | "priority";
 /**
  * The one todo list that all sessions share, kept in the store: the same for every process, also after a restart.
  *
- * Changes are all or nothing and take turns, between processes by compare-and-set. They reject with `invalid_argument` for malformed todos and past
- * the limits of number and size, and as SessionPool says; without a storage manager, or with a provider that keeps no todos, the list is empty and changes are
- * `unimplemented`.
+ * Changes are all or nothing and take turns, between processes by compare-and-set. They reject with `invalid_argument`
+ * for malformed todos and past the limits of number and size, and as SessionPool says; without a storage manager, or
+ * with a provider that keeps no todos, the list is empty and changes are `unimplemented`.
  */
 export class TodoTracker {
   readonly #root: PoolContext;
@@ -37,12 +37,14 @@ export class TodoTracker {
     );
   }
 
-  /** The same. */
+  /** Does the same as entries. */
   list(call?: Call): Promise<readonly Todo[]> {
     return this.entries(call);
   }
 
-  /** Replaces the whole list and resolves to it; todos with an empty id get a ULID. `invalid_argument`: one id twice. */
+  /**
+   * Replaces the whole list and resolves to it; todos with an empty id get a ULID. `invalid_argument`: one id twice.
+   */
   async replace(todos: readonly Todo[], call?: Call): Promise<readonly Todo[]> {
     const next = todos.map((todo) => this.#withId(todo));
     return await this.#change(call, () => next);
@@ -61,6 +63,15 @@ export class TodoTracker {
     return added;
   }
 
+  /** Adds, at the end and in one change, the todos whose ids the list does not have. */
+  async addMissing(todos: readonly Todo[], call?: Call): Promise<void> {
+    if (todos.length === 0) return;
+    await this.#change(call, (current) => {
+      const known = new Set(current.map(({ id }) => id));
+      return [...current, ...todos.filter(({ id }) => !known.has(id))];
+    });
+  }
+
   /** Changes these fields of the todo with this id to the ones given; resolves to what it is then. `not_found`. */
   async update(todo: Todo, fields: readonly TodoField[], call?: Call): Promise<Todo> {
     checkTodo("todo", todo, this.#root.limits);
@@ -77,7 +88,7 @@ export class TodoTracker {
     await this.#change(call, (todos) => todos.toSpliced(placeOf(todos, todoId), 1));
   }
 
-  /** Tries until nobody else was faster, or the call ends. */
+  /** Plans and stores a new list, again and again until no other process was faster or the call ends. */
   async #change(call: Call | undefined, plan: (todos: readonly Todo[]) => readonly Todo[]): Promise<readonly Todo[]> {
     const { storage } = this.#root;
     if (storage === undefined) throw new NotImplementedError("TodoTracker", "changing todos without a storage manager");

@@ -1,16 +1,16 @@
 import { Semaphore } from "async-mutex";
 import type { Call } from "../domain/call.js";
 import { checkCall } from "../domain/call.js";
-import { untilCallEnd } from "./call-end.js";
+import { untilCallEnd } from "../domain/call-end.js";
 
 interface SessionLock {
-  /** Begins with none: who makes the lock has its turn. */
+  /** Starts at 0 permits: the creator holds the first turn. */
   readonly turns: Semaphore;
-  /** Who holds it or waits for it. */
+  /** How many callers hold the lock or wait for it. */
   users: number;
 }
 
-/** One fair lock for each session that is being changed; an idle session has none. */
+/** Keeps one fair lock for each session that is being changed. An idle session has no lock. */
 export class TurnLock {
   readonly #locks = new Map<string, SessionLock>();
 
@@ -23,7 +23,7 @@ export class TurnLock {
     return this.#locks.has(sessionId);
   }
 
-  /** Does the work when it is this caller's turn. Waiting ends with the call, and then the work is not done. */
+  /** Does the work when it is this caller's turn. If the call ends before that, the work is not done. */
   async run<T>(sessionId: string, call: Call | undefined, work: () => Promise<T>): Promise<T> {
     const release = await this.acquire(sessionId, call);
     try {
@@ -33,7 +33,7 @@ export class TurnLock {
     }
   }
 
-  /** Resolves when it is this caller's turn, to the function that ends the turn: call it once. */
+  /** Waits for this caller's turn, and resolves to the function that ends it, which must be called once. */
   async acquire(sessionId: string, call?: Call): Promise<() => void> {
     checkCall(call);
     const known = this.#locks.get(sessionId);
@@ -46,7 +46,7 @@ export class TurnLock {
       await untilCallEnd(acquired, call);
       return release;
     } catch (error) {
-      // Its place in the queue cannot be taken back: the turn is passed on when it comes.
+      // A place in the queue cannot be given up, so the turn is passed on when it comes.
       void acquired.then(release);
       throw error;
     }

@@ -1,5 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ApiMethod } from "../api/method-table.js";
+import type { Admission, AdmissionKind } from "./load/admissions.js";
+import type { Connection } from "./load/connections.js";
 
 /** What a key may do; each includes the ones before it. */
 export type Scope = "read" | "write" | "admin";
@@ -11,27 +13,56 @@ export interface Principal {
   /** What the caller sees: two namespaces share nothing. */
   readonly namespace: string;
   readonly scope: Scope;
+  /** Milliseconds since 1970 at which the credential expires. */
+  readonly expiresMs?: number | undefined;
+  /** Aborted when the credential is withdrawn. */
+  readonly revoked?: AbortSignal | undefined;
 }
 
-/** One request of a front, after authentication. */
-export interface FrontCall {
+/** What authentication and log lines look up of a request. */
+export interface RequestFacts {
+  /** Takes names in lower case. */
+  header(name: string): string | undefined;
+  /** Address of the client, or of the proxy that it came by, without a port. */
+  peer(): string;
+}
+
+/** A request of a front, after authentication. */
+export interface Arrival {
   readonly front: "grpc" | "connect" | "rest";
   readonly principal: Principal;
+  /** What it came by, where connections are counted. */
+  readonly connection?: Connection | undefined;
+  /** Absent in calls that no request stands behind. */
+  readonly facts?: RequestFacts | undefined;
+}
+
+/** A request of a front that has been admitted. */
+export interface FrontCall extends Arrival {
+  /** What `Caller.admit` gave: the place of the call, and the memory that it holds. The front ends it when the answer has been sent. */
+  readonly admission: Admission;
   /** Milliseconds since 1970 until which the client waits. Unary calls end after `limits.unaryDeadlineMs` in any case. */
   readonly deadlineMs?: number | undefined;
   /** Aborted when the client has gone. */
   readonly signal: AbortSignal;
-  /** Reads a request header; only the trace context is looked up. */
-  readonly header?: ((name: string) => string | undefined) | undefined;
 }
 
 /**
- * The one way from a front to an implementation: scope, in-flight limit, deadline, implementation, error mapping, log, metric
+ * The one way from a front to an implementation: scope, limits, deadline, implementation, error mapping, log, metric
  * and span wrap it once. Everything here rejects with ApiError only, ready to be sent.
  */
 export interface Caller {
-  /** Whose key the `authorization` header holds; `unauthenticated` without one. `header` takes lower-case names. */
-  authenticate(header: (name: string) => string | undefined): Promise<Principal>;
+  /** Whose key the `authorization` header holds; `unauthenticated` without one. */
+  authenticate(request: RequestFacts): Promise<Principal>;
+
+  /**
+   * Gives the call its place before its body is read: `permission_denied` when the key's scope does not cover the method,
+   * `resource_exhausted` past a limit of the process or of the key, `unavailable` when the server stops.
+   */
+  admit(method: ApiMethod, arrival: Arrival): Admission;
+
+  /** The same for what needs no key: health and pages. */
+  admitAnyone(kind: AdmissionKind, connection: Connection | undefined): Admission;
 
   /**
    * Answers at the deadline with `deadline_exceeded`, also when the store hangs. The implementation is told when the client has gone;
@@ -41,7 +72,8 @@ export interface Caller {
 
   /**
    * Resolves when the stream has begun (send the headers then); iterating rejects with ApiError: `canceled`, `deadline_exceeded`,
-   * `unavailable` when the server stops, or what the implementation ends with. A front that stops reading calls `return()`.
+   * `unauthenticated` when the credential expires or is withdrawn, `unavailable` when the server stops, or what the implementation ends
+   * with. A front that stops reading calls `return()`.
    */
   stream(method: ApiMethod, request: Message, call: FrontCall): Promise<AsyncIterable<Message>>;
 }

@@ -2,40 +2,48 @@ import type { ServerResponse } from "node:http";
 import { Code } from "@connectrpc/connect";
 import type { ApiMethod } from "../api/method-table.js";
 import type { Address, LoadLimits } from "../config.js";
-import { createConnectHandler } from "./connect.js";
-import { makeCors } from "./cors.js";
+import { createConnectHandler } from "./connect/connect.js";
 import type { Caller } from "./front-call.js";
-import { HttpListener, type HttpRequest, type HttpResponse, hearErrors } from "./http-listener.js";
+import type { HostCheck } from "./hosts.js";
+import { makeAuthorityCheck } from "./http/authority.js";
+import { makeCors } from "./http/cors.js";
+import { HttpListener, type HttpRequest, type HttpResponse, hearErrors } from "./http/listener.js";
+import { HttpProblem } from "./http/problem.js";
+import { sendProblem } from "./http/respond.js";
+import type { StaticRoutes } from "./http/static-routes.js";
+import { refuseUnknownRpc, sendInProtocol } from "./http/unknown-rpc.js";
+import { Connections } from "./load/connections.js";
 import type { Logger } from "./logging.js";
 import { createRestHandler } from "./rest/handler.js";
-import { HttpProblem } from "./rest/problem.js";
-import { sendProblem } from "./rest/respond.js";
-import type { StaticRoutes } from "./static-routes.js";
-import { refuseUnknownRpc } from "./unknown-rpc.js";
+import type { TlsFiles } from "./tls-files.js";
 
 export interface HttpServerOptions {
   readonly address: Address;
   readonly methods: readonly ApiMethod[];
   readonly caller: Caller;
   readonly load: LoadLimits;
+  readonly connections: Connections;
   readonly corsOrigins: readonly string[];
-  readonly tls?: { readonly certPath: string; readonly keyPath: string } | undefined;
+  readonly isServedHost: HostCheck;
+  readonly tls?: TlsFiles | undefined;
   /** What is neither REST nor an RPC: health, metrics, pages. */
   readonly staticRoutes: StaticRoutes;
   readonly logger: Logger;
 }
 
-const AUTHORITY = /^(?:\[[0-9A-Fa-f:.]+\]|[^\s/?#@:[\]%\\<>^`{|}]+)(?::(\d{1,5}))?$/;
+const METRICS_STREAMS = 16;
+const METRICS_CONNECTIONS = 64;
 
 /** REST, Connect, gRPC-Web and gRPC, and the pages, on one port. */
 export function createHttpListener(options: HttpServerOptions): HttpListener {
-  const { address, methods, caller, load, tls, staticRoutes, logger } = options;
+  const { address, methods, caller, load, connections, tls, staticRoutes, logger } = options;
   const cors = makeCors(options.corsOrigins);
-  const connect = createConnectHandler({ methods, caller, bodyBytes: load.bodyBytes, logger });
+  const checkAuthority = makeAuthorityCheck(options.isServedHost);
+  const connect = createConnectHandler({ methods, caller, limits: load, logger });
   const rest = createRestHandler({
     methods,
     caller,
-    limits: { bodyBytes: load.bodyBytes },
+    limits: load,
     onUnexpected: (err) => logger.error({ err }, "A request by REST failed unexpectedly"),
   });
 
@@ -43,7 +51,7 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
     checkAuthority(request);
     if (cors(request, response)) return;
     const path = pathOf(request.url ?? "");
-    if (staticRoutes.serve(path, request, response)) return;
+    if (staticRoutes.serve(path, request, response, caller)) return;
     if (connect(path, request, response) || refuseUnknownRpc(path, request, response)) return;
     rest(request, response);
   }
@@ -56,30 +64,30 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
       if (!(error instanceof HttpProblem)) logger.error({ err: error }, "A request failed unexpectedly");
       const problem = error instanceof HttpProblem ? error : new HttpProblem(Code.Internal, "Internal error");
       if (request.httpVersionMajor === 1) (response as ServerResponse).setHeader("Connection", "close");
-      sendProblem(request, response, problem);
+      sendInProtocol(request, response, problem);
     }
   }
 
-  return new HttpListener({ address, handler, connectionStreams: load.connectionStreams, tls });
+  return new HttpListener({ address, handler, load, connections, tls });
 }
 
-/** The host must be there and be one: connect-node, and much else that makes a URL of it, throws otherwise. */
-function checkAuthority(request: HttpRequest): void {
-  const authority = "authority" in request ? request.authority : request.headers.host;
-  if (authority === undefined || !isAuthority(authority)) {
-    throw new HttpProblem(Code.InvalidArgument, "The request must name a valid host");
-  }
-}
-
-/** Clients say the same thing all the time. */
-let lastValid: string | undefined;
-
-function isAuthority(text: string): boolean {
-  if (text === lastValid) return true;
-  const match = AUTHORITY.exec(text);
-  if (match === null || Number(match[1] ?? 0) > 65_535) return false;
-  lastValid = text;
-  return true;
+/** Metrics alone, without TLS and without keys: for an address that only those reach who may see them. */
+export function createMetricsListener(
+  address: Address,
+  routes: StaticRoutes,
+  { caller, load }: Pick<HttpServerOptions, "caller" | "load">,
+): HttpListener {
+  const handler = (request: HttpRequest, response: HttpResponse): void => {
+    if (routes.serve(pathOf(request.url ?? ""), request, response, caller)) return;
+    hearErrors(request, response);
+    sendProblem(request, response, new HttpProblem(Code.NotFound, "Only /metrics is here"));
+  };
+  return new HttpListener({
+    address,
+    handler,
+    load: { ...load, connectionStreams: METRICS_STREAMS },
+    connections: new Connections(METRICS_CONNECTIONS),
+  });
 }
 
 function pathOf(url: string): string {

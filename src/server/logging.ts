@@ -1,12 +1,15 @@
+import { createRequire } from "node:module";
 import { type Logger, pino } from "pino";
-import pretty from "pino-pretty";
 import type { LogLevel } from "../config.js";
 
 export type { Logger };
+
+const require = createRequire(import.meta.url);
 
 /** Logs to standard error: lines of JSON, or text to be read on a terminal. Never give it the content of messages. */
 export function createLogger(level: LogLevel, terminal = process.stderr.isTTY): Logger {
   const options = { level, base: { pid: process.pid } };
   if (!terminal) return pino(options, pino.destination({ dest: 2, sync: false }));
+  const pretty = require("pino-pretty") as typeof import("pino-pretty");
   return pino(options, pretty({ destination: 2, sync: true, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l" }));
 }

@@ -1,18 +1,28 @@
 import type { ApiContext } from "../api/method-table.js";
 import { API_METHODS } from "../api/method-table.js";
-import type { ServeConfig } from "../config.js";
+import { isKeyed, type ServeConfig } from "../config.js";
 import { VERSION } from "../version.js";
-import { type Authenticator, BearerAuthenticator, type CredentialChecker, openAuthenticator } from "./auth.js";
-import { CheckedCaller } from "./caller.js";
-import { type GrpcServer, startGrpcServer } from "./grpc-server.js";
-import type { HttpListener } from "./http-listener.js";
-import { createHttpListener } from "./http-server.js";
-import { JwtChecker } from "./jwt.js";
-import { KeyFile } from "./key-file.js";
+import {
+  type Authenticator,
+  BearerAuthenticator,
+  type CredentialChecker,
+  openAuthenticator,
+} from "./auth/authenticator.js";
+import { KeyFile } from "./auth/key-file.js";
+import { CheckedCaller } from "./call/caller.js";
+import type { Tracing } from "./call/load-tracing.js";
+import { METRICS_CONTENT_TYPE, type Metrics } from "./call/metrics.js";
+import type { Caller } from "./front-call.js";
+import { type GrpcServer, startGrpcServer } from "./grpc/grpc-server.js";
+import { makeHostCheck } from "./hosts.js";
+import type { HttpListener } from "./http/listener.js";
+import { type StaticAnswer, StaticRoutes } from "./http/static-routes.js";
+import { createHttpListener, createMetricsListener } from "./http-server.js";
+import { Connections } from "./load/connections.js";
 import type { Logger } from "./logging.js";
-import { METRICS_CONTENT_TYPE, type Metrics } from "./metrics.js";
-import { openApiDocument } from "./rest/openapi.js";
-import { type StaticAnswer, StaticRoutes } from "./static-routes.js";
+import { Readiness } from "./readiness.js";
+import { openApiDocument } from "./rest/openapi/openapi.js";
+import { TlsFiles } from "./tls-files.js";
 
 export interface ServerOptions {
   readonly config: ServeConfig;
@@ -25,121 +35,123 @@ export interface ServerOptions {
   /** What `/metrics` answers. */
   readonly metricsText: () => Promise<string>;
   readonly logger: Logger;
+  readonly tracing?: Tracing | undefined;
 }
 
-const READY_TIMEOUT_MS = 2000;
 /** How long clients get to end their connections after the last call was answered. */
-const CLOSE_MS = 1000;
+const CLOSE_MS = 500;
 const PLAIN = "text/plain; charset=utf-8";
 
-/** Both ports, started and stopped together. */
+/** All ports, started and stopped together. */
 export class RunningServer {
   readonly grpcPort: number;
   readonly httpPort: number;
+  /** Where `--metrics-address` listens. */
+  readonly metricsPort: number | undefined;
   readonly #grpc: GrpcServer;
-  readonly #http: HttpListener;
+  readonly #listeners: readonly HttpListener[];
+  readonly #tls: TlsFiles | undefined;
   readonly #caller: CheckedCaller;
   readonly #authenticator: Authenticator;
   readonly #readiness: Readiness;
   readonly #shutdownMs: number;
+  readonly #logger: Logger;
 
-  private constructor(parts: ServerParts, ports: { readonly grpc: number; readonly http: number }) {
-    this.grpcPort = ports.grpc;
-    this.httpPort = ports.http;
+  private constructor(parts: ServerParts, [httpPort, metricsPort]: readonly number[]) {
+    this.grpcPort = parts.grpc.port;
+    this.httpPort = httpPort!;
+    this.metricsPort = metricsPort;
     this.#grpc = parts.grpc;
-    this.#http = parts.http;
+    this.#listeners = parts.listeners;
+    this.#tls = parts.tls;
     this.#caller = parts.caller;
     this.#authenticator = parts.authenticator;
     this.#readiness = parts.readiness;
     this.#shutdownMs = parts.shutdownMs;
+    this.#logger = parts.logger;
   }
 
-  /** Listens on both ports. Rejects with one clear line when a port or a file cannot be used. */
+  /** Listens on all ports. Rejects with one clear line when a port or a file cannot be used. */
   static async start(options: ServerOptions): Promise<RunningServer> {
-    const { config, rootPoolFor, pages, pingStorage, metrics, metricsText, logger } = options;
-    const { load, limits, tls } = config;
-    const readiness = new Readiness(pingStorage);
-    const authenticator = makeAuthenticator(config, logger);
-    const { tracing, shutdownMs } = config;
-    const caller = new CheckedCaller({ authenticator, rootPoolFor, limits, load, metrics, logger, tracing });
-    const shared = { methods: API_METHODS, caller, load, tls, logger };
-    const staticRoutes = makeStaticRoutes(metricsText, readiness, logger);
-    for (const { path, ...page } of pages) staticRoutes.add(path, () => page);
-    const http = createHttpListener({
-      ...shared,
-      address: config.httpAddress,
-      corsOrigins: config.corsOrigins,
-      staticRoutes,
-    });
-    const httpPort = await http.listen();
+    const { config, rootPoolFor, pingStorage, metrics, logger, tracing } = options;
+    const { load, limits, shutdownMs } = config;
+    const readiness = new Readiness(pingStorage, logger);
+    const authenticator = await makeAuthenticator(config, logger);
+    const listeners: HttpListener[] = [];
+    let tls: TlsFiles | undefined;
     try {
-      const grpc = await startGrpcServer({ ...shared, address: config.grpcAddress });
-      grpc.health.setServing(true);
-      readiness.isOn = true;
-      return new RunningServer(
-        { grpc, http, caller, authenticator, readiness, shutdownMs },
-        { grpc: grpc.port, http: httpPort },
-      );
+      tls = config.tls && new TlsFiles(config.tls, logger);
+      const caller = new CheckedCaller({ authenticator, rootPoolFor, limits, load, metrics, logger, tracing });
+      const isServedHost = makeHostCheck({ allowed: config.allowedHosts, isKeyed: isKeyed(config) });
+      const connections = new Connections(load.connections);
+      const shared = { methods: API_METHODS, caller, load, connections, tls, logger, isServedHost };
+      const staticRoutes = makeStaticRoutes(options, caller, readiness);
+      const { httpAddress: address, corsOrigins } = config;
+      listeners.push(createHttpListener({ ...shared, address, corsOrigins, staticRoutes }));
+      if (config.metricsAddress)
+        listeners.push(createMetricsListener(config.metricsAddress, makeMetricsRoutes(options), { caller, load }));
+      const ports = await Promise.all(listeners.map((listener) => listener.listen()));
+      const grpc = await startGrpcServer({ ...shared, address: config.grpcAddress, reflection: config.reflection });
+      readiness.start((isReady) => grpc.health.setServing(isReady));
+      return new RunningServer({ grpc, listeners, tls, caller, authenticator, readiness, shutdownMs, logger }, ports);
     } catch (error) {
-      http.kill();
-      await http.drain();
+      for (const listener of listeners) listener.kill();
+      await Promise.all(listeners.map((listener) => listener.drain()));
+      tls?.close();
       authenticator.close();
       throw error;
     }
   }
 
+  /** Reads keys and certificates again. */
+  reload(): void {
+    this.#authenticator.reload();
+    this.#tls?.reload();
+  }
+
   /** Not ready any more; running calls may finish, for a while; streams end with `unavailable`. */
   async stop(): Promise<void> {
-    this.#readiness.isOn = false;
+    this.#readiness.stop();
     this.#grpc.health.setServing(false);
-    const drained = Promise.all([this.#grpc.drain(), this.#http.drain()]);
-    await atMost(this.#shutdownMs, this.#caller.stop());
-    this.#http.closeIdle();
+    const drained = Promise.all([this.#grpc.drain(), ...this.#listeners.map((listener) => listener.drain())]);
+    const haveEnded = await atMost(
+      this.#shutdownMs,
+      this.#caller.stop().then(() => true),
+    );
+    if (!haveEnded) this.#logger.warn("Calls that were still running have been cut off");
+    for (const listener of this.#listeners) listener.closeIdle();
     await atMost(CLOSE_MS, drained);
     this.#grpc.kill();
-    this.#http.kill();
+    for (const listener of this.#listeners) listener.kill();
     await drained;
+    this.#tls?.close();
     this.#authenticator.close();
   }
 }
 
 interface ServerParts {
   readonly grpc: GrpcServer;
-  readonly http: HttpListener;
+  /** The HTTP port, then the metrics port if there is one. */
+  readonly listeners: readonly HttpListener[];
+  readonly tls: TlsFiles | undefined;
   readonly caller: CheckedCaller;
   readonly authenticator: Authenticator;
   readonly readiness: Readiness;
   readonly shutdownMs: number;
+  readonly logger: Logger;
 }
 
-/** What `/readyz` says. */
-class Readiness {
-  isOn = false;
-  readonly #pingStorage: () => Promise<void>;
-
-  constructor(pingStorage: () => Promise<void>) {
-    this.#pingStorage = pingStorage;
-  }
-
-  /** Undefined when ready, else why not. */
-  async problem(): Promise<string | undefined> {
-    if (!this.isOn) return "The server is starting or stopping";
-    const answered = this.#pingStorage().then(
-      () => true,
-      () => false,
-    );
-    return (await atMost(READY_TIMEOUT_MS, answered)) === true ? undefined : "The store does not answer";
-  }
-}
-
-function makeAuthenticator({ keysFile, jwt }: ServeConfig, logger: Logger): Authenticator {
+async function makeAuthenticator({ keysFile, jwt }: ServeConfig, logger: Logger): Promise<Authenticator> {
+  // Only who checks tokens needs the package that does.
+  const tokens = jwt && (await import("./auth/jwt.js"));
   const checkers: CredentialChecker[] = [];
   if (keysFile !== undefined) checkers.push(new KeyFile(keysFile, logger));
-  if (jwt !== undefined) checkers.push(new JwtChecker(jwt, logger));
+  if (tokens !== undefined) checkers.push(new tokens.JwtChecker(jwt!, logger));
   return checkers.length === 0 ? openAuthenticator : new BearerAuthenticator(checkers);
 }
 
-function makeStaticRoutes(metricsText: () => Promise<string>, readiness: Readiness, logger: Logger): StaticRoutes {
+function makeStaticRoutes(options: ServerOptions, caller: Caller, readiness: Readiness): StaticRoutes {
+  const { config, pages, logger } = options;
   const routes = new StaticRoutes(logger);
   routes.add("/healthz", () => ({ contentType: PLAIN, text: "ok\n" }));
   routes.add("/readyz", async () => {
@@ -148,13 +160,24 @@ function makeStaticRoutes(metricsText: () => Promise<string>, readiness: Readine
       ? { contentType: PLAIN, text: "ok\n" }
       : { status: 503, contentType: PLAIN, text: `${problem}\n` };
   });
-  routes.add("/metrics", async () => ({
-    contentType: METRICS_CONTENT_TYPE,
-    text: await metricsText(),
-  }));
-  const openApi = JSON.stringify(openApiDocument(API_METHODS, VERSION));
-  routes.add("/openapi.json", () => ({ contentType: "application/json", text: openApi }));
+  if (config.metricsAddress === undefined) routes.addForKeys("/metrics", caller, () => metricsAnswer(options));
+  if (config.console) {
+    let openApi: string | undefined;
+    routes.add("/openapi.json", () => {
+      openApi ??= JSON.stringify(openApiDocument(API_METHODS, VERSION));
+      return { contentType: "application/json", text: openApi };
+    });
+    for (const { path, ...page } of pages) routes.add(path, () => page);
+  }
   return routes;
+}
+
+function makeMetricsRoutes(options: ServerOptions): StaticRoutes {
+  return new StaticRoutes(options.logger).add("/metrics", () => metricsAnswer(options));
+}
+
+async function metricsAnswer({ metricsText }: ServerOptions): Promise<StaticAnswer> {
+  return { contentType: METRICS_CONTENT_TYPE, text: await metricsText() };
 }
 
 /** Waits for `work`, but no longer than that; rejects as it does. */

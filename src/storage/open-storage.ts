@@ -1,16 +1,23 @@
-import { invalidArgument } from "../domain/errors.js";
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { type Call, closeLimit } from "../domain/call.js";
+import { DomainError, invalidArgument } from "../domain/errors.js";
 import { type HistoryOptions, LogHistoryProvider } from "./history/log-history-provider.js";
 import type { LogDatabase } from "./history/log-store.js";
 import type { MongoOptions } from "./mongodb/mongo-log-database.js";
 import type { StorageProvider } from "./storage-provider.js";
 
 export interface DatabaseOptions {
+  /** Whether a database that is not there is made: true when absent. Otherwise it is `failed_precondition`. */
+  readonly create?: boolean | undefined;
   readonly mongo?: MongoOptions | undefined;
 }
 
 export interface StorageOptions extends HistoryOptions, DatabaseOptions {
-  /** Told of failures in the background, unless `onAnomaly` is. */
-  readonly logger?: { warn(details: object, message: string): void } | undefined;
+  /** Told of what the server lacks, and of failures in the background, unless `onAnomaly` is. */
+  readonly logger?:
+    | { info?(details: object, message: string): void; warn(details: object, message: string): void }
+    | undefined;
 }
 
 /** A database, and one provider a namespace. */
@@ -21,21 +28,22 @@ export interface Storage {
   provider(namespace: string): StorageProvider;
   /** Namespaces that have sessions or todos. */
   listNamespaces(): Promise<readonly string[]>;
-  /** Closes the providers, then the database. */
-  close(): Promise<void>;
+  /** Closes the providers, then the database, both by the call's deadline, or in 5 s when it has none. */
+  close(call?: Call): Promise<void>;
 }
 
 /**
- * Opens the database of a URL: `sqlite:<path>`, `sqlite::memory:`, `memory:` or `mongodb://…`. Drivers are loaded when they are needed.
- * `invalid_argument`: no such scheme; `failed_precondition`: it cannot be used as it is; `unavailable`: it does not answer.
+ * Opens the database of a URL: `sqlite:<path>`, `sqlite::memory:`, `memory:` or `mongodb://…`. Drivers are loaded when
+ * they are needed. `invalid_argument`: no such scheme; `failed_precondition`: it cannot be used as it is;
+ * `unavailable`: it does not answer.
  */
 export async function openDatabase(url: string, options: DatabaseOptions = {}): Promise<LogDatabase> {
   const [, scheme, rest] = /^([a-z+]+):(.*)$/s.exec(url) ?? [];
   switch (scheme) {
     case "memory":
-      return openMemory(rest as string);
+      return openMemory(rest as string, options);
     case "sqlite":
-      return openSqlite(rest as string);
+      return openSqlite(rest as string, options);
     case "mongodb":
     case "mongodb+srv":
       return openMongo(url, options);
@@ -47,9 +55,11 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
 }
 
 export async function openStorage(url: string, options: StorageOptions = {}): Promise<Storage> {
-  const { logger, mongo, ...history } = options;
+  const { logger, mongo, create, ...history } = options;
   const onAnomaly = (text: string, err?: unknown) => logger?.warn({ err }, text);
-  return new DatabaseStorage(await openDatabase(url, { mongo }), { onAnomaly, ...history });
+  const onNotice = (text: string) => logger?.info?.({}, text);
+  const database = await openDatabase(url, { mongo: { onNotice, onAnomaly, ...mongo }, create });
+  return new DatabaseStorage(database, { onAnomaly, ...history });
 }
 
 class DatabaseStorage implements Storage {
@@ -79,24 +89,29 @@ class DatabaseStorage implements Storage {
     return this.#database.listNamespaces();
   }
 
-  async close(): Promise<void> {
-    const closing = [...this.#providers.values()].map((provider) => provider.close());
+  async close(call?: Call): Promise<void> {
+    const limited = closeLimit(call);
+    const closing = [...this.#providers.values()].map((provider) => provider.close(limited));
     const failures = (await Promise.allSettled(closing)).filter((outcome) => outcome.status === "rejected");
-    await this.#database.close();
+    await this.#database.close(limited);
     if (failures[0]) throw failures[0].reason;
   }
 }
 
-async function openMemory(rest: string): Promise<LogDatabase> {
+async function openMemory(rest: string, { create = true }: DatabaseOptions): Promise<LogDatabase> {
   if (rest !== "") throw invalidArgument("The storage URL memory: takes no path");
+  if (!create) throw new DomainError("failed_precondition", "memory: holds nothing outside the process that serves it");
   const { MemoryLogDatabase } = await import("./memory/memory-log-database.js");
   return new MemoryLogDatabase();
 }
 
-async function openSqlite(rest: string): Promise<LogDatabase> {
+async function openSqlite(rest: string, { create = true }: DatabaseOptions): Promise<LogDatabase> {
   // `sqlite:///srv/x.db` is written by those who know other tools' URLs.
   const path = rest.replace(/^\/\/(?=\/)/, "");
   if (path === "") throw invalidArgument("The storage URL sqlite: needs a path, such as sqlite:./data/session-pool.db");
+  if (!create && path !== ":memory:" && !existsSync(path)) {
+    throw new DomainError("failed_precondition", `There is no database ${resolve(path)}`);
+  }
   const { SqliteLogDatabase } = await import("./sqlite/sqlite-log-database.js");
   return SqliteLogDatabase.open(path);
 }

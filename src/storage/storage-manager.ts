@@ -1,3 +1,4 @@
+import type { Call } from "../domain/call.js";
 import type { StorageProvider } from "./storage-provider.js";
 
 /** Every operation of a provider: one that is not forwarded does not compile. */
@@ -106,6 +107,22 @@ export class StorageManager implements StorageOperations {
     return this.#active.replaceTodos(...args);
   }
 
+  scanSessions(...args: Args<"scanSessions">) {
+    return this.#active.scanSessions(...args);
+  }
+
+  snapshotSession(...args: Args<"snapshotSession">) {
+    return this.#active.snapshotSession(...args);
+  }
+
+  readStored(...args: Args<"readStored">) {
+    return this.#active.readStored(...args);
+  }
+
+  restoreSession(...args: Args<"restoreSession">) {
+    return this.#active.restoreSession(...args);
+  }
+
   sweep(...args: Args<"sweep">) {
     return this.#active.sweep(...args);
   }
@@ -115,7 +132,7 @@ export class StorageManager implements StorageOperations {
   }
 
   /** Closes all providers. */
-  async close(): Promise<void> {
-    await Promise.all([...this.#providers.values()].map((provider) => provider.close()));
+  async close(call?: Call): Promise<void> {
+    await Promise.all([...this.#providers.values()].map((provider) => provider.close(call)));
   }
 }

@@ -12,6 +12,15 @@ import type {
   SessionPage,
 } from "../domain/page.js";
 import type { NewSession, Session, SessionChange } from "../domain/session.js";
+import type {
+  ReadNumbers,
+  RestoredImage,
+  RestoreOutcome,
+  SessionKeys,
+  SessionSnapshot,
+  StoredMessage,
+  StoredRange,
+} from "../domain/session-image.js";
 import type { Todo, TodoList } from "../domain/todo.js";
 
 export interface GetMessagesOptions extends Call {
@@ -28,7 +37,7 @@ export interface ListMessagesOptions extends Call, MessageQuery {
   readonly limit: number;
   /** Messages of the query to skip. Excludes `cursor`. */
   readonly offset?: number | undefined;
-  /** Go on behind this place. */
+  /** Continue after this place. */
   readonly cursor?: MessageCursor | undefined;
 }
 
@@ -68,6 +77,8 @@ export interface ForkOptions extends Call {
   readonly upToMessageId?: string | undefined;
   /** Of a fork: the new session's title; the source's when absent. */
   readonly title?: string | undefined;
+  /** Of a copy: copy only if the target's revision is this. */
+  readonly expectedRevision?: number | undefined;
 }
 
 export interface ForkResult {
@@ -81,6 +92,8 @@ export interface ForkResult {
 export interface TruncateOptions extends Call {
   /** Keep what is removed, for `restoreMessages`: a revert. */
   readonly keepForUnrevert?: boolean | undefined;
+  /** Remove only if the session's revision is this. */
+  readonly expectedRevision?: number | undefined;
 }
 
 export interface SweepOptions extends Call {
@@ -195,14 +208,18 @@ export abstract class StorageProvider {
 
   /**
    * SessionPool's copyMessages, fork and share. `not_found`: no such source, or (`copy`) target. `already_exists`: (`fork`, `share`) the
-   * target's id is taken. `invalid_argument`: `upToMessageId` is not in the source, or a copy onto itself. All or nothing.
+   * target's id is taken. `invalid_argument`: `upToMessageId` is not in the source, or a copy onto itself. `aborted`: `expectedRevision` is not
+   * the target's revision. All or nothing.
    */
   forkConversation(_sourceSessionId: string, _newSessionId: string, _options: ForkOptions): Promise<ForkResult> {
     return this.#lacks("forking conversations");
   }
 
-  /** Keeps `upToMessageId` and everything before it; resolves to how many were removed. All or nothing. `invalid_argument`: unknown message. */
-  truncateMessages(_sessionId: string, _upToMessageId: string, _options?: TruncateOptions): Promise<number> {
+  /**
+   * Keeps `upToMessageId` and everything before it, or no message at all when it is null; resolves to how many were removed. All or nothing.
+   * `invalid_argument`: unknown message. `aborted`: `expectedRevision` is not the session's revision, even if nothing would be removed; the text names that.
+   */
+  truncateMessages(_sessionId: string, _upToMessageId: string | null, _options?: TruncateOptions): Promise<number> {
     return this.#lacks("truncating messages");
   }
 
@@ -234,6 +251,32 @@ export abstract class StorageProvider {
     return this.#lacks("replacing todos");
   }
 
+  /**
+   * For backups: the sessions of a store, at most `limit` at a time, in an order that nothing changes. A session that is there all the time is named exactly
+   * once. `after` is empty at first, then `next`.
+   */
+  scanSessions(_after: string, _limit: number, _call?: Call): Promise<SessionKeys> {
+    return this.#lacks("scanning sessions");
+  }
+
+  /** For backups: a session as it is at one moment, with ranges of messages; null when there is none. */
+  snapshotSession(_sessionId: string, _call?: Call): Promise<SessionSnapshot | null> {
+    return this.#lacks("taking snapshots of sessions");
+  }
+
+  /** The first messages of a snapshot's range: one at least. `aborted`: they have been cleared away since; take a new snapshot. */
+  readStored(_snapshot: SessionSnapshot, _range: StoredRange, _call?: Call): Promise<readonly StoredMessage[]> {
+    return this.#lacks("reading snapshots of sessions");
+  }
+
+  /**
+   * Puts a session of a backup back, all at once: until it is whole nobody sees it. The limits of calls do not apply. `invalid_argument`: one id is twice among
+   * its messages.
+   */
+  restoreSession(_image: RestoredImage, _read: ReadNumbers, _call?: Call): Promise<RestoreOutcome> {
+    return this.#lacks("restoring sessions");
+  }
+
   /** Clears away what nothing names any more. May be stopped at any moment; the next one goes on. */
   sweep(_options?: SweepOptions): Promise<SweepReport> {
     return this.#lacks("sweeping");
@@ -242,8 +285,11 @@ export abstract class StorageProvider {
   /** Resolves when the store answers; rejects with `unavailable`. */
   async ping(_call?: Call): Promise<void> {}
 
-  /** Ends followers and background work; waits for what is being written. */
-  async close(): Promise<void> {}
+  /**
+   * Ends followers and background work; waits for what is being written, at most until the call's deadline, 5 s when it has none. What could not be
+   * written by then is logged.
+   */
+  async close(_call?: Call): Promise<void> {}
 
   async #lacks(operation: string): Promise<never> {
     throw new NotImplementedError(this.constructor.name, operation);

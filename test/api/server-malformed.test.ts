@@ -74,7 +74,10 @@ describe("the gRPC port answers", () => {
   });
 
   it("bytes that are no HTTP/2 by closing the connection", async () => {
-    const answer = await rawRequest(Number(server.grpcAddress.split(":")[1]), "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    const answer = await rawRequest(
+      Number(server.grpcAddress.split(":")[1]),
+      "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    );
     expect(answer).not.toContain("200");
   });
 });
@@ -160,6 +163,24 @@ describe("Connect answers", () => {
   });
 });
 
+describe("an integer that no double holds", () => {
+  const append = (n: string) => `{"sessionId":"s","message":{"info":{"role":"user","metadata":{"n":${n}}}}}`;
+
+  it.each([
+    ["9007199254740993", 400],
+    ["9007199254740992", 404],
+  ])("is refused with its path by Connect JSON: %s", async (n, status) => {
+    const answer = await fetch(`${server.httpUrl}/sessionpool.v1.MessageService/AppendMessage`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: append(n),
+    });
+    expect(answer.status).toBe(status);
+    const { message } = (await answer.json()) as { message: string };
+    if (status === 400) expect(message).toMatch(/^message\.info\.metadata\.n: the integer 9007199254740993/);
+  });
+});
+
 describe("gRPC and gRPC-Web on the HTTP port answer", () => {
   it.each([
     ["what is no message", {}, frame(GARBAGE), "3"],
@@ -187,7 +208,7 @@ describe("the HTTP port answers 400 to", () => {
     ["a host that is none", `GET /session HTTP/1.1\r\nHost: a/../%\r\n\r\n`],
     ["HTTP/1.0 without a host", "GET /session HTTP/1.0\r\n\r\n"],
     ["a request line that is none", "NONSENSE\r\n\r\n"],
-    ["two lengths", "POST /session HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"],
+    ["two lengths", "POST /session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"],
   ])("%s", async (_what, text) => {
     expect(await rawRequest(server.httpPort, text)).toMatch(/^HTTP\/1.1 400 /);
   });
@@ -200,14 +221,16 @@ describe("the HTTP port answers 400 to", () => {
   it.each(["h2c", "websocket"])("an offer to upgrade to %s in HTTP/1.1", async (protocol) => {
     const offer = `Connection: Upgrade, close\r\nUpgrade: ${protocol}\r\n`;
     const body = `Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`;
-    const get = await rawRequest(server.httpPort, `GET /session HTTP/1.1\r\nHost: a\r\n${offer}\r\n`);
+    const get = await rawRequest(server.httpPort, `GET /session HTTP/1.1\r\nHost: localhost\r\n${offer}\r\n`);
     expect(get).toMatch(/^HTTP\/1.1 200 /);
-    const post = await rawRequest(server.httpPort, `POST /session HTTP/1.1\r\nHost: a\r\n${offer}${body}`);
+    const post = await rawRequest(server.httpPort, `POST /session HTTP/1.1\r\nHost: localhost\r\n${offer}${body}`);
     expect(post).toMatch(/^HTTP\/1.1 200 /);
   });
 
   it("nothing, and serves HTTP/1.0 with a host", async () => {
-    expect(await rawRequest(server.httpPort, "GET /session HTTP/1.0\r\nHost: a\r\n\r\n")).toMatch(/^HTTP\/1.1 200 /);
+    expect(await rawRequest(server.httpPort, "GET /session HTTP/1.0\r\nHost: localhost\r\n\r\n")).toMatch(
+      /^HTTP\/1.1 200 /,
+    );
   });
 });
 
@@ -216,20 +239,20 @@ describe("the HTTP port outlives", () => {
     ["a connection that says nothing", ""],
     ["half a preface", "PRI * HT"],
     ["a preface and garbage", `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${"\0".repeat(100)}`],
-    ["an upgrade", "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"],
-    ["a CONNECT", "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n"],
+    ["an upgrade", "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"],
+    ["a CONNECT", "CONNECT a:80 HTTP/1.1\r\nHost: localhost\r\n\r\n"],
     [
       "a body that never comes",
-      `POST ${GET_SESSION} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{`,
+      `POST ${GET_SESSION} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{`,
     ],
-    ["a stream that is left at once", "GET /session/nobody/message:watch HTTP/1.1\r\nHost: a\r\n\r\n"],
+    ["a stream that is left at once", "GET /session/nobody/message:watch HTTP/1.1\r\nHost: localhost\r\n\r\n"],
   ])("%s", async (_what, text) => {
     await abandonedRequest(server.httpPort, text);
     expect((await fetch(`${server.httpUrl}/healthz`)).status).toBe(200);
   });
 
   it("requests that come one byte at a time", async () => {
-    const text = "GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    const text = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     expect(await rawRequest(server.httpPort, ...text)).toMatch(/^HTTP\/1.1 200 /);
   });
 

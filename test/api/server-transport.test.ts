@@ -1,5 +1,4 @@
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, renameSync, rmSync } from "node:fs";
 import { connect as connectH2 } from "node:http2";
 import { request as httpsRequest, type RequestOptions } from "node:https";
 import { tmpdir } from "node:os";
@@ -13,6 +12,7 @@ import { protoPath } from "grpc-health-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
+import { makeCertificate } from "../support/certificate.js";
 import { GrpcClient } from "../support/grpc-client.js";
 import { poll } from "../support/poll.js";
 import { startTestServer, type TestServer } from "../support/server.js";
@@ -48,6 +48,30 @@ describe("grpc.health.v1", () => {
     await poll(() => seen.length === 2, "the end is told");
     expect(seen).toEqual(["SERVING", "NOT_SERVING"]);
     health.close();
+  });
+
+  it("tells, as /readyz does, when the store takes no writes, and when it takes them again", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "session-pool-health-"));
+    const path = join(folder, "pool.db");
+    const aside = join(folder, "aside.db");
+    const own = await startTestServer({ storage: `sqlite:${path}` });
+    const health = clientOf(protoPath, "grpc.health.v1.Health", own.grpcAddress);
+    const seen: string[] = [];
+    const watch = health.Watch({ service: "" });
+    watch.on("data", ({ status }: { status: string }) => seen.push(status)).on("error", () => undefined);
+    await poll(() => seen.length === 1, "the state is told");
+    renameSync(path, aside);
+    const readyz = await fetch(`${own.httpUrl}/readyz`);
+    expect(readyz.status).toBe(503);
+    expect(await readyz.text()).toMatch(/^The store cannot be used: The database file was deleted or replaced/);
+    await poll(() => seen.length === 2, "the failure is told");
+    renameSync(aside, path);
+    await poll(() => seen.length === 3, "the recovery is told");
+    expect((await fetch(`${own.httpUrl}/readyz`)).status).toBe(200);
+    expect(seen).toEqual(["SERVING", "NOT_SERVING", "SERVING"]);
+    health.close();
+    await own.stop();
+    rmSync(folder, { recursive: true });
   });
 });
 
@@ -195,10 +219,7 @@ describe("TLS", () => {
     folder = mkdtempSync(join(tmpdir(), "session-pool-tls-"));
     const certPath = join(folder, "cert.pem");
     const keyPath = join(folder, "key.pem");
-    const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
-    const args = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
-    execFileSync("openssl", [...args, ...subject, "-keyout", keyPath, "-out", certPath], { stdio: "ignore" });
-    ca = readFileSync(certPath);
+    ca = makeCertificate({ certPath, keyPath });
     secure = await startTestServer({ tls: { certPath, keyPath } });
   });
 

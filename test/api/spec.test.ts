@@ -16,7 +16,7 @@ import {
 import { GrpcClient } from "../support/grpc-client.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 
-// The spec's sentences, one case each; its names in snake_case are ours in camelCase.
+// The sentences of docs/spec.md, one case each. Its names in snake_case are ours in camelCase.
 
 const say = (id: string, seconds?: number) => ({
   id,

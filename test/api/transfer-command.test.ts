@@ -1,11 +1,19 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import Database from "libsql";
 import { afterAll, expect, it } from "vitest";
-import { run } from "../support/child.js";
+import { Child, run } from "../support/child.js";
+import { poll } from "../support/poll.js";
 
 const folder = mkdtempSync(join(tmpdir(), "session-pool-transfer-"));
 afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Keeps an import from ending, however fast the machine is: the statement that adds the 300th session runs for ever. */
+const ENDLESS_FROM_300 = `
+  CREATE TRIGGER endless BEFORE INSERT ON sessions WHEN (SELECT count(*) FROM sessions) >= 299 BEGIN
+    SELECT (WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n FROM numbers) SELECT max(n) FROM numbers);
+  END`;
 
 it("a small file is imported whole by a process that has yet to open its store", async () => {
   const file = join(folder, "one.jsonl");
@@ -15,13 +23,81 @@ it("a small file is imported whole by a process that has yet to open its store",
   writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
 
   const storage = `sqlite:${folder}/pool.db`;
-  expect(await run(["import", "--storage", storage, file])).toMatchObject({ code: 0, stderr: "Imported 1 sessions\n" });
+  expect(await run(["import", "--storage", storage, file])).toMatchObject({ code: 0, stderr: "Imported 1 session\n" });
   const exported = join(folder, "again.jsonl");
   expect(await run(["export", "--storage", storage, exported])).toMatchObject({ code: 0 });
-  expect(
-    readFileSync(exported, "utf8")
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line)),
-  ).toEqual(lines);
+  const [header, sessionLine, messageLine, todosLine] = readFileSync(exported, "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  expect(header).toEqual({ format: "session-pool", version: 2 });
+  expect(sessionLine).toMatchObject({ session: { sessionId: "s", title: "One", messages: [[1, 1]] } });
+  expect([messageLine, todosLine]).toEqual([{ message }, { todos: [] }]);
 });
+
+it("what cannot be read or does not exist ends with one line, exit 1, and nothing made", async () => {
+  const typo = `sqlite:${folder}/typo.db`;
+  const noDatabase = `session-pool: There is no database ${folder}/typo.db\n`;
+  const backup = join(folder, "backup.jsonl");
+  for (const args of [["export", backup], ["sweep"], ["todo", "list"], ["todo", "add", "x"]]) {
+    expect(await run([...args, "--storage", typo])).toMatchObject({ code: 1, stdout: "", stderr: noDatabase });
+  }
+  expect(await run(["import", "--storage", typo, backup])).toMatchObject({
+    code: 1,
+    stderr: `session-pool: ${backup}: there is no such file\n`,
+  });
+  expect(existsSync(backup)).toBe(false);
+  expect(existsSync(`${folder}/typo.db`)).toBe(false);
+});
+
+it("an import that is killed is completed by the next one", async () => {
+  const source = `sqlite:${folder}/source.db`;
+  const lines: object[] = [{ format: "session-pool", version: 1 }];
+  for (let i = 0; i < 400; i++) {
+    lines.push({ session: { sessionId: `s${i}` } });
+    for (let k = 0; k < 5; k++) lines.push({ message: { id: `m${k}`, role: "user", timestampMicros: k, parts: [] } });
+  }
+  const old = join(folder, "old.jsonl");
+  writeFileSync(old, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  await run(["import", "--storage", source, old]);
+  const backup = join(folder, "whole.jsonl");
+  await run(["export", "--storage", source, backup]);
+
+  const target = `sqlite:${folder}/target.db`;
+  const empty = join(folder, "empty.jsonl");
+  writeFileSync(empty, `${JSON.stringify({ format: "session-pool", version: 1 })}\n`);
+  await run(["import", "--storage", target, empty]);
+  inTarget((database) => database.exec(ENDLESS_FROM_300));
+  const killed = new Child(["import", "--storage", target, backup]);
+  // At most 64 sessions are written at a time: the first of these are complete.
+  await poll(() => inTarget(countRecords) > 150, "some sessions are there");
+  killed.kill("SIGKILL");
+  expect(await killed.ended()).toMatchObject({ signal: "SIGKILL" });
+  expect(inTarget(countRecords)).toBeLessThan(400);
+  inTarget((database) => database.exec("DROP TRIGGER endless"));
+
+  const again = await run(["import", "--storage", target, backup]);
+  expect(again).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/^Imported \d+ sessions, \d+ were there already\n$/),
+  });
+  await run(["export", "--storage", target, `${backup}.2`]);
+  expect(readFileSync(`${backup}.2`, "utf8")).toBe(readFileSync(backup, "utf8"));
+  expect(await run(["import", "--storage", target, backup])).toMatchObject({
+    stderr: "Imported 0 sessions, 400 were there already\n",
+  });
+});
+
+function countRecords(database: Database.Database): number {
+  const [count] = database.prepare("SELECT count(*) FROM sessions").raw().get([]) as [number];
+  return count;
+}
+
+function inTarget<T>(work: (database: Database.Database) => T): T {
+  const database = new Database(join(folder, "target.db"), { timeout: 10_000 });
+  try {
+    return work(database);
+  } finally {
+    database.close();
+  }
+}

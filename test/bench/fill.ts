@@ -66,6 +66,7 @@ function appendBatch(client: Client, sessionId: string, messages: number): Promi
   return call(client, "MessageService/AppendMessages", AppendMessagesRequestSchema, AppendMessagesResponseSchema, {
     $typeName: "sessionpool.v1.AppendMessagesRequest",
     sessionId,
+    createSession: false,
     messages: Array.from({ length: messages }, newMessage),
   });
 }

@@ -95,17 +95,31 @@ const appendToMany: FrontCase = {
 export const FRONT_ROWS: readonly Row[] = [
   {
     id: "grpc-todos",
-    what: "gRPC ListTodos of 20 todos",
+    what: "gRPC ListTodos of 20 todos on memory",
     against: "bare grpc-js answering the same message",
     target: { atLeast: 0.85 },
     run: (context) => compare(todosByGrpc, context),
   },
   {
+    id: "grpc-todos-sqlite",
+    what: "gRPC ListTodos of 20 todos on SQLite",
+    against: "bare grpc-js answering the same message",
+    target: { atLeast: 0.85 },
+    run: (context) => compare(todosByGrpc, context, sqliteOf(context)),
+  },
+  {
     id: "rest-todos",
-    what: "REST GET todo of 20 todos",
+    what: "REST GET todo of 20 todos on memory",
     against: "bare node:http sending the same bytes",
     target: { atLeast: 0.75 },
     run: (context) => compare(todosByRest, context),
+  },
+  {
+    id: "rest-todos-sqlite",
+    what: "REST GET todo of 20 todos on SQLite",
+    against: "bare node:http sending the same bytes",
+    target: { atLeast: 0.75 },
+    run: (context) => compare(todosByRest, context, sqliteOf(context)),
   },
   {
     id: "grpc-append",
@@ -136,6 +150,20 @@ export const FRONT_ROWS: readonly Row[] = [
     run: (context) => compare(listByRest, context),
   },
   {
+    id: "grpc-list-sqlite",
+    what: "gRPC ListMessages of 100 x 1 KB on SQLite",
+    against: "bare grpc-js serialising the same messages",
+    target: { atLeast: 1.5 },
+    run: (context) => compare(listByGrpc, context, sqliteOf(context)),
+  },
+  {
+    id: "rest-list-sqlite",
+    what: "REST ListMessages of 100 x 1 KB on SQLite",
+    against: "bare node:http serialising the same messages",
+    target: { atLeast: 1 },
+    run: (context) => compare(listByRest, context, sqliteOf(context)),
+  },
+  {
     id: "workers",
     what: "serve --workers 2, gRPC AppendMessage to 16 sessions on SQLite",
     against: "one worker, on 2 cores shared with the generator",
@@ -145,9 +173,9 @@ export const FRONT_ROWS: readonly Row[] = [
 ];
 
 /** Both servers on one core, the generator on the other; only one server is asked at a time. */
-async function compare(front: FrontCase, context: RowContext): Promise<Measured> {
+async function compare(front: FrontCase, context: RowContext, storage = "memory:"): Promise<Measured> {
   const bare = await startPeer<never, BareServerReady>("bare-server", SERVER_CORE);
-  const server = await startServer("memory:", SERVER_CORE);
+  const server = await startServer(storage, SERVER_CORE);
   const generator = (await startPeer<GeneratorRequest, string>("generator", GENERATOR_CORE)).peer;
   try {
     await front.prepare(server);
@@ -157,6 +185,10 @@ async function compare(front: FrontCase, context: RowContext): Promise<Measured>
   } finally {
     await Promise.all([generator.stop(), server.stop(), bare.peer.stop()]);
   }
+}
+
+function sqliteOf({ folder }: RowContext): string {
+  return `sqlite:${folder}/front.db`;
 }
 
 async function compareWorkers(context: RowContext): Promise<Measured> {
@@ -212,6 +244,7 @@ function appendMessage(sessionId: string): Uint8Array {
   return toBinary(AppendMessageRequestSchema, {
     $typeName: "sessionpool.v1.AppendMessageRequest",
     sessionId,
+    createSession: false,
     message: newMessage(),
   });
 }

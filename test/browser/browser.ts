@@ -40,11 +40,12 @@ export const DESKTOP: Screen = { width: 1280, height: 800 };
 export async function openBrowser(
   executablePath: string,
   { isMobile = false, ...viewport }: Screen,
+  extraArguments: readonly string[] = [],
 ): Promise<BrowserContext> {
   const profile = await mkdtemp(join(tmpdir(), "session-pool-browser-"));
   const context = await chromium.launchPersistentContext(profile, {
     executablePath,
-    args: ARGUMENTS,
+    args: [...ARGUMENTS, ...extraArguments],
     viewport,
     isMobile,
     hasTouch: isMobile,

@@ -5,7 +5,7 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { TodoTrackerService } from "../../gen/sessionpool/v1/todo_service_pb.js";
-import { hashRandomKey, newKey } from "../../src/server/key-hash.js";
+import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
 import { CONVERSATION } from "../interop/conversation.js";
 import { GrpcClient } from "../support/grpc-client.js";
 import { startTestServer, type TestServer } from "../support/server.js";

@@ -45,16 +45,18 @@ export function naiveState(): NaiveState {
 export class NaiveStorageProvider extends StorageProvider {
   readonly #state: NaiveState;
   readonly #nowMicros: () => number;
+  readonly #futureMs: number;
 
   /** What a session is, as long as it is not deleted and made again. */
   uidOf(sessionId: string): number | undefined {
     return this.#state.sessions.get(sessionId)?.uid;
   }
 
-  constructor(state: NaiveState, nowMicros: () => number = () => Date.now() * 1000) {
+  constructor(state: NaiveState, nowMicros: () => number = () => Date.now() * 1000, futureMs = 5 * 60_000) {
     super();
     this.#state = state;
     this.#nowMicros = nowMicros;
+    this.#futureMs = futureMs;
   }
 
   override async createSession(session: NewSession): Promise<Session> {
@@ -96,10 +98,7 @@ export class NaiveStorageProvider extends StorageProvider {
     options?: { expectedRevision?: number | undefined },
   ): Promise<Session> {
     const session = this.#find(sessionId);
-    const { expectedRevision = session.revision } = options ?? {};
-    if (expectedRevision !== session.revision) {
-      throw new DomainError("aborted", `The session's revision is ${session.revision}`);
-    }
+    checkRevision(session, options?.expectedRevision);
     const isSame =
       (title === undefined || title === session.title) &&
       (metadata === undefined || sameStruct(metadata, session.metadata));
@@ -147,8 +146,9 @@ export class NaiveStorageProvider extends StorageProvider {
     const messageIds = given.map(({ id }) => id);
     if (given.length === 0 || new Set(messageIds).size < given.length)
       throw invalidArgument("No message, or one twice");
-    const latest = this.#nowMicros() + 5 * 60_000_000;
-    if (given.some(({ timestampMicros = 0 }) => timestampMicros > latest)) throw invalidArgument("Too far ahead");
+    const latest = this.#nowMicros() + this.#futureMs * 1000;
+    if (given.some(({ timestampMicros = this.#nowMicros() }) => timestampMicros > latest))
+      throw invalidArgument("Too far ahead");
     const session = this.#find(sessionId);
     const { messages: all, position } = append(session, given, options.expectedPosition, this.#nowMicros());
     if (all !== session.messages) {
@@ -209,9 +209,10 @@ export class NaiveStorageProvider extends StorageProvider {
     return forked(made);
   }
 
-  override async truncateMessages(sessionId: string, upToMessageId: string, options: TruncateOptions = {}) {
+  override async truncateMessages(sessionId: string, upToMessageId: string | null, options: TruncateOptions = {}) {
     const session = this.#find(sessionId);
-    const kept = session.messages.slice(0, lengthUpTo(session, upToMessageId));
+    checkRevision(session, options.expectedRevision);
+    const kept = upToMessageId === null ? [] : session.messages.slice(0, lengthUpTo(session, upToMessageId));
     const removed = session.messages.length - kept.length;
     if (removed === 0) return 0;
     session.undo = options.keepForUnrevert ? (session.undo ?? session.messages) : null;
@@ -244,10 +245,11 @@ export class NaiveStorageProvider extends StorageProvider {
     return { sessions: 0, ranges: 0, repairedForks: 0, orphans: 0 };
   }
 
-  #copy(sourceSessionId: string, targetSessionId: string, { upToMessageId }: ForkOptions) {
+  #copy(sourceSessionId: string, targetSessionId: string, { upToMessageId, expectedRevision }: ForkOptions) {
     if (sourceSessionId === targetSessionId) throw invalidArgument("A session cannot be copied onto itself");
     const source = this.#find(sourceSessionId);
     const target = this.#find(targetSessionId);
+    checkRevision(target, expectedRevision);
     const ids = new Set(target.messages.map(({ id }) => id));
     const copied = source.messages.slice(0, lengthUpTo(source, upToMessageId)).filter(({ id }) => !ids.has(id));
     if (copied.length === 0) return { forkPointId: null, copiedCount: 0 };
@@ -293,6 +295,10 @@ export class NaiveStorageProvider extends StorageProvider {
   #makeId(): string {
     return `made ${++this.#state.made}`;
   }
+}
+
+function checkRevision({ revision }: NaiveSession, expectedRevision = revision): void {
+  if (expectedRevision !== revision) throw new DomainError("aborted", `The session's revision is ${revision}`);
 }
 
 function holds(existing: NaiveSession, { parentId, title, metadata }: NewSession): boolean {

@@ -3,8 +3,8 @@ import { MemoryLogDatabase } from "../../src/storage/memory/memory-log-database.
 import { describeStorageProvider } from "./storage-provider.js";
 
 describeStorageProvider("memory", {
-  open: async () => {
-    const database = new MemoryLogDatabase();
+  open: async (now) => {
+    const database = new MemoryLogDatabase({ now });
     return {
       provider: (options) => new LogHistoryProvider(database.namespace("default"), options),
       close: () => database.close(),

@@ -16,8 +16,8 @@ for (const [name, path] of [
   ["SQLite in memory", () => ":memory:"],
 ] as const) {
   describeStorageProvider(name, {
-    open: async () => {
-      const database = await SqliteLogDatabase.open(path());
+    open: async (now) => {
+      const database = await SqliteLogDatabase.open(path(), { now });
       return {
         provider: (options) => new LogHistoryProvider(database.namespace("default"), options),
         close: () => database.close(),

@@ -3,6 +3,7 @@ import type { HistoryOptions } from "../../src/storage/history/log-history-provi
 import { StorageManager, type StorageOperations } from "../../src/storage/storage-manager.js";
 import type { StorageProvider } from "../../src/storage/storage-provider.js";
 import { describeAppends } from "./storage-provider/appends.js";
+import { describeBackups } from "./storage-provider/backups.js";
 import { describeBatches } from "./storage-provider/batches.js";
 import { describeCalls } from "./storage-provider/calls.js";
 import { describeCopies } from "./storage-provider/copies.js";
@@ -31,8 +32,8 @@ export interface OpenedStorage {
 }
 
 export interface StorageProviderHarness {
-  /** A new, empty store. */
-  open(): Promise<OpenedStorage>;
+  /** A new, empty store. `now`: the clock of a store that has none of its own, in milliseconds. */
+  open(now: () => number): Promise<OpenedStorage>;
 }
 
 /** What a case works on; read its members inside `it` only. */
@@ -46,7 +47,7 @@ export interface StorageProviderSubject {
   open(options?: HistoryOptions): StorageOperations;
 }
 
-/** The contract of storage-provider.ts, and what api.md and history.md promise of a provider: every one must pass it unchanged, also behind a StorageManager. */
+/** The contract of storage-provider.ts, and what docs/api.md and docs/history.md promise about a provider. Every provider must pass it unchanged, also behind a StorageManager. */
 export function describeStorageProvider(name: string, harness: StorageProviderHarness): void {
   describe(`StorageProvider on ${name}`, () => {
     describeAll(harness, (provider) => provider);
@@ -75,7 +76,7 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   };
 
   beforeEach(async () => {
-    opened = await harness.open();
+    opened = await harness.open(() => subject.nowMicros / 1000);
     providers = [];
     subject.nowMicros = T0;
     subject.open();
@@ -104,4 +105,5 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeTodos(subject);
   describeCalls(subject);
   describeFollowing(subject);
+  describeBackups(subject);
 }

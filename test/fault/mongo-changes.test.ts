@@ -7,8 +7,6 @@ import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
 const server = await startMongoServer();
 afterAll(() => server?.stop());
 
-const PATIENT = { timeout: 30_000 };
-
 /** Two databases are two processes to each other. */
 describe.skipIf(!server)("subscribe on MongoDB", () => {
   let ours: MongoLogDatabase;
@@ -33,13 +31,14 @@ describe.skipIf(!server)("subscribe on MongoDB", () => {
 
   it("tells what others append, seal, create and replace", async () => {
     const record = await created(other, "made");
-    await expect.poll(() => told, PATIENT).toEqual(["made"]);
+    await expect.poll(() => told).toEqual(["made"]);
     await replaced(other, record, { title: "changed" });
-    await expect.poll(() => told, PATIENT).toEqual(["made", "made"]);
+    await expect.poll(() => told).toEqual(["made", "made"]);
+    // Of the record that names the log, and of each message.
     await fill(other, "written.1", 1, 3);
-    await expect.poll(() => told.slice(2), PATIENT).toEqual(["written", "written", "written"]);
+    await expect.poll(() => told.slice(2)).toEqual(["written", "written", "written", "written"]);
     await other.seal("sealed.1", 0);
-    await expect.poll(() => told.at(-1), PATIENT).toBe("sealed");
+    await expect.poll(() => told.at(-1)).toBe("sealed");
   });
 
   it("tells nothing of what this process wrote, nor of counts and times", async () => {
@@ -47,9 +46,9 @@ describe.skipIf(!server)("subscribe on MongoDB", () => {
     await fill(own, "own.1", 1, 3);
     await replaced(own, record, { title: "changed" });
     await other.addFork("own", 1);
-    await other.touchRecords(new Map([["own", T0 + 9]]));
+    await other.touchRecords?.(new Map([["own", T0 + 9]]));
     await other.append("last.1", 1, [entry("last.1", 1)]);
-    await expect.poll(() => told, PATIENT).toContain("last");
+    await expect.poll(() => told).toContain("last");
     expect(told).toEqual(["last"]);
   });
 
@@ -57,10 +56,10 @@ describe.skipIf(!server)("subscribe on MongoDB", () => {
     const more: string[] = [];
     const endMore = await own.subscribe?.((uid) => more.push(uid));
     await other.append("a.1", 1, [entry("a.1", 1)]);
-    await expect.poll(() => [told, more], PATIENT).toEqual([["a"], ["a"]]);
+    await expect.poll(() => [told, more]).toEqual([["a"], ["a"]]);
     await endMore?.();
     await other.append("b.1", 1, [entry("b.1", 1)]);
-    await expect.poll(() => told, PATIENT).toEqual(["a", "b"]);
+    await expect.poll(() => told).toEqual(["a", "b"]);
     expect(more).toEqual(["a"]);
   });
 
@@ -70,15 +69,15 @@ describe.skipIf(!server)("subscribe on MongoDB", () => {
     expect(told).toEqual([]);
     end = (await own.subscribe?.((uid) => told.push(uid))) as () => Promise<void>;
     await other.append("heard.1", 1, [entry("heard.1", 1)]);
-    await expect.poll(() => told.at(-1), PATIENT).toBe("heard");
+    await expect.poll(() => told.at(-1)).toBe("heard");
   });
 
   it("goes on after the server was killed and has come back", async (context) => {
     if (!server?.process) return context.skip("the server is not one that these tests started");
     await other.append("before.1", 1, [entry("before.1", 1)]);
-    await expect.poll(() => told, PATIENT).toEqual(["before"]);
+    await expect.poll(() => told).toEqual(["before"]);
     await server.process.killAndRestart();
     await other.append("after.1", 1, [entry("after.1", 1)]);
-    await expect.poll(() => told, PATIENT).toEqual(["before", "after"]);
+    await expect.poll(() => told).toEqual(["before", "after"]);
   });
 });

@@ -29,7 +29,7 @@ beforeAll(async () => {
   db = database.client.db(databaseNameOf(database));
   for (let first = 1; first <= LENGTH; first += CHUNK) await fillBigLog(first);
   hasPlanner = await stopsAtLimit();
-}, 300_000);
+}, 1_200_000);
 afterAll(async () => {
   await small?.close();
   await database?.close();
@@ -147,10 +147,10 @@ async function everyCommand(): Promise<readonly SentCommand[]> {
   const log = `${uid}.1`;
   return commandsOf(small.client, async () => {
     const made = await created(store, uid, { parentId: "parent", sessionId: uid });
-    await store.readRecord(uid, { raise: true });
+    await store.raiseForks(uid);
     await store.addFork(uid, -1, 0);
-    await store.addFork(uid, 0);
-    await store.touchRecords(new Map([[uid, T0 + 9]]));
+    await store.readRecordByUid(uid);
+    await store.touchRecords?.(new Map([[uid, T0 + 9]]));
     for (const parentId of ["", "parent"]) {
       await store.listRecords({ parentId }, { limit: 10 });
       await store.listRecords({ parentId }, { limit: 10, after: { updateTimeMicros: T0 + 5, sessionId: "s" } });
@@ -165,7 +165,7 @@ async function everyCommand(): Promise<readonly SentCommand[]> {
     await store.seal(log);
     const cut = await replaced(store, made, { dropped: [{ log, first: 2, last: 2 }] });
     const dead = await store.replaceRecord(next(cut, { deleted: true }), cut.revision);
-    await store.listSweepable(-60_000, 10);
+    await store.listSweepable(0, 10);
     await store.scanRecords("", 10);
     await store.listOrphans(10);
     await store.deleteEntries({ log, first: 2, last: 3 }, 10);

@@ -20,7 +20,7 @@ afterAll(async () => {
 const message = (id?: string) => ({ id, role: "user", parts: [{ id: "", type: "text", text: "hello" }] });
 const messages = (count: number) => Array.from({ length: count }, () => message());
 
-/** What the operations of history.md cost, in commands sent to the server. */
+/** What each operation costs in commands sent to the server; docs/history.md has the same table. */
 describe.skipIf(!server)("round trips", () => {
   let names = 0;
   let session = "";

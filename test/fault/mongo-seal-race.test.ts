@@ -17,12 +17,12 @@ describe.skipIf(!server)("two sealers against two writers of batches of 1,000", 
     const [one, two, three, four] = stores as [LogStore, LogStore, LogStore, LogStore];
     const accepted: number[] = [];
     const writers = [writeUntilSealed(one, "a", accepted), writeUntilSealed(two, "b", accepted)];
-    await expect.poll(() => accepted.length, { timeout: 90_000 }).toBeGreaterThan(2);
+    await expect.poll(() => accepted.length).toBeGreaterThan(2);
     const counts = await Promise.all([three.seal(LOG), four.seal(LOG, accepted[0])]);
     await Promise.all(writers);
 
     expect(counts[0]).toBe(counts[1]);
-    const [count] = counts;
+    const count = Number(counts[0]);
     expect(Math.max(...accepted)).toBeLessThanOrEqual(count);
     expect(await one.tail(LOG)).toMatchObject({ last: { seq: count }, state: "sealed" });
     expect(await one.seal(LOG)).toBe(count);

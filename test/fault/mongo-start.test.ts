@@ -44,12 +44,46 @@ describe.skipIf(!server)("MongoLogDatabase.connect", () => {
       await client
         .db()
         .collection<{ _id: string; version: number }>("schema")
-        .insertOne({ _id: "version", version: 2 });
+        .insertOne({ _id: "version", version: SCHEMA_VERSION + 1 });
       await expect(MongoLogDatabase.connect(url)).rejects.toMatchObject({
         code: "failed_precondition",
-        message: expect.stringMatching(/has schema 2, made by a newer version; this one knows 1/),
+        message: expect.stringMatching(/has schema 3, made by a newer version; this one knows 2/),
       });
       expect((await client.db().listCollections().toArray()).map(({ name }) => name)).toEqual(["schema"]);
+    });
+  });
+
+  it("takes over a database of version 0.1.0, reads its records, and keeps that version out", async () => {
+    await withDatabase(async (url, client) => {
+      const database = await MongoLogDatabase.connect(url);
+      const store = database.namespace("default");
+      await created(store, "living");
+      await created(store, "deleted");
+      const time = new Date("2026-01-02");
+      const dropped = [{ log: "living.1", first: 3, last: 4, time }];
+      const sessions = client.db().collection<{ _id: string }>("sessions");
+      const old = { side_log: "living.side", dropped, delete_time: null, sweep_time: time };
+      const unset = { named_logs: "", marked_time: "" } as const;
+      await sessions.updateOne({ _id: "living" }, { $set: old, $unset: unset });
+      const dead = { side_log: null, dropped: [], tombstone: "deleted", delete_time: time, sweep_time: time };
+      await sessions.updateOne({ _id: "deleted" }, { $set: dead, $unset: unset });
+      const schema = client.db().collection<{ _id: string; version: number }>("schema");
+      await schema.updateOne({ _id: "version" }, { $set: { version: 1 } });
+      await database.close();
+
+      const next = await MongoLogDatabase.connect(url);
+      expect(await schema.findOne({ _id: "version" })).toMatchObject({ version: SCHEMA_VERSION });
+      const found = await next.namespace("default").listSweepable(time.getTime(), 9);
+      expect([...found].sort((a, b) => (a.uid < b.uid ? -1 : 1))).toMatchObject([
+        { uid: "deleted", deleted: true, markedAtMs: null },
+        {
+          uid: "living",
+          deleted: false,
+          namedLogs: [{ log: "living.side", purpose: "older" }],
+          dropped: [{ log: "living.1", first: 3, last: 4 }],
+        },
+      ]);
+      await next.close();
     });
   });
 
@@ -118,6 +152,6 @@ describe("MongoLogDatabase.connect without a server", () => {
 async function recordLike(store: ReturnType<MongoLogDatabase["namespace"]>) {
   const record = await store.readRecord("s");
   if (!record) throw new Error("No record");
-  const { forks: _forks, deletedAtMs: _deletedAtMs, ...rest } = record;
-  return { ...rest, deleted: false };
+  const { forks: _forks, ...rest } = record;
+  return rest;
 }

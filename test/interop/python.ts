@@ -23,7 +23,9 @@ export async function preparePython(): Promise<Python> {
 const PIP_FLAGS = ["--disable-pip-version-check", "--only-binary=:all:"];
 
 async function generate(program: string, folder: string): Promise<void> {
-  const files = ["session_service", "message_service", "todo_service"].map((name) => `sessionpool/v1/${name}.proto`);
+  const files = ["options", "session_service", "message_service", "todo_service"].map(
+    (name) => `sessionpool/v1/${name}.proto`,
+  );
   const includes = [`-I${PROTO_FOLDER}`, `-I${GOOGLE_PROTO_FOLDER}`];
   const outputs = [`--python_out=${folder}`, `--grpc_python_out=${folder}`];
   await run(program, ["-m", "grpc_tools.protoc", ...includes, ...outputs, ...files]);

@@ -51,6 +51,28 @@ describe.each(FAILURES)("every front fails the same way with $what:", (failure) 
   });
 });
 
+describe("a key of another namespace changes and sees nothing by any front:", () => {
+  it.each([...METHODS])("%s", async (rpc, { desc }) => {
+    const row = goodRow(rpc as Rpc);
+    const grpc = bed.fronts[0]!;
+    for (const front of bed.fronts.filter((one) => one.serves(desc))) {
+      const owner = `owner-${rpc}-${front.name}`.replaceAll(" ", "-");
+      const callAs = async (namespace: string) =>
+        shapeOf(await front.call(desc, row.request, { key: await bed.key(namespace), take: 1 }));
+      const whenEmpty = await callAs(`${owner}-before`);
+      const key = await bed.key(owner);
+      for (const [before, body] of row.given ?? []) await grpc.call(METHODS.get(before)!.desc, body, { key, take: 1 });
+      const listed = async () => [
+        await grpc.call(METHODS.get("SessionService.ListSessions")!.desc, {}, { key, take: 1 }),
+        await grpc.call(METHODS.get(LIST_TODOS)!.desc, {}, { key, take: 1 }),
+      ];
+      const before = await listed();
+      expect({ front: front.name, ...(await callAs(`${owner}-other`)) }).toEqual({ front: front.name, ...whenEmpty });
+      expect(await listed()).toEqual(before);
+    }
+  });
+});
+
 it("every front refuses a body over its limit", async () => {
   const small = await TestBed.start({ bodyBytes: SMALL_BODY_BYTES });
   const key = await small.key("small");
@@ -145,6 +167,13 @@ function goodRow(rpc: Rpc): Row {
 async function keyOf(server: TestBed, { key, store }: Failure): Promise<string | undefined> {
   if (key === "none") return undefined;
   return key === "wrong" ? "wrong" : server.key(store ?? "well", key);
+}
+
+/** What of an outcome does not depend on ids and times that the server makes. */
+function shapeOf(outcome: Outcome): object {
+  if ("error" in outcome) return outcome;
+  const shown = "answer" in outcome ? outcome.answer : outcome.events;
+  return { fields: Object.keys(shown as object) };
 }
 
 function rpcOf({ parent, name }: DescMethod): Rpc {

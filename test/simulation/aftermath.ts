@@ -7,7 +7,7 @@ export const SWEEP_ROUNDS = 8;
 /** Every message that a living record names, or one that others may still count on, is there. */
 export function checkRows(db: SimDatabase): void {
   for (const record of db.records()) {
-    if (record.deletedAtMs !== null && record.forks === 0) continue;
+    if (record.deleted && record.forks === 0) continue;
     for (const { log, first, last } of namedBy(record)) {
       for (let seq = first; seq <= last; seq++) {
         if (!db.row(log, seq)?.entry) throw new Error(`Entry ${seq} of ${log}, named by ${record.uid}, is gone`);

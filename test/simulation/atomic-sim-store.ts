@@ -1,22 +1,40 @@
 import type { Call } from "../../src/domain/call.js";
 import type { Entry, Range, RangeOptions, Segment, Tail } from "../../src/storage/history/log-store.js";
 import type { Row } from "./sim-database.js";
-import { endOf, entriesById, orUnknown, placesOf, rangeOf, SimStore, sealRow, toRows, UNKNOWN } from "./sim-store.js";
+import {
+  endOf,
+  entriesById,
+  orUnknown,
+  placesOf,
+  rangeOf,
+  SimStore,
+  sealRow,
+  toRows,
+  UNKNOWN,
+  unavailable,
+} from "./sim-store.js";
 
 /** A store whose every call is one step, as memory and SQLite: batches all or nothing, seals in one step. */
 export class AtomicSimStore extends SimStore {
-  async append(log: string, seq: number, entries: readonly Entry[], call?: Call): Promise<number | "idTaken"> {
+  async append(
+    log: string,
+    seq: number,
+    entries: readonly Entry[],
+    call?: Call,
+  ): Promise<number | "idTaken" | "unnamed"> {
     const rows = toRows(entries);
-    for (;;) {
+    for (let isRepeat = false; ; isRepeat = true) {
       const stored = await orUnknown(
         this.request(call, "append", [log, seq, entries.map((e) => e.id)], () => this.#insertAll(log, seq, rows)),
       );
+      if (stored === "unnamed" && isRepeat) throw unavailable();
       if (stored !== UNKNOWN) return stored;
     }
   }
 
-  seal(log: string, _lastSeq?: number, call?: Call): Promise<number> {
+  seal(log: string, _lastSeq?: number, call?: Call): Promise<number | "unnamed"> {
     return this.request(call, "seal", [log], () => {
+      if (this.db.names(log) === false) return "unnamed";
       const end = this.#end(log);
       if (end.state !== "sealed") this.db.insert(log, sealRow(log, this.#top(log) + 1));
       return end.last?.seq ?? 0;
@@ -30,7 +48,7 @@ export class AtomicSimStore extends SimStore {
   }
 
   tail(log: string, call?: Call): Promise<Tail> {
-    return this.request(call, "tail", [log], () => this.#end(log));
+    return this.request(call, "tail", [log], () => ({ ...this.#end(log), isNamed: this.db.names(log) }));
   }
 
   findById(logs: readonly string[], ids: readonly string[], call?: Call): Promise<readonly Entry[]> {
@@ -47,17 +65,21 @@ export class AtomicSimStore extends SimStore {
     });
   }
 
-  #insertAll(log: string, seq: number, rows: readonly Row[]): number | "idTaken" {
+  #insertAll(log: string, seq: number, rows: readonly Row[]): number | "idTaken" | "unnamed" {
     const first = rows[0];
     if (first && this.db.row(log, first.seq) === first) return rows.length;
+    // Rule: named-logs-only.
+    if (!this.db.names(log)) return "unnamed";
     if (this.#top(log) !== seq - 1 || this.db.row(log, seq - 1)?.entry === null) return 0;
     if (rows.some((row) => this.db.rowById(log, row.id))) return "idTaken";
     for (const row of rows) this.db.insert(log, row);
+    // Rule: update-time-with-append.
+    this.db.touchOwner(log);
     return rows.length;
   }
 
-  #end(log: string): Tail {
-    return endOf(this.db, this.db.rows(log), true);
+  #end(log: string): Omit<Tail, "isNamed"> {
+    return endOf(this.db.rows(log), true);
   }
 
   #top(log: string): number {

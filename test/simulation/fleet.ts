@@ -1,9 +1,9 @@
-import { HistoryContext } from "../../src/storage/history/heads.js";
 import type { HistoryOptions } from "../../src/storage/history/history-options.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
-import { Reader } from "../../src/storage/history/reader.js";
 import { AtomicSimStore } from "./atomic-sim-store.js";
-import type { FollowParts } from "./follower.js";
+import type { SimClock } from "./clocks.js";
+import { PooledProvider } from "./pooled.js";
+import { NOW_MICROS, type ProfileName } from "./profiles.js";
 import type { Random } from "./random.js";
 import type { Scheduler, SimProcess } from "./scheduler.js";
 import { SimDatabase } from "./sim-database.js";
@@ -11,17 +11,47 @@ import type { SimOptions } from "./sim-run.js";
 import type { SimStore } from "./sim-store.js";
 import { directSteps, type Steps } from "./steps.js";
 import { WeakSimStore } from "./weak-sim-store.js";
-import { STALE_MS, SWEEP_AGE_MS } from "./weather.js";
+import { STALE_MS, SWEEP_AGE_MS, TOUCH_DELAY_MS } from "./weather.js";
 
-export const NOW_MICROS = 5;
-
+/** The engine of a process: what its clients call, and the provider under it. */
 export interface Engine {
+  readonly clients: PooledProvider;
   readonly provider: LogHistoryProvider;
-  readonly parts: FollowParts;
-  readonly nowMicros: number;
 }
 
-export type Instance = Engine & { readonly process: SimProcess };
+/** A process, and what it says the time is. */
+export interface Instance extends Engine {
+  readonly process: SimProcess;
+  readonly now: ServiceTime;
+}
+
+/**
+ * The time that a process stamps messages with, in microseconds. It stands still while an operation runs, so that the checker knows what each was
+ * stamped with.
+ */
+export class ServiceTime {
+  readonly #read: () => number;
+  #now: number;
+  #operations = 0;
+
+  constructor(read: () => number) {
+    this.#read = read;
+    this.#now = read();
+  }
+
+  get micros(): number {
+    return this.#now;
+  }
+
+  begin(): number {
+    if (this.#operations++ === 0) this.#now = this.#read();
+    return this.#now;
+  }
+
+  end(): void {
+    this.#operations--;
+  }
+}
 
 /** The processes of a run, each with an engine and caches of its own, on one database. */
 export class Fleet {
@@ -30,37 +60,65 @@ export class Fleet {
   /** What the engines said was odd. */
   readonly anomalies: string[] = [];
   readonly #options: SimOptions;
+  readonly #profile: ProfileName;
   readonly #random: Random;
   readonly #scheduler: Scheduler;
+  readonly #storeClock: SimClock;
+  readonly #hasWrongClocks: boolean;
   readonly #sizes: HistoryOptions;
   readonly #sealSizes: { readonly block: number; readonly wall: number };
   #uids = 0;
   #processes = 0;
 
-  constructor(options: SimOptions, random: Random, scheduler: Scheduler) {
+  constructor(
+    options: SimOptions,
+    profile: ProfileName,
+    random: Random,
+    scheduler: Scheduler,
+    hasWrongClocks: boolean,
+  ) {
     this.#options = options;
+    this.#profile = profile;
     this.#random = random;
     this.#scheduler = scheduler;
-    this.db = new SimDatabase(() => scheduler.nowMs, options.without);
+    this.#hasWrongClocks = hasWrongClocks;
+    this.#storeClock = scheduler.clock(options.store === "atomic" ? "wall" : "operations", 0);
+    this.db = new SimDatabase(() => this.#storeClock.read());
+    this.db.updateSlackMicros = TOUCH_DELAY_MS * 1000;
     this.#sizes = {
-      maxSegments: random.pick([4, 6, 256]),
+      maxSegments: random.pick(profile === "grace" ? [2] : [4, 6, 256]),
       mergeSegments: random.pick([2, 4]),
       chunk: random.pick([2, 3]),
       maxLogEntries: random.pick([3, 1_000_000, 1_000_000]),
       editorWaitMs: random.pick([0, 1, 20]),
       maxEdits: random.pick([1, 64]),
       maxDropped: random.pick([3, 256]),
+      maxFollowerBacklog: random.pick([2, 1000]),
     };
     this.#sealSizes = { block: random.pick([1, 2, 4]), wall: random.pick([2, 8]) };
   }
 
   start(): Instance {
     const random = this.#random;
-    const process = this.#scheduler.spawn(`p${this.#processes++}`, random.pick([0, 0, 150, -250, 5 * SWEEP_AGE_MS]));
-    const nowMicros = random.pick([NOW_MICROS, NOW_MICROS, 3, 7]);
-    const pause = (ms: number, signal?: AbortSignal) => this.#scheduler.pause(process, ms, signal);
-    const store = this.#storeOn(this.#scheduler.stepsOf(process));
-    return { process, ...this.#engine(store, nowMicros, process.skewMs, pause) };
+    const scheduler = this.#scheduler;
+    const process = scheduler.spawn(`p${this.#processes++}`, random.pick([0, 0, 150, -250, 5 * SWEEP_AGE_MS]));
+    const fixed = random.pick([NOW_MICROS, NOW_MICROS, 3, 7]);
+    // Where clocks are wrong, the milliseconds of the wall clock are taken for microseconds: few messages have the same time then.
+    const now = new ServiceTime(() => (this.#hasWrongClocks ? Math.floor(process.wall.read()) : fixed));
+    // Lists are about times of changes; their messages all have timestamps, so that the time need not stand still.
+    const moving = () => Math.floor(process.wall.read() * 1000);
+    const engine = this.#engine(this.#storeOn(scheduler.stepsOf(process)), {
+      nowMicros: this.#profile === "lists" ? moving : () => now.micros,
+      clockMs: () => process.steady.read(),
+      pause: (ms, signal) => scheduler.pause(process, ms, signal),
+      startTimer: (ms, work) => scheduler.startTimer(process, ms, work),
+    });
+    return { process, now, ...engine };
+  }
+
+  /** Lets the store's clock go right, from far ahead: what was dropped grows old at last. */
+  healStoreClock(): void {
+    this.#storeClock.heal(this.#storeClock.read() + 100 * SWEEP_AGE_MS);
   }
 
   /** One that is alone: each of its store calls happens at once. */
@@ -74,10 +132,14 @@ export class Fleet {
         return direct.run(name, args, effect);
       },
     };
-    const pause = async (ms: number) => {
-      this.#scheduler.nowMs += ms;
-    };
-    return this.#engine(this.#storeOn(steps), NOW_MICROS, 0, pause);
+    return this.#engine(this.#storeOn(steps), {
+      nowMicros: () => NOW_MICROS,
+      clockMs: () => this.#scheduler.nowMs,
+      pause: async (ms, signal) => {
+        if (!signal?.aborted) this.#scheduler.nowMs += ms;
+      },
+      startTimer: () => () => {},
+    });
   }
 
   #storeOn(steps: Steps): SimStore {
@@ -86,33 +148,23 @@ export class Fleet {
       : new WeakSimStore(this.db, steps, this.#sealSizes);
   }
 
-  #engine(
-    store: SimStore,
-    nowMicros: number,
-    skewMs: number,
-    pause: (ms: number, signal?: AbortSignal) => Promise<void>,
-  ): Engine {
+  #engine(store: SimStore, time: HistoryOptions): Engine {
     const name = () => `u${String(++this.#uids).padStart(4, "0")}`;
     const options: HistoryOptions = {
       ...this.#sizes,
-      nowMicros: () => nowMicros,
-      clockMs: () => this.#scheduler.nowMs + skewMs,
-      pause,
+      ...time,
       random: () => this.#random.next(),
       newUid: name,
       newMessageId: name,
       staleMs: STALE_MS,
       sweepAgeMs: SWEEP_AGE_MS,
-      touchDelayMs: Number.POSITIVE_INFINITY,
-      without: this.#options.without ?? [],
+      touchDelayMs: TOUCH_DELAY_MS,
+      pollMs: { first: 5, most: 20 },
+      heartbeatMs: 60,
       onAnomaly: (text, error) => this.anomalies.push(`${text}${error === undefined ? "" : `: ${String(error)}`}`),
     };
-    const context = new HistoryContext(store, options);
-    return {
-      nowMicros,
-      provider: new LogHistoryProvider(store, options),
-      parts: { context, reader: new Reader(context) },
-    };
+    const provider = new LogHistoryProvider(store, options);
+    return { provider, clients: new PooledProvider(provider) };
   }
 
   replace(dead: SimProcess): void {

@@ -1,14 +1,9 @@
 import { DomainError } from "../../src/domain/errors.js";
-import type { FollowPosition } from "../../src/domain/page.js";
-import { standingMessages } from "../../src/storage/history/follow-step.js";
-import { Again, type Head, type HistoryContext } from "../../src/storage/history/heads.js";
-import type { Reader } from "../../src/storage/history/reader.js";
+import type { FollowEvent, FollowPosition } from "../../src/domain/page.js";
+import type { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 
-/** The parts of one process that a follower asks. */
-export interface FollowParts {
-  readonly context: HistoryContext;
-  readonly reader: Reader;
-}
+/** What a follower resumes after. */
+const PASSING: ReadonlySet<string> = new Set(["unavailable", "resource_exhausted", "canceled"]);
 
 /**
  * A client that follows a session from its first message, through whichever process, and keeps what it was told. It may be cut off after any event
@@ -24,26 +19,33 @@ export class SimFollower {
     this.#sessionId = sessionId;
   }
 
-  /** Takes events until it is cut off, or has all there is now; resolves to whether it has all. */
-  async step({ context, reader }: FollowParts, mostEvents: number): Promise<boolean> {
-    if (this.#isOver) return true;
+  /** Follows until it was told so many events, or nothing for a while, or the process has died. */
+  async step(provider: LogHistoryProvider, mostEvents: number, died: Promise<"died">): Promise<void> {
+    if (this.#isOver) return;
+    const stop = new AbortController();
     try {
-      const head = await context.need(this.#sessionId);
-      return await this.#advance(context, reader, head, mostEvents);
+      const events = await Promise.race([this.#follow(provider, stop.signal), died]);
+      if (events === "died") return;
+      for (let left = mostEvents; left > 0; left--) {
+        const next = await Promise.race([events.next(), died]);
+        if (next === "died") return;
+        if (next.done) break;
+        this.#take(next.value);
+        if (next.value.kind === "heartbeat") break;
+      }
+      await Promise.race([events.return?.(), died]);
     } catch (error) {
-      if (error instanceof Again) return false;
-      if (!(error instanceof DomainError)) throw error;
-      if (error.code === "not_found") this.#isOver = this.#at !== null;
-      else if (error.code !== "unavailable") throw error;
-      return error.code === "not_found";
+      this.#failed(error);
+    } finally {
+      stop.abort();
     }
   }
 
   /** Follows to the end, when all is quiet; resolves to how many messages it holds. Throws when they are not the history. */
-  async finish(parts: FollowParts): Promise<number> {
-    while (!(await this.step(parts, 2)));
+  async finish(provider: LogHistoryProvider): Promise<number> {
+    await this.step(provider, Number.POSITIVE_INFINITY, new Promise(() => {}));
     if (this.#isOver || this.#at === null) return 0;
-    const messages = await parts.reader.getAll(this.#sessionId, {});
+    const messages = await provider.getSessionMessages(this.#sessionId);
     const ids = messages.map(({ id }) => id);
     if (ids.join() !== this.#ids.join()) {
       throw new Error(`A follower of ${this.#sessionId} holds ${this.#ids} instead of ${ids}`);
@@ -51,26 +53,27 @@ export class SimFollower {
     return ids.length;
   }
 
-  async #advance(context: HistoryContext, reader: Reader, head: Head, mostEvents: number): Promise<boolean> {
-    const { uid: sessionUid, revision } = head.record;
-    const from = this.#at ?? { sessionUid, revision, position: 0 };
-    if (from.sessionUid !== sessionUid) {
-      this.#isOver = true;
-      return true;
+  async #follow(provider: LogHistoryProvider, signal: AbortSignal): Promise<AsyncIterator<FollowEvent>> {
+    const events = await provider.followMessages(this.#sessionId, this.#at ?? 0, { signal });
+    return events[Symbol.asyncIterator]();
+  }
+
+  #take(event: FollowEvent): void {
+    if (event.kind === "truncated") {
+      if (event.messageCount > this.#ids.length) throw new Error(`A follower was told to keep ${event.messageCount}`);
+      this.#ids.length = event.messageCount;
+    } else if (event.kind === "appended") {
+      const { id, position } = event.message;
+      if (position !== this.#ids.length) throw new Error(`A follower was told ${position} out of turn`);
+      this.#ids.push(id);
     }
-    let position = Math.min(standingMessages(head.record, from, context.options.maxEdits), head.count);
-    if (position < from.position) this.#ids.length = position;
-    this.#at = { sessionUid, revision, position };
-    for (let left = mostEvents; position < head.count; ) {
-      for (const message of await reader.messagesAt(head, position, head.count)) {
-        if (left-- === 0) return false;
-        if (message.position !== this.#ids.length)
-          throw new Error(`A follower was told ${message.position} out of turn`);
-        this.#ids.push(message.id);
-        position++;
-        this.#at = { sessionUid, revision, position };
-      }
-    }
-    return true;
+    this.#at = event.at;
+  }
+
+  /** `not_found` and `invalid_argument`: the session is gone, or another one has its id now. */
+  #failed(error: unknown): void {
+    if (!(error instanceof DomainError)) throw error;
+    if (error.code === "not_found" || error.code === "invalid_argument") this.#isOver = this.#at !== null;
+    else if (!PASSING.has(error.code)) throw error;
   }
 }

@@ -32,7 +32,16 @@ const shown = (mid: string, position: number, origin = "a", session = origin) =>
 let number = 100;
 /** What a client saw: called and answered at these moments. */
 function saw(operation: Operation, calledAt: number, answeredAt: number, outcome?: Outcome): Observed {
-  return { operation, at: circumstances(), client: "c", calledAt, answeredAt, outcome };
+  return {
+    operation,
+    at: circumstances(),
+    client: "c",
+    calledAt,
+    answeredAt,
+    fromMs: calledAt,
+    toMs: answeredAt,
+    outcome,
+  };
 }
 
 function circumstances() {

@@ -9,6 +9,9 @@ export interface Observed {
   readonly calledAt: number;
   /** Infinity: no answer, or one that leaves open whether it happened. */
   answeredAt: number;
+  /** The true time of the call, and of whatever answer there was. */
+  readonly fromMs: number;
+  toMs: number;
   outcome?: Outcome;
 }
 
@@ -20,7 +23,16 @@ interface Place {
   readonly sources: ReadonlyMap<number, ModelSession | null>;
 }
 
-const READS: ReadonlySet<Operation["op"]> = new Set(["session", "record", "load", "get", "count", "list", "page"]);
+/** Operations that change nothing. */
+export const READS: ReadonlySet<Operation["op"]> = new Set([
+  "session",
+  "record",
+  "load",
+  "get",
+  "count",
+  "list",
+  "page",
+]);
 
 /** Most operations that one history may have. */
 const MAX_OPERATIONS = 52;

@@ -1,4 +1,8 @@
+import { DEFAULT_LIMITS } from "../../src/domain/limits.js";
 import { FORK_TITLE, type Operation, type Outcome } from "./operations.js";
+
+/** How far ahead of the service's clock a message may be dated. */
+export const FUTURE_MICROS = DEFAULT_LIMITS.futureMs * 1000;
 
 /** A message of the model; `shownBy` is set in ancestries only: the ancestor that shows it. */
 interface ModelMessage {
@@ -58,6 +62,8 @@ export function apply(state: ModelState, operation: Operation, at: Circumstances
   if (operation.op === "copy") return copy(state, operation, source);
   const session = state.sessions[operation.id];
   if (operation.op === "append" && hasTwice(operation.messages.map((m) => m.id)))
+    return [state, refuse("invalid_argument")];
+  if (operation.op === "append" && operation.messages.some(({ ts }) => ts !== null && ts > at.now + FUTURE_MICROS))
     return [state, refuse("invalid_argument")];
   if (!session) return [state, refuse("not_found")];
   switch (operation.op) {
@@ -152,7 +158,7 @@ function append(state: ModelState, session: ModelSession, operation: Of<"append"
   const fresh = operation.messages.filter(({ id }) => !known(id));
   let messages = session.messages;
   for (const { id, body, ts } of fresh) {
-    const last = messages.at(-1)?.ts ?? 0;
+    const last = messages.at(-1)?.ts ?? Number.NEGATIVE_INFINITY;
     messages = insert(messages, { id, ts: ts ?? Math.max(at.now, last), body, origin: operation.id });
   }
   const ids = operation.messages.map((m) => m.id);

@@ -3,8 +3,7 @@ import type { ChatMessage, NewChatMessage } from "../../src/domain/chat-message.
 import { DomainError } from "../../src/domain/errors.js";
 import type { MessageCursor } from "../../src/domain/page.js";
 import type { Session } from "../../src/domain/session.js";
-import type { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
-import type { StorageProvider, TurnAppend } from "../../src/storage/storage-provider.js";
+import type { StorageProvider } from "../../src/storage/storage-provider.js";
 
 /** A message that a client appends; `ts` null: the service stamps it. */
 export interface SimMessage {
@@ -82,24 +81,6 @@ export async function perform(
   } catch (error) {
     return { outcome: refusalOf(error) };
   }
-}
-
-/** Several appends to one session in one turn: an outcome each. */
-export async function performTurn(
-  provider: LogHistoryProvider,
-  id: string,
-  appends: readonly Operation[],
-): Promise<readonly Performed[]> {
-  const turn = appends.map((append): TurnAppend => {
-    if (append.op !== "append") throw new Error("A turn is made of appends");
-    const options = append.expected === null ? undefined : { expectedPosition: append.expected };
-    return { messages: append.messages.map(toNewMessage), options };
-  });
-  const outcomes = await provider.logTurn(id, turn);
-  return outcomes.map((outcome) => {
-    if (outcome.ok) return { outcome: { ids: outcome.result.messageIds, position: outcome.result.position } };
-    return { outcome: refusalOf(outcome.error) };
-  });
 }
 
 /** The code of a refusal; any other error is a bug and is thrown. */

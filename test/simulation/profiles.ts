@@ -1,5 +1,12 @@
+import { FUTURE_MICROS } from "./model.js";
 import type { Operation, SimMessage } from "./operations.js";
 import type { Random } from "./random.js";
+
+/** What most processes say the time is, in microseconds. */
+export const NOW_MICROS = 5;
+
+/** Not before any message of a run that is about lists. */
+const LAST_TIME = 9;
 
 export const SESSION_IDS = ["a", "b", "c"] as const;
 
@@ -42,11 +49,29 @@ const PROFILES = {
   batches: { append: 5, turn: 2, list: 5, load: 1, count: 1, get: 1, truncate: 1, revert: 1, fork: 1, page: 1 },
   /** Records replaced without a new log: titles, sources let go, ranges swept. */
   records: { update: 3, session: 1, fork: 2, truncate: 2, append: 1, delete: 1, copy: 1, old: 1 },
+  /** Sessions whose making is answered late, when others have changed them already. */
+  births: { create: 2, fork: 3, append: 6, truncate: 2, delete: 1 },
+  /** Clocks that stand still, jump and drift. */
+  clocks: { append: 8, truncate: 3, delete: 2, create: 2, fork: 2, copy: 1, old: 2, revert: 1, list: 1 },
+  /** Forks whose making is sent twice, onto ids that others take and give up. */
+  resent: { fork: 4, create: 3, delete: 4, list: 1 },
+  /** Readers of forks that let go of deleted sessions. */
+  grace: { get: 3, list: 3, truncate: 1, revert: 1, old: 4, append: 1 },
+  /** Lists of sessions, and changes that move them to the front. */
+  lists: { append: 6, fork: 1, create: 1, truncate: 1, update: 1 },
+  /** Timestamps of the whole range that the API allows. */
+  times: { append: 6, list: 3, load: 1, get: 1, truncate: 1, revert: 1, copy: 2, fork: 1 },
 } as const satisfies Record<string, Partial<Record<Kind, number>>>;
 
 export type ProfileName = keyof typeof PROFILES;
 
 export const PROFILE_NAMES = Object.keys(PROFILES) as readonly ProfileName[];
+
+/** Profiles that keep to one session mostly. */
+const NARROW: ReadonlySet<ProfileName> = new Set(["batches"]);
+
+/** Profiles that are about one fork, and what becomes of it. */
+const ON_FORK: ReadonlySet<ProfileName> = new Set(["births", "clocks", "resent", "grace"]);
 
 /** What a client does next: one operation, or several appends to one session in one turn. */
 export type Intent = Operation | { readonly op: "turn"; readonly id: string; readonly appends: readonly Operation[] };
@@ -88,7 +113,7 @@ export class Script {
         return this.#append(id, 3);
       case "old": {
         const messages = [{ id: this.#newId(), ts: 1 + random.int(6), body: "x" }];
-        return { op: "append", id: "a", messages, expected: null };
+        return { op: "append", id: ON_FORK.has(this.#profile) ? "b" : "a", messages, expected: null };
       }
       case "list":
         return this.#list(id, random.pick([1, 2, 100]));
@@ -101,6 +126,8 @@ export class Script {
         return { op: kind, id, mid };
       case "fork":
       case "share":
+        if (ON_FORK.has(this.#profile)) return { op: kind, id: "a", to: random.pick(["b", "b", "c"]), mid: upTo };
+        return { op: kind, id, to, mid: upTo };
       case "copy":
         return { op: kind, id, to, mid: upTo };
       case "create": {
@@ -126,6 +153,8 @@ export class Script {
     const isNew = this.#profile === "batches" && random.chance(0.7);
     if (isNew) return { id: this.#newId(), ts: null, body: "x" };
     const ts = random.chance(0.6) ? null : 1 + random.int(6);
+    if (this.#profile === "lists") return { id: this.#newId(), ts: LAST_TIME, body: "x" };
+    if (this.#profile === "times" && ts !== null) return { id: this.#newId(), ts: this.#anyTime(), body: "x" };
     if (random.chance(0.5)) return { id: this.#newId(), ts, body: "x" };
     return { id: `m${random.int(7)}`, ts, body: random.chance(0.9) ? "x" : "y" };
   }
@@ -133,7 +162,7 @@ export class Script {
   #list(id: string, limit: number): Operation {
     const random = this.#random;
     const ancestors = random.chance(0.3);
-    const times = random.chance(0.15) ? { since: 1 + random.int(4), until: 3 + random.int(6) } : {};
+    const times = this.#times();
     return {
       op: "list",
       id,
@@ -141,8 +170,24 @@ export class Script {
       ancestors,
       offset: random.chance(0.3) ? random.int(3) : 0,
       limit,
-      ...(times.since !== undefined && times.since > times.until ? {} : times),
+      ...((times.since ?? 0) > (times.until ?? 0) ? {} : times),
     };
+  }
+
+  #times(): { since?: number; until?: number } {
+    const random = this.#random;
+    if (this.#profile === "times" && random.chance(0.5)) return { since: this.#anyTime(), until: this.#anyTime() };
+    return random.chance(this.#profile === "grace" ? 0.6 : 0.15)
+      ? { since: 1 + random.int(4), until: 3 + random.int(6) }
+      : {};
+  }
+
+  /** Before 1970 and after it, at the ends of the range, and anywhere within. */
+  #anyTime(): number {
+    const random = this.#random;
+    const [least, most] = [Number.MIN_SAFE_INTEGER, NOW_MICROS + FUTURE_MICROS];
+    const near = random.int(10) - 5;
+    return random.pick([near, near, least, least + random.int(3), most + near, Math.floor(least * random.next())]);
   }
 
   /** Between `least` and `most` of them, mostly few. */
@@ -152,8 +197,10 @@ export class Script {
   }
 
   #sessionId(): string {
-    const isNarrow = this.#profile === "seal" || (this.#profile === "batches" && this.#random.chance(0.7));
-    return isNarrow ? "a" : this.#random.pick(SESSION_IDS);
+    const random = this.#random;
+    if (ON_FORK.has(this.#profile) && random.chance(0.7)) return "b";
+    const isNarrow = this.#profile === "seal" || (NARROW.has(this.#profile) && random.chance(0.7));
+    return isNarrow ? "a" : random.pick(SESSION_IDS);
   }
 
   #title(): string {

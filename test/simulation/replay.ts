@@ -7,7 +7,8 @@ export function describeFailure(seed: number, options: SimOptions, failure: SimF
     [client, calledAt, answeredAt, JSON.stringify(operation), "=>", JSON.stringify(outcome)].join(" "),
   );
   const head = `Seed ${seed} on the ${options.store} store: ${failure.message}`;
-  const again = `Again: SIM_SEED=${seed} npx vitest run --config test/vitest.config.ts test/simulation/${options.store}`;
+  const profile = options.profile ? ` SIM_PROFILE=${options.profile}` : "";
+  const again = `Again: SIM_SEED=${seed}${profile} npx vitest run --config test/vitest.config.ts test/simulation/${options.store}`;
   return [head, again, "", "What clients saw:", ...seen, "", "Schedule:", ...failure.trace].join("\n");
 }
 

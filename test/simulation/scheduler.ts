@@ -1,4 +1,5 @@
 import { setImmediate } from "node:timers/promises";
+import { type ClockKind, type ClockWeather, SimClock } from "./clocks.js";
 import type { Random } from "./random.js";
 import { unavailable } from "./sim-store.js";
 import type { Steps } from "./steps.js";
@@ -12,8 +13,12 @@ export interface Weather {
   /** A process stops for one of `stopsMs`. */
   readonly stop: number;
   readonly stopsMs: readonly number[];
-  /** An answer arrives late. */
+  /** An answer arrives late: after some steps, or after one of `stopsMs`, while its process goes on or stops. */
   readonly lateAnswer: number;
+  /** The same for the making of records, and that its answer is lost. */
+  readonly lateBirth: number;
+  readonly lostBirth: number;
+  readonly clocks: ClockWeather;
   /** A process dies, before or after the effect; `deaths` at most. */
   readonly death: number;
   readonly deaths: number;
@@ -22,10 +27,11 @@ export interface Weather {
   readonly losses: number;
 }
 
-/** One simulated process: it may stop, and it may die. */
+/** One simulated process with clocks of its own: it may stop, and it may die. */
 export class SimProcess {
   readonly name: string;
-  readonly skewMs: number;
+  readonly steady: SimClock;
+  readonly wall: SimClock;
   readonly died: Promise<"died">;
   dead = false;
   /** Sleeps until this virtual moment. */
@@ -34,9 +40,10 @@ export class SimProcess {
   weight = 1;
   #tellDeath: (word: "died") => void = () => {};
 
-  constructor(name: string, skewMs: number) {
+  constructor(name: string, steady: SimClock, wall: SimClock) {
     this.name = name;
-    this.skewMs = skewMs;
+    this.steady = steady;
+    this.wall = wall;
     this.died = new Promise((resolve) => {
       this.#tellDeath = resolve;
     });
@@ -74,6 +81,7 @@ export class Scheduler {
   readonly #random: Random;
   readonly #weather: Weather;
   readonly #pending: Pending[] = [];
+  readonly #clocks: SimClock[] = [];
 
   constructor(random: Random, weather: Weather, trace: boolean) {
     this.#random = random;
@@ -81,8 +89,15 @@ export class Scheduler {
     this.trace = trace ? [] : null;
   }
 
+  /** A clock that the weather of this run befalls. */
+  clock(kind: ClockKind, offsetMs: number): SimClock {
+    const clock = new SimClock(kind, () => this.nowMs, offsetMs);
+    this.#clocks.push(clock);
+    return clock;
+  }
+
   spawn(name: string, skewMs: number): SimProcess {
-    const process = new SimProcess(name, skewMs);
+    const process = new SimProcess(name, this.clock("steady", this.#random.int(1_000_000)), this.clock("wall", skewMs));
     process.weight = this.#random.pick(WEIGHTS);
     return process;
   }
@@ -95,7 +110,7 @@ export class Scheduler {
           this.#pending.push({ process, name, args, atMs: 0, effect, resolve: settle, reject });
         }),
       leave: (effects) => this.#leave(effects),
-      wallMs: () => this.nowMs + process.skewMs,
+      wallMs: () => process.wall.read(),
     };
   }
 
@@ -103,12 +118,28 @@ export class Scheduler {
   pause(process: SimProcess, ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const done = (): void => {
-        signal?.removeEventListener("abort", done);
+        signal?.removeEventListener("abort", leave);
         resolve();
       };
-      this.#pending.push({ process, name: "pause", args: [ms], atMs: this.nowMs + ms, resolve: done, reject: done });
-      signal?.addEventListener("abort", done, { once: true });
+      const waiting = { process, name: "pause", args: [ms], atMs: this.nowMs + ms, resolve: done, reject: done };
+      const leave = (): void => {
+        const place = this.#pending.indexOf(waiting);
+        if (place >= 0) this.#pending.splice(place, 1);
+        done();
+      };
+      if (signal?.aborted) return resolve();
+      this.#pending.push(waiting);
+      signal?.addEventListener("abort", leave, { once: true });
     });
+  }
+
+  /** Calls `work` when this time has passed for the process, unless it is canceled before. */
+  startTimer(process: SimProcess, ms: number, work: () => void): () => void {
+    const canceling = new AbortController();
+    void this.pause(process, ms, canceling.signal).then(() => {
+      if (!canceling.signal.aborted) work();
+    });
+    return () => canceling.abort();
   }
 
   /** Goes on until `done` says so; `onDeath` puts another process in the place of one that died. */
@@ -133,6 +164,8 @@ export class Scheduler {
     const { tickMs, leap, stopsMs } = this.#weather;
     if (tickMs > 0) this.nowMs += this.#random.int(tickMs + 1);
     if (this.#random.chance(leap)) this.nowMs += this.#random.pick(stopsMs);
+    const { clocks } = this.#weather;
+    if (this.#random.chance(clocks.fault)) this.#random.pick(this.#clocks).fail(this.#random, clocks);
   }
 
   #choose(): Pending {
@@ -164,7 +197,7 @@ export class Scheduler {
     if (process.dead) return null;
     if (random.chance(0.02)) process.weight = random.pick(WEIGHTS);
     if (random.chance(weather.stop)) {
-      process.untilMs = this.nowMs + random.pick(weather.stopsMs);
+      this.#stop(process);
       this.#pending.push(p);
       return null;
     }
@@ -173,16 +206,31 @@ export class Scheduler {
       p.resolve(undefined);
       return null;
     }
-    if (this.losses < weather.losses && random.chance(weather.loss)) {
+    const loss = p.name === "createRecord" ? weather.lostBirth : weather.loss;
+    if (this.losses < weather.losses && random.chance(loss)) {
       this.#lose(p, p.effect);
       return null;
     }
     const value = p.effect();
     this.#note(p, value);
-    if (random.chance(weather.lateAnswer)) {
-      this.#pending.push({ ...p, name: "answer", effect: undefined, resolve: () => p.resolve(value) });
-    } else p.resolve(value);
+    if (random.chance(p.name === "createRecord" ? weather.lateBirth : weather.lateAnswer))
+      this.#answerLater(process, p, value);
+    else p.resolve(value);
     return null;
+  }
+
+  /** On a machine that is suspended, the steady clock stops with the process. */
+  #stop(process: SimProcess): void {
+    const { stopsMs, clocks } = this.#weather;
+    process.untilMs = this.nowMs + this.#random.pick(stopsMs);
+    if (this.#random.chance(clocks.suspended)) process.steady.standUntil(process.untilMs);
+  }
+
+  #answerLater(process: SimProcess, p: Pending, value: unknown): void {
+    const how = this.#random.pick(["some steps", "long", "long", "process stops"] as const);
+    if (how === "process stops") this.#stop(process);
+    const atMs = how === "long" ? this.nowMs + this.#random.pick(this.#weather.stopsMs) : 0;
+    this.#pending.push({ ...p, name: "answer", atMs, effect: undefined, resolve: () => p.resolve(value) });
   }
 
   #die(process: SimProcess, p: Pending): SimProcess {
@@ -200,21 +248,22 @@ export class Scheduler {
     const when = this.#random.pick(["now", "later", "never"] as const);
     const value = when === "now" ? effect() : undefined;
     this.#note(p, value, `LOST, done ${when}`);
-    if (when === "later") this.#byItself(p.name, p.args, effect);
+    if (when === "later") this.#byItself(p.name, p.args, effect, this.nowMs + this.#random.pick([0, 0, 20, 200]));
     p.reject(unavailable());
   }
 
   #leave(effects: readonly (() => boolean)[]): void {
     const [first, ...rest] = effects;
     if (!first || this.#random.chance(0.5)) return;
-    this.#byItself("left over", [], () => {
+    const effect = (): void => {
       if (first()) this.#leave(rest);
-    });
+    };
+    this.#byItself("left over", [], effect, this.nowMs + this.#random.pick([0, 0, 20, 200]));
   }
 
-  #byItself(name: string, args: readonly unknown[], effect: () => unknown): void {
+  #byItself(name: string, args: readonly unknown[], effect: () => unknown, atMs = 0): void {
     const nothing = (): void => {};
-    this.#pending.push({ process: null, name, args, atMs: 0, effect, resolve: nothing, reject: nothing });
+    this.#pending.push({ process: null, name, args, atMs, effect, resolve: nothing, reject: nothing });
   }
 
   #note(p: Pending, value: unknown, mark = ""): void {

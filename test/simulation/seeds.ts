@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { ProfileName } from "./profiles.js";
 import { failureOf } from "./replay.js";
 import type { StoreKind } from "./sim-run.js";
 
@@ -7,15 +8,16 @@ const CASE_TIMEOUT_MS = 300_000;
 /** Seeds of a case whose search for a legal order may be given up. */
 const MOST_UNDECIDED = 5;
 
-/** The first `seeds` on a store; `SIM_SEED=n` runs that one alone, and `SIM_SEEDS=n` the first n. */
+/** The first `seeds` on a store; `SIM_SEED=n` runs that one alone, `SIM_SEEDS=n` the first n, and `SIM_PROFILE=name` all of them with one profile. */
 export function describeSeeds(store: StoreKind, seeds: number): void {
+  const options = { store, profile: process.env.SIM_PROFILE as ProfileName | undefined };
   const one = Number(process.env.SIM_SEED ?? 0);
   const count = Number(process.env.SIM_SEEDS ?? seeds);
 
   describe(`processes that stop, die and lose answers on the ${store} store`, () => {
     if (one > 0) {
       it(`keep every history whole with seed ${one}`, async () => {
-        const failure = await failureOf(one, { store });
+        const failure = await failureOf(one, options);
         if (failure !== null) expect.fail(failure);
       });
       return;
@@ -27,7 +29,7 @@ export function describeSeeds(store: StoreKind, seeds: number): void {
         async () => {
           let undecided = 0;
           for (let seed = first; seed <= last; seed++) {
-            const failure = await failureOf(seed, { store }, (report) => {
+            const failure = await failureOf(seed, options, (report) => {
               undecided += report.undecided;
             });
             if (failure !== null) expect.fail(failure);

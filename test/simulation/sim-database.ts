@@ -4,9 +4,8 @@ import type {
   RecordFilter,
   RecordPage,
   SessionRecord,
-  Sweepable,
 } from "../../src/storage/history/log-store.js";
-import type { Rule } from "../../src/storage/history/rules.js";
+import { namesLog, ownerOf, sweepTimeOf, UPDATE_TIME_SLACK_MICROS } from "../../src/storage/history/record-facts.js";
 
 /** What stands at one place of a log: a message, or (entry null) a seal. */
 export interface Row {
@@ -18,12 +17,6 @@ export interface Row {
 interface Log {
   readonly rows: Map<number, Row>;
   readonly ids: Map<string, Row>;
-}
-
-/** What only matters with rules switched off: the caller's clock, and the `forks` it saw last. */
-export interface Caller {
-  readonly wallMs: number;
-  readonly seenForks: number;
 }
 
 /** A single document that carries the name of the write that made it, as a store keeps it to tell its own from another's. */
@@ -41,29 +34,32 @@ export interface SharedTables {
 
 /**
  * The tables under the simulated stores, all of them synchronous: whoever calls decides what is one step. `without` switches off
- * those of history.md's rules that a store keeps.
+ * those of the rules in docs/history.md that a store keeps.
  */
 export class SimDatabase {
+  /** How old an update time must be before an append moves it. */
+  updateSlackMicros = UPDATE_TIME_SLACK_MICROS;
   readonly #records = new Map<string, RecordDocument>();
   readonly #uids = new Map<string, string>();
   readonly #logs: Map<string, Log>;
   readonly #owners: Set<string>;
   readonly #nowMs: () => number;
-  readonly #without: ReadonlySet<Rule>;
 
-  constructor(
-    nowMs: () => number,
-    without: readonly Rule[] = [],
-    shared: SharedTables = { logs: new Map(), owners: new Set() },
-  ) {
+  constructor(nowMs: () => number, shared: SharedTables = { logs: new Map(), owners: new Set() }) {
     this.#nowMs = nowMs;
-    this.#without = new Set(without);
     this.#logs = shared.logs;
     this.#owners = shared.owners;
   }
 
-  lacks(rule: Rule): boolean {
-    return this.#without.has(rule);
+  /** The store's time. */
+  timeMs(): number {
+    return this.#nowMs();
+  }
+
+  /** Whether a living record lets entries into the log. */
+  names(log: string): boolean {
+    const owner = this.#records.get(ownerOf(log))?.record;
+    return owner !== undefined && namesLog(owner, log);
   }
 
   // Records: each method changes one document.
@@ -71,16 +67,20 @@ export class SimDatabase {
   createRecord(next: NextRecord): "created" | "exists" {
     if (this.#records.has(next.uid)) return "created";
     if (this.#uids.has(next.sessionId)) return "exists";
-    this.#uids.set(next.sessionId, next.uid);
-    this.#put({ ...plain(next), forks: 0, deletedAtMs: null }, {});
+    if (!next.deleted) this.#uids.set(next.sessionId, next.uid);
+    this.#put({ ...next, forks: 0 }, {});
     return "created";
   }
 
-  readRecord(sessionId: string, raise: boolean): SessionRecord | null {
+  readRecord(sessionId: string): SessionRecord | null {
     const uid = this.#uids.get(sessionId);
-    if (uid === undefined) return null;
-    if (raise) this.addFork(uid, 1);
-    return this.#records.get(uid)?.record ?? null;
+    return (uid !== undefined && this.#records.get(uid)?.record) || null;
+  }
+
+  raiseForks(sessionId: string): SessionRecord | null {
+    const uid = this.#uids.get(sessionId);
+    if (uid !== undefined) this.addFork(uid, 1);
+    return this.readRecord(sessionId);
   }
 
   /** Whose write the record with this uid holds, for reading an unknown outcome back. */
@@ -88,30 +88,40 @@ export class SimDatabase {
     return this.#records.get(uid) ?? null;
   }
 
-  replaceRecord(next: NextRecord, ifRevision: number, write: object, caller: Caller): SessionRecord | null {
+  replaceRecord(next: NextRecord, ifRevision: number, write: object): SessionRecord | null {
     const current = this.#records.get(next.uid)?.record;
-    if (!current || (current.revision !== ifRevision && !this.lacks("compare-and-set"))) return null;
-    const atMs = this.#stampMs(caller.wallMs);
-    const record: SessionRecord = {
-      ...plain(next),
-      forks: this.lacks("forks-apart") ? caller.seenForks : current.forks,
-      dropped: next.dropped.map((range) => (range.droppedAtMs === undefined ? { ...range, droppedAtMs: atMs } : range)),
-      deletedAtMs: next.deleted ? (current.deletedAtMs ?? atMs) : null,
+    // Rule: compare-and-set.
+    if (current?.revision !== ifRevision) return null;
+    const record = {
+      ...next,
+      updateTimeMicros: Math.max(next.updateTimeMicros, current.updateTimeMicros),
+      // Rule: forks-apart.
+      forks: current.forks,
     };
-    if (next.deleted && current.deletedAtMs === null) this.#uids.delete(current.sessionId);
+    if (next.deleted && !current.deleted) this.#uids.delete(current.sessionId);
     this.#put(record, write);
     return this.#records.get(next.uid)?.record ?? null;
+  }
+
+  publishRecord(next: NextRecord): "published" | "exists" | "gone" {
+    const before = this.#records.get(next.uid)?.record;
+    if (before?.deleted === false) return "published";
+    if (before?.restoring !== true) return "gone";
+    if (this.#uids.has(next.sessionId)) return "exists";
+    this.#uids.set(next.sessionId, next.uid);
+    this.#put({ ...next, revision: before.revision + 1, forks: before.forks }, {});
+    return "published";
   }
 
   addFork(uid: string, delta: number, ifRevision?: number): boolean {
     const found = this.#records.get(uid);
     if (!found || (ifRevision !== undefined && found.record.revision !== ifRevision)) return false;
-    if (delta !== 0) this.#put({ ...found.record, forks: found.record.forks + delta }, found.write);
+    this.#put({ ...found.record, forks: found.record.forks + delta }, found.write);
     return true;
   }
 
   deleteRecord(uid: string): boolean {
-    if (this.#records.get(uid)?.record.deletedAtMs == null) return false;
+    if (!this.#records.get(uid)?.record.deleted) return false;
     this.#owners.delete(uid);
     return this.#records.delete(uid);
   }
@@ -119,7 +129,7 @@ export class SimDatabase {
   listRecords(filter: RecordFilter, page: RecordPage): SessionRecord[] {
     const { after } = page;
     return this.records()
-      .filter((r) => r.deletedAtMs === null && (filter.parentId === "" || r.parentId === filter.parentId))
+      .filter((r) => !r.deleted && (filter.parentId === "" || r.parentId === filter.parentId))
       .sort((a, b) => -compareUpdates(a, b))
       .filter((r) => after === undefined || compareUpdates(r, after) < 0)
       .slice(0, page.limit);
@@ -128,20 +138,30 @@ export class SimDatabase {
   touchRecords(times: ReadonlyMap<string, number>): void {
     for (const [uid, micros] of times) {
       const found = this.#records.get(uid);
-      if (found?.record.deletedAtMs !== null || found.record.updateTimeMicros >= micros) continue;
+      if (!found || found.record.deleted || found.record.updateTimeMicros >= micros) continue;
       this.#put({ ...found.record, updateTimeMicros: micros }, found.write);
     }
   }
 
-  listSweepable(ageMs: number, limit: number, callerMs: number): Sweepable[] {
-    const before = this.#stampMs(callerMs) - ageMs;
-    return this.records()
-      .filter((record) => record.forks === 0 || this.lacks("sweep-unforked-only"))
-      .map((record) => ({ record, dropped: record.dropped.filter((range) => (range.droppedAtMs ?? 0) <= before) }))
-      .filter(({ record, dropped }) =>
-        record.deletedAtMs === null ? dropped.length > 0 : record.deletedAtMs <= before,
-      )
-      .slice(0, limit);
+  /** What an append does beside its rows, where it can do so in one step. */
+  touchOwner(log: string): void {
+    const found = this.#records.get(ownerOf(log));
+    const nowMicros = Math.floor(this.#nowMs() * 1000);
+    if (!found || found.record.deleted) return;
+    if (found.record.updateTimeMicros >= nowMicros - this.updateSlackMicros) return;
+    this.#put({ ...found.record, updateTimeMicros: nowMicros }, found.write);
+  }
+
+  listSweepable(untilMs: number, limit: number): SessionRecord[] {
+    const time = (record: SessionRecord) => sweepTimeOf(record) ?? Number.POSITIVE_INFINITY;
+    return (
+      this.records()
+        // Rule: sweep-unforked-only.
+        .filter((record) => record.forks === 0)
+        .filter((record) => time(record) <= untilMs)
+        .sort((a, b) => time(a) - time(b))
+        .slice(0, limit)
+    );
   }
 
   scanRecords(afterUid: string, limit: number): SessionRecord[] {
@@ -202,20 +222,6 @@ export class SimDatabase {
     this.#owners.add(record.uid);
     this.#records.set(record.uid, { record: deepFreeze(structuredClone(record)), write });
   }
-
-  #stampMs(callerMs: number): number {
-    return this.lacks("sweep-store-clock") ? callerMs : this.#nowMs();
-  }
-}
-
-/** The uid in a log's name. */
-export function ownerOf(log: string): string {
-  return log.slice(0, log.indexOf("."));
-}
-
-function plain(next: NextRecord): Omit<SessionRecord, "forks" | "deletedAtMs"> {
-  const { deleted: _, ...rest } = next;
-  return rest;
 }
 
 function compareUpdates(

@@ -1,4 +1,3 @@
-import type { Rule } from "../../src/storage/history/rules.js";
 import type { Observed } from "./linearizable.js";
 import type { ModelState } from "./model.js";
 import type { ProfileName } from "./profiles.js";
@@ -7,8 +6,7 @@ export type StoreKind = "atomic" | "weak";
 
 export interface SimOptions {
   readonly store: StoreKind;
-  readonly without?: readonly Rule[];
-  readonly profile?: ProfileName;
+  readonly profile?: ProfileName | undefined;
   /** Records every step, for the schedule of a failing seed. */
   readonly trace?: boolean;
 }

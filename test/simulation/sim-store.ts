@@ -11,7 +11,6 @@ import type {
   RecordPage,
   Segment,
   SessionRecord,
-  Sweepable,
   Tail,
 } from "../../src/storage/history/log-store.js";
 import type { Row, SimDatabase } from "./sim-database.js";
@@ -21,7 +20,8 @@ import type { Steps } from "./steps.js";
 export abstract class SimStore implements LogStore {
   readonly db: SimDatabase;
   protected readonly steps: Steps;
-  readonly #seenForks = new Map<string, number>();
+  /** The latest time of the database that an answer has carried. */
+  protected latestMs = 0;
   #todos: TodoList = { todos: [], revision: 0 };
 
   constructor(db: SimDatabase, steps: Steps) {
@@ -29,8 +29,13 @@ export abstract class SimStore implements LogStore {
     this.steps = steps;
   }
 
-  abstract append(log: string, seq: number, entries: readonly Entry[], call?: Call): Promise<number | "idTaken">;
-  abstract seal(log: string, lastSeq?: number, call?: Call): Promise<number>;
+  abstract append(
+    log: string,
+    seq: number,
+    entries: readonly Entry[],
+    call?: Call,
+  ): Promise<number | "idTaken" | "unnamed">;
+  abstract seal(log: string, lastSeq?: number, call?: Call): Promise<number | "unnamed">;
   abstract readRange(log: string, first: number, last: number, options?: RangeOptions, call?: Call): Promise<Range>;
   abstract tail(log: string, call?: Call): Promise<Tail>;
   abstract findById(logs: readonly string[], ids: readonly string[], call?: Call): Promise<readonly Entry[]>;
@@ -44,7 +49,7 @@ export abstract class SimStore implements LogStore {
     effect: () => T,
   ): Promise<T> {
     checkCall(call);
-    const answer = this.steps.run(name, args, effect);
+    const answer = this.#answer(name, args, effect);
     const signal = call?.signal;
     if (!signal) return answer;
     const waiting = new AbortController();
@@ -59,33 +64,41 @@ export abstract class SimStore implements LogStore {
     return this.request(call, "createRecord", [record], () => this.db.createRecord(record));
   }
 
-  async readRecord(sessionId: string, options?: { raise?: boolean }, call?: Call): Promise<SessionRecord | null> {
-    const raise = options?.raise === true;
-    return this.#saw(
-      await this.request(call, "readRecord", [sessionId, raise], () => this.db.readRecord(sessionId, raise)),
-    );
+  readRecord(sessionId: string, call?: Call): Promise<SessionRecord | null> {
+    return this.request(call, "readRecord", [sessionId], () => this.db.readRecord(sessionId));
+  }
+
+  raiseForks(sessionId: string, call?: Call): Promise<SessionRecord | null> {
+    return this.request(call, "raiseForks", [sessionId], () => this.db.raiseForks(sessionId));
   }
 
   async replaceRecord(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | null> {
     const write = {};
-    const caller = { wallMs: this.steps.wallMs(), seenForks: this.#seenForks.get(record.uid) ?? 0 };
     for (;;) {
       const stored = await orUnknown(
         this.request(call, "replaceRecord", [record, ifRevision], () =>
           this.db.document(record.uid)?.write === write
             ? (this.db.document(record.uid)?.record ?? null)
-            : this.db.replaceRecord(record, ifRevision, write, caller),
+            : this.db.replaceRecord(record, ifRevision, write),
         ),
       );
-      if (stored !== UNKNOWN) return this.#saw(stored);
+      if (stored !== UNKNOWN) return stored;
       const now = await this.#readBack(record.uid, call);
-      if (now?.write === write) return this.#saw(now.record);
+      if (now?.write === write) return now.record;
       if (now?.record.revision === ifRevision + 1) return null;
       if (now?.record.revision !== ifRevision) throw unavailable();
     }
   }
 
-  addFork(uid: string, delta: 1 | 0 | -1, ifRevision?: number, call?: Call): Promise<boolean> {
+  publishRecord(record: NextRecord, call?: Call): Promise<"published" | "exists" | "gone"> {
+    return this.request(call, "publishRecord", [record], () => this.db.publishRecord(record));
+  }
+
+  readRecordByUid(uid: string, call?: Call): Promise<SessionRecord | null> {
+    return this.request(call, "readRecordByUid", [uid], () => this.db.document(uid)?.record ?? null);
+  }
+
+  addFork(uid: string, delta: 1 | -1, ifRevision?: number, call?: Call): Promise<boolean> {
     return this.request(call, "addFork", [uid, delta, ifRevision], () => this.db.addFork(uid, delta, ifRevision));
   }
 
@@ -93,23 +106,24 @@ export abstract class SimStore implements LogStore {
     return this.request(call, "listRecords", [filter, page], () => this.db.listRecords(filter, page));
   }
 
-  touchRecords(times: ReadonlyMap<string, number>, call?: Call): Promise<void> {
-    return this.request(call, "touchRecords", [[...times]], () => this.db.touchRecords(times));
-  }
-
-  seqAtTime(log: string, first: number, last: number, micros: number, call?: Call): Promise<number> {
+  seqAtTime(log: string, first: number, last: number, micros: number, call?: Call): Promise<number | null> {
     return this.request(call, "seqAtTime", [log, first, last, micros], () => {
       for (let seq = first; seq <= last; seq++) {
         const entry = this.db.row(log, seq)?.entry;
-        if (entry && entry.timestampMicros >= micros) return seq;
+        if (!entry) return null;
+        if (entry.timestampMicros >= micros) return seq;
       }
       return last + 1;
     });
   }
 
-  listSweepable(ageMs: number, limit: number, call?: Call): Promise<readonly Sweepable[]> {
-    const callerMs = this.steps.wallMs();
-    return this.request(call, "listSweepable", [ageMs, limit], () => this.db.listSweepable(ageMs, limit, callerMs));
+  timeMs(call?: Call): Promise<number> {
+    // Rule: sweep-store-clock.
+    return this.request(call, "timeMs", [], () => this.db.timeMs());
+  }
+
+  listSweepable(untilMs: number, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
+    return this.request(call, "listSweepable", [untilMs, limit], () => this.db.listSweepable(untilMs, limit));
   }
 
   deleteRecord(uid: string, call?: Call): Promise<boolean> {
@@ -140,16 +154,22 @@ export abstract class SimStore implements LogStore {
 
   async close(): Promise<void> {}
 
+  /** Every answer carries the time of the database when it was carried out. */
+  async #answer<T>(name: string, args: readonly unknown[], effect: () => T): Promise<T> {
+    let atMs = 0;
+    const answer = await this.steps.run(name, args, () => {
+      atMs = this.db.timeMs();
+      return effect();
+    });
+    this.latestMs = Math.max(this.latestMs, atMs);
+    return answer;
+  }
+
   async #readBack(uid: string, call?: Call): Promise<ReturnType<SimDatabase["document"]>> {
     for (;;) {
       const found = await orUnknown(this.request(call, "readBack", [uid], () => this.db.document(uid)));
       if (found !== UNKNOWN) return found;
     }
-  }
-
-  #saw<T extends SessionRecord | null>(record: T): T {
-    if (record) this.#seenForks.set(record.uid, record.forks);
-    return record;
   }
 }
 
@@ -193,19 +213,17 @@ export function sealRow(log: string, seq: number): Row {
 }
 
 /** The end of a log from its rows, in order: messages without a gap, and whether a seal stands right behind them. */
-export function endOf(db: SimDatabase, rows: readonly Row[], isAtomic: boolean): Tail {
-  const whole = { any: isAtomic || db.lacks("whole-batches-only"), atTop: db.lacks("tail-first-gap") };
+export function endOf(rows: readonly Row[], isAtomic: boolean): Omit<Tail, "isNamed"> {
   const gap = rows.findIndex((row, i) => row.entry === null || row.seq !== (rows[0] as Row).seq + i);
-  const messages = gap < 0 || whole.atTop ? rows.filter((row) => row.entry !== null) : rows.slice(0, gap);
+  const messages = gap < 0 ? rows : rows.slice(0, gap);
   const message = messages.at(-1);
-  const last = messages.findLast((row) => whole.any || row.entry?.owed === 0)?.entry;
-  const top = rows.at(-1);
-  const isSealed = whole.atTop
-    ? top?.entry === null
-    : rows.some((row) => row.entry === null && row.seq === (message?.seq ?? 0) + 1);
-  const seq = whole.atTop && top?.entry === null ? top.seq - 1 : last?.seq;
+  // Rule: whole-batches-only.
+  const last = messages.findLast((row) => isAtomic || row.entry?.owed === 0)?.entry;
+  // Rule: tail-first-gap.
+  const seq = last?.seq ?? 0;
+  const isSealed = rows.some((row) => row.entry === null && row.seq === (message?.seq ?? 0) + 1);
   return {
-    last: last ? { seq: seq ?? last.seq, id: last.id, timestampMicros: last.timestampMicros } : null,
+    last: last ? { seq, id: last.id, timestampMicros: last.timestampMicros } : null,
     state: isSealed ? "sealed" : message && message.entry !== last ? "owed" : "open",
   };
 }

@@ -5,7 +5,7 @@ import { type SharedTables, SimDatabase } from "./sim-database.js";
 import { directSteps } from "./steps.js";
 import { WeakSimStore } from "./weak-sim-store.js";
 
-const START_MS = 1_000_000_000_000;
+const START_MS = 1_800_000_000_000;
 let nowMs = START_MS;
 
 /** A handle of the simulated stores is one namespace; here some share their logs. */
@@ -20,7 +20,7 @@ class SimLogDatabase implements LogDatabase {
   }
 
   namespace(namespace: string): LogStore {
-    const handle = this.#handles.get(namespace) ?? this.#open(new SimDatabase(() => nowMs, [], this.#shared));
+    const handle = this.#handles.get(namespace) ?? this.#open(new SimDatabase(() => nowMs, this.#shared));
     this.#handles.set(namespace, handle);
     return handle;
   }

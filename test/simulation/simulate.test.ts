@@ -1,32 +1,48 @@
 import { describe, expect, it } from "vitest";
-import type { Rule } from "../../src/storage/history/rules.js";
-import { failureOf } from "./replay.js";
+import type { ProfileName } from "./profiles.js";
 import type { StoreKind } from "./sim-run.js";
 import { simulate } from "./simulate.js";
 
-/** Rules that random seeds notice soon; rule-schedules.ts has a schedule for each of them all. */
-const NOTICED: readonly (readonly [Rule, StoreKind])[] = [
-  ["seal-before-edit", "atomic"],
-  ["seal-before-edit", "weak"],
-  ["plan-on-sealed", "atomic"],
-  ["compare-and-set", "atomic"],
-  ["forks-apart", "atomic"],
-  ["raise-before-child", "atomic"],
-  ["lower-unnamed-only", "weak"],
-  ["sweep-unforked-only", "weak"],
-  ["look-up-in-segments", "atomic"],
-  ["append-clears-undo", "atomic"],
-  ["whole-batches-only", "weak"],
-  ["tail-first-gap", "weak"],
+interface Noticed {
+  readonly rule: string;
+  readonly store: StoreKind;
+  readonly profile?: ProfileName;
+}
+
+/** Rules that random seeds notice soon; rule-schedules has a schedule for each of them all. */
+const NOTICED: readonly Noticed[] = [
+  { rule: "seal-before-edit", store: "weak" },
+  { rule: "plan-on-sealed", store: "atomic" },
+  { rule: "compare-and-set", store: "atomic" },
+  { rule: "forks-apart", store: "atomic" },
+  { rule: "raise-before-child", store: "atomic" },
+  { rule: "lower-unnamed-only", store: "weak" },
+  { rule: "sweep-unforked-only", store: "weak" },
+  { rule: "look-up-in-segments", store: "atomic" },
+  { rule: "append-clears-undo", store: "atomic" },
+  { rule: "whole-batches-only", store: "weak" },
+  { rule: "tail-first-gap", store: "weak" },
+  // What was lost before these rules were kept was found by hand first. Their profiles find it.
+  { rule: "named-logs-only", store: "atomic", profile: "births" },
+  { rule: "named-logs-only", store: "atomic", profile: "clocks" },
+  { rule: "head-dated-before", store: "weak", profile: "births" },
+  { rule: "late-append-reached", store: "weak", profile: "clocks" },
+  { rule: "repeated-create-unknown", store: "weak", profile: "resent" },
+  { rule: "negative-answers-checked", store: "atomic", profile: "grace" },
+  { rule: "update-time-with-append", store: "atomic", profile: "lists" },
 ];
 
-const MOST_SEEDS = 500;
+const MOST_SEEDS = 1000;
 
 describe("the simulator", () => {
-  it.each(NOTICED)("notices that %s is missing on the %s store", async (rule, store) => {
+  it.each(NOTICED)("notices that $rule is broken on the $store store", { timeout: 300_000 }, async (broken) => {
+    const { rule, store, profile } = broken;
+    const path = `./replay.js?without=${rule}`;
+    const { failureOf }: typeof import("./replay.js") = await import(/* @vite-ignore */ path);
     for (let seed = 1; seed <= MOST_SEEDS; seed++) {
-      const failure = await failureOf(seed, { store, without: [rule] });
+      const failure = await failureOf(seed, { store, profile });
       if (failure === null) continue;
+      console.info(`${rule} on ${store}: ${seed} seeds of ${profile ?? "all profiles"}: ${failure.split("\n")[0]}`);
       expect(failure).toContain(`SIM_SEED=${seed}`);
       expect(failure).toContain("Schedule:");
       return;

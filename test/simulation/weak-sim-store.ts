@@ -1,7 +1,18 @@
 import type { Call } from "../../src/domain/call.js";
-import type { Entry, Range, RangeOptions, Segment, Tail } from "../../src/storage/history/log-store.js";
+import type { Entry, NextRecord, Range, RangeOptions, Segment, Tail } from "../../src/storage/history/log-store.js";
 import type { Row, SimDatabase } from "./sim-database.js";
-import { endOf, entriesById, orUnknown, placesOf, rangeOf, SimStore, sealRow, toRows, UNKNOWN } from "./sim-store.js";
+import {
+  endOf,
+  entriesById,
+  orUnknown,
+  placesOf,
+  rangeOf,
+  SimStore,
+  sealRow,
+  toRows,
+  UNKNOWN,
+  unavailable,
+} from "./sim-store.js";
 import type { Steps } from "./steps.js";
 
 export interface SealSizes {
@@ -21,6 +32,23 @@ export class WeakSimStore extends SimStore {
   constructor(db: SimDatabase, steps: Steps, sizes: SealSizes = { block: 4, wall: 16 }) {
     super(db, steps);
     this.#sizes = sizes;
+  }
+
+  override async createRecord(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
+    for (let isRepeat = false; ; isRepeat = true) {
+      const made = await orUnknown(this.request(call, "createRecord", [record], () => this.db.createRecord(record)));
+      // Rule: repeated-create-unknown. Another's record does not tell what becomes of an earlier send.
+      if (made === "exists" && isRepeat) throw unavailable();
+      if (made !== UNKNOWN) return made;
+    }
+  }
+
+  touchRecords(times: ReadonlyMap<string, number>, call?: Call): Promise<void> {
+    return this.request(call, "touchRecords", [[...times]], () => this.db.touchRecords(times));
+  }
+
+  knownTimeMs(): number {
+    return this.latestMs;
   }
 
   async append(log: string, seq: number, entries: readonly Entry[], call?: Call): Promise<number | "idTaken"> {
@@ -64,13 +92,13 @@ export class WeakSimStore extends SimStore {
 
   async tail(log: string, call?: Call): Promise<Tail> {
     const [before, top] = await this.request(call, "readTop", [log], () => lastTwo(this.db.rows(log)));
-    if (!top) return { last: null, state: "open" };
+    if (!top) return { last: null, state: "open", isNamed: true };
     const isUsual = top.entry?.owed === 0 && (top.seq === 1 || (before?.entry && before.seq === top.seq - 1));
     if (isUsual && top.entry) {
       const { seq, id, timestampMicros } = top.entry;
-      return { last: { seq, id, timestampMicros }, state: "open" };
+      return { last: { seq, id, timestampMicros }, state: "open", isNamed: true };
     }
-    return (await this.#readEnd(log, call)).tail;
+    return { ...(await this.#readEnd(log, call)).tail, isNamed: true };
   }
 
   async findById(logs: readonly string[], ids: readonly string[], call?: Call): Promise<readonly Entry[]> {
@@ -143,10 +171,10 @@ export class WeakSimStore extends SimStore {
   }
 
   /** The end, and the place of the last message stored, owed or not. */
-  #readEnd(log: string, call?: Call): Promise<{ tail: Tail; message: number }> {
+  #readEnd(log: string, call?: Call): Promise<{ tail: Omit<Tail, "isNamed">; message: number }> {
     return this.request(call, "readEnd", [log], () => {
       const rows = this.db.rows(log);
-      return { tail: endOf(this.db, rows, false), message: lastMessage(rows) };
+      return { tail: endOf(rows, false), message: lastMessage(rows) };
     });
   }
 }

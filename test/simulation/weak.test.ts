@@ -1,4 +1,4 @@
 import { describeSeeds } from "./seeds.js";
 
-// With the other store 5,000 a run.
-describeSeeds("weak", 2500);
+// With the other store 4,000 a run.
+describeSeeds("weak", 2000);

@@ -3,7 +3,6 @@ import { DomainError } from "../../src/domain/errors.js";
 import { HistoryContext } from "../../src/storage/history/heads.js";
 import type { HistoryOptions } from "../../src/storage/history/history-options.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
-import type { Rule } from "../../src/storage/history/rules.js";
 import { AtomicSimStore } from "./atomic-sim-store.js";
 import { SimDatabase } from "./sim-database.js";
 import type { StoreKind } from "./sim-run.js";
@@ -26,13 +25,11 @@ export class World {
   readonly db: SimDatabase;
   nowMs = 10 * TEN_MINUTES_MS;
   readonly #kind: StoreKind;
-  readonly #without: readonly Rule[];
   #names = 0;
 
-  constructor(kind: StoreKind, without: readonly Rule[] = []) {
+  constructor(kind: StoreKind) {
     this.#kind = kind;
-    this.#without = without;
-    this.db = new SimDatabase(() => this.nowMs, without);
+    this.db = new SimDatabase(() => this.nowMs);
   }
 
   /** A process with a cache of its own. */
@@ -42,7 +39,9 @@ export class World {
     const steps: Steps = {
       run: async (name, args, effect) => {
         await gates.pass(name, args);
+        if (gates.isDelayed(name, effect)) throw unavailable();
         const answer = effect();
+        await gates.pass(`answer of ${name}`, args);
         if (gates.isLost(name)) throw unavailable();
         return answer;
       },
@@ -65,7 +64,6 @@ export class World {
       staleMs: MINUTE_MS,
       sweepAgeMs: TEN_MINUTES_MS,
       touchDelayMs: Number.POSITIVE_INFINITY,
-      without: this.#without,
       ...more,
     };
     return new Process(store, gates, all);
@@ -73,7 +71,7 @@ export class World {
 
   /** The record of a living session. */
   record(sessionId: string) {
-    const record = this.db.readRecord(sessionId, false);
+    const record = this.db.readRecord(sessionId);
     if (!record) throw new Error(`No session ${sessionId}`);
     return record;
   }
@@ -118,9 +116,10 @@ export class Process extends LogHistoryProvider {
 export class Gates {
   readonly #closed = new Map<string, (args: readonly unknown[]) => boolean>();
   readonly #lost = new Set<string>();
+  readonly #delayed = new Map<string, (() => unknown) | null>();
   readonly #waiting: { readonly name: string; readonly go: () => void }[] = [];
 
-  /** From now on requests with this name wait; those only that `which` picks by its arguments. */
+  /** From now on requests with this name wait, or, by "answer of name", their answers; those only that `which` picks by its arguments. */
   close(name: string, which: (args: readonly unknown[]) => boolean = () => true): void {
     this.#closed.set(name, which);
   }
@@ -128,6 +127,23 @@ export class Gates {
   /** The next request with this name is carried out, but its answer never arrives. */
   loseNext(name: string): void {
     this.#lost.add(name);
+  }
+
+  /** The next request with this name has no answer, and is carried out only with `carryOut`. */
+  delayNext(name: string): void {
+    this.#delayed.set(name, null);
+  }
+
+  isDelayed(name: string, effect: () => unknown): boolean {
+    if (this.#delayed.get(name) !== null) return false;
+    this.#delayed.set(name, effect);
+    return true;
+  }
+
+  carryOut(name: string): void {
+    const effect = this.#delayed.get(name);
+    if (!effect) throw new Error(`No ${name} was delayed`);
+    effect();
   }
 
   isLost(name: string): boolean {

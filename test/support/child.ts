@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { buildInto } from "./build.mjs";
+import { buildInto } from "../../scripts/build.mjs";
 import { poll } from "./poll.js";
 
 /** A build of this test process's own: another one may be building, too. */
@@ -29,8 +29,15 @@ export class Child {
   stdout = "";
   stderr = "";
 
-  constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-    this.process = spawn(process.execPath, [`${folder}/main.js`, ...args], { env: { ...process.env, ...env } });
+  constructor(
+    args: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+    { descriptors }: { readonly descriptors?: number } = {},
+  ) {
+    const command = [process.execPath, `${folder}/main.js`, ...args] as const;
+    const limited = ["sh", "-c", `ulimit -n ${descriptors} && exec "$@"`, "sh", ...command] as const;
+    const [program, ...rest] = descriptors === undefined ? command : limited;
+    this.process = spawn(program, rest, { env: { ...process.env, ...env } });
     this.process.stdout?.on("data", (chunk) => {
       this.stdout += chunk;
     });
@@ -46,7 +53,18 @@ export class Child {
 
   /** The same, with more in its environment. */
   static async serveWith(env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Served> {
-    const child = new Child(["serve", "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", ...args], env);
+    return Child.#started(
+      new Child(["serve", "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", ...args], env),
+    );
+  }
+
+  /** The same, with so many descriptors at most. */
+  static async serveWithDescriptors(descriptors: number, ...args: readonly string[]): Promise<Served> {
+    const all = ["serve", "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", ...args];
+    return Child.#started(new Child(all, {}, { descriptors }));
+  }
+
+  static async #started(child: Child): Promise<Served> {
     await poll(() => child.stdout.includes("\n") || child.process.exitCode !== null, "the start line is there");
     const [, grpcAddress, httpUrl] = /gRPC on (\S+), HTTP on (\S+),/.exec(child.stdout) ?? [];
     if (grpcAddress === undefined || httpUrl === undefined)

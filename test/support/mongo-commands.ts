@@ -1,7 +1,7 @@
 import type { CommandStartedEvent, Document, MongoClient } from "mongodb";
 
 /** What the driver adds to a command and explain does not take. */
-const ADDED = ["lsid", "$db", "txnNumber", "$clusterTime", "readConcern", "writeConcern", "maxTimeMS", "apiVersion"];
+const ADDED = ["lsid", "$db", "$clusterTime", "readConcern", "writeConcern", "maxTimeMS", "apiVersion"];
 /** Sent by the driver on its own account. */
 const UPKEEP: ReadonlySet<string> = new Set(["endSessions", "hello", "ismaster", "isMaster", "killCursors"]);
 

@@ -1,10 +1,26 @@
 import { once } from "node:events";
 import { createServer, type Socket, connect as tcpConnect } from "node:net";
+import type { Document } from "mongodb";
+import {
+  commandOf,
+  eachMessage,
+  replyOf,
+  replyTo,
+  requestIdOf,
+  responseToOf,
+  withCommand,
+  withReply,
+} from "./mongo-wire.js";
 
-const HEADER_BYTES = 16;
-const OP_MSG = 2013;
-/** Header, flags, kind of the first section, length and type of its first field. */
-const NAME_AT = HEADER_BYTES + 4 + 1 + 4 + 1;
+/** How a server other than the one behind the proxy would answer. */
+export interface ServerManner {
+  /** An answer instead of the server's, which then never sees the command. Absent: the server is asked. */
+  refuse?(name: string, command: Document): Document | undefined | Promise<Document | undefined>;
+  /** What the server is asked; the command itself when absent. With several, it does all of them and the last one's answer counts. */
+  ask?(name: string, command: Document): readonly Document[];
+  /** What becomes of the server's answer. */
+  answer?(name: string, reply: Document): Document;
+}
 
 export interface MongoProxy {
   readonly port: number;
@@ -13,10 +29,24 @@ export interface MongoProxy {
   close(): Promise<void>;
 }
 
-/** Stands between a client and a server, and loses answers: the one fault that a server cannot be asked for. */
-export async function startMongoProxy(serverPort: number): Promise<MongoProxy> {
+interface Asked {
+  readonly name: string;
+  /** Called instead of passing the answer on. */
+  readonly lose?: (() => void) | undefined;
+}
+
+/** Stands between clients and a server: loses answers, and gives the server another one's manner. */
+export async function startMongoProxy(serverPort: number, manner: ServerManner = {}): Promise<MongoProxy> {
   const sockets = new Set<Socket>();
   let victim: { readonly name: string; readonly tell: () => void } | null = null;
+
+  /** Whether the answer to a command of this name is to be lost: the one to call then. */
+  const takeVictim = (name: string) => {
+    if (victim?.name !== name) return undefined;
+    const { tell } = victim;
+    victim = null;
+    return tell;
+  };
 
   const server = createServer((client) => {
     const upstream = tcpConnect(serverPort, "127.0.0.1");
@@ -24,8 +54,6 @@ export async function startMongoProxy(serverPort: number): Promise<MongoProxy> {
       client.destroy();
       upstream.destroy();
     };
-    /** Requests whose answers are to be lost. */
-    const lost = new Map<number, () => void>();
     for (const socket of [client, upstream]) {
       sockets.add(socket);
       socket.on("error", cut).on("close", () => {
@@ -33,18 +61,35 @@ export async function startMongoProxy(serverPort: number): Promise<MongoProxy> {
         cut();
       });
     }
-    eachMessage(client, (message) => {
-      if (victim && commandName(message) === victim.name) {
-        lost.set(message.readInt32LE(4), victim.tell);
-        victim = null;
-      }
-      upstream.write(message);
-    });
+    const asked = new Map<number, Asked>();
+    const send = async (request: Buffer) => {
+      const command = commandOf(request);
+      const [name = ""] = Object.keys(command);
+      const refusal = await manner.refuse?.(name, command);
+      if (refusal) return void client.write(replyTo(request, refusal));
+      asked.set(requestIdOf(request), { name, lose: takeVictim(name) });
+      if (!manner.ask) return void upstream.write(request);
+      const commands = manner.ask(name, command);
+      commands.forEach((one, i) => {
+        const message = one === command ? request : withCommand(request, one);
+        // Nobody waits for the answers to all but the last one.
+        if (i < commands.length - 1) message.writeInt32LE(-1 - i, 4);
+        upstream.write(message);
+      });
+    };
+    eachMessage(client, (request) => void send(request).catch((error) => client.destroy(error)));
     eachMessage(upstream, (message) => {
-      const tell = lost.get(message.readInt32LE(8));
-      if (!tell) return void client.write(message);
-      cut();
-      tell();
+      const request = responseToOf(message);
+      if (request < 0) return;
+      const answered = asked.get(request);
+      asked.delete(request);
+      if (answered?.lose) {
+        cut();
+        answered.lose();
+      } else {
+        const rewrite = answered && manner.answer;
+        client.write(rewrite ? withReply(message, rewrite(answered.name, replyOf(message))) : message);
+      }
     });
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -60,22 +105,4 @@ export async function startMongoProxy(serverPort: number): Promise<MongoProxy> {
       await new Promise((done) => server.close(done));
     },
   };
-}
-
-/** Whole messages of the wire protocol, however the network cuts them. */
-function eachMessage(socket: Socket, take: (message: Buffer) => void): void {
-  let pending = Buffer.alloc(0);
-  socket.on("data", (chunk: Buffer) => {
-    pending = Buffer.concat([pending, chunk]);
-    while (pending.length >= HEADER_BYTES && pending.length >= pending.readInt32LE(0)) {
-      const length = pending.readInt32LE(0);
-      take(Buffer.from(pending.subarray(0, length)));
-      pending = pending.subarray(length);
-    }
-  });
-}
-
-function commandName(message: Buffer): string | null {
-  if (message.readInt32LE(12) !== OP_MSG) return null;
-  return message.subarray(NAME_AT, message.indexOf(0, NAME_AT)).toString();
 }

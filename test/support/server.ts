@@ -9,7 +9,10 @@ export interface TestServer {
   /** `http://host:port`, without a slash at the end. */
   readonly httpUrl: string;
   readonly httpPort: number;
+  readonly metricsPort: number | undefined;
   readonly startLine: string;
+  /** As SIGHUP does. */
+  reload(): void;
   stop(): Promise<void>;
 }
 
@@ -21,6 +24,9 @@ export const TEST_CONFIG: ServeConfig = {
   workers: 1,
   logLevel: "silent",
   corsOrigins: [],
+  allowedHosts: [],
+  console: true,
+  reflection: true,
   limits: DEFAULT_LIMITS,
   load: DEFAULT_LOAD,
   sweepIntervalMs: 0,
@@ -36,7 +42,9 @@ export async function startTestServer(config: Partial<ServeConfig> = {}, logger?
     grpcAddress: `127.0.0.1:${service.grpcPort}`,
     httpUrl: `${all.tls ? "https" : "http"}://127.0.0.1:${service.httpPort}`,
     httpPort: service.httpPort,
+    metricsPort: service.metricsPort,
     startLine: service.startLine,
+    reload: () => service.reload(),
     stop: () => service.stop(),
   };
 }

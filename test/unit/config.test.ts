@@ -9,6 +9,7 @@ import {
   type ServeConfig,
 } from "../../src/config.js";
 import { DEFAULT_LIMITS } from "../../src/domain/limits.js";
+import { connectionsFor } from "../../src/load-limits.js";
 
 const set = new Set<string>();
 
@@ -27,7 +28,7 @@ describe("the configuration of serve", () => {
       logLevel: "info",
       corsOrigins: [],
       limits: DEFAULT_LIMITS,
-      load: DEFAULT_LOAD,
+      load: { ...DEFAULT_LOAD, connections: expect.any(Number), perKey: expect.any(Object) },
       sweepIntervalMs: 300_000,
       shutdownMs: 10_000,
     });
@@ -55,6 +56,25 @@ describe("the configuration of serve", () => {
       String(i + 1),
     ]);
     expect(read(...args).limits).toEqual(Object.fromEntries(keys.map((key, i) => [key, i + 1])));
+  });
+
+  it("gives one key half of the places and a quarter of the memory, unless it is told otherwise", () => {
+    const args = ["--max-calls", "7", "--max-watchers", "8", "--max-connections", "100", "--max-buffered-bytes"];
+    const { load } = read(...args, "400000000", "--max-watchers-per-key", "3", "--body-timeout-s", "2");
+    expect(load).toMatchObject({
+      ...{ inFlightCalls: 7, watchers: 8, connections: 100, bufferedBytes: 400_000_000, bodyTimeoutMs: 2000 },
+      perKey: { inFlightCalls: 4, watchers: 3, connections: 50, bufferedBytes: 100_000_000 },
+    });
+  });
+
+  it("takes no buffer that the largest request would not fit into", () => {
+    expect(() => read("--max-buffered-bytes-per-key", "9000000")).toThrow(/--max-buffered-bytes-per-key must be/);
+    expect(() => read("--max-body-bytes", "200000000")).toThrow(/--max-buffered-bytes-per-key must be/);
+    expect(() => read("--max-buffered-bytes-per-key", "9000000", "--max-body-bytes", "1000000")).not.toThrow();
+  });
+
+  it("takes as many connections as descriptors allow", () => {
+    expect([connectionsFor(1024), connectionsFor(1_048_576), connectionsFor(undefined)]).toEqual([768, 8192, 8192]);
   });
 
   it("records traces only when OTEL_ variables are set", () => {

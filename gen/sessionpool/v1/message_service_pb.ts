@@ -5,15 +5,17 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.js";
+import { file_google_api_field_behavior } from "../../google/api/field_behavior_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import { file_sessionpool_v1_options } from "./options_pb.js";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file sessionpool/v1/message_service.proto.
  */
 export const file_sessionpool_v1_message_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRzZXNzaW9ucG9vbC92MS9tZXNzYWdlX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxImIKEE1lc3NhZ2VXaXRoUGFydHMSKQoEaW5mbxgBIAEoCzIbLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VJbmZvEiMKBXBhcnRzGAIgAygLMhQuc2Vzc2lvbnBvb2wudjEuUGFydCLUAQoLTWVzc2FnZUluZm8SCgoCaWQYASABKAkSDAoEcm9sZRgCIAEoCRItCgl0aW1lc3RhbXAYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKCG1ldGFkYXRhGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBISCgpzZXNzaW9uX2lkGAUgASgJEhUKCHBvc2l0aW9uGAYgASgDSACIAQESGQoRb3JpZ2luX3Nlc3Npb25faWQYByABKAlCCwoJX3Bvc2l0aW9uIlUKBFBhcnQSCgoCaWQYASABKAkSDAoEdHlwZRgCIAEoCRIMCgR0ZXh0GAMgASgJEiUKBGRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IpMBChRBcHBlbmRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEjEKB21lc3NhZ2UYAiABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEh4KEWV4cGVjdGVkX3Bvc2l0aW9uGAMgASgDSACIAQFCFAoSX2V4cGVjdGVkX3Bvc2l0aW9uIj0KFUFwcGVuZE1lc3NhZ2VSZXNwb25zZRISCgptZXNzYWdlX2lkGAEgASgJEhAKCHBvc2l0aW9uGAIgASgDIpUBChVBcHBlbmRNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIyCghtZXNzYWdlcxgCIAMoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSHgoRZXhwZWN0ZWRfcG9zaXRpb24YAyABKANIAIgBAUIUChJfZXhwZWN0ZWRfcG9zaXRpb24iPwoWQXBwZW5kTWVzc2FnZXNSZXNwb25zZRITCgttZXNzYWdlX2lkcxgBIAMoCRIQCghwb3NpdGlvbhgCIAEoAyI7ChFHZXRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiggIKE0xpc3RNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgVsaW1pdBgCIAEoBUgAiAEBEhMKBm9mZnNldBgDIAEoBUgBiAEBEhIKCnBhZ2VfdG9rZW4YBCABKAkSFAoMbmV3ZXN0X2ZpcnN0GAUgASgIEhkKEWluY2x1ZGVfYW5jZXN0b3JzGAYgASgIEikKBXNpbmNlGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgV1bnRpbBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCAoGX2xpbWl0QgkKB19vZmZzZXQiYwoUTGlzdE1lc3NhZ2VzUmVzcG9uc2USMgoIbWVzc2FnZXMYASADKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIqChRDb3VudE1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIiYKFUNvdW50TWVzc2FnZXNSZXNwb25zZRINCgVjb3VudBgBIAEoAyJeChNDb3B5TWVzc2FnZXNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGQoRdGFyZ2V0X3Nlc3Npb25faWQYAiABKAkSGAoQdXBfdG9fbWVzc2FnZV9pZBgDIAEoCSJaChRDb3B5TWVzc2FnZXNSZXNwb25zZRIaCg1mb3JrX3BvaW50X2lkGAEgASgJSACIAQESFAoMY29waWVkX2NvdW50GAIgASgDQhAKDl9mb3JrX3BvaW50X2lkIkcKF1RydW5jYXRlTWVzc2FnZXNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGAoQdXBfdG9fbWVzc2FnZV9pZBgCIAEoCSIxChhUcnVuY2F0ZU1lc3NhZ2VzUmVzcG9uc2USFQoNcmVtb3ZlZF9jb3VudBgBIAEoAyJuChRXYXRjaE1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhoKDWZyb21fcG9zaXRpb24YAiABKANIAIgBARIUCgxyZXN1bWVfdG9rZW4YAyABKAlCEAoOX2Zyb21fcG9zaXRpb24izAEKFVdhdGNoTWVzc2FnZXNSZXNwb25zZRI0CghhcHBlbmRlZBgBIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHNIABIuCgl0cnVuY2F0ZWQYAiABKAsyGS5zZXNzaW9ucG9vbC52MS5UcnVuY2F0ZWRIABIuCgloZWFydGJlYXQYAyABKAsyGS5zZXNzaW9ucG9vbC52MS5IZWFydGJlYXRIABIUCgxyZXN1bWVfdG9rZW4YBCABKAlCBwoFZXZlbnQiOQoJVHJ1bmNhdGVkEhoKDW1lc3NhZ2VfY291bnQYASABKANIAIgBAUIQCg5fbWVzc2FnZV9jb3VudCILCglIZWFydGJlYXQyhQkKDk1lc3NhZ2VTZXJ2aWNlEowBCg1BcHBlbmRNZXNzYWdlEiQuc2Vzc2lvbnBvb2wudjEuQXBwZW5kTWVzc2FnZVJlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlUmVzcG9uc2UiLoLT5JMCKDoHbWVzc2FnZSIdL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2USjwEKDkFwcGVuZE1lc3NhZ2VzEiUuc2Vzc2lvbnBvb2wudjEuQXBwZW5kTWVzc2FnZXNSZXF1ZXN0GiYuc2Vzc2lvbnBvb2wudjEuQXBwZW5kTWVzc2FnZXNSZXNwb25zZSIugtPkkwIoOgEqIiMvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTpiYXRjaBKIAQoKR2V0TWVzc2FnZRIhLnNlc3Npb25wb29sLnYxLkdldE1lc3NhZ2VSZXF1ZXN0GiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0cyI1kAIBgtPkkwIsEiovc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZS97bWVzc2FnZV9pZH0SgwEKDExpc3RNZXNzYWdlcxIjLnNlc3Npb25wb29sLnYxLkxpc3RNZXNzYWdlc1JlcXVlc3QaJC5zZXNzaW9ucG9vbC52MS5MaXN0TWVzc2FnZXNSZXNwb25zZSIokAIBgtPkkwIfEh0vc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZRKMAQoNQ291bnRNZXNzYWdlcxIkLnNlc3Npb25wb29sLnYxLkNvdW50TWVzc2FnZXNSZXF1ZXN0GiUuc2Vzc2lvbnBvb2wudjEuQ291bnRNZXNzYWdlc1Jlc3BvbnNlIi6QAgGC0+STAiUSIy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOmNvdW50EogBCgxDb3B5TWVzc2FnZXMSIy5zZXNzaW9ucG9vbC52MS5Db3B5TWVzc2FnZXNSZXF1ZXN0GiQuc2Vzc2lvbnBvb2wudjEuQ29weU1lc3NhZ2VzUmVzcG9uc2UiLYLT5JMCJzoBKiIiL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6Y29weRKYAQoQVHJ1bmNhdGVNZXNzYWdlcxInLnNlc3Npb25wb29sLnYxLlRydW5jYXRlTWVzc2FnZXNSZXF1ZXN0Giguc2Vzc2lvbnBvb2wudjEuVHJ1bmNhdGVNZXNzYWdlc1Jlc3BvbnNlIjGC0+STAis6ASoiJi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOnRydW5jYXRlEosBCg1XYXRjaE1lc3NhZ2VzEiQuc2Vzc2lvbnBvb2wudjEuV2F0Y2hNZXNzYWdlc1JlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5XYXRjaE1lc3NhZ2VzUmVzcG9uc2UiK4LT5JMCJRIjL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6d2F0Y2gwAWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("CiRzZXNzaW9ucG9vbC92MS9tZXNzYWdlX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxImcKEE1lc3NhZ2VXaXRoUGFydHMSLgoEaW5mbxgBIAEoCzIbLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VJbmZvQgPgQQISIwoFcGFydHMYAiADKAsyFC5zZXNzaW9ucG9vbC52MS5QYXJ0IugBCgtNZXNzYWdlSW5mbxIKCgJpZBgBIAEoCRIRCgRyb2xlGAIgASgJQgPgQQISLQoJdGltZXN0YW1wGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCghtZXRhZGF0YRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFwoKc2Vzc2lvbl9pZBgFIAEoCUID4EEDEhoKCHBvc2l0aW9uGAYgASgDQgPgQQNIAIgBARIeChFvcmlnaW5fc2Vzc2lvbl9pZBgHIAEoCUID4EEDQgsKCV9wb3NpdGlvbiJaCgRQYXJ0EgoKAmlkGAEgASgJEhEKBHR5cGUYAiABKAlCA+BBAhIMCgR0ZXh0GAMgASgJEiUKBGRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IqsBChRBcHBlbmRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEjEKB21lc3NhZ2UYAiABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEh4KEWV4cGVjdGVkX3Bvc2l0aW9uGAMgASgDSACIAQESFgoOY3JlYXRlX3Nlc3Npb24YBCABKAhCFAoSX2V4cGVjdGVkX3Bvc2l0aW9uIj0KFUFwcGVuZE1lc3NhZ2VSZXNwb25zZRISCgptZXNzYWdlX2lkGAEgASgJEhAKCHBvc2l0aW9uGAIgASgDIq0BChVBcHBlbmRNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIyCghtZXNzYWdlcxgCIAMoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSHgoRZXhwZWN0ZWRfcG9zaXRpb24YAyABKANIAIgBARIWCg5jcmVhdGVfc2Vzc2lvbhgEIAEoCEIUChJfZXhwZWN0ZWRfcG9zaXRpb24iPwoWQXBwZW5kTWVzc2FnZXNSZXNwb25zZRITCgttZXNzYWdlX2lkcxgBIAMoCRIQCghwb3NpdGlvbhgCIAEoAyI7ChFHZXRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiggIKE0xpc3RNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgVsaW1pdBgCIAEoBUgAiAEBEhMKBm9mZnNldBgDIAEoBUgBiAEBEhIKCnBhZ2VfdG9rZW4YBCABKAkSFAoMbmV3ZXN0X2ZpcnN0GAUgASgIEhkKEWluY2x1ZGVfYW5jZXN0b3JzGAYgASgIEikKBXNpbmNlGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgV1bnRpbBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCAoGX2xpbWl0QgkKB19vZmZzZXQiYwoUTGlzdE1lc3NhZ2VzUmVzcG9uc2USMgoIbWVzc2FnZXMYASADKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIqChRDb3VudE1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIiYKFUNvdW50TWVzc2FnZXNSZXNwb25zZRINCgVjb3VudBgBIAEoAyKUAQoTQ29weU1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhkKEXRhcmdldF9zZXNzaW9uX2lkGAIgASgJEhgKEHVwX3RvX21lc3NhZ2VfaWQYAyABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YBCABKANIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iWgoUQ29weU1lc3NhZ2VzUmVzcG9uc2USGgoNZm9ya19wb2ludF9pZBgBIAEoCUgAiAEBEhQKDGNvcGllZF9jb3VudBgCIAEoA0IQCg5fZm9ya19wb2ludF9pZCKPAQoXVHJ1bmNhdGVNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIYChB1cF90b19tZXNzYWdlX2lkGAIgASgJEhAKCHRvX3N0YXJ0GAMgASgIEh4KEWV4cGVjdGVkX3JldmlzaW9uGAQgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIjEKGFRydW5jYXRlTWVzc2FnZXNSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDIm4KFFdhdGNoTWVzc2FnZXNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGgoNZnJvbV9wb3NpdGlvbhgCIAEoA0gAiAEBEhQKDHJlc3VtZV90b2tlbhgDIAEoCUIQCg5fZnJvbV9wb3NpdGlvbiLMAQoVV2F0Y2hNZXNzYWdlc1Jlc3BvbnNlEjQKCGFwcGVuZGVkGAEgASgLMiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0c0gAEi4KCXRydW5jYXRlZBgCIAEoCzIZLnNlc3Npb25wb29sLnYxLlRydW5jYXRlZEgAEi4KCWhlYXJ0YmVhdBgDIAEoCzIZLnNlc3Npb25wb29sLnYxLkhlYXJ0YmVhdEgAEhQKDHJlc3VtZV90b2tlbhgEIAEoCUIHCgVldmVudCI5CglUcnVuY2F0ZWQSGgoNbWVzc2FnZV9jb3VudBgBIAEoA0gAiAEBQhAKDl9tZXNzYWdlX2NvdW50IgsKCUhlYXJ0YmVhdDKmCQoOTWVzc2FnZVNlcnZpY2USjAEKDUFwcGVuZE1lc3NhZ2USJC5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLkFwcGVuZE1lc3NhZ2VSZXNwb25zZSIugtPkkwIoOgdtZXNzYWdlIh0vc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZRKPAQoOQXBwZW5kTWVzc2FnZXMSJS5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlc1JlcXVlc3QaJi5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlc1Jlc3BvbnNlIi6C0+STAig6ASoiIy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOmJhdGNoEogBCgpHZXRNZXNzYWdlEiEuc2Vzc2lvbnBvb2wudjEuR2V0TWVzc2FnZVJlcXVlc3QaIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzIjWQAgGC0+STAiwSKi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlL3ttZXNzYWdlX2lkfRKDAQoMTGlzdE1lc3NhZ2VzEiMuc2Vzc2lvbnBvb2wudjEuTGlzdE1lc3NhZ2VzUmVxdWVzdBokLnNlc3Npb25wb29sLnYxLkxpc3RNZXNzYWdlc1Jlc3BvbnNlIiiQAgGC0+STAh8SHS9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlEowBCg1Db3VudE1lc3NhZ2VzEiQuc2Vzc2lvbnBvb2wudjEuQ291bnRNZXNzYWdlc1JlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5Db3VudE1lc3NhZ2VzUmVzcG9uc2UiLpACAYLT5JMCJRIjL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6Y291bnQSiAEKDENvcHlNZXNzYWdlcxIjLnNlc3Npb25wb29sLnYxLkNvcHlNZXNzYWdlc1JlcXVlc3QaJC5zZXNzaW9ucG9vbC52MS5Db3B5TWVzc2FnZXNSZXNwb25zZSItgtPkkwInOgEqIiIvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTpjb3B5EpgBChBUcnVuY2F0ZU1lc3NhZ2VzEicuc2Vzc2lvbnBvb2wudjEuVHJ1bmNhdGVNZXNzYWdlc1JlcXVlc3QaKC5zZXNzaW9ucG9vbC52MS5UcnVuY2F0ZU1lc3NhZ2VzUmVzcG9uc2UiMYLT5JMCKzoBKiImL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6dHJ1bmNhdGUSrAEKDVdhdGNoTWVzc2FnZXMSJC5zZXNzaW9ucG9vbC52MS5XYXRjaE1lc3NhZ2VzUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLldhdGNoTWVzc2FnZXNSZXNwb25zZSJMyvMYHQoMcmVzdW1lX3Rva2VuEg1mcm9tX3Bvc2l0aW9ugtPkkwIlEiMvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTp3YXRjaDABYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sessionpool_v1_options]);
 
 /**
  * A message: what it is, and its parts.
@@ -22,7 +24,7 @@ export const file_sessionpool_v1_message_service: GenFile = /*@__PURE__*/
  */
 export type MessageWithParts = Message<"sessionpool.v1.MessageWithParts"> & {
   /**
-   * What the message is. Required on input.
+   * What the message is.
    *
    * @generated from field: sessionpool.v1.MessageInfo info = 1;
    */
@@ -57,7 +59,7 @@ export type MessageInfo = Message<"sessionpool.v1.MessageInfo"> & {
   id: string;
 
   /**
-   * Who speaks, for example `user`, `assistant`, `system`, `tool`. Required, free text.
+   * Who speaks, for example `user`, `assistant`, `system`, `tool`. Free text.
    *
    * @generated from field: string role = 2;
    */
@@ -71,28 +73,29 @@ export type MessageInfo = Message<"sessionpool.v1.MessageInfo"> & {
   timestamp?: Timestamp | undefined;
 
   /**
-   * Anything the caller wants to keep with the message: 64 KiB and 24 levels at most. Absent and empty are equal.
+   * Anything the caller wants to keep with the message: 64 KiB and 24 levels at most. Absent and empty are equal. Numbers are doubles,
+   * and the order of keys is not kept: see `Part.data`.
    *
    * @generated from field: google.protobuf.Struct metadata = 4;
    */
   metadata?: JsonObject | undefined;
 
   /**
-   * Output only. Session that was asked for; with `include_ancestors` the session it is shown from.
+   * Session that was asked for; with `include_ancestors` the session it is shown from.
    *
    * @generated from field: string session_id = 5;
    */
   sessionId: string;
 
   /**
-   * Output only. Number of messages in front of it. Absent for messages of ancestors.
+   * Number of messages in front of it. Absent for messages of ancestors.
    *
    * @generated from field: optional int64 position = 6;
    */
   position?: bigint | undefined;
 
   /**
-   * Output only. Session it was written to first.
+   * Session it was written to first.
    *
    * @generated from field: string origin_session_id = 7;
    */
@@ -120,7 +123,7 @@ export type Part = Message<"sessionpool.v1.Part"> & {
   id: string;
 
   /**
-   * Kind of the part, for example `text`, `tool_call`, `tool_result`, `file`. Required, free text.
+   * Kind of the part, for example `text`, `tool_call`, `tool_result`, `file`. Free text.
    *
    * @generated from field: string type = 2;
    */
@@ -135,6 +138,9 @@ export type Part = Message<"sessionpool.v1.Part"> & {
 
   /**
    * Structured content of the part.
+   *
+   * Numbers are doubles, as in every Struct: 3 and 3.0 are the same, and 2^53 + 1 has to be sent as a string. JSON that has an integer
+   * which no double holds is `invalid_argument`; with gRPC, the client has rounded it already. The order of keys is not kept.
    *
    * @generated from field: google.protobuf.Struct data = 4;
    */
@@ -172,6 +178,13 @@ export type AppendMessageRequest = Message<"sessionpool.v1.AppendMessageRequest"
    * @generated from field: optional int64 expected_position = 3;
    */
   expectedPosition?: bigint | undefined;
+
+  /**
+   * Make the session first if it is missing: empty, without title or parent, as CreateSession does.
+   *
+   * @generated from field: bool create_session = 4;
+   */
+  createSession: boolean;
 };
 
 /**
@@ -231,6 +244,13 @@ export type AppendMessagesRequest = Message<"sessionpool.v1.AppendMessagesReques
    * @generated from field: optional int64 expected_position = 3;
    */
   expectedPosition?: bigint | undefined;
+
+  /**
+   * Make the session first if it is missing: empty, without title or parent, as CreateSession does.
+   *
+   * @generated from field: bool create_session = 4;
+   */
+  createSession: boolean;
 };
 
 /**
@@ -449,6 +469,13 @@ export type CopyMessagesRequest = Message<"sessionpool.v1.CopyMessagesRequest"> 
    * @generated from field: string up_to_message_id = 3;
    */
   upToMessageId: string;
+
+  /**
+   * Copy only if the target's `revision` is this.
+   *
+   * @generated from field: optional int64 expected_revision = 4;
+   */
+  expectedRevision?: bigint | undefined;
 };
 
 /**
@@ -496,11 +523,25 @@ export type TruncateMessagesRequest = Message<"sessionpool.v1.TruncateMessagesRe
   sessionId: string;
 
   /**
-   * Last message to keep.
+   * Last message to keep. Excludes `to_start`; one of the two is required.
    *
    * @generated from field: string up_to_message_id = 2;
    */
   upToMessageId: string;
+
+  /**
+   * Keep no message.
+   *
+   * @generated from field: bool to_start = 3;
+   */
+  toStart: boolean;
+
+  /**
+   * Remove only if the session's `revision` is this.
+   *
+   * @generated from field: optional int64 expected_revision = 4;
+   */
+  expectedRevision?: bigint | undefined;
 };
 
 /**
@@ -666,6 +707,9 @@ export const MessageService: GenService<{
    * `invalid_argument`. Errors: `already_exists` (the id with other content), `aborted` (`expected_position` is not the place the
    * message would get; the text names that place).
    *
+   * With `create_session` a missing session is made, once however many calls ask for it, instead of `not_found`. It stays, empty, when
+   * the append is then `aborted`.
+   *
    * @generated from rpc sessionpool.v1.MessageService.AppendMessage
    */
   appendMessage: {
@@ -724,7 +768,7 @@ export const MessageService: GenService<{
    * Copies messages into another session that exists, merged by timestamp (its own first on ties); ids it has are skipped.
    *
    * All or nothing. Errors: `not_found` (either session), `invalid_argument` (onto itself, or `up_to_message_id` is not in the
-   * session).
+   * session), `aborted` (`expected_revision` is not the target's current one).
    *
    * @generated from rpc sessionpool.v1.MessageService.CopyMessages
    */
@@ -734,7 +778,10 @@ export const MessageService: GenService<{
     output: typeof CopyMessagesResponseSchema;
   },
   /**
-   * Removes all messages after `up_to_message_id`, for good. Errors: `invalid_argument` (it is not in the session).
+   * Removes all messages after `up_to_message_id`, or with `to_start` all messages, for good.
+   *
+   * Errors: `invalid_argument` (`up_to_message_id` is not in the session; both of them, or neither, are given), `aborted`
+   * (`expected_revision` is not the current one).
    *
    * @generated from rpc sessionpool.v1.MessageService.TruncateMessages
    */

@@ -1,78 +1,125 @@
-import { once } from "node:events";
-import { createWriteStream } from "node:fs";
-import type { Writable } from "node:stream";
-import { finished } from "node:stream/promises";
-import type { ChatMessage, NewChatMessage } from "../../domain/chat-message.js";
-import type { MessageCursor, SessionCursor } from "../../domain/page.js";
-import type { Session } from "../../domain/session.js";
+import { DomainError } from "../../domain/errors.js";
+import type { SessionSnapshot } from "../../domain/session-image.js";
 import type { RootPool } from "../../pool/root-pool.js";
+import type { StorageManager } from "../../storage/storage-manager.js";
 import { withPools } from "../with-pools.js";
+import { Numbering } from "./numbering.js";
+import { type Write, writeOutput } from "./output.js";
 import { progressBar } from "./progress-bar.js";
-import { FILE_HEADER, type FileItem } from "./session-file.js";
+import { countSessions, FILE_HEADER, type FileItem } from "./session-file.js";
+import { Spool } from "./spool.js";
 
 export interface TransferTarget {
   readonly storage: string;
   readonly namespace: string;
 }
 
-const PAGE = 1000;
-
-/** Writes all sessions, oldest first, with their messages, and the todos, as JSON Lines to a file, or to standard output (`-`). */
-export async function exportSessions({ storage, namespace }: TransferTarget, path: string): Promise<void> {
-  const out = path === "-" ? process.stdout : createWriteStream(path);
-  if (out !== process.stdout) await once(out, "open");
-  const count = await withPools(storage, (pools) => writeAll(pools.for(namespace), out));
-  if (out !== process.stdout) {
-    out.end();
-    await finished(out);
-  }
-  process.stderr.write(`Exported ${count} sessions\n`);
+export interface ExportReport {
+  readonly exported: number;
+  /** Sessions that were deleted after the export had begun. */
+  readonly deleted: number;
 }
 
-async function writeAll(pool: RootPool, out: Writable): Promise<number> {
-  const sessions = await readSessions(pool);
+const PAGE = 1000;
+/** A session that is still incomplete after so many snapshots is damaged. */
+const MAX_ATTEMPTS = 5;
+
+/**
+ * Writes all sessions with their histories, and the todos, to a file or to standard output (`-`). The store may be in
+ * use.
+ */
+export async function exportSessions({ storage, namespace }: TransferTarget, path: string): Promise<void> {
+  const { exported, deleted } = await withPools(storage, (pools) =>
+    writeOutput(path, (write) => writeBackup(pools.for(namespace), write)),
+  );
+  const note =
+    deleted === 0 ? "" : `; ${deleted.toLocaleString("en-US")} ${deleted === 1 ? "was" : "were"} deleted meanwhile`;
+  process.stderr.write(`Exported ${countSessions(exported)}${note}\n`);
+}
+
+/** Writes a backup of one namespace: see FILE_HEADER. */
+export async function writeBackup(pool: RootPool, write: Write): Promise<ExportReport> {
+  const storage = pool.storage as StorageManager;
+  const keys = await sortedKeys(storage);
+  const numbering = new Numbering();
   const bar = progressBar("Exporting", "sessions");
-  bar.start(sessions.length, 0);
+  bar.start(keys.length, 0);
+  let exported = 0;
   try {
-    await writeLine(out, FILE_HEADER);
-    for (const session of sessions) {
-      await writeSession(pool, session, out);
+    await write(lineOf(FILE_HEADER));
+    for (const key of keys) {
+      if (await writeSession(storage, numbering, key, write)) exported += 1;
       bar.increment();
     }
-    await writeLine(out, { todos: await pool.todos.list() });
+    await write(lineOf({ todos: await pool.todos.list() }));
   } finally {
     bar.stop();
   }
-  return sessions.length;
+  return { exported, deleted: keys.length - exported };
 }
 
-/** Parents come before their children, because they are older. */
-async function readSessions(pool: RootPool): Promise<readonly Session[]> {
-  const sessions: Session[] = [];
-  let cursor: SessionCursor | undefined;
-  do {
-    const page = await pool.sessions.listSessions({ limit: PAGE, cursor });
-    sessions.push(...page.sessions);
-    cursor = page.next;
-  } while (cursor !== undefined);
-  return sessions.sort((a, b) => a.createTimeMicros - b.createTimeMicros);
+interface Key {
+  readonly sessionId: string;
+  readonly createTimeMicros: number;
 }
 
-async function writeSession(pool: RootPool, session: Session, out: Writable): Promise<void> {
-  const { sessionId, parentId, forkPointId, inheritedCount, title, metadata } = session;
-  await writeLine(out, { session: { sessionId, parentId, forkPointId, inheritedCount, title, metadata } });
-  let cursor: MessageCursor | undefined;
-  do {
-    const page = await pool.sessions.listMessages(sessionId, { limit: PAGE, cursor });
-    for (const message of page.messages) await writeLine(out, { message: withoutPlace(message) });
-    cursor = page.next;
-  } while (cursor !== undefined);
+/** By create time, then session id: a source comes before its forks, but for clocks that disagree. */
+async function sortedKeys(storage: StorageManager): Promise<Key[]> {
+  const keys: Key[] = [];
+  let after: string | undefined = "";
+  while (after !== undefined) {
+    const page: Awaited<ReturnType<StorageManager["scanSessions"]>> = await storage.scanSessions(after, PAGE);
+    for (const key of page.keys) keys.push(key);
+    after = page.next;
+  }
+  return keys.sort(
+    (a, b) =>
+      a.createTimeMicros - b.createTimeMicros || (a.sessionId < b.sessionId ? -1 : a.sessionId > b.sessionId ? 1 : 0),
+  );
 }
 
-function withoutPlace({ id, role, timestampMicros, parts, metadata }: ChatMessage): NewChatMessage {
-  return { id, role, timestampMicros, parts, metadata };
+/** One session, of one moment. false: it is not there any more. */
+async function writeSession(storage: StorageManager, numbering: Numbering, key: Key, write: Write): Promise<boolean> {
+  for (let attempt = 1; ; attempt++) {
+    const snapshot = await storage.snapshotSession(key.sessionId);
+    // Another session may have got the id since; it is no part of this export.
+    if (snapshot?.createTimeMicros !== key.createTimeMicros) return false;
+    const spool = new Spool();
+    try {
+      const { session, fresh, keep } = numbering.draft(snapshot);
+      await spool.add(lineOf({ session }));
+      for (const range of fresh) await spoolMessages(storage, snapshot, range, spool);
+      await spool.drain(write);
+      keep();
+      return true;
+    } catch (error) {
+      // What was read has been cleared away meanwhile: the session is deleted, or another one now.
+      if (!(error instanceof DomainError) || error.code !== "aborted" || attempt === MAX_ATTEMPTS) throw error;
+    } finally {
+      await spool.close();
+    }
+  }
 }
 
-async function writeLine(out: Writable, line: FileItem | typeof FILE_HEADER): Promise<void> {
-  if (!out.write(`${JSON.stringify(line)}\n`)) await once(out, "drain");
+async function spoolMessages(
+  storage: StorageManager,
+  snapshot: SessionSnapshot,
+  { log, first, last }: SessionSnapshot["messages"][number],
+  spool: Spool,
+): Promise<void> {
+  for (let next = first; next <= last; ) {
+    const messages = await storage.readStored(snapshot, { log, first: next, last });
+    for (const { id, role, timestampMicros, parts, metadata, originSessionId } of messages) {
+      const origin = originSessionId === snapshot.sessionId ? undefined : originSessionId;
+      const shown = parts.map(({ id: partId, type, text, data }) => ({ id: partId, type, text, data }));
+      await spool.add(
+        lineOf({ message: { id, role, timestampMicros, parts: shown, metadata, originSessionId: origin } }),
+      );
+    }
+    next += messages.length;
+  }
+}
+
+function lineOf(line: FileItem | typeof FILE_HEADER): string {
+  return `${JSON.stringify(line)}\n`;
 }

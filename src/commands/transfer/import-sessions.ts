@@ -1,121 +1,137 @@
-import { createReadStream } from "node:fs";
-import { readFile, stat } from "node:fs/promises";
-import { createInterface } from "node:readline";
-import type { SingleBar } from "cli-progress";
-import { DomainError } from "../../domain/errors.js";
+import { type FileHandle, open } from "node:fs/promises";
+import { DEFAULT_LIMITS } from "../../domain/limits.js";
 import type { RootPool } from "../../pool/root-pool.js";
+import type { StorageManager } from "../../storage/storage-manager.js";
 import { withPools } from "../with-pools.js";
+import type { BackupFile } from "./backup-file.js";
 import type { TransferTarget } from "./export-sessions.js";
+import { BACKUP_LIMITS } from "./file-shapes.js";
+import { ForeignLines } from "./foreign.js";
+import { Importer, type ImportReport } from "./importer.js";
+import { FileLines, type LineSource } from "./lines.js";
 import { progressBar } from "./progress-bar.js";
+import { readBackup } from "./read-backup.js";
 import { isChatGpt, readChatGpt } from "./read-chatgpt.js";
+import { readOldBackup } from "./read-old-backup.js";
 import { isOpenCode, readOpenCode } from "./read-opencode.js";
-import { readOwn } from "./read-own.js";
-import { type FileItem, isFileHeader } from "./session-file.js";
-import { addTodos, SessionWriter } from "./session-writer.js";
+import { countSessions, FILE_HEADER } from "./session-file.js";
+import { isObject } from "./shape.js";
 
-type Items = AsyncIterable<FileItem> | Iterable<FileItem>;
+/** A file that has been found to be whole, and where its lines come from. */
+interface Opened {
+  readonly source: LineSource;
+  readonly file: BackupFile;
+}
 
 /**
- * Reads sessions from a file of this program's own, of OpenCode or of ChatGPT. Can be repeated. A session that cannot be stored is told
- * and left out; then the command fails in the end.
+ * Reads sessions from a file of this program's own, of OpenCode or of ChatGPT. The whole file is checked before
+ * anything is stored. Can be repeated: sessions whose ids are there already are left alone, and an import that was
+ * interrupted is completed.
  */
 export async function importSessions({ storage, namespace }: TransferTarget, path: string): Promise<void> {
-  const { size } = await stat(path);
-  const bar = progressBar("Importing", "bytes");
-  bar.start(size, 0);
-  const items = await openFile(path, bar);
-  const { imported, refused } = await withPools(storage, (pools) => writeAll(pools.for(namespace), items)).finally(() =>
-    bar.stop(),
-  );
-  for (const text of refused) process.stderr.write(`${text}\n`);
-  process.stderr.write(`Imported ${imported} sessions\n`);
-  if (refused.length > 0) throw new Error(`${refused.length} sessions were not imported`);
-}
-
-async function openFile(path: string, bar: SingleBar): Promise<Items> {
-  if (await isOwnFile(path)) return readOwn(linesOf(path, bar));
-  const value = parseWhole(await readFile(path, "utf8"), path);
-  if (isChatGpt(value)) return readChatGpt(value);
-  if (isOpenCode(value)) return readOpenCode(value);
-  throw new Error(`${path} is no export of session-pool, OpenCode or ChatGPT`);
-}
-
-/** Opens the file when the first line is asked for: lines that come before anybody listens would be lost. */
-async function* linesOf(path: string, bar: SingleBar): AsyncGenerator<string> {
-  const input = createReadStream(path).on("data", (chunk) => bar.increment(chunk.length));
-  yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
-}
-
-async function isOwnFile(path: string): Promise<boolean> {
-  const lines = createInterface({ input: createReadStream(path, { end: 1023 }) });
+  const handle = await openForReading(path);
   try {
-    const { value } = await lines[Symbol.asyncIterator]().next();
-    return isFileHeader(JSON.parse(value ?? ""));
-  } catch (error) {
-    if (error instanceof SyntaxError) return false;
-    throw error;
+    const opened = await checkFile(handle, path);
+    const report = await withPools(storage, (pools) => storeBackup(pools.for(namespace), opened), { create: true });
+    const { imported, existing } = report;
+    const note =
+      existing === 0 ? "" : `, ${existing.toLocaleString("en-US")} ${existing === 1 ? "was" : "were"} there already`;
+    process.stderr.write(`Imported ${countSessions(imported)}${note}\n`);
   } finally {
-    lines.close();
+    await handle.close();
   }
 }
 
-function parseWhole(text: string, path: string): unknown {
+/** Puts sessions and todos of a file into a store. */
+export async function storeBackup(pool: RootPool, { source, file }: Opened): Promise<ImportReport> {
+  const bar = progressBar("Importing", "sessions");
+  bar.start(file.index.sessionCount, 0);
+  try {
+    const importer = new Importer(pool.storage as StorageManager, source, file, () => bar.increment());
+    const report = await importer.run();
+    await pool.todos.addMissing(file.todos);
+    return report;
+  } finally {
+    bar.stop();
+  }
+}
+
+/** Reads a file through; throws an Error that names the file and the first line that is wrong. */
+export async function checkFile(handle: FileHandle, path: string): Promise<Opened> {
+  const bar = progressBar("Checking", "bytes");
+  bar.start((await handle.stat()).size, 0);
+  let isChecked = false;
+  const lines = new FileLines(handle, (bytes) => {
+    if (!isChecked) bar.increment(bytes);
+  });
+  try {
+    return await read(handle, lines);
+  } catch (error) {
+    throw new Error(`${path}: ${(error as Error).message}`, { cause: error });
+  } finally {
+    isChecked = true;
+    bar.stop();
+  }
+}
+
+async function read(handle: FileHandle, lines: FileLines): Promise<Opened> {
+  const version = await ownVersion(lines);
+  if (version === FILE_HEADER.version) return { source: lines, file: await readBackup(lines) };
+  if (version === 1) return { source: lines, file: await readOldBackup(lines, BACKUP_LIMITS) };
+  if (version !== null) {
+    throw new Error(
+      `the file has version ${JSON.stringify(version)}; this program reads versions up to ${FILE_HEADER.version}`,
+    );
+  }
+  const source = new ForeignLines(readForeign(await readJson(handle)));
+  return { source, file: await readOldBackup(source, DEFAULT_LIMITS) };
+}
+
+/** The version that the first line names; null when this program did not write the file. */
+async function ownVersion(lines: LineSource): Promise<unknown> {
+  for await (const { number, text } of lines.lines()) {
+    const value = parse(text);
+    const isOwn = number === 1 && isObject(value) && value.format === FILE_HEADER.format;
+    return isOwn ? (value.version ?? "") : null;
+  }
+  return null;
+}
+
+function parse(text: string): unknown {
   try {
     return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+async function readJson(handle: FileHandle): Promise<unknown> {
+  const { size } = await handle.stat();
+  const { buffer } = await handle.read(Buffer.alloc(size), 0, size, 0);
+  try {
+    return JSON.parse(buffer.toString("utf8"));
   } catch (cause) {
-    throw new Error(`${path} is no JSON, nor an export of session-pool`, { cause });
+    throw new Error("the file is no JSON, nor an export of session-pool", { cause });
   }
 }
 
-async function writeAll(pool: RootPool, items: Items): Promise<{ imported: number; refused: string[] }> {
-  const sessions = new SessionSequence(pool);
-  for await (const item of items) {
-    if ("session" in item) await sessions.begin(item.session);
-    else if ("message" in item) await sessions.add(item.message);
-    else await addTodos(pool, item.todos);
-  }
-  await sessions.end();
-  return sessions;
+function readForeign(value: unknown) {
+  const nowMicros = Date.now() * 1000;
+  if (isChatGpt(value)) return readChatGpt(value, nowMicros);
+  if (isOpenCode(value)) return readOpenCode(value, nowMicros);
+  throw new Error("the file is no export of session-pool, OpenCode or ChatGPT");
 }
 
-/** One session after the other; the messages of one that was refused are passed over. */
-class SessionSequence {
-  imported = 0;
-  readonly refused: string[] = [];
-  readonly #pool: RootPool;
-  #sessionId = "";
-  #writer: SessionWriter | undefined;
-
-  constructor(pool: RootPool) {
-    this.#pool = pool;
+async function openForReading(path: string): Promise<FileHandle> {
+  let handle: FileHandle | undefined;
+  try {
+    handle = await open(path);
+    if ((await handle.stat()).isFile()) return handle;
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    const reason = code === "ENOENT" ? "there is no such file" : `the file cannot be read (${code})`;
+    throw new Error(`${path}: ${reason}`, { cause });
   }
-
-  async begin(session: ConstructorParameters<typeof SessionWriter>[1]): Promise<void> {
-    await this.end();
-    this.#sessionId = session.sessionId;
-    this.#writer = new SessionWriter(this.#pool, session);
-  }
-
-  add(message: Parameters<SessionWriter["add"]>[0]): Promise<void> {
-    return this.#unlessRefused((writer) => writer.add(message));
-  }
-
-  async end(): Promise<void> {
-    await this.#unlessRefused(async (writer) => {
-      await writer.finish();
-      this.imported += 1;
-    });
-    this.#writer = undefined;
-  }
-
-  async #unlessRefused(run: (writer: SessionWriter) => Promise<void>): Promise<void> {
-    if (this.#writer === undefined) return;
-    try {
-      await run(this.#writer);
-    } catch (error) {
-      if (!(error instanceof DomainError) || error.code === "unavailable") throw error;
-      this.refused.push(`Session ${JSON.stringify(this.#sessionId)}: ${error.message}`);
-      this.#writer = undefined;
-    }
-  }
+  await handle.close();
+  throw new Error(`${path}: it is no file`);
 }

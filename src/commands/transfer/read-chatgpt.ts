@@ -1,76 +1,85 @@
-import type { NewChatMessage, Part } from "../../domain/chat-message.js";
+import type { Part } from "../../domain/chat-message.js";
 import type { JsonObject, JsonValue } from "../../domain/json.js";
-import type { FileItem } from "./session-file.js";
+import type { ForeignSession } from "./foreign.js";
+import { isObject, list, mapOf, number, object, optional, type Shape, string, struct } from "./shape.js";
 
-/** A conversation of ChatGPT's `conversations.json`: only what is read here. Times are seconds. */
-interface Conversation {
-  readonly id?: string;
-  readonly conversation_id?: string;
-  readonly title?: string | null;
-  readonly create_time?: number | null;
-  readonly current_node?: string | null;
-  readonly mapping: Readonly<Record<string, Node>>;
-}
+/** A message of ChatGPT's `conversations.json`: only what is read here. Times are seconds. */
+const messageShape = object({
+  id: string,
+  author: object({ role: string, name: optional(string, undefined) }),
+  create_time: optional(number, undefined),
+  content: struct,
+  recipient: optional(string, undefined),
+  metadata: optional(struct, undefined),
+});
+const nodeShape = object({
+  parent: optional(string, undefined),
+  children: optional(list(string), []),
+  message: optional(messageShape, undefined),
+});
+const conversationShape = object({
+  id: optional(string, ""),
+  conversation_id: optional(string, ""),
+  title: optional(string, ""),
+  create_time: optional(number, undefined),
+  current_node: optional(string, undefined),
+  mapping: mapOf(nodeShape),
+});
+const contentShape = object({
+  content_type: string,
+  parts: optional(
+    list<unknown>((value) => value),
+    undefined,
+  ),
+});
+const text: Shape<string> = string;
 
-interface Node {
-  readonly parent?: string | null;
-  readonly children?: readonly string[];
-  readonly message?: Message | null;
-}
-
-interface Message {
-  readonly id: string;
-  readonly author: { readonly role: string; readonly name?: string | null };
-  readonly create_time?: number | null;
-  readonly content: { readonly content_type: string; readonly parts?: readonly (string | JsonObject)[] } & JsonObject;
-  readonly recipient?: string;
-  readonly metadata?: { readonly model_slug?: string };
-}
+type Conversation = ReturnType<typeof conversationShape>;
+type Message = ReturnType<typeof messageShape>;
 
 export function isChatGpt(value: unknown): boolean {
   const [first] = Array.isArray(value) ? value : [];
-  return typeof first === "object" && first !== null && "mapping" in first;
+  return isObject(first) && "mapping" in first;
 }
 
-/** Each conversation as its user last saw it: the branch that ends at its current node. */
-export function* readChatGpt(value: unknown): Iterable<FileItem> {
-  for (const conversation of value as Conversation[]) {
-    const sessionId = conversation.conversation_id ?? conversation.id ?? "";
-    const title = conversation.title ?? "";
-    yield { session: { sessionId, parentId: "", forkPointId: "", inheritedCount: 0, title } };
-    let latestMicros = toMicros(conversation.create_time) ?? 0;
+/**
+ * Each conversation as its user last saw it: the branch that ends at its current node. Throws an Error that names the
+ * field that is wrong.
+ */
+export function* readChatGpt(value: unknown, nowMicros: number): Iterable<ForeignSession> {
+  for (const [i, conversation] of list(conversationShape)(value, "").entries()) {
+    const messages: ForeignSession["messages"][number][] = [];
+    let latestMicros = toMicros(conversation.create_time);
     for (const message of currentBranch(conversation)) {
-      const parts = toParts(message.content);
+      const parts = toParts(message.content, `[${i}].mapping: content of message ${JSON.stringify(message.id)}`);
       if (parts.length === 0) continue;
       // Never before the message in front of it: the order of the branch counts.
-      latestMicros = Math.max(toMicros(message.create_time) ?? latestMicros, latestMicros);
-      yield { message: toMessage(message, parts, latestMicros) };
+      latestMicros = Math.max(toMicros(message.create_time) ?? latestMicros ?? nowMicros, latestMicros ?? -Infinity);
+      messages.push(toMessage(message, parts, latestMicros));
     }
+    const { conversation_id, id, title } = conversation;
+    yield { sessionId: conversation_id || id, parentId: "", title, messages };
   }
 }
 
 function currentBranch({ mapping, current_node }: Conversation): Message[] {
   const branch: Message[] = [];
   const seen = new Set<string>();
-  let id: string | null | undefined = current_node ?? lastLeaf(mapping);
-  while (id !== undefined && id !== null && !seen.has(id)) {
+  let id = current_node ?? [...mapping].findLast(([, { children }]) => children.length === 0)?.[0];
+  while (id !== undefined && !seen.has(id)) {
     seen.add(id);
-    const node: Node | undefined = mapping[id];
+    const node = mapping.get(id);
     if (node?.message) branch.push(node.message);
     id = node?.parent;
   }
   return branch.reverse();
 }
 
-function lastLeaf(mapping: Conversation["mapping"]): string | undefined {
-  return Object.keys(mapping).findLast((id) => (mapping[id]?.children ?? []).length === 0);
-}
-
 function toMessage(
   { id, author, recipient, metadata }: Message,
   parts: readonly Part[],
   timestampMicros: number,
-): NewChatMessage {
+): ForeignSession["messages"][number] {
   const kept = {
     author: author.name,
     recipient: recipient === "all" ? undefined : recipient,
@@ -80,26 +89,27 @@ function toMessage(
   return {
     id,
     role: author.role,
-    timestampMicros: timestampMicros === 0 ? undefined : timestampMicros,
+    timestampMicros,
     parts,
     ...(given.length > 0 && { metadata: { chatgpt: Object.fromEntries(given) } }),
   };
 }
 
 /** Texts as they are; pictures and the like as data. Empty texts, which hidden messages consist of, are left out. */
-function toParts({ content_type, parts, ...rest }: Message["content"]): Part[] {
-  if (parts === undefined) return restPart(content_type, rest);
+function toParts(content: JsonObject, path: string): Part[] {
+  const { content_type, parts } = contentShape(content, path);
+  if (parts === undefined) return restPart(content_type, content);
   return parts
     .filter((part) => part !== "")
-    .map((part) => {
-      if (typeof part === "string") return { id: "", type: "text", text: part };
-      const { content_type: type, ...data } = part;
+    .map((part, i) => {
+      if (!isObject(part)) return { id: "", type: "text", text: text(part, `${path}.parts[${i}]`) };
+      const { content_type: type, ...data } = part as Record<string, JsonValue>;
       return { id: "", type: typeof type === "string" ? type : content_type, text: "", data };
     });
 }
 
-function restPart(type: string, rest: Readonly<Record<string, JsonValue>>): Part[] {
-  const { text, ...data } = rest;
+function restPart(type: string, content: JsonObject): Part[] {
+  const { text, content_type: _type, parts: _parts, ...data } = content;
   if (typeof text !== "string" && Object.keys(data).length === 0) return [];
   return [
     {
@@ -111,6 +121,6 @@ function restPart(type: string, rest: Readonly<Record<string, JsonValue>>): Part
   ];
 }
 
-function toMicros(seconds: number | null | undefined): number | undefined {
-  return typeof seconds === "number" ? Math.round(seconds * 1_000_000) : undefined;
+function toMicros(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : Math.round(seconds * 1_000_000);
 }

@@ -1,74 +1,72 @@
-import type { NewChatMessage, Part } from "../../domain/chat-message.js";
+import type { Part } from "../../domain/chat-message.js";
 import type { JsonObject } from "../../domain/json.js";
-import type { FileItem } from "./session-file.js";
+import type { ForeignSession } from "./foreign.js";
+import { isObject, list, number, object, optional, string, struct } from "./shape.js";
 
-/** A session as `opencode export` writes it: only what is read here. */
-interface OpenCodeSession {
-  readonly info: { readonly id: string; readonly title?: string; readonly parentID?: string } & JsonObject;
-  readonly messages: readonly OpenCodeMessage[];
-}
-
-interface OpenCodeMessage {
-  readonly info: {
-    readonly id: string;
-    readonly role: string;
-    readonly time?: { readonly created?: number };
-  } & JsonObject;
-  readonly parts: readonly ({ readonly id?: string; readonly type: string; readonly text?: string } & JsonObject)[];
-}
+/** A session as `opencode export` writes it: what is read here; all other fields become data. */
+const sessionShape = object({
+  info: struct,
+  messages: list(object({ info: struct, parts: list(struct) })),
+});
+const sessionInfo = object({ id: string, title: optional(string, ""), parentID: optional(string, "") });
+const messageInfo = object({
+  id: string,
+  role: string,
+  time: optional(object({ created: optional(number, undefined) }), undefined),
+});
+const partShape = object({ id: optional(string, ""), type: string, text: optional(string, "") });
 
 export function isOpenCode(value: unknown): boolean {
   const [first] = Array.isArray(value) ? value : [value];
-  return (
-    typeof first === "object" && first !== null && "info" in first && Array.isArray((first as OpenCodeSession).messages)
-  );
+  return isObject(first) && "info" in first && Array.isArray(first.messages);
 }
 
-/** One session, or a list of them. */
-export function* readOpenCode(value: unknown): Iterable<FileItem> {
-  for (const { info, messages } of (Array.isArray(value) ? value : [value]) as OpenCodeSession[]) {
-    const { id, title = "", parentID = "", ...rest } = info;
+/** One session, or a list of them. Throws an Error that names the field that is wrong. */
+export function* readOpenCode(value: unknown, nowMicros: number): Iterable<ForeignSession> {
+  for (const [i, one] of (Array.isArray(value) ? value : [value]).entries()) {
+    const path = Array.isArray(value) ? `[${i}]` : "";
+    const { info, messages } = sessionShape(one, path);
+    const { id, title, parentID } = sessionInfo(info, `${path}.info`);
+    let earliestMicros = Number.NEGATIVE_INFINITY;
     yield {
-      session: {
-        sessionId: id,
-        parentId: parentID,
-        forkPointId: "",
-        inheritedCount: 0,
-        title,
-        metadata: { opencode: rest },
-      },
+      sessionId: id,
+      parentId: parentID,
+      title,
+      metadata: { opencode: without(info, "id", "title", "parentID") },
+      messages: messages.map((message, k) => {
+        const converted = toMessage(message, earliestMicros, nowMicros, `${path}.messages[${k}]`);
+        earliestMicros = converted.timestampMicros;
+        return converted;
+      }),
     };
-    let latestMicros = 0;
-    for (const message of messages) {
-      const converted = toMessage(message, latestMicros);
-      latestMicros = converted.timestampMicros ?? latestMicros;
-      yield { message: converted };
-    }
   }
 }
 
 /** Never before the message in front of it: the order of the file counts. */
-function toMessage({ info, parts }: OpenCodeMessage, earliestMicros: number): NewChatMessage {
-  const { id, role, time, sessionID: _session, ...rest } = info;
-  const created = time?.created;
-  const timestampMicros =
-    created === undefined ? earliestMicros || undefined : Math.max(created * 1000, earliestMicros);
+function toMessage(
+  { info, parts }: { readonly info: JsonObject; readonly parts: readonly JsonObject[] },
+  earliestMicros: number,
+  nowMicros: number,
+  path: string,
+): ForeignSession["messages"][number] {
+  const { id, role, time } = messageInfo(info, `${path}.info`);
+  const created = time?.created === undefined ? undefined : Math.round(time.created * 1000);
+  const fallback = Number.isFinite(earliestMicros) ? earliestMicros : nowMicros;
   return {
     id,
     role,
-    timestampMicros,
-    parts: parts.map(toPart),
-    metadata: { opencode: { ...rest, ...(time && { time }) } },
+    timestampMicros: Math.max(created ?? fallback, earliestMicros),
+    parts: parts.map((part, i) => toPart(part, `${path}.parts[${i}]`)),
+    metadata: { opencode: without(info, "id", "role", "sessionID") },
   };
 }
 
-function toPart({
-  id,
-  type,
-  text,
-  sessionID: _session,
-  messageID: _message,
-  ...data
-}: OpenCodeMessage["parts"][number]): Part {
-  return { id: id ?? "", type, text: text ?? "", data: Object.keys(data).length === 0 ? undefined : data };
+function toPart(part: JsonObject, path: string): Part {
+  const { id, type, text } = partShape(part, path);
+  const data = without(part, "id", "type", "text", "sessionID", "messageID");
+  return { id, type, text, data: Object.keys(data).length === 0 ? undefined : data };
+}
+
+function without(object: JsonObject, ...keys: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)));
 }

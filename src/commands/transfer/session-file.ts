@@ -1,27 +1,51 @@
-import type { NewChatMessage } from "../../domain/chat-message.js";
+import type { Part } from "../../domain/chat-message.js";
 import type { JsonObject } from "../../domain/json.js";
+import type { ImageOrigin } from "../../domain/session-image.js";
 import type { Todo } from "../../domain/todo.js";
 
-/** A session as a file has it, whatever the file's format; its messages follow. */
+/**
+ * The first line of an export. Each further line is a FileItem: every session is followed by the messages that it is
+ * the first to name, and the last line holds the todos. Messages are numbered from 1 by their order in the file, and
+ * sessions name them by number: what several sessions share is written once.
+ */
+export const FILE_HEADER = { format: "session-pool", version: 2 } as const;
+
+/** The numbers of the first and of the last message, both included. */
+export type Numbers = readonly [first: number, last: number];
+
+/** A session as the file has it. What is empty is left out. */
 export interface FileSession {
   readonly sessionId: string;
-  readonly parentId: string;
-  /** Last message that it began with, and how many those are; empty and 0 when it is no fork. */
-  readonly forkPointId: string;
-  readonly inheritedCount: number;
   readonly title: string;
   readonly metadata?: JsonObject | undefined;
+  readonly createTimeMicros: number;
+  readonly updateTimeMicros: number;
+  readonly revision: number;
+  readonly parentId?: string | undefined;
+  readonly forkPointId?: string | undefined;
+  readonly inheritedCount?: number | undefined;
+  readonly origin?: ImageOrigin | undefined;
+  readonly ancestry?: readonly { readonly sessionId: string; readonly messages: readonly Numbers[] }[] | undefined;
+  readonly messages: readonly Numbers[];
+  readonly undo?: readonly Numbers[] | undefined;
 }
 
-/** What a file holds, in order: messages belong to the session before them. */
+export interface FileMessage {
+  readonly id: string;
+  readonly role: string;
+  readonly timestampMicros: number;
+  readonly parts: readonly Part[];
+  readonly metadata?: JsonObject | undefined;
+  /** The session that it was written to first, unless that is the one before it in the file. */
+  readonly originSessionId?: string | undefined;
+}
+
 export type FileItem =
   | { readonly session: FileSession }
-  | { readonly message: NewChatMessage }
+  | { readonly message: FileMessage }
   | { readonly todos: readonly Todo[] };
 
-/** The first line of this program's own files; each further line is a FileItem. */
-export const FILE_HEADER = { format: "session-pool", version: 1 } as const;
-
-export function isFileHeader(value: unknown): boolean {
-  return typeof value === "object" && value !== null && "format" in value && value.format === FILE_HEADER.format;
+/** How an export names a number of sessions: `19,998 sessions`. */
+export function countSessions(count: number): string {
+  return `${count.toLocaleString("en-US")} ${count === 1 ? "session" : "sessions"}`;
 }

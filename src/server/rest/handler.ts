@@ -1,13 +1,19 @@
 import { Code } from "@connectrpc/connect";
+import { ApiError } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
+import { DEFAULT_LOAD } from "../../config.js";
+import { parseJson } from "../codec/json-text.js";
 import type { Caller, FrontCall } from "../front-call.js";
+import { type BodyLimits, checkBodyHeaders, hasBody, type Request, readBody } from "../http/body.js";
+import { connectionOf } from "../http/connection-of.js";
+import { readDeadline } from "../http/deadline.js";
+import { goneSignal } from "../http/gone-signal.js";
+import { HttpProblem, toProblem } from "../http/problem.js";
+import { factsOf } from "../http/request-facts.js";
+import { endWhenSent, header, type Response, sendAllowed, sendJson, sendProblem } from "../http/respond.js";
+import type { Admission } from "../load/admissions.js";
+import { STALL_MS } from "../load/stall.js";
 import { type Binding, readBindings } from "./binding.js";
-import { checkBodyHeaders, hasBody, type Request, readBody } from "./body.js";
-import { readDeadline } from "./deadline.js";
-import { goneSignal } from "./gone-signal.js";
-import { parseJson } from "./json-text.js";
-import { HttpProblem, isExpected, toProblem } from "./problem.js";
-import { header, type Response, sendAllowed, sendJson, sendProblem } from "./respond.js";
 import { type Match, Router } from "./router.js";
 import { chooseFraming, resumeFrom, sendStream, wantsEvents } from "./stream.js";
 import { parseTarget, type Target } from "./target.js";
@@ -16,9 +22,7 @@ import { makeTranscoder, type Transcoder } from "./transcoder.js";
 export interface RestOptions {
   readonly methods: readonly ApiMethod[];
   readonly caller: Caller;
-  readonly limits?: {
-    /** Of a request body, before and after decompression. */
-    readonly bodyBytes?: number;
+  readonly limits?: Partial<BodyLimits> & {
     /** How long a client of a stream may read nothing. */
     readonly stalledMs?: number;
   };
@@ -32,9 +36,6 @@ interface Route {
   readonly method: ApiMethod;
   readonly transcoder: Transcoder;
 }
-
-const DEFAULT_BODY_BYTES = 8 * 1024 * 1024;
-const DEFAULT_STALLED_MS = 30_000;
 
 /** Every binding of the methods, compiled. Throws on a bad template and on a conflict. */
 export function makeRouter(methods: readonly ApiMethod[]): Router<Route> {
@@ -55,9 +56,10 @@ function addRoute(router: Router<Route>, method: ApiMethod, binding: Binding): v
  */
 export function createRestHandler({ methods, caller, limits = {}, onUnexpected = () => {} }: RestOptions): RestHandler {
   const router = makeRouter(methods);
-  const { bodyBytes = DEFAULT_BODY_BYTES, stalledMs = DEFAULT_STALLED_MS } = limits;
+  const { stalledMs = STALL_MS } = limits;
+  const bodyLimits: BodyLimits = { ...DEFAULT_LOAD, ...limits };
   const report = (error: unknown): void => {
-    if (!isExpected(error)) onUnexpected(error);
+    if (!(error instanceof ApiError)) onUnexpected(error);
   };
 
   async function serve(request: Request, response: Response): Promise<void> {
@@ -65,13 +67,13 @@ export function createRestHandler({ methods, caller, limits = {}, onUnexpected =
     if (request.method === "OPTIONS") return sendAllowed(request, response, allowedMethods(router, target));
     const { target: route, variables } = findRoute(router, request, target);
     const { method, transcoder } = route;
-    const call = await startCall(request, response);
+    const call = await startCall(method, request, response);
     const path = transcoder.readPath(variables);
     const query = transcoder.readQuery(target.query, path);
-    const message = transcoder.buildRequest(path, query, await readJson(request));
+    const message = transcoder.buildRequest(path, query, await readJson(request, call.admission));
     if (method.desc.methodKind === "unary") {
       const answer = await caller.unary(method, message, call);
-      return sendJson(request, response, transcoder.writeResponse(answer));
+      return sendJson(request, response, transcoder.writeResponse(answer), call.admission, stalledMs);
     }
     if (wantsEvents(request)) resumeFrom(message, method.desc, header(request, "last-event-id"));
     const events = await caller.stream(method, message, call);
@@ -83,17 +85,20 @@ export function createRestHandler({ methods, caller, limits = {}, onUnexpected =
     });
   }
 
-  async function startCall(request: Request, response: Response): Promise<FrontCall> {
+  async function startCall(method: ApiMethod, request: Request, response: Response): Promise<FrontCall> {
     const deadlineMs = readDeadline(request.headers, Date.now());
-    const readHeader = (name: string): string | undefined => header(request, name);
-    const principal = await caller.authenticate(readHeader);
-    return { front: "rest", principal, deadlineMs, signal: goneSignal(request, response), header: readHeader };
+    const facts = factsOf(request);
+    const principal = await caller.authenticate(facts);
+    const arrival = { front: "rest" as const, principal, facts, connection: connectionOf(request) };
+    const admission = caller.admit(method, arrival);
+    endWhenSent(admission, response);
+    return { ...arrival, admission, deadlineMs, signal: goneSignal(request, response) };
   }
 
-  async function readJson(request: Request): Promise<unknown> {
+  async function readJson(request: Request, admission: Admission): Promise<unknown> {
     if (!hasBody(request)) return undefined;
-    checkBodyHeaders(request, bodyBytes);
-    const bytes = await readBody(request, bodyBytes);
+    checkBodyHeaders(request, bodyLimits.bodyBytes);
+    const bytes = await readBody(request, bodyLimits, admission);
     return bytes.length === 0 ? undefined : parseJson(bytes);
   }
 

@@ -1,10 +1,11 @@
 import type { ServerResponse } from "node:http";
-import type { DescMethod, Message } from "@bufbuild/protobuf";
-import type { Request } from "./body.js";
-import { readQualities } from "./compression.js";
-import type { MessageWriter } from "./json-writer.js";
-import { problemJson, toProblem } from "./problem.js";
-import { header, isGone, type Response, writeHead } from "./respond.js";
+import { type DescMethod, getOption, type Message } from "@bufbuild/protobuf";
+import { resumption as resumptionOption } from "../../../gen/sessionpool/v1/options_pb.js";
+import type { MessageWriter } from "../codec/json-writer.js";
+import type { Request } from "../http/body.js";
+import { readQualities } from "../http/compression.js";
+import { problemJson, toProblem } from "../http/problem.js";
+import { header, isGone, type Response, writeHead } from "../http/respond.js";
 
 /** How the events of a stream, and the error that ends it, are written. */
 interface Framing {
@@ -30,10 +31,12 @@ function jsonLines(write: MessageWriter): Framing {
   };
 }
 
-/** `event:` is the member of the response's oneof that is set, `id:` its `resume_token`. */
-function serverSentEvents({ output }: DescMethod, write: MessageWriter): Framing {
+/** `event:` is the member of the response's oneof that is set, `id:` the token that resumes after it. */
+function serverSentEvents(desc: DescMethod, write: MessageWriter): Framing {
+  const { output } = desc;
   const oneof = output.oneofs[0];
-  const token = output.fields.find((field) => field.name === "resume_token");
+  const resumption = getOption(desc, resumptionOption);
+  const token = output.fields.find((field) => field.name === resumption.token);
   return {
     contentType: "text/event-stream",
     frame: (event) => {
@@ -47,16 +50,18 @@ function serverSentEvents({ output }: DescMethod, write: MessageWriter): Framing
 }
 
 /**
- * A browser that reconnects sends the id of the last event: it becomes `resume_token`, unless the query gives one, and takes the place
- * of `from_position`, which the URL still holds.
+ * A browser that reconnects sends the id of the last event: it becomes the request's token, unless the query gives one, and replaces the
+ * start, which the URL still holds. The method's `resumption` option names both fields.
  */
-export function resumeFrom(request: Message, { input }: DescMethod, lastEventId: string | undefined): void {
-  const token = input.fields.find((field) => field.name === "resume_token");
+export function resumeFrom(request: Message, desc: DescMethod, lastEventId: string | undefined): void {
+  const { input } = desc;
+  const resumption = getOption(desc, resumptionOption);
+  const token = input.fields.find((field) => field.name === resumption.token);
   if (!token || !lastEventId) return;
   const fields = request as Message & Record<string, unknown>;
   if (fields[token.localName]) return;
   fields[token.localName] = lastEventId;
-  const start = input.fields.find((field) => field.name === "from_position");
+  const start = input.fields.find((field) => field.name === resumption.start);
   if (start) delete fields[start.localName];
 }
 

@@ -1,4 +1,4 @@
-import { badRequest } from "./problem.js";
+import { FieldError, invalidArgument } from "../../api/api-error.js";
 
 /** What a request line asks for, undecoded. */
 export interface Target {
@@ -8,7 +8,7 @@ export interface Target {
 
 /** Splits a request target in origin form or absolute form; a problem for what no URL may hold. */
 export function parseTarget(url: string): Target {
-  if (!/^[\x21-\x7e]+$/.test(url)) throw badRequest("The URL has characters that must be percent-encoded");
+  if (!/^[\x21-\x7e]+$/.test(url)) throw invalidArgument("The URL has characters that must be percent-encoded");
   const target = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?#]*/i, "");
   const at = target.indexOf("?");
   return at < 0 ? { path: target, query: "" } : { path: target.slice(0, at), query: target.slice(at + 1) };
@@ -20,7 +20,7 @@ export function decodePercent(text: string, what: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw badRequest(`${what}: ${JSON.stringify(text)} is not percent-encoded UTF-8`);
+    throw new FieldError(what, `${JSON.stringify(text)} is not percent-encoded UTF-8`);
   }
 }
 

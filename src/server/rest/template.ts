@@ -1,5 +1,5 @@
 /** A segment of a path template: a literal, `*` (any one segment) or `**` (any number of segments, at the end only). */
-export type Segment = { readonly literal: string } | { readonly wildcard: "*" | "**" };
+export type PathSegment = { readonly literal: string } | { readonly wildcard: "*" | "**" };
 
 /** `{a.b=x/*}`: a field of the request, and which segments of the path it takes. */
 export interface Variable {
@@ -14,7 +14,7 @@ export interface Variable {
 
 /** A parsed path template of `google.api.http`. */
 export interface Template {
-  readonly segments: readonly Segment[];
+  readonly segments: readonly PathSegment[];
   readonly variables: readonly Variable[];
   /** What follows the last `:`, or the empty string. */
   readonly verb: string;
@@ -29,7 +29,7 @@ export function parseTemplate(text: string): Template {
     throw new Error(`Bad path template ${JSON.stringify(text)}: ${reason}`);
   };
   if (!text.startsWith("/")) fail("it must begin with a slash");
-  const segments: Segment[] = [];
+  const segments: PathSegment[] = [];
   const variables: Variable[] = [];
   const { path, verb } = splitVerb(text.slice(1));
   if (verb !== undefined && !LITERAL.test(verb)) fail(`bad verb ${JSON.stringify(verb)}`);
@@ -54,7 +54,7 @@ export function parseTemplate(text: string): Template {
   return { segments, variables, verb: verb ?? "" };
 }
 
-export function isRest(segment: Segment | undefined): boolean {
+export function isRest(segment: PathSegment | undefined): boolean {
   return segment !== undefined && "wildcard" in segment && segment.wildcard === "**";
 }
 
@@ -64,7 +64,7 @@ export function templateKey(template: Template): string {
   return `/${path}${template.verb === "" ? "" : `:${template.verb}`}`;
 }
 
-function parseSegment(text: string): Segment | undefined {
+function parseSegment(text: string): PathSegment | undefined {
   if (text === "*" || text === "**") return { wildcard: text };
   if (text === "." || text === "..") return undefined;
   return LITERAL.test(text) ? { literal: text } : undefined;

@@ -1,8 +1,8 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
+import { FieldError } from "../../api/api-error.js";
+import { messageReader } from "../codec/json-reader.js";
 import { isWellKnown } from "./binding.js";
-import { messageReader } from "./json-reader.js";
-import { badRequest, HttpProblem } from "./problem.js";
 
 const PLAIN_DECIMAL = /^(0|-?[1-9][0-9]*)$/;
 
@@ -32,8 +32,8 @@ export function setFromPath(message: Message, root: DescMessage, { fields, name,
   parent.set(field, value);
 }
 
-export function differs(name: string): HttpProblem {
-  return badRequest(`${name}: the path says otherwise`);
+export function differs(name: string): FieldError {
+  return new FieldError(name, "the path says otherwise");
 }
 
 function parentOf(root: ReflectMessage, fields: readonly DescField[]): ReflectMessage {
@@ -54,8 +54,8 @@ function readText(field: DescField, name: string, text: string): unknown {
     const value = reflect(field.parent, holder).get(field);
     return field.fieldKind === "list" ? [...(value as Iterable<unknown>)][0] : value;
   } catch (error) {
-    if (!(error instanceof HttpProblem)) throw error;
-    throw badRequest(error.message.replace(field.name, name));
+    if (!(error instanceof FieldError)) throw error;
+    throw new FieldError(name + error.path.slice(field.name.length), error.reason);
   }
 }
 
@@ -64,7 +64,7 @@ function toJson(field: DescField, name: string, text: string): string | boolean 
   switch ("scalar" in field ? field.scalar : undefined) {
     case ScalarType.BOOL:
       if (text !== "true" && text !== "false")
-        throw badRequest(`${name}: expected true or false, got ${JSON.stringify(text)}`);
+        throw new FieldError(name, `expected true or false, got ${JSON.stringify(text)}`);
       return text === "true";
     case ScalarType.INT32:
     case ScalarType.SINT32:
@@ -77,7 +77,7 @@ function toJson(field: DescField, name: string, text: string): string | boolean 
     case ScalarType.UINT64:
     case ScalarType.FIXED64:
       if (!PLAIN_DECIMAL.test(text))
-        throw badRequest(`${name}: expected a plain decimal integer, got ${JSON.stringify(text)}`);
+        throw new FieldError(name, `expected a plain decimal integer, got ${JSON.stringify(text)}`);
       return text;
     default:
       return text;

@@ -1,8 +1,8 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
+import { FieldError, invalidArgument } from "../../api/api-error.js";
+import { messageReader } from "../codec/json-reader.js";
+import { fieldWriter, jsonMessageWriter, type MessageWriter } from "../codec/json-writer.js";
 import { type Binding, findField } from "./binding.js";
-import { messageReader } from "./json-reader.js";
-import { fieldWriter, type MessageWriter, messageWriter } from "./json-writer.js";
-import { badRequest, HttpProblem } from "./problem.js";
 import type { MatchedVariable } from "./router.js";
 import { decodePercent, decodeSegments, parseQuery } from "./target.js";
 import { differs, isTextual, setFromPath, setText, type TextField } from "./text-fields.js";
@@ -29,7 +29,7 @@ export function makeTranscoder(binding: Binding): Transcoder {
       for (const variable of path) setVariable(request, desc.input, variable);
       return request;
     },
-    writeResponse: responseField ? fieldWriter(responseField) : messageWriter(desc.output),
+    writeResponse: responseField ? fieldWriter(responseField) : jsonMessageWriter(desc.output),
   };
 }
 
@@ -59,22 +59,17 @@ function setVariable(request: Message, root: DescMessage, variable: TextField): 
 function readBody({ desc, body }: Binding, json: unknown): Message {
   const newRequest = messageReader(desc.input);
   if (json === undefined) return newRequest({});
-  try {
-    if (body === "*") return newRequest(json);
-    if (body?.fieldKind !== "message") return refuseMembers(newRequest({}), json);
-    const request = newRequest({});
-    (request as Message & Record<string, unknown>)[body.localName] = messageReader(body.message)(json);
-    return request;
-  } catch (error) {
-    if (!(error instanceof HttpProblem)) throw error;
-    throw badRequest(error.message.startsWith(":") ? `body${error.message}` : error.message);
-  }
+  if (body === "*") return newRequest(json);
+  if (body?.fieldKind !== "message") return refuseMembers(newRequest({}), json);
+  const request = newRequest({});
+  (request as Message & Record<string, unknown>)[body.localName] = messageReader(body.message)(json);
+  return request;
 }
 
 /** Where nothing is bound to the body, `{}` says nothing and is let pass. */
 function refuseMembers(request: Message, json: unknown): Message {
   if (typeof json !== "object" || json === null || Array.isArray(json) || Object.keys(json).length > 0) {
-    throw badRequest(": this method takes no body");
+    throw new FieldError("", "this method takes no body");
   }
   return request;
 }
@@ -87,12 +82,12 @@ function readQuery(binding: Binding, query: string, path: readonly TextField[]):
     const canonical = fields?.map((field) => field.name).join(".");
     const inPath = path.find((variable) => variable.name === canonical);
     if (!fields || (!inPath && isInBody(binding, fields)))
-      throw badRequest(`Unknown query parameter ${JSON.stringify(name)}`);
+      throw invalidArgument(`Unknown query parameter ${JSON.stringify(name)}`);
     const parameter = { fields, name, text };
     for (const earlier of seen) checkTogether(earlier, parameter);
     seen.push(parameter);
     if (inPath && inPath.text !== text) throw differs(name);
-    if (!isTextual(fields.at(-1) as DescField)) throw badRequest(`${name} cannot be a query parameter`);
+    if (!isTextual(fields.at(-1) as DescField)) throw invalidArgument(`${name} cannot be a query parameter`);
     if (!inPath) parameters.push(parameter);
   }
   return parameters;
@@ -108,9 +103,9 @@ function checkTogether(earlier: TextField, later: TextField): void {
   const field = later.fields[differing];
   if (!field) {
     if (later.fields.at(-1)?.fieldKind !== "list")
-      throw badRequest(`Query parameter ${JSON.stringify(later.name)} is repeated`);
+      throw invalidArgument(`Query parameter ${JSON.stringify(later.name)} is repeated`);
   } else if (field.oneof && field.oneof === earlier.fields[differing]?.oneof) {
-    throw badRequest(
+    throw invalidArgument(
       `Query parameters ${JSON.stringify(earlier.name)} and ${JSON.stringify(later.name)} exclude each other`,
     );
   }

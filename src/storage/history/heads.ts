@@ -3,7 +3,7 @@ import { notFound } from "../../domain/errors.js";
 import type { HistoryOptions, ResolvedHistoryOptions } from "./history-options.js";
 import { resolveHistoryOptions } from "./history-options.js";
 import type { LogStore, Segment, SessionRecord, Tail } from "./log-store.js";
-import type { Rule } from "./rules.js";
+import { Again, Retries, type Seen } from "./retries.js";
 import { joinSegments, totalLength } from "./segments.js";
 
 /** A session at one moment: its record, and how far its open log went. */
@@ -14,18 +14,12 @@ export interface Head {
   readonly state: Tail["state"];
   /** Visible messages. */
   readonly count: number;
-  readonly lastTimestampMicros: number;
+  /** Timestamp of the last visible message; null when there is none. */
+  readonly lastTimestampMicros: number | null;
   /** Id of the last message of the open log; null when that is empty. */
   readonly lastId: string | null;
-  /** When it was read, on the steady clock. */
+  /** The store's time that was known before the record was read or written: at this time or later it was true. */
   readonly atMs: number;
-}
-
-/** Thrown inside this folder: what was read is out of date, read again. Never leaves it. */
-export class Again extends Error {
-  constructor() {
-    super("The history has changed meanwhile");
-  }
 }
 
 /** All visible messages of a head. */
@@ -34,38 +28,45 @@ export function visibleSegments(head: Head): Segment[] {
 }
 
 /**
- * What all parts of the history engine share: the store, the options and the cached heads.
- * A cached head may be out of date, never wrong: it was true when it was read, and a write at its end fails if it is not any more.
+ * What all parts of the history engine share: the store, the options and the cached heads. A cached head may be out of
+ * date, never wrong: it was true when it was read, and a write at its end fails if it is not any more.
  */
 export class HistoryContext {
   readonly store: LogStore;
   readonly options: ResolvedHistoryOptions;
-  readonly #heads = new Map<string, Head>();
+  readonly #heads = new Map<string, { readonly head: Head; readonly keptAtMs: number }>();
 
   constructor(store: LogStore, options: HistoryOptions) {
     this.store = store;
     this.options = resolveHistoryOptions(options);
   }
 
-  /** Whether a rule is in force; always, but in the test build. */
-  keeps(rule: Rule): boolean {
-    return !this.options.without.has(rule);
+  /**
+   * The store's time as far as it is known: every head is dated by it before its read or write is sent. Always 0 where
+   * the store checks names itself.
+   */
+  knownMs(): number {
+    return this.store.knownTimeMs?.() ?? 0;
   }
 
-  /** Whether so long ago that a sweep may have come in between. */
+  /**
+   * Whether, by the store's clock, a sweep may have cleared away what was true then. Never where the store checks names
+   * itself.
+   */
   isOld(atMs: number): boolean {
-    return this.options.clockMs() - atMs > this.options.staleMs;
+    return this.knownMs() - atMs > this.options.staleMs;
   }
 
   cached(sessionId: string): Head | null {
-    const head = this.#heads.get(sessionId);
-    return head && !(this.keeps("stale-head-re-read") && this.isOld(head.atMs)) ? head : null;
+    const found = this.#heads.get(sessionId);
+    if (!found || this.#isWorthReading(found)) return null;
+    return found.head;
   }
 
   remember(head: Head): void {
     const { sessionId } = head.record;
     this.#heads.delete(sessionId);
-    this.#heads.set(sessionId, head);
+    this.#heads.set(sessionId, { head, keptAtMs: this.options.clockMs() });
     if (this.#heads.size > this.options.maxHeads) {
       for (const oldest of this.#heads.keys()) {
         this.#heads.delete(oldest);
@@ -79,38 +80,116 @@ export class HistoryContext {
   }
 
   /** The record and then the end of its open log: a state that really existed, sealed or not. Null: no such session. */
-  async load(sessionId: string, call?: Call, options: { raise?: boolean } = {}): Promise<Head | null> {
-    for (;;) {
+  async load(sessionId: string, call?: Call): Promise<Head | null> {
+    return this.retrying(sessionId, call, async (saw) => {
       checkCall(call);
-      const atMs = this.options.clockMs();
-      const record = await this.store.readRecord(sessionId, options, call);
+      const atMs = this.knownMs();
+      const record = await this.store.readRecord(sessionId, call);
       if (!record) {
         this.forget(sessionId);
         return null;
       }
-      const head = headOf(record, await this.store.tail(record.log, call), atMs);
-      if (this.keeps("late-reader-restarts") && this.isOld(atMs) && !options.raise) continue;
+      saw(record);
+      const tail = await this.store.tail(record.log, call);
+      const isPast = !tail.isNamed || this.isOld(atMs);
+      // Rule: late-reader-restarts. What a record of the past named may have been swept.
+      if (isPast) {
+        throw new Again("Reading the session took longer than its record may be acted on");
+      }
+      const head = headOf(record, tail, atMs);
       this.remember(head);
       return head;
-    }
+    });
   }
 
-  /** As `load`; not_found: no such session. */
+  /** The head of a record that was read at this moment. */
+  async headOf(record: SessionRecord, atMs: number, call?: Call): Promise<Head> {
+    return headOf(record, await this.store.tail(record.log, call), atMs);
+  }
+
+  /** The head of a record whose open log was made just now: remembered, and answered. */
+  rememberEmpty(record: SessionRecord, atMs: number): Head {
+    const head = headOf(record, { last: null, state: "open", isNamed: true }, atMs);
+    this.remember(head);
+    return head;
+  }
+
+  /** Whether a session's record is still the one that was read: then what it names was there all the while. */
+  async isCurrent({ sessionId, uid, revision }: SessionRecord, call?: Call): Promise<boolean> {
+    const now = await this.store.readRecord(sessionId, call);
+    return now?.uid === uid && now.revision === revision;
+  }
+
+  /**
+   * Before "there is none" is answered: `Again` when the record has changed since it was read, because what it named
+   * may have been swept meanwhile.
+   */
+  async checkCurrent(record: SessionRecord, call?: Call): Promise<void> {
+    // Rule: negative-answers-checked.
+    if (!(await this.isCurrent(record, call))) throw new Again();
+  }
+
+  /** Does the same as `load`, but rejects with not_found when there is no such session. */
   async need(sessionId: string, call?: Call): Promise<Head> {
     const head = await this.load(sessionId, call);
     if (!head) throw notFound("Session", sessionId);
     return head;
   }
 
-  /** A short wait before a lost race is run again. */
-  async jitter(call?: Call): Promise<void> {
-    await this.options.pause(this.options.random() * 4, call?.signal);
-    checkCall(call);
+  /**
+   * Repeats an attempt for as long as it throws `Again`, with a short wait before each new turn. The attempt tells
+   * `saw` which heads or records it goes by. internal: too many turns in a row went by the same ones.
+   */
+  async retrying<T>(
+    sessionId: string,
+    call: Call | undefined,
+    attempt: (saw: (...seen: readonly Seen[]) => void) => Promise<T>,
+  ): Promise<T> {
+    let seen: readonly Seen[] = [];
+    const saw = (...now: readonly Seen[]): void => {
+      seen = now;
+    };
+    for (let retries: Retries | null = null; ; ) {
+      try {
+        return await attempt(saw);
+      } catch (error) {
+        if (!(error instanceof Again)) throw error;
+        retries ??= new Retries(this.options, sessionId);
+        retries.count(seen, error.message);
+        await retries.pause(call);
+      }
+    }
   }
 
   newLog(uid: string): string {
     return `${uid}.${this.options.newUid()}`;
   }
+
+  /**
+   * Whether a cached head is so old that an append on it would probably have to be verified afterwards, and may be
+   * lost: it is cheaper to read it again. This saves work and decides nothing, so that any clock will do.
+   */
+  #isWorthReading({ head, keptAtMs }: { readonly head: Head; readonly keptAtMs: number }): boolean {
+    if (!this.store.knownTimeMs) return false;
+    return this.isOld(head.atMs) || this.options.clockMs() - keptAtMs > this.options.staleMs;
+  }
+}
+
+/** Whether two heads were read of the same state of a session, but for messages at the end of its open log. */
+export function haveSameRecord(a: Head, b: Head): boolean {
+  return a.record.log === b.record.log && a.record.revision === b.record.revision;
+}
+
+/**
+ * Timestamp of the last message of a record's segments; null when it has none, whatever number the record holds then.
+ */
+export function lastTimestampOf(record: Pick<SessionRecord, "segments" | "lastTimestampMicros">): number | null {
+  return record.segments.length === 0 ? null : record.lastTimestampMicros;
+}
+
+/** The timestamp of the last message as a number to compare with. An empty history is older than every message. */
+export function endMicros({ lastTimestampMicros }: Pick<Head, "lastTimestampMicros">): number {
+  return lastTimestampMicros ?? Number.NEGATIVE_INFINITY;
 }
 
 function headOf(record: SessionRecord, tail: Tail, atMs: number): Head {
@@ -120,7 +199,7 @@ function headOf(record: SessionRecord, tail: Tail, atMs: number): Head {
     seq,
     state: tail.state,
     count: totalLength(record.segments) + seq,
-    lastTimestampMicros: tail.last ? tail.last.timestampMicros : record.lastTimestampMicros,
+    lastTimestampMicros: tail.last ? tail.last.timestampMicros : lastTimestampOf(record),
     lastId: tail.last?.id ?? null,
     atMs,
   };

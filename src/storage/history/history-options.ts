@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ulidFactory } from "../../domain/ids.js";
 import { DEFAULT_LIMITS, type Limits } from "../../domain/limits.js";
-import type { Rule } from "./rules.js";
 
 /** How histories are kept. Everything has a default; tests set clocks, ids and small sizes. */
 export interface HistoryOptions {
@@ -13,6 +12,11 @@ export interface HistoryOptions {
   readonly clockMs?: (() => number) | undefined;
   /** Every wait. Rejects, or resolves early, when the signal is aborted. */
   readonly pause?: ((ms: number, signal?: AbortSignal) => Promise<void>) | undefined;
+  /**
+   * Calls `work` once after `ms` milliseconds, without keeping the program alive for it. Answers a function that
+   * cancels it.
+   */
+  readonly startTimer?: ((ms: number, work: () => void) => () => void) | undefined;
   /** From 0 to 1, for jitter. */
   readonly random?: (() => number) | undefined;
   /** A random name, never the same twice, without a dot. */
@@ -23,9 +27,9 @@ export interface HistoryOptions {
   readonly staleMs?: number | undefined;
   /** How old what is swept must be: ten minutes. */
   readonly sweepAgeMs?: number | undefined;
-  /** Segments of a session before neighbours are merged: 256. */
+  /** Segments of a session before neighbours are merged: 128. */
   readonly maxSegments?: number | undefined;
-  /** How many neighbours become one: 128. */
+  /** How many neighbours become one: 64. */
   readonly mergeSegments?: number | undefined;
   /** Messages in one write or read of a copy, and rows in one delete: 1,000. */
   readonly chunk?: number | undefined;
@@ -35,45 +39,49 @@ export interface HistoryOptions {
   readonly editorWaitMs?: number | undefined;
   /** Edits that a record remembers for followers: 64. */
   readonly maxEdits?: number | undefined;
-  /** Dropped ranges that a record remembers for the sweep: 256. */
+  /** Dropped ranges that a record remembers for the sweep: 128. */
   readonly maxDropped?: number | undefined;
+  /** What the messages of a chain of parents may take in the record of a child, in bytes of JSON: 16,384. */
+  readonly maxAncestryBytes?: number | undefined;
   /** Heads cached: 10,000. */
   readonly maxHeads?: number | undefined;
   /** How often a follower looks when nothing tells it, milliseconds: at first and at most. */
   readonly pollMs?: { readonly first: number; readonly most: number } | undefined;
   /** 15 s. */
   readonly heartbeatMs?: number | undefined;
-  /** How long an append may wait before its session's update time is written: 1 s. Infinity: until sessions are listed. */
+  /**
+   * How long an append may wait before its session's update time is written: 1 s. Infinity: until sessions are listed.
+   */
   readonly touchDelayMs?: number | undefined;
   /** Messages that may wait for one follower before it is ended: 1,000. */
   readonly maxFollowerBacklog?: number | undefined;
   /** Told of failures in the background, and of rows that a young read missed. */
   readonly onAnomaly?: ((text: string, error?: unknown) => void) | undefined;
-  /** Rules switched off: only for tests that show that they are needed. */
-  readonly without?: readonly Rule[] | undefined;
 }
 
 export type ResolvedHistoryOptions = {
-  readonly [K in keyof Omit<HistoryOptions, "limits" | "without">]-?: NonNullable<HistoryOptions[K]>;
-} & { readonly limits: Limits; readonly without: ReadonlySet<Rule> };
+  readonly [K in keyof Omit<HistoryOptions, "limits">]-?: NonNullable<HistoryOptions[K]>;
+} & { readonly limits: Limits };
 
 export function resolveHistoryOptions(options: HistoryOptions): ResolvedHistoryOptions {
   return {
     nowMicros: options.nowMicros ?? (() => Date.now() * 1000),
     clockMs: options.clockMs ?? (() => performance.now()),
     pause: options.pause ?? pause,
+    startTimer: options.startTimer ?? startTimer,
     random: options.random ?? Math.random,
     newUid: options.newUid ?? (() => randomBytes(12).toString("hex")),
     newMessageId: options.newMessageId ?? ulidFactory(),
     staleMs: options.staleMs ?? 60_000,
     sweepAgeMs: options.sweepAgeMs ?? 600_000,
-    maxSegments: options.maxSegments ?? 256,
-    mergeSegments: options.mergeSegments ?? Math.max(2, (options.maxSegments ?? 256) >> 1),
+    maxSegments: options.maxSegments ?? 128,
+    mergeSegments: options.mergeSegments ?? Math.max(2, (options.maxSegments ?? 128) >> 1),
     chunk: options.chunk ?? 1000,
     maxLogEntries: options.maxLogEntries ?? 1_000_000,
     editorWaitMs: options.editorWaitMs ?? 200,
     maxEdits: options.maxEdits ?? 64,
-    maxDropped: options.maxDropped ?? 256,
+    maxDropped: options.maxDropped ?? 128,
+    maxAncestryBytes: options.maxAncestryBytes ?? 16_384,
     maxHeads: options.maxHeads ?? 10_000,
     pollMs: options.pollMs ?? { first: 50, most: 500 },
     touchDelayMs: options.touchDelayMs ?? 1000,
@@ -81,7 +89,6 @@ export function resolveHistoryOptions(options: HistoryOptions): ResolvedHistoryO
     maxFollowerBacklog: options.maxFollowerBacklog ?? 1000,
     onAnomaly: options.onAnomaly ?? (() => {}),
     limits: { ...DEFAULT_LIMITS, ...options.limits },
-    without: new Set(options.without),
   };
 }
 
@@ -91,4 +98,9 @@ async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   } catch (error) {
     if (!signal?.aborted) throw error;
   }
+}
+
+function startTimer(ms: number, work: () => void): () => void {
+  const timer = setTimeout(work, ms).unref();
+  return () => clearTimeout(timer);
 }

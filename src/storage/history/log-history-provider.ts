@@ -1,4 +1,4 @@
-import type { Call } from "../../domain/call.js";
+import { type Call, closeLimit } from "../../domain/call.js";
 import type { ChatMessage, NewChatMessage } from "../../domain/chat-message.js";
 import type {
   FollowEvent,
@@ -10,6 +10,15 @@ import type {
   SessionPage,
 } from "../../domain/page.js";
 import type { NewSession, Session, SessionChange } from "../../domain/session.js";
+import type {
+  ReadNumbers,
+  RestoredImage,
+  RestoreOutcome,
+  SessionKeys,
+  SessionSnapshot,
+  StoredMessage,
+  StoredRange,
+} from "../../domain/session-image.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import {
   type ForkOptions,
@@ -25,22 +34,27 @@ import {
   type TurnAppend,
   type TurnOutcome,
 } from "../storage-provider.js";
-import { Appender } from "./appender.js";
-import { Brancher } from "./brancher.js";
-import { Editor } from "./editor.js";
-import { Follower } from "./follower.js";
+import { Appender } from "./append/appender.js";
+import { Placer } from "./append/placer.js";
+import { Brancher } from "./edit/brancher.js";
+import { Editor } from "./edit/editor.js";
+import { EditorWait } from "./edit/editor-wait.js";
+import { NamedLogs } from "./edit/named-logs.js";
+import { RecordReplacer } from "./edit/record-replacer.js";
+import { RecordWriter } from "./edit/record-writer.js";
+import { Followers } from "./follow/followers.js";
 import { type Head, HistoryContext } from "./heads.js";
 import type { HistoryOptions } from "./history-options.js";
 import type { LogStore } from "./log-store.js";
-import { Placer } from "./placer.js";
-import { Reader } from "./reader.js";
-import { RecordWriter } from "./record-writer.js";
+import { Reader } from "./read/reader.js";
 import { Sweeper } from "./sweeper.js";
+import { Restorer } from "./transfer/restorer.js";
+import { Snapshots } from "./transfer/snapshots.js";
 import { UpdateTimes } from "./update-times.js";
 
 export type { HistoryOptions } from "./history-options.js";
 
-/** Histories over any LogStore: the one implementation of StorageProvider that this package has (history.md). */
+/** Histories over any LogStore: this package's one implementation of StorageProvider. docs/history.md explains how. */
 export class LogHistoryProvider extends StorageProvider {
   readonly #context: HistoryContext;
   readonly #appender: Appender;
@@ -48,25 +62,35 @@ export class LogHistoryProvider extends StorageProvider {
   readonly #brancher: Brancher;
   readonly #reader: Reader;
   readonly #sweeper: Sweeper;
-  readonly #follower: Follower;
+  readonly #followers: Followers;
   readonly #updateTimes: UpdateTimes;
+  readonly #snapshots: Snapshots;
+  readonly #restorer: Restorer;
 
   constructor(store: LogStore, options: HistoryOptions = {}) {
     super();
     const context = new HistoryContext(store, options);
-    const writer = new RecordWriter(context);
-    const placer = new Placer(context, writer);
+    const replacer = new RecordReplacer(context);
+    const writer = new RecordWriter(context, replacer);
+    const editorWait = new EditorWait(context, writer);
+    const placer = new Placer(context, writer, new NamedLogs(context, replacer));
     this.#context = context;
     this.#reader = new Reader(context);
-    this.#follower = new Follower(context, this.#reader);
+    this.#followers = new Followers(context, this.#reader);
     this.#updateTimes = new UpdateTimes(context);
-    this.#appender = new Appender(context, writer, placer, (head) => {
-      this.#updateTimes.note(head);
-      this.#follower.wake(head.record.sessionId);
+    this.#appender = new Appender({
+      ...{ context, writer, editorWait, placer },
+      onAppend: (head, call) => this.#updateTimes.writeOld(head, call),
+      onAppended: (head) => {
+        this.#updateTimes.note(head);
+        this.#followers.wake(head.record.sessionId);
+      },
     });
-    this.#editor = new Editor(context, writer);
+    this.#editor = new Editor(context, replacer, writer, editorWait);
     this.#brancher = new Brancher(context, writer, this.#editor, placer);
     this.#sweeper = new Sweeper(context);
+    this.#snapshots = new Snapshots(context, this.#reader);
+    this.#restorer = new Restorer(context);
   }
 
   override async createSession(session: NewSession, call?: Call): Promise<Session> {
@@ -110,7 +134,7 @@ export class LogHistoryProvider extends StorageProvider {
 
   override async deleteSession(sessionId: string, call?: Call): Promise<void> {
     await this.#editor.delete(sessionId, call);
-    this.#follower.wake(sessionId);
+    this.#followers.wake(sessionId);
   }
 
   override getSessionMessages(sessionId: string, options: GetMessagesOptions = {}): Promise<readonly ChatMessage[]> {
@@ -155,10 +179,10 @@ export class LogHistoryProvider extends StorageProvider {
     newSessionId: string,
     options: ForkOptions,
   ): Promise<ForkResult> {
-    const { as, upToMessageId = "" } = options;
+    const { as, ...rest } = options;
     if (as === "copy") {
-      const copied = await this.#brancher.copy(sourceSessionId, newSessionId, upToMessageId, options);
-      this.#follower.wake(newSessionId);
+      const copied = await this.#brancher.copy(sourceSessionId, newSessionId, rest);
+      this.#followers.wake(newSessionId);
       return copied;
     }
     const head = await this.#brancher.fork(sourceSessionId, newSessionId, as, options, options);
@@ -168,17 +192,17 @@ export class LogHistoryProvider extends StorageProvider {
 
   override async truncateMessages(
     sessionId: string,
-    upToMessageId: string,
+    upToMessageId: string | null,
     options: TruncateOptions = {},
   ): Promise<number> {
-    const removed = await this.#editor.truncate(sessionId, upToMessageId, options.keepForUnrevert ?? false, options);
-    this.#follower.wake(sessionId);
+    const removed = await this.#editor.truncate(sessionId, upToMessageId, options);
+    this.#followers.wake(sessionId);
     return removed;
   }
 
   override async restoreMessages(sessionId: string, call?: Call): Promise<number> {
     const restored = await this.#editor.restore(sessionId, call);
-    this.#follower.wake(sessionId);
+    this.#followers.wake(sessionId);
     return restored;
   }
 
@@ -187,7 +211,7 @@ export class LogHistoryProvider extends StorageProvider {
     from: number | FollowPosition | undefined,
     call?: Call,
   ): Promise<AsyncIterable<FollowEvent>> {
-    return this.#follower.follow(sessionId, from, call);
+    return this.#followers.follow(sessionId, from, call);
   }
 
   override readTodos(call?: Call): Promise<TodoList> {
@@ -198,6 +222,22 @@ export class LogHistoryProvider extends StorageProvider {
     return this.#context.store.replaceTodos(todos, ifRevision, call);
   }
 
+  override scanSessions(after: string, limit: number, call?: Call): Promise<SessionKeys> {
+    return this.#snapshots.scan(after, limit, call);
+  }
+
+  override snapshotSession(sessionId: string, call?: Call): Promise<SessionSnapshot | null> {
+    return this.#snapshots.snapshot(sessionId, call);
+  }
+
+  override readStored(snapshot: SessionSnapshot, range: StoredRange, call?: Call): Promise<readonly StoredMessage[]> {
+    return this.#snapshots.read(snapshot, range, call);
+  }
+
+  override restoreSession(image: RestoredImage, read: ReadNumbers, call?: Call): Promise<RestoreOutcome> {
+    return this.#restorer.restore(image, read, call);
+  }
+
   override sweep(options?: SweepOptions): Promise<SweepReport> {
     return this.#sweeper.run(options);
   }
@@ -206,9 +246,9 @@ export class LogHistoryProvider extends StorageProvider {
     return this.#context.store.ping(call);
   }
 
-  override async close(): Promise<void> {
-    await this.#follower.close();
-    await this.#updateTimes.close();
+  override async close(call?: Call): Promise<void> {
+    const limit = closeLimit(call);
+    await Promise.all([this.#followers.close(limit), this.#updateTimes.close(limit)]);
     await this.#context.store.close();
   }
 

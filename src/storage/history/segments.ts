@@ -1,4 +1,5 @@
 import type { AncestrySegment, Segment, SessionRecord } from "./log-store.js";
+import { ownerOf } from "./record-facts.js";
 
 /** Stands for "as far as the log goes": no log is that long. */
 export const OPEN_END = Number.MAX_SAFE_INTEGER;
@@ -39,6 +40,36 @@ export function sliceSegments<S extends Segment>(segments: readonly S[], from: n
   return slices;
 }
 
+/** The segments with single entries put in: the i-th, at place `base` + 1 + i of the log, after the first `cuts[i]` messages. */
+export function weaveSegments(
+  visible: readonly Segment[],
+  cuts: readonly number[],
+  log: string,
+  base: number,
+): Segment[] {
+  const woven: Segment[] = [];
+  let from = 0;
+  for (const [i, cut] of cuts.entries()) {
+    woven.push(...sliceSegments(visible, from, cut), { log, first: base + i + 1, last: base + i + 1 });
+    from = cut;
+  }
+  return joinSegments(woven, sliceSegments(visible, from));
+}
+
+/** Where the run of `size` neighbours with the fewest messages begins. */
+export function smallestRun(segments: readonly Segment[], size: number): number {
+  let best = 0;
+  let bestTotal = Number.POSITIVE_INFINITY;
+  for (let from = 0; from + size <= segments.length; from++) {
+    const total = totalLength(segments.slice(from, from + size));
+    if (total < bestTotal) {
+      bestTotal = total;
+      best = from;
+    }
+  }
+  return best;
+}
+
 /** Position of an entry, or -1. */
 export function positionOf(segments: readonly Segment[], log: string, seq: number): number {
   let position = 0;
@@ -52,11 +83,6 @@ export function positionOf(segments: readonly Segment[], log: string, seq: numbe
 /** The distinct logs of a list, in its order. */
 export function logsOf(segments: readonly Segment[]): string[] {
   return [...new Set(segments.map((segment) => segment.log))];
-}
-
-/** The uid of the session that owns a log. */
-export function ownerOf(log: string): string {
-  return log.slice(0, log.indexOf("."));
 }
 
 /** Splits the list of ancestors' segments where another session begins to show them. */
@@ -77,18 +103,24 @@ export function namedSegments(record: Named): readonly Segment[] {
   return [...record.segments, ...record.ancestry, ...(record.undo?.segments ?? [])];
 }
 
-/** Ranges of the session's own logs that `before` names and `after` does not; the places behind the end of the open log go with it. */
+type Writable = Pick<SessionRecord, "log" | "namedLogs">;
+
+/**
+ * Ranges of the session's own logs that `before` names and `after` does not; a log that entries may be appended to
+ * counts as a whole.
+ */
 export function droppedRanges(
-  before: Named & Pick<SessionRecord, "uid" | "log">,
-  after: Named & Pick<SessionRecord, "log">,
+  before: Named & Writable & Pick<SessionRecord, "uid">,
+  after: Named & Writable,
 ): Segment[] {
   let dropped = intervals(before).filter((segment) => ownerOf(segment.log) === before.uid);
   for (const kept of intervals(after)) dropped = dropped.flatMap((segment) => subtract(segment, kept));
   return dropped;
 }
 
-function intervals(record: Named & Pick<SessionRecord, "log">): Segment[] {
-  const sorted = [...namedSegments(record), { log: record.log, first: 1, last: OPEN_END }].sort(
+function intervals(record: Named & Writable): Segment[] {
+  const writable = [record.log, ...record.namedLogs.map(({ log }) => log)];
+  const sorted = [...namedSegments(record), ...writable.map((log) => ({ log, first: 1, last: OPEN_END }))].sort(
     (a, b) => compareLogs(a.log, b.log) || a.first - b.first,
   );
   const merged: Segment[] = [];

@@ -1,13 +1,17 @@
 import { type Call, checkCall } from "../../domain/call.js";
 import type { SweepOptions, SweepReport } from "../storage-provider.js";
+import { nextOf } from "./edit/record-replacer.js";
 import type { HistoryContext } from "./heads.js";
-import type { Segment, SessionRecord, Sweepable } from "./log-store.js";
-import { nextOf } from "./record-writer.js";
+import type { Markable, NamedLog, Segment, SessionRecord } from "./log-store.js";
+import { Again } from "./retries.js";
+import { OPEN_END } from "./segments.js";
 
-/** Records looked at in one go. */
+/** How many records are read at a time. */
 const BATCH = 100;
+/** How many times as old as a tombstone a record must be before its restoring counts as abandoned: a day by default. */
+const ABANDONED_AGES = 144;
 
-/** Clears away what nothing names any more. Killed at any point, the next one finishes. */
+/** Removes what nothing names any more. A sweep may be killed at any point; the next one finishes its work. */
 export class Sweeper {
   readonly #context: HistoryContext;
 
@@ -20,53 +24,117 @@ export class Sweeper {
     const report = { sessions: 0, ranges: 0, repairedForks: 0, orphans: 0 };
     const tell = () => options.onProgress?.({ ...report });
     if (options.repair) await this.#repair(report, tell, options);
-    const ageMs = this.#context.keeps("sweep-old-only") ? this.#context.options.sweepAgeMs : 0;
-    for (let previous = ""; ; ) {
+    const { store, options: own } = this.#context;
+    // Rule: sweep-old-only.
+    const ageMs = own.sweepAgeMs;
+    const untilMs = (await store.timeMs(options)) - ageMs;
+    for (;;) {
       checkCall(options);
-      const batch = await this.#context.store.listSweepable(ageMs, BATCH, options);
-      for (const sweepable of batch) {
-        if (sweepable.record.deletedAtMs !== null) {
-          if (await this.#sweepTombstone(sweepable.record, options)) report.sessions++;
-        } else {
-          report.ranges += await this.#sweepDropped(sweepable, options);
-        }
+      const batch = await store.listSweepable(untilMs, BATCH, options);
+      // A time after the batch was read, when nothing needed what is in it. What is marked with it may be removed ten
+      // minutes later.
+      const nowMs = batch.length === 0 ? 0 : await store.timeMs(options);
+      let changed = 0;
+      for (const record of batch) {
+        if (record.restoring) await this.#endAbandoned(record, nowMs, nowMs - ageMs * ABANDONED_AGES, options);
+        else if (!record.deleted) report.ranges += await this.#sweepDropped(record, untilMs, nowMs, options);
+        else if (record.markedAtMs === null) await this.#markTombstone(record, nowMs, options);
+        else if (await this.#sweepTombstone(record, options)) report.sessions++;
+        else continue;
+        if (!record.restoring) changed++;
         tell();
       }
-      // What could not be cleared (somebody else is at it) must not keep this sweep going for ever.
-      const seen = batch.map(({ record }) => `${record.uid} ${record.revision}`).join();
-      if (batch.length < BATCH || seen === previous) return report;
-      previous = seen;
+      // What was swept may have been the last user of something else, so look again. Work that another sweep is doing
+      // does not keep this one going.
+      if (changed === 0) return report;
     }
   }
 
-  /** Entries, the record, and the entries once more: a slow writer may have come in between. Then the sources have one fork less. */
+  /**
+   * Marks a record that is being restored, and makes a plain tombstone of it when nobody has finished that for long.
+   */
+  async #endAbandoned(record: SessionRecord, nowMs: number, untilMs: number, call: Call): Promise<void> {
+    const { markedAtMs } = record;
+    if (markedAtMs !== null && markedAtMs > untilMs) return;
+    const changed = { ...nextOf(record), revision: record.revision + 1 };
+    // Rule: restoring-ended-first. From here on the record cannot be published, so its entries may be deleted.
+    const ended =
+      markedAtMs === null ? { ...changed, markedAtMs: nowMs } : { ...changed, restoring: undefined, markedAtMs: null };
+    await this.#context.store.replaceRecord(ended, record.revision, call);
+  }
+
+  /**
+   * Marks a tombstone that nobody counts on. Those of its sources that are tombstones, and that it alone counts on, are
+   * marked with it, as only it still leads to them: so a chain of deleted sessions is cleared in one go.
+   */
+  async #markTombstone(first: SessionRecord, firstMs: number, call: Call): Promise<void> {
+    const { store } = this.#context;
+    const waiting = [{ record: first, nowMs: firstMs }];
+    for (let next = waiting.pop(); next; next = waiting.pop()) {
+      const { record, nowMs } = next;
+      const sources = await Promise.all(record.sources.map((uid) => store.readRecordByUid(uid, call)));
+      const marked = { ...nextOf(record), revision: record.revision + 1, markedAtMs: nowMs };
+      // When it is replaced now, it was there, and counted on its sources, as they were read.
+      if (!(await store.replaceRecord(marked, record.revision, call))) continue;
+      for (const source of sources) {
+        if (!source?.deleted || source.restoring || source.markedAtMs !== null || source.forks !== 1) continue;
+        waiting.push({ record: source, nowMs: await store.timeMs(call) });
+      }
+    }
+  }
+
+  /**
+   * Removes the entries, the record, and the entries that a slow writer has added since. Then the sources have one fork
+   * less.
+   */
   async #sweepTombstone({ uid, sources }: SessionRecord, call: Call): Promise<boolean> {
     const { store } = this.#context;
     await this.#deleteAll({ uid }, call);
-    const isOurs = await store.deleteRecord(uid, call);
-    if (this.#context.keeps("entries-after-record")) await this.#deleteAll({ uid }, call);
-    if (isOurs || !this.#context.keeps("lower-once")) {
-      for (const source of sources) await store.addFork(source, -1, undefined, call);
+    // Whoever removes the record must learn that it did and lower the sources, so the end of the call does not end this
+    // step.
+    const isOurs = await store.deleteRecord(uid);
+    try {
+      // Rule: entries-after-record.
+      await this.#deleteAll({ uid }, call);
+    } finally {
+      // Rule: lower-once.
+      if (isOurs) {
+        for (const source of sources) await store.addFork(source, -1);
+      }
     }
     return isOurs;
   }
 
-  async #sweepDropped({ record, dropped }: Sweepable, call: Call): Promise<number> {
+  /**
+   * Clears away the ranges with an old mark, takes away the names of copies with one, and marks the rest. Answers how
+   * many ranges were cleared.
+   */
+  async #sweepDropped(seen: SessionRecord, untilMs: number, seenMs: number, call: Call): Promise<number> {
     const { store } = this.#context;
-    for (const range of dropped) await this.#deleteAll(range, call);
-    const isSwept = (range: Segment) =>
-      dropped.some(({ log, first, last }) => range.log === log && range.first === first && range.last === last);
-    for (;;) {
-      const now = await store.readRecord(record.sessionId, {}, call);
-      if (now?.uid !== record.uid) return dropped.length;
+    const isOld = ({ markedAtMs }: Markable) => markedAtMs !== undefined && markedAtMs <= untilMs;
+    const old = seen.dropped.filter(isOld);
+    for (const range of old) await this.#deleteAll(range, call);
+    let first: { readonly now: SessionRecord; readonly nowMs: number } | null = { now: seen, nowMs: seenMs };
+    return this.#context.retrying(seen.sessionId, call, async (saw) => {
+      const now = first?.now ?? (await store.readRecordByUid(seen.uid, call));
+      const nowMs = first?.nowMs ?? (await store.timeMs(call));
+      first = null;
+      if (!now || now.deleted || now.forks > 0) return old.length;
+      saw(now);
+      const isDead = (named: NamedLog) => named.purpose === "copy" && isOld(named);
+      const dead = now.namedLogs.filter(isDead).map(({ log }) => ({ log, first: 1, last: OPEN_END }));
+      const left = now.dropped.filter((range) => !old.some((swept) => isSameRange(swept, range)));
       const next = {
         ...nextOf(now),
         revision: now.revision + 1,
-        dropped: now.dropped.filter((range) => !isSwept(range)),
+        namedLogs: now.namedLogs
+          .filter((named) => !isDead(named))
+          .map((named) => (named.purpose === "copy" ? marked(named, nowMs) : named)),
+        dropped: [...left.map((range) => marked(range, nowMs)), ...dead],
       };
-      if (await store.replaceRecord(next, now.revision, call)) return dropped.length;
-      await this.#context.jitter(call);
-    }
+      if (!(await store.replaceRecord(next, now.revision, call))) throw new Again();
+      return old.length;
+    });
   }
 
   async #deleteAll(target: { readonly uid: string } | Segment, call: Call): Promise<void> {
@@ -75,7 +143,7 @@ export class Sweeper {
     }
   }
 
-  /** Recounts forks and deletes entries without an owner. Only while nobody else writes. */
+  /** Recounts forks and deletes entries without an owner. Must only run while nobody else writes. */
   async #repair(report: { repairedForks: number; orphans: number }, tell: () => void, call: Call): Promise<void> {
     const { store } = this.#context;
     const forks = new Map<string, number>();
@@ -106,4 +174,12 @@ export class Sweeper {
       orphans = await store.listOrphans(BATCH, call);
     }
   }
+}
+
+function isSameRange(a: Segment, b: Segment): boolean {
+  return a.log === b.log && a.first === b.first && a.last === b.last;
+}
+
+function marked<T extends Markable>(one: T, nowMs: number): T {
+  return { ...one, markedAtMs: one.markedAtMs ?? nowMs };
 }

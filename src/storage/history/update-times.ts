@@ -1,40 +1,112 @@
+import type { Call } from "../../domain/call.js";
 import type { Head, HistoryContext } from "./heads.js";
 
-/** `update_time` of sessions that were appended to: noted here, and written for all of them together a moment later. */
+/** How long to wait, after a failure, before the times are written again. */
+const RETRY_MS = 5000;
+/** How old a stored time may be, whatever process is killed, when an append is acknowledged. */
+const MOST_BEHIND_MICROS = 60_000_000;
+
+/**
+ * Update times of sessions that were appended to, for stores whose `append` does not write them: noted here, and
+ * written for all of them together a moment later. For the other stores this does nothing.
+ */
 export class UpdateTimes {
   readonly #context: HistoryContext;
   readonly #noted = new Map<string, number>();
-  #timer: NodeJS.Timeout | null = null;
+  /** Times that this process has written, of the sessions that it wrote last. */
+  readonly #written = new Map<string, number>();
+  readonly #stop = new AbortController();
+  #cancelTimer: (() => void) | null = null;
   #writing: Promise<void> = Promise.resolve();
+  #isFailing = false;
 
   constructor(context: HistoryContext) {
     this.#context = context;
   }
 
   note({ record }: Head): void {
+    if (this.#context.store.touchRecords === undefined) return;
     this.#noted.set(record.uid, this.#context.options.nowMicros());
-    const { touchDelayMs } = this.#context.options;
-    if (Number.isFinite(touchDelayMs)) this.#timer ??= setTimeout(() => void this.flush(), touchDelayMs).unref();
+    this.#flushIn(this.#isFailing ? RETRY_MS : this.#context.options.touchDelayMs);
   }
 
-  /** Writes what is noted. A failure is told and costs nothing but the time: GetSession does not depend on it. */
+  /**
+   * Writes the time of a session at once when the stored one is more than a minute old; undefined when it is not. Run
+   * beside an append and awaited with it, so that what was acknowledged is in its place in lists, to a minute, even
+   * when this process is killed before it has written what it noted.
+   */
+  writeOld({ record }: Head, call: Call | undefined): Promise<void> | undefined {
+    const { store, options } = this.#context;
+    if (store.touchRecords === undefined) return undefined;
+    const { uid } = record;
+    const nowMicros = options.nowMicros();
+    const storedMicros = Math.max(record.updateTimeMicros, this.#written.get(uid) ?? 0);
+    if (nowMicros - storedMicros <= MOST_BEHIND_MICROS) return undefined;
+    const times = new Map([[uid, nowMicros]]);
+    return store.touchRecords(times, call).then(
+      () => this.#remember(times),
+      // The append counts all the same. Its time is noted after it and written with the others, and that failure is
+      // told.
+      () => undefined,
+    );
+  }
+
+  /**
+   * Writes what is noted. What could not be written stays noted and is written later; GetSession does not depend on it.
+   */
   flush(): Promise<void> {
-    if (this.#timer) clearTimeout(this.#timer);
-    this.#timer = null;
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
     if (this.#noted.size === 0) return this.#writing;
     const times = new Map(this.#noted);
     this.#noted.clear();
-    this.#writing = this.#writing.then(async () => {
-      try {
-        await this.#context.store.touchRecords(times);
-      } catch (error) {
-        this.#context.options.onAnomaly("The update times of sessions could not be written", error);
-      }
-    });
+    this.#writing = this.#writing.then(() => this.#write(times));
     return this.#writing;
   }
 
-  close(): Promise<void> {
-    return this.flush();
+  /** Writes what is noted, at most until the deadline, and tells of what could not be written by then. */
+  async close({ deadlineMs }: { readonly deadlineMs: number }): Promise<void> {
+    const timer = setTimeout(() => this.#stop.abort(), Math.max(0, deadlineMs - Date.now()));
+    try {
+      await this.flush();
+    } finally {
+      clearTimeout(timer);
+      this.#stop.abort();
+      this.#cancelTimer?.();
+    }
+  }
+
+  async #write(times: ReadonlyMap<string, number>): Promise<void> {
+    const { signal } = this.#stop;
+    try {
+      await this.#context.store.touchRecords?.(times, { signal });
+      this.#remember(times);
+      this.#isFailing = false;
+    } catch (error) {
+      if (signal.aborted || !this.#isFailing) {
+        this.#context.options.onAnomaly(`The update times of ${times.size} sessions could not be written`, error);
+      }
+      this.#isFailing = true;
+      if (signal.aborted) return;
+      for (const [uid, micros] of times) this.#noted.set(uid, Math.max(micros, this.#noted.get(uid) ?? micros));
+      this.#flushIn(RETRY_MS);
+    }
+  }
+
+  #remember(times: ReadonlyMap<string, number>): void {
+    for (const [uid, micros] of times) {
+      this.#written.delete(uid);
+      this.#written.set(uid, micros);
+    }
+    for (const uid of this.#written.keys()) {
+      if (this.#written.size <= this.#context.options.maxHeads) break;
+      this.#written.delete(uid);
+    }
+  }
+
+  #flushIn(delayMs: number): void {
+    if (Number.isFinite(this.#context.options.touchDelayMs)) {
+      this.#cancelTimer ??= this.#context.options.startTimer(delayMs, () => void this.flush());
+    }
   }
 }

@@ -1,7 +1,9 @@
 import type { Part } from "../../domain/chat-message.js";
 import type { Entry } from "../history/log-store.js";
 
-/** A deep copy that nobody can change: the store keeps it and hands it out, and neither giver nor reader can spoil it. */
+/**
+ * A deep copy that nobody can change: the store keeps it and hands it out, and neither giver nor reader can spoil it.
+ */
 export function frozenCopy<T>(value: T): T {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return Object.freeze(value.map(frozenCopy)) as T;
@@ -11,8 +13,8 @@ export function frozenCopy<T>(value: T): T {
 }
 
 /**
- * The same for an entry, ten times faster as its shape is known: every append pays for it. Nothing is owed, as appends here are all or
- * nothing.
+ * The same for an entry, ten times faster as its shape is known: every append pays for it. Nothing is owed, as appends
+ * here are all or nothing.
  */
 export function frozenEntry(entry: Entry): Entry {
   const { log, seq, id, timestampMicros, role, metadata, sessionId, originSessionId } = entry;

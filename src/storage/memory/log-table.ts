@@ -1,4 +1,5 @@
 import type { Segment } from "../history/log-store.js";
+import { ownerOf } from "../history/record-facts.js";
 import { MemoryLog } from "./memory-log.js";
 
 /** All logs of a database, by the uid of who owns them. A log that holds nothing is not kept. */
@@ -59,10 +60,4 @@ export class LogTable {
     logs?.delete(name);
     if (logs?.size === 0) this.#owners.delete(uid);
   }
-}
-
-/** Logs are named `uid.n`. */
-function ownerOf(log: string): string {
-  const dot = log.indexOf(".");
-  return dot < 0 ? log : log.slice(0, dot);
 }

@@ -8,7 +8,7 @@ export interface MemoryLogDatabaseOptions {
   readonly now?: (() => number) | undefined;
 }
 
-/** Everything a database holds, for tests that look for what was lost or left behind. */
+/** Everything that a database holds, for tests that look for losses and leftovers. */
 export interface MemoryDump {
   readonly records: readonly SessionRecord[];
   readonly logs: ReadonlyMap<string, { readonly entries: readonly Entry[]; readonly sealed: boolean }>;

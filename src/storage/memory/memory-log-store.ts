@@ -11,9 +11,9 @@ import type {
   RecordPage,
   Segment,
   SessionRecord,
-  Sweepable,
   Tail,
 } from "../history/log-store.js";
+import { namesLog, ownerOf, UPDATE_TIME_SLACK_MICROS } from "../history/record-facts.js";
 import { frozenCopy } from "./frozen-copy.js";
 import type { LogTable } from "./log-table.js";
 import type { RecordTable } from "./record-table.js";
@@ -47,29 +47,51 @@ export class MemoryLogStore implements LogStore {
     this.#enter(call);
     if (this.#own.records.get(record.uid) !== undefined) return "created";
     if (this.#own.records.living(record.sessionId) !== undefined) return "exists";
-    this.#own.records.put(this.#stored(record, undefined));
+    this.#put(frozenCopy({ ...record, forks: 0 }));
     return "created";
   }
 
-  async readRecord(sessionId: string, options?: { raise?: boolean }, call?: Call): Promise<SessionRecord | null> {
+  async readRecord(sessionId: string, call?: Call): Promise<SessionRecord | null> {
+    this.#enter(call);
+    return this.#own.records.living(sessionId) ?? null;
+  }
+
+  async raiseForks(sessionId: string, call?: Call): Promise<SessionRecord | null> {
     this.#enter(call);
     const record = this.#own.records.living(sessionId);
-    if (record === undefined) return null;
-    return options?.raise ? this.#put({ ...record, forks: record.forks + 1 }) : record;
+    return record === undefined ? null : this.#put({ ...record, forks: record.forks + 1 });
   }
 
   async replaceRecord(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | null> {
     this.#enter(call);
     const before = this.#own.records.get(record.uid);
     if (before?.revision !== ifRevision) return null;
-    return this.#put(this.#stored(record, before));
+    // An append may have moved it since the caller read the record.
+    const leastMicros = before.deleted ? record.updateTimeMicros : before.updateTimeMicros;
+    const updateTimeMicros = Math.max(record.updateTimeMicros, leastMicros);
+    return this.#put(frozenCopy({ ...record, updateTimeMicros, forks: before.forks }));
   }
 
-  async addFork(uid: string, delta: 1 | 0 | -1, ifRevision?: number, call?: Call): Promise<boolean> {
+  async publishRecord(record: NextRecord, call?: Call): Promise<"published" | "exists" | "gone"> {
+    this.#enter(call);
+    const before = this.#own.records.get(record.uid);
+    if (before?.deleted === false) return "published";
+    if (before?.restoring !== true) return "gone";
+    if (this.#own.records.living(record.sessionId) !== undefined) return "exists";
+    this.#put(frozenCopy({ ...record, revision: before.revision + 1, forks: before.forks }));
+    return "published";
+  }
+
+  async readRecordByUid(uid: string, call?: Call): Promise<SessionRecord | null> {
+    this.#enter(call);
+    return this.#own.records.get(uid) ?? null;
+  }
+
+  async addFork(uid: string, delta: 1 | -1, ifRevision?: number, call?: Call): Promise<boolean> {
     this.#enter(call);
     const record = this.#own.records.get(uid);
     if (record === undefined || (ifRevision !== undefined && record.revision !== ifRevision)) return false;
-    if (delta !== 0) this.#put({ ...record, forks: record.forks + delta });
+    this.#put({ ...record, forks: record.forks + delta });
     return true;
   }
 
@@ -78,23 +100,28 @@ export class MemoryLogStore implements LogStore {
     return this.#own.records.list(filter, page);
   }
 
-  async touchRecords(times: ReadonlyMap<string, number>, call?: Call): Promise<void> {
+  async timeMs(call?: Call): Promise<number> {
     this.#enter(call);
-    for (const [uid, updateTimeMicros] of times) {
-      const record = this.#own.records.get(uid);
-      if (record?.deletedAtMs === null && record.updateTimeMicros < updateTimeMicros) {
-        this.#put({ ...record, updateTimeMicros });
-      }
-    }
+    return this.#state.now();
   }
 
-  async append(log: string, seq: number, entries: readonly Entry[], call?: Call): Promise<number | "idTaken"> {
+  async append(
+    log: string,
+    seq: number,
+    entries: readonly Entry[],
+    call?: Call,
+  ): Promise<number | "idTaken" | "unnamed"> {
     this.#enter(call);
-    return this.#state.logs.write(log, (target) => target.append(seq, entries));
+    const owner = this.#own.records.get(ownerOf(log));
+    if (owner === undefined || !namesLog(owner, log)) return "unnamed";
+    const stored = this.#state.logs.write(log, (target) => target.append(seq, entries));
+    if (stored === entries.length) this.#touch(owner);
+    return stored;
   }
 
-  async seal(log: string, _lastSeq?: number, call?: Call): Promise<number> {
+  async seal(log: string, _lastSeq?: number, call?: Call): Promise<number | "unnamed"> {
     this.#enter(call);
+    if (!this.#isNamed(log)) return "unnamed";
     return this.#state.logs.write(log, (target) => target.seal());
   }
 
@@ -105,12 +132,14 @@ export class MemoryLogStore implements LogStore {
 
   async tail(log: string, call?: Call): Promise<Tail> {
     this.#enter(call);
-    return this.#state.logs.get(log)?.tail() ?? { last: null, state: "open" };
+    const end = this.#state.logs.get(log)?.tail() ?? { last: null, state: "open" };
+    return { ...end, isNamed: this.#isNamed(log) };
   }
 
-  async seqAtTime(log: string, first: number, last: number, micros: number, call?: Call): Promise<number> {
+  async seqAtTime(log: string, first: number, last: number, micros: number, call?: Call): Promise<number | null> {
     this.#enter(call);
-    return this.#state.logs.get(log)?.seqAtTime(first, last, micros) ?? last + 1;
+    if (first > last) return last + 1;
+    return this.#state.logs.get(log)?.seqAtTime(first, last, micros) ?? null;
   }
 
   async findById(logs: readonly string[], ids: readonly string[], call?: Call): Promise<readonly Entry[]> {
@@ -123,17 +152,9 @@ export class MemoryLogStore implements LogStore {
     });
   }
 
-  async listSweepable(ageMs: number, limit: number, call?: Call): Promise<readonly Sweepable[]> {
+  async listSweepable(untilMs: number, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
     this.#enter(call);
-    const untilMs = this.#state.now() - ageMs;
-    const isOld = (ms: number | null | undefined) => typeof ms === "number" && ms <= untilMs;
-    const found: Sweepable[] = [];
-    for (const record of this.#own.records.sweepable()) {
-      if (found.length >= limit) break;
-      const dropped = record.dropped.filter((range) => isOld(range.droppedAtMs));
-      if (record.forks === 0 && (isOld(record.deletedAtMs) || dropped.length > 0)) found.push({ record, dropped });
-    }
-    return found;
+    return this.#own.records.sweepable(untilMs, limit);
   }
 
   async deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean> {
@@ -145,7 +166,7 @@ export class MemoryLogStore implements LogStore {
 
   async deleteRecord(uid: string, call?: Call): Promise<boolean> {
     this.#enter(call);
-    if (typeof this.#own.records.get(uid)?.deletedAtMs !== "number") return false;
+    if (!this.#own.records.get(uid)?.deleted) return false;
     this.#own.records.delete(uid);
     return true;
   }
@@ -186,24 +207,23 @@ export class MemoryLogStore implements LogStore {
 
   #enter(call: Call | undefined): void {
     if (this.#state.closed) throw new DomainError("unavailable", "The store is closed");
-    checkCall(call, this.#state.now());
+    checkCall(call);
+  }
+
+  #touch(record: SessionRecord): void {
+    const updateTimeMicros = this.#state.now() * 1000;
+    if (record.deleted || record.updateTimeMicros >= updateTimeMicros - UPDATE_TIME_SLACK_MICROS) return;
+    this.#put({ ...record, updateTimeMicros });
+  }
+
+  #isNamed(log: string): boolean {
+    const owner = this.#own.records.get(ownerOf(log));
+    return owner !== undefined && namesLog(owner, log);
   }
 
   #put(record: SessionRecord): SessionRecord {
     const stored = Object.freeze(record);
     this.#own.records.put(stored);
     return stored;
-  }
-
-  /** The record as it is kept: the store's times, and the forks that are there. */
-  #stored(record: NextRecord, before: SessionRecord | undefined): SessionRecord {
-    const nowMs = this.#state.now();
-    const { deleted, ...rest } = record;
-    return frozenCopy({
-      ...rest,
-      dropped: rest.dropped.map((range) => ({ ...range, droppedAtMs: range.droppedAtMs ?? nowMs })),
-      forks: before?.forks ?? 0,
-      deletedAtMs: deleted ? (before?.deletedAtMs ?? nowMs) : null,
-    });
   }
 }

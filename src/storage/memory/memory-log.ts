@@ -44,7 +44,7 @@ export class MemoryLog {
     return this.lastSeq;
   }
 
-  tail(): Tail {
+  tail(): Omit<Tail, "isNamed"> {
     const state = this.sealed ? "sealed" : "open";
     const last = this.entry(this.lastSeq);
     if (last === undefined) return { last: null, state };
@@ -76,12 +76,14 @@ export class MemoryLog {
     return { entries, cut: false };
   }
 
-  seqAtTime(first: number, last: number, micros: number): number {
+  seqAtTime(first: number, last: number, micros: number): number | null {
     let low = first;
     let high = last + 1;
     while (low < high) {
       const middle = Math.floor((low + high) / 2);
-      if ((this.entry(middle)?.timestampMicros ?? micros) < micros) low = middle + 1;
+      const entry = this.entry(middle);
+      if (entry === undefined) return null;
+      if (entry.timestampMicros < micros) low = middle + 1;
       else high = middle;
     }
     return low;
@@ -110,7 +112,7 @@ export class MemoryLog {
     return seq <= end;
   }
 
-  /** All that is there, in order; for tests that look for what was left behind. */
+  /** Everything in the log, in order; for tests that look for leftovers. */
   *entries(): Generator<Entry> {
     for (const place of this.#places) if (place !== undefined && place !== SEAL) yield place;
   }

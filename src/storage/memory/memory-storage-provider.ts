@@ -1,3 +1,4 @@
+import { type Call, closeLimit } from "../../domain/call.js";
 import { type HistoryOptions, LogHistoryProvider } from "../history/log-history-provider.js";
 import { MemoryLogDatabase } from "./memory-log-database.js";
 
@@ -11,8 +12,9 @@ export class MemoryStorageProvider extends LogHistoryProvider {
     this.#database = database;
   }
 
-  override async close(): Promise<void> {
-    await super.close();
+  override async close(call?: Call): Promise<void> {
+    const limit = closeLimit(call);
+    await super.close(limit);
     await this.#database.close();
   }
 }

@@ -18,7 +18,7 @@ export class RecordOrder {
     this.#records.splice(this.#countBefore(record), 1);
   }
 
-  /** Newest first, behind `after`. */
+  /** Newest first, beginning after `after`. */
   page({ limit, after }: RecordPage): SessionRecord[] {
     const end = after === undefined ? this.#records.length : this.#countBefore(after);
     return this.#records.slice(Math.max(0, end - limit), end).reverse();

@@ -1,4 +1,5 @@
 import type { RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
+import { sweepTimeOf } from "../history/record-facts.js";
 import { RecordOrder } from "./record-order.js";
 
 /** The records of one namespace, and the ways to find them. */
@@ -7,8 +8,8 @@ export class RecordTable {
   readonly #living = new Map<string, SessionRecord>();
   readonly #order = new RecordOrder();
   readonly #children = new Map<string, RecordOrder>();
-  /** Those that have something to sweep, now or later. */
-  readonly #sweepable = new Set<string>();
+  /** Those that have something to sweep, now or later, and when. */
+  readonly #sweepable = new Map<string, number>();
   /** Sorted when first asked for. */
   #uids: readonly string[] | null = null;
 
@@ -30,9 +31,10 @@ export class RecordTable {
     if (before === undefined) this.#uids = null;
     else this.#unlink(before);
     this.#byUid.set(record.uid, record);
-    if (record.deletedAtMs === null) this.#link(record);
-    if (record.deletedAtMs !== null || record.dropped.length > 0) this.#sweepable.add(record.uid);
-    else this.#sweepable.delete(record.uid);
+    if (!record.deleted) this.#link(record);
+    const sweepMs = sweepTimeOf(record);
+    if (sweepMs === null || record.forks > 0) this.#sweepable.delete(record.uid);
+    else this.#sweepable.set(record.uid, sweepMs);
   }
 
   delete(uid: string): void {
@@ -49,8 +51,9 @@ export class RecordTable {
     return order?.page(page) ?? [];
   }
 
-  *sweepable(): Generator<SessionRecord> {
-    for (const uid of this.#sweepable) yield this.#byUid.get(uid) as SessionRecord;
+  sweepable(untilMs: number, limit: number): SessionRecord[] {
+    const due = [...this.#sweepable].filter(([, sweepMs]) => sweepMs <= untilMs).sort(([, a], [, b]) => a - b);
+    return due.slice(0, limit).map(([uid]) => this.#byUid.get(uid) as SessionRecord);
   }
 
   scan(afterUid: string, limit: number): SessionRecord[] {
@@ -76,7 +79,7 @@ export class RecordTable {
   }
 
   #unlink(record: SessionRecord): void {
-    if (record.deletedAtMs !== null) return;
+    if (record.deleted) return;
     this.#living.delete(record.sessionId);
     this.#order.remove(record);
     const siblings = this.#children.get(record.parentId);

@@ -1,9 +1,13 @@
 import { Long, type ObjectId } from "mongodb";
 import type { Part } from "../../domain/chat-message.js";
+import { DomainError } from "../../domain/errors.js";
 import type { JsonObject } from "../../domain/json.js";
 import type { Entry } from "../history/log-store.js";
 
-/** A message. What callers wrote is only ever a string value: `body` is JSON text, so that no key of theirs becomes a field. */
+/**
+ * A message. What callers wrote is only ever a string value: `body` is JSON text, so that no key of theirs becomes a
+ * field.
+ */
 export interface MessageDocument {
   readonly _id: ObjectId;
   readonly session_id: string;
@@ -22,7 +26,7 @@ export interface MessageDocument {
   readonly seal?: undefined;
 }
 
-/** Ends a log when it stands right behind the last message. */
+/** Ends a log when it comes right after the last message. */
 export interface SealDocument {
   readonly _id: ObjectId;
   readonly log: string;
@@ -46,7 +50,7 @@ export function toDocument(_id: ObjectId, log: string, seq: number, entry: Entry
     session_id: sessionId,
     ...(originSessionId === sessionId ? {} : { origin: originSessionId }),
     log,
-    seq,
+    seq: int32(seq),
     id: entry.id,
     timestamp: int64(entry.timestampMicros),
     role: entry.role,
@@ -72,7 +76,18 @@ export function toEntry(document: MessageDocument): Entry {
 }
 
 export function sealDocument(_id: ObjectId, log: string, seq: number): SealDocument {
-  return { _id, log, seq, id: `\u0000seal ${_id.toHexString()}`, seal: true };
+  return { _id, log, seq: int32(seq), id: `\u0000seal ${_id.toHexString()}`, seal: true };
+}
+
+/** The greatest place in a log. */
+export const MAX_SEQ = 2 ** 31 - 1;
+
+/**
+ * The driver writes such a number as int32. A unique key may compare types, too: then 1 and 1.0 would be two places.
+ */
+function int32(seq: number): number {
+  if (Number.isInteger(seq) && seq > 0 && seq <= MAX_SEQ) return seq;
+  throw new DomainError("internal", `A log has no place ${seq}`);
 }
 
 /** Roughly what a message takes. */

@@ -1,7 +1,7 @@
 import type { Collection } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import type { Tail } from "../history/log-store.js";
-import type { LogDocument, MessageDocument } from "./entry-document.js";
+import { type LogDocument, MAX_SEQ, type MessageDocument } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
 
 /** Where a log ends, as found by reading it downwards. */
@@ -19,15 +19,15 @@ type TailDocument = Pick<MessageDocument, "seq" | "id" | "timestamp" | "owed" | 
 type Found = Pick<LogDocument, "seq" | "id" | "seal"> & Partial<TailDocument>;
 
 const FIELDS = { _id: 0, seq: 1, id: 1, timestamp: 1, owed: 1, seal: 1 };
-const MAX_SEQ = 2 ** 31 - 1;
 /** The last message and the one before it: enough where nothing odd stands on top. */
 const TOP = 2;
 const FIRST_BLOCK = 64;
 const MOST_BLOCK = 4096;
 
 /**
- * Reads the end of a log: two documents where the log is open and its last batch whole, growing blocks downwards where seals or owed messages stand on top.
- * A message and the seal right behind it never change, so reading in several steps cannot mislead.
+ * Reads the end of a log: two documents where the log is open and its last batch whole, growing blocks downwards where
+ * seals or owed messages stand on top. A message and the seal right after it never change, so reading in several steps
+ * cannot mislead.
  */
 export async function readLogEnd(
   messages: Collection<LogDocument>,
@@ -54,12 +54,12 @@ export async function readLogEnd(
 export function tailOf({ stored, whole, isSealed }: LogEnd): Tail {
   const last = whole && { seq: whole.seq, id: whole.id, timestampMicros: Number(whole.timestamp) };
   const isOwed = stored > (whole?.seq ?? 0);
-  return { last, state: isSealed ? "sealed" : isOwed ? "owed" : "open" };
+  return { last, state: isSealed ? "sealed" : isOwed ? "owed" : "open", isNamed: true };
 }
 
 /**
- * `found`: what stands in the log, upwards from some place to its top; messages are contiguous below a message. The log ends at the first gap or seal:
- * what stands behind that is none of it. Null: more has to be read.
+ * `found`: what stands in the log, upwards from some place to its top; messages are contiguous below a message. The log
+ * ends at the first gap or seal: what comes after that is not part of it. Null: more has to be read.
  */
 function endOf(found: readonly Found[], isAll: boolean): LogEnd | null {
   const base = found[0];

@@ -4,7 +4,7 @@ import type { Entry } from "../history/log-store.js";
 import { type LogDocument, type MessageDocument, toDocument } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
-import { KEY_LOG_ID } from "./mongo-schema.js";
+import { KEY_LOG_ID, KEY_LOG_SEQ } from "./mongo-schema.js";
 import type { SafeReads } from "./safe-reads.js";
 import type { WriteIds } from "./write-ids.js";
 
@@ -37,11 +37,21 @@ export class MongoAppender {
     } catch (error) {
       const duplicate = duplicateKey(error);
       if (!duplicate) throw error;
-      return duplicate.at === 0 && duplicate.key === KEY_LOG_ID ? "idTaken" : duplicate.at;
+      if (duplicate.at > 0) return duplicate.at;
+      return (await this.#isPlaceTaken(duplicate.key, documents, call)) ? 0 : "idTaken";
     }
   }
 
-  /** After a send whose outcome is unknown, and that may still be on its way: the same documents again, behind those that are there. */
+  /** Which of the keys refused the first document. Not every server tells. */
+  async #isPlaceTaken(key: string, documents: readonly MessageDocument[], call?: Call): Promise<boolean> {
+    if (key === KEY_LOG_SEQ || key === KEY_LOG_ID) return key === KEY_LOG_SEQ;
+    return (await this.#readBack(documents, call)).isTaken;
+  }
+
+  /**
+   * Sends the documents again, after those that are stored. The first send, whose outcome is unknown, may still be on
+   * its way.
+   */
   async #resume(documents: readonly MessageDocument[], call?: Call): Promise<number | "idTaken"> {
     let found = await this.#readBack(documents, call);
     while (found.stored < documents.length && !found.isTaken) {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Db, MongoServerError, type ObjectId, type ResumeToken, type Timestamp } from "mongodb";
-import { mongoError } from "./mongo-errors.js";
+import { isUnknownOutcome, mongoError } from "./mongo-errors.js";
 import type { WriteIds } from "./write-ids.js";
 
 type Listener = (uid: string) => void;
@@ -37,25 +37,52 @@ const PIPELINE = [
   },
 ];
 const AWAIT_MS = 1000;
-const PAUSE_MS = 500;
+const FIRST_PAUSE_MS = 500;
+const MOST_PAUSE_MS = 30_000;
 /** ChangeStreamFatalError, InvalidResumeToken, CappedPositionLost, ChangeStreamHistoryLost. */
 const PLACE_LOST: ReadonlySet<number> = new Set([280, 260, 136, 286]);
+
+/** Told of what an operator should know; `error` is what a failure was. */
+export type Notify = (text: string, error?: unknown) => void;
 
 interface StartFrom {
   readonly startAtOperationTime?: Timestamp;
   readonly resumeAfter?: ResumeToken;
 }
 
-/** One change stream for all listeners of this process; it runs while there are any, and goes on where it was when the connection is lost. */
+/**
+ * Whether the server has change streams, found by trying: what a server says it is does not tell. DocumentDB calls
+ * itself a router and refuses them, and a user may lack the right.
+ */
+export async function hasChangeStreams(db: Db): Promise<boolean> {
+  const stream = db.watch([], { maxAwaitTimeMS: 1 });
+  try {
+    await stream.tryNext();
+    return true;
+  } catch (error) {
+    if (isUnknownOutcome(mongoError(error))) throw error;
+    return false;
+  } finally {
+    await stream.close().catch(() => {});
+  }
+}
+
+/**
+ * One change stream for all listeners of this process; it runs while there are any, and goes on where it was when the
+ * connection is lost.
+ */
 export class MongoChanges {
   readonly #db: Db;
   readonly #ids: WriteIds;
+  readonly #onFailure: Notify;
   readonly #listeners = new Set<Listener>();
   #running: { readonly stop: AbortController; readonly done: Promise<void> } | null = null;
 
-  constructor(db: Db, ids: WriteIds) {
+  /** `onFailure` is called once when the stream fails, and not again before it has worked. */
+  constructor(db: Db, ids: WriteIds, onFailure: Notify) {
     this.#db = db;
     this.#ids = ids;
+    this.#onFailure = onFailure;
   }
 
   /** Tells of all that is written by others after it resolved. */
@@ -89,28 +116,45 @@ export class MongoChanges {
 
   async #run(signal: AbortSignal, startAtOperationTime: Timestamp): Promise<void> {
     let from: StartFrom = { startAtOperationTime };
+    let failures = 0;
+    const onAnswer = () => {
+      failures = 0;
+    };
     while (!signal.aborted) {
+      let failure: unknown;
       try {
-        for await (const change of this.#changes(from, signal)) {
+        for await (const change of this.#changes(from, signal, onAnswer)) {
           this.#tell(change);
           from = { resumeAfter: change._id };
         }
       } catch (error) {
-        // Where it was may be gone from the server's log: then it starts at the present, and followers find by themselves what it missed.
+        failure = error;
+        // Where it was may be gone from the server's log: then it starts at the present, and followers find by
+        // themselves what it missed.
         if (error instanceof MongoServerError && PLACE_LOST.has(Number(error.code))) from = {};
       }
-      if (!signal.aborted) await sleep(PAUSE_MS, undefined, { signal }).catch(() => {});
+      if (signal.aborted) return;
+      if (failures === 0) this.#onFailure("The change stream has ended; watchers poll until it is back", failure);
+      const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** failures++, MOST_PAUSE_MS);
+      await sleep(pauseMs, undefined, { signal }).catch(() => {});
     }
   }
 
-  /** Until the signal, or the server, ends it. */
-  async *#changes(from: StartFrom, signal: AbortSignal): AsyncGenerator<Change> {
+  /**
+   * Until the signal, or the server, ends it. `onAnswer` is called whenever the server has answered, changes or none.
+   */
+  async *#changes(from: StartFrom, signal: AbortSignal, onAnswer: () => void): AsyncGenerator<Change> {
     const stream = this.#db.watch(PIPELINE, { ...from, maxAwaitTimeMS: AWAIT_MS });
+    // That it was opened says little: only an answer to a later request shows that it works.
+    stream.on("more", onAnswer);
     // A stream whose connection is gone cannot be closed at the server, which ends it by itself.
     const close = () => stream.close().catch(() => {});
     signal.addEventListener("abort", close, { once: true });
     try {
-      for await (const change of stream as AsyncIterable<unknown>) yield change as Change;
+      for await (const change of stream as AsyncIterable<unknown>) {
+        onAnswer();
+        yield change as Change;
+      }
     } finally {
       signal.removeEventListener("abort", close);
       await close();

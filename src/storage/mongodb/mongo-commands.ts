@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { ClientSession } from "mongodb";
 import { type Call, checkCall } from "../../domain/call.js";
+import { untilCallEnd } from "../../domain/call-end.js";
 import { isUnknownOutcome, mongoError, wasRefused } from "./mongo-errors.js";
+import type { AnswerTimes } from "./server-clock.js";
 
 const FIRST_PAUSE_MS = 20;
 const MOST_PAUSE_MS = 500;
@@ -8,6 +11,8 @@ const MOST_PAUSE_MS = 500;
 /** Options of the driver that end an operation in time. */
 export interface WriteLimits {
   readonly timeoutMS: number;
+  /** Takes the time of the answer; absent where answers carry none. */
+  readonly session?: ClientSession;
 }
 
 /** The same for reads, which the caller may cancel at the server too. */
@@ -18,9 +23,11 @@ export interface ReadLimits extends WriteLimits {
 /** Sends what the store asks of the driver within what a call allows, and maps every error. */
 export class MongoCommands {
   readonly #timeoutMs: number;
+  readonly #times: AnswerTimes | undefined;
 
-  constructor(timeoutMs: number) {
+  constructor(timeoutMs: number, times?: AnswerTimes) {
     this.#timeoutMs = timeoutMs;
+    this.#times = times;
   }
 
   /** Rejects with DomainError only. A write that was canceled goes on at the server; nobody waits for it. */
@@ -28,7 +35,7 @@ export class MongoCommands {
     checkCall(call);
     const endsAtDeadline = this.#endsAtDeadline(call);
     try {
-      return await untilCanceled(send({ timeoutMS: this.#timeoutFor(call) }), call?.signal);
+      return await untilCallEnd(this.#timed(send, { timeoutMS: this.#timeoutFor(call) }), { signal: call?.signal });
     } catch (error) {
       if (call?.signal?.aborted) checkCall(call);
       const isOver = call?.deadlineMs !== undefined && Date.now() >= call.deadlineMs;
@@ -47,8 +54,9 @@ export class MongoCommands {
   }
 
   /**
-   * Tries until the outcome is known. `attempt` must be safe to repeat; `isRepeat` tells it that an earlier one may have been done.
-   * Gives up, with the last error, at the caller's deadline or when the time of one operation is over.
+   * Tries until the outcome is known. `attempt` must be safe to repeat; `isRepeat` tells it that an earlier one may
+   * have been done, or may still be. Gives up, with the last error, at the caller's deadline or when the time of one
+   * operation is over.
    */
   settle<T>(call: Call | undefined, attempt: (isRepeat: boolean) => Promise<T>): Promise<T> {
     return this.#repeat(call, isUnknownOutcome, attempt);
@@ -60,14 +68,27 @@ export class MongoCommands {
     attempt: (isRepeat: boolean) => Promise<T>,
   ): Promise<T> {
     const endMs = Math.min(call?.deadlineMs ?? Number.POSITIVE_INFINITY, Date.now() + this.#timeoutMs);
-    for (let pauseMs = FIRST_PAUSE_MS, isRepeat = false; ; isRepeat = true) {
+    let isRepeat = false;
+    for (let pauseMs = FIRST_PAUSE_MS; ; ) {
       try {
         return await attempt(isRepeat);
       } catch (error) {
         if (!mayRepeat(error) || Date.now() + pauseMs >= endMs) throw error;
+        isRepeat ||= !wasRefused(error);
         await sleep(pauseMs * (0.5 + Math.random() / 2));
         pauseMs = Math.min(pauseMs * 2, MOST_PAUSE_MS);
       }
+    }
+  }
+
+  /** The time of the answer is known before the caller hears it. */
+  async #timed<T>(send: (limits: WriteLimits) => Promise<T>, limits: WriteLimits): Promise<T> {
+    const session = this.#times?.start();
+    if (!session) return send(limits);
+    try {
+      return await send({ ...limits, session });
+    } finally {
+      this.#times?.end(session);
     }
   }
 
@@ -79,19 +100,5 @@ export class MongoCommands {
   #timeoutFor(call: Call | undefined): number {
     if (call?.deadlineMs === undefined) return this.#timeoutMs;
     return Math.max(1, Math.ceil(Math.min(call.deadlineMs - Date.now(), this.#timeoutMs)));
-  }
-}
-
-async function untilCanceled<T>(answer: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return answer;
-  let onAbort = (): void => {};
-  const canceled = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([answer, canceled]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
   }
 }

@@ -11,11 +11,43 @@ import { DomainError, type ErrorCode } from "../../domain/errors.js";
 
 const DUPLICATE_KEY = 11000;
 const MAX_TIME_EXPIRED = 50;
+const WRITE_CONFLICT = 112;
 
-/** The server cannot take the command now: no primary, a primary going down, a write that too few nodes have confirmed. */
+/**
+ * The server cannot take the command now: no primary, a primary going down, a write that too few nodes have confirmed.
+ */
 const UNAVAILABLE_CODES: ReadonlySet<number> = new Set([
-  6, 7, 43, 64, 79, 89, 91, 100, 112, 133, 134, 189, 202, 262, 290, 317, 358, 384, 402, 461, 462, 9001, 10058, 10107,
-  11600, 11601, 11602, 13388, 13435, 13436, 14031,
+  6,
+  7,
+  43,
+  64,
+  79,
+  89,
+  91,
+  100,
+  WRITE_CONFLICT,
+  133,
+  134,
+  189,
+  202,
+  262,
+  290,
+  317,
+  358,
+  384,
+  402,
+  461,
+  462,
+  9001,
+  10058,
+  10107,
+  11600,
+  11601,
+  11602,
+  13388,
+  13435,
+  13436,
+  14031,
 ]);
 
 /** NotWritablePrimary, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary: said before anything is done. */
@@ -38,7 +70,7 @@ const UNAVAILABLE_NAMES: ReadonlySet<string> = new Set([
 
 /** What a unique key refused. */
 export interface DuplicateKey {
-  /** Name of the key. */
+  /** Name of the key; empty when the server does not tell. */
   readonly key: string;
   /** Which of the documents sent. */
   readonly at: number;
@@ -73,7 +105,9 @@ export function duplicateKey(error: unknown): DuplicateKey | null {
   if (!isDuplicate(cause)) return null;
   const refusal = cause instanceof MongoBulkWriteError ? [cause.writeErrors].flat()[0] : undefined;
   const text = refusal?.errmsg ?? (cause as MongoServerError).message;
-  return { key: /index: (?:\S+\$)?(\S+)/.exec(text)?.[1] ?? "", at: refusal?.index ?? 0 };
+  // MongoDB writes `index: name`, some add the collection in front (`index: db.messages.$name`), and DocumentDB writes
+  // `Index 'name'`.
+  return { key: /index:? '?(?:[^\s']+\$)?([^\s']+)/i.exec(text)?.[1] ?? "", at: refusal?.index ?? 0 };
 }
 
 /** Whether a write that failed so may have happened. A duplicate and a refusal have not. */
@@ -81,13 +115,23 @@ export function isUnknownOutcome(error: unknown): boolean {
   return error instanceof DomainError && (error.code === "unavailable" || error.code === "deadline_exceeded");
 }
 
-/** Whether a write of one document was surely not done: no primary took it, or it was never sent. */
+/**
+ * Whether a write of one document was surely not done: no primary took it, it lost to another write, or it was never
+ * sent.
+ */
 export function wasRefused(error: unknown): boolean {
   const cause = error instanceof DomainError ? error.cause : error;
   if (!(cause instanceof MongoError)) return false;
-  return (
-    cause.name === "MongoPoolClearedError" || (cause.name === "MongoServerError" && NO_PRIMARY.has(Number(cause.code)))
-  );
+  if (cause.name === "MongoPoolClearedError") return true;
+  return cause.name === "MongoServerError" && (NO_PRIMARY.has(Number(cause.code)) || isConflict(cause));
+}
+
+/**
+ * DocumentDB runs every command as a transaction; one that loses to another is rolled back, and its code need not be
+ * MongoDB's.
+ */
+function isConflict(error: MongoError): boolean {
+  return Number(error.code) === WRITE_CONFLICT || /\bdeadlock\b/i.test(error.message);
 }
 
 function isTimeout(error: unknown): boolean {
@@ -108,6 +152,7 @@ function isUnavailable(error: unknown): boolean {
   if (!(error instanceof MongoError)) return false;
   if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;
   if (UNAVAILABLE_NAMES.has(error.name) || UNAVAILABLE_CODES.has(Number(error.code))) return true;
+  if (error instanceof MongoServerError && isConflict(error)) return true;
   if (error.hasErrorLabel("RetryableWriteError") || error.hasErrorLabel("ResetPool")) return true;
   // A connection lost in insertMany arrives as a bulk error that names neither a code nor a document.
   return error instanceof MongoBulkWriteError && error.code === undefined && [error.writeErrors].flat().length === 0;

@@ -1,21 +1,30 @@
 import { type Db, type DbOptions, MongoClient, type MongoClientOptions, ReadConcern } from "mongodb";
+import { type Call, closeLimit, endsBy } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
 import type { LogDatabase, LogStore } from "../history/log-store.js";
-import { MongoChanges } from "./mongo-changes.js";
+import { hasChangeStreams, MongoChanges, type Notify } from "./mongo-changes.js";
 import { MongoCommands } from "./mongo-commands.js";
 import { mongoError } from "./mongo-errors.js";
 import { MongoLogStore, type MongoShared } from "./mongo-log-store.js";
 import { collectionsOf, prepareDatabase } from "./mongo-schema.js";
 import { probeSafeReads } from "./safe-reads.js";
+import { LogicalClock, LogicalTimes, readLogicalTime, WallClock } from "./server-clock.js";
 import { WriteIds } from "./write-ids.js";
 
 export interface MongoOptions {
-  /** Most milliseconds that one operation of the driver may take, retries and all: 30,000. A call's own deadline ends it sooner. */
+  /**
+   * Most milliseconds that one operation of the driver may take, retries and all: 30,000. A call's own deadline ends it
+   * sooner.
+   */
   readonly timeoutMs?: number | undefined;
   /** Connections to each server: 64. */
   readonly maxPoolSize?: number | undefined;
   /** How long to look for a primary: 10,000 milliseconds. */
   readonly serverSelectionTimeoutMs?: number | undefined;
+  /** Told once, when it connects, of what the server lacks. */
+  readonly onNotice?: Notify | undefined;
+  /** Told of failures in the background. */
+  readonly onAnomaly?: Notify | undefined;
   /** Everything else that the driver can be told; see `client` for its events. */
   readonly driver?: MongoClientOptions | undefined;
 }
@@ -43,8 +52,8 @@ export class MongoLogDatabase implements LogDatabase {
   }
 
   /**
-   * Connects and makes the keys that are missing. The path of the URL names the database, `session_pool` when there is none.
-   * `invalid_argument`: no such URL; `unavailable`: no server; `failed_precondition`: a newer version's database.
+   * Connects and makes the keys that are missing. The path of the URL names the database, `session_pool` when there is
+   * none. `invalid_argument`: no such URL; `unavailable`: no server; `failed_precondition`: a newer version's database.
    */
   static async connect(url: string, options: MongoOptions = {}): Promise<MongoLogDatabase> {
     const client = newClient(url, options);
@@ -53,15 +62,19 @@ export class MongoLogDatabase implements LogDatabase {
       const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
       const db = client.db(databaseIn(url), CONCERNS);
       const timed = client.db(db.databaseName, { ...CONCERNS, timeoutMS: timeoutMs });
-      await prepareDatabase(timed);
+      const logicalTime = await readLogicalTime(timed);
+      const times = logicalTime && new LogicalTimes(client, logicalTime);
+      const commands = new MongoCommands(timeoutMs, times);
+      const clock = times ? new LogicalClock(client, db, times, commands) : new WallClock(db, commands);
+      if (!times) await clock.timeMs();
+      await prepareDatabase(timed, commands);
       const ids = new WriteIds();
-      return new MongoLogDatabase(client, {
-        db,
-        ids,
-        commands: new MongoCommands(timeoutMs),
-        safeReads: await probeSafeReads(timed),
-        changes: (await hasChangeStreams(timed)) ? new MongoChanges(db, ids) : null,
-      });
+      const safeReads = await probeSafeReads(timed);
+      const canTell = await hasChangeStreams(timed);
+      if (!canTell)
+        options.onNotice?.("The server has no change streams: watchers poll for what other processes write");
+      const changes = canTell ? new MongoChanges(db, ids, options.onAnomaly ?? (() => {})) : null;
+      return new MongoLogDatabase(client, { db, ids, commands, safeReads, changes, clock });
     } catch (error) {
       await client.close();
       const mapped = mongoError(error);
@@ -84,7 +97,18 @@ export class MongoLogDatabase implements LogDatabase {
     return [...new Set([...ofSessions, ...ofTodos])];
   }
 
-  async close(): Promise<void> {
+  /**
+   * When the server does not answer by the deadline, the driver goes on closing its connections after this has
+   * resolved.
+   */
+  async close(call?: Call): Promise<void> {
+    const closing = this.#close();
+    // Nobody waits any more for what fails after the deadline.
+    closing.catch(() => {});
+    await endsBy(closeLimit(call).deadlineMs, closing);
+  }
+
+  async #close(): Promise<void> {
     await this.#shared.changes?.close();
     await this.client.close();
   }
@@ -110,11 +134,6 @@ function newClient(url: string, options: MongoOptions): MongoClient {
 function databaseIn(url: string): string {
   const [, path] = /^[^:]+:\/\/[^/?]*\/([^?]+)/.exec(url) ?? [];
   return path ? decodeURIComponent(path) : DEFAULT_DATABASE;
-}
-
-async function hasChangeStreams(db: Db): Promise<boolean> {
-  const hello = await db.command({ hello: 1 });
-  return typeof hello.setName === "string" || hello.msg === "isdbgrid";
 }
 
 function nameOf(client: MongoClient, db: Db): string {

@@ -56,7 +56,7 @@ export class MongoLogDeletes {
     return orphans.slice(0, limit);
   }
 
-  /** The next uids that own entries: the key is asked for the first log behind each. */
+  /** The next uids that own entries: the index is asked for the first log after each. */
   async #ownersBehind(behind: string, call?: Call): Promise<readonly string[]> {
     const uids: string[] = [];
     for (let from = behind; uids.length < UIDS; ) {
@@ -87,7 +87,7 @@ export class MongoLogDeletes {
   }
 }
 
-/** The first name behind all logs of a uid: "/" follows ".". */
+/** The first name after all logs of a uid: "/" follows ".". */
 function behindUid(uid: string): string {
   return `${uid}/`;
 }

@@ -36,7 +36,7 @@ export class MongoLogReads {
     });
   }
 
-  async seqAtTime(log: string, first: number, last: number, micros: number, call?: Call): Promise<number> {
+  async seqAtTime(log: string, first: number, last: number, micros: number, call?: Call): Promise<number | null> {
     if (first > last) return last + 1;
     const bounds = await this.#commands.read(call, (limits) =>
       this.#messages
@@ -47,7 +47,8 @@ export class MongoLogReads {
         .toArray(),
     );
     const [start, end] = [first, last].map((seq) => bounds.find((document) => document.seq === seq));
-    if (!isMessage(start) || !isMessage(end) || micros > Number(end.timestamp)) return last + 1;
+    if (!isMessage(start) || !isMessage(end)) return null;
+    if (micros > Number(end.timestamp)) return last + 1;
     if (micros <= Number(start.timestamp)) return first;
     const [found] = await this.#commands.read(call, (limits) =>
       this.#messages
@@ -63,7 +64,7 @@ export class MongoLogReads {
         .sort({ timestamp: 1, seq: 1 })
         .toArray(),
     );
-    return found?.seq ?? last + 1;
+    return found?.seq ?? null;
   }
 
   async findById(logs: readonly string[], ids: readonly string[], call?: Call): Promise<readonly Entry[]> {

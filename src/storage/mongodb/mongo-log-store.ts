@@ -11,7 +11,6 @@ import type {
   RecordPage,
   Segment,
   SessionRecord,
-  Sweepable,
   Tail,
 } from "../history/log-store.js";
 import { MongoAppender } from "./mongo-appender.js";
@@ -25,6 +24,7 @@ import { collectionsOf } from "./mongo-schema.js";
 import { MongoSealer } from "./mongo-sealer.js";
 import { MongoTodos } from "./mongo-todos.js";
 import type { SafeReads } from "./safe-reads.js";
+import type { ServerClock } from "./server-clock.js";
 import type { WriteIds } from "./write-ids.js";
 
 /** What all handles of one database share. */
@@ -33,6 +33,7 @@ export interface MongoShared {
   readonly commands: MongoCommands;
   readonly ids: WriteIds;
   readonly safeReads: SafeReads;
+  readonly clock: ServerClock;
   /** Null where the server has no change streams. */
   readonly changes: MongoChanges | null;
 }
@@ -50,11 +51,11 @@ export class MongoLogStore implements LogStore {
   readonly subscribe?: (listener: (uid: string) => void) => Promise<() => Promise<void>>;
 
   constructor(namespace: string, shared: MongoShared) {
-    const { db, commands, ids, safeReads, changes } = shared;
+    const { db, commands, ids, safeReads, changes, clock } = shared;
     const { sessions, messages, todos } = collectionsOf(db);
     this.#shared = shared;
-    this.#records = new MongoRecords(namespace, sessions, commands, ids, safeReads);
-    this.#lists = new MongoRecordLists(namespace, db, sessions, commands);
+    this.#records = new MongoRecords(namespace, sessions, commands, ids, safeReads, clock);
+    this.#lists = new MongoRecordLists(namespace, sessions, commands);
     this.#appender = new MongoAppender(messages, commands, ids, safeReads);
     this.#sealer = new MongoSealer(messages, commands, ids);
     this.#reads = new MongoLogReads(messages, commands);
@@ -67,15 +68,27 @@ export class MongoLogStore implements LogStore {
     return this.#records.create(record, call);
   }
 
-  readRecord(sessionId: string, options?: { raise?: boolean }, call?: Call): Promise<SessionRecord | null> {
-    return options?.raise ? this.#records.raise(sessionId, call) : this.#records.read(sessionId, call);
+  readRecord(sessionId: string, call?: Call): Promise<SessionRecord | null> {
+    return this.#records.read(sessionId, call);
+  }
+
+  raiseForks(sessionId: string, call?: Call): Promise<SessionRecord | null> {
+    return this.#records.raiseForks(sessionId, call);
   }
 
   replaceRecord(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | null> {
     return this.#records.replace(record, ifRevision, call);
   }
 
-  addFork(uid: string, delta: 1 | 0 | -1, ifRevision?: number, call?: Call): Promise<boolean> {
+  publishRecord(record: NextRecord, call?: Call): Promise<"published" | "exists" | "gone"> {
+    return this.#records.publish(record, call);
+  }
+
+  readRecordByUid(uid: string, call?: Call): Promise<SessionRecord | null> {
+    return this.#records.readByUid(uid, call);
+  }
+
+  addFork(uid: string, delta: 1 | -1, ifRevision?: number, call?: Call): Promise<boolean> {
     return this.#records.addFork(uid, delta, ifRevision, call);
   }
 
@@ -85,6 +98,14 @@ export class MongoLogStore implements LogStore {
 
   touchRecords(times: ReadonlyMap<string, number>, call?: Call): Promise<void> {
     return this.#lists.touch(times, call);
+  }
+
+  knownTimeMs(): number {
+    return this.#shared.clock.knownMs();
+  }
+
+  timeMs(call?: Call): Promise<number> {
+    return this.#shared.clock.timeMs(call);
   }
 
   append(log: string, seq: number, entries: readonly Entry[], call?: Call): Promise<number | "idTaken"> {
@@ -103,7 +124,7 @@ export class MongoLogStore implements LogStore {
     return this.#reads.tail(log, call);
   }
 
-  seqAtTime(log: string, first: number, last: number, micros: number, call?: Call): Promise<number> {
+  seqAtTime(log: string, first: number, last: number, micros: number, call?: Call): Promise<number | null> {
     return this.#reads.seqAtTime(log, first, last, micros, call);
   }
 
@@ -111,8 +132,8 @@ export class MongoLogStore implements LogStore {
     return this.#reads.findById(logs, ids, call);
   }
 
-  listSweepable(ageMs: number, limit: number, call?: Call): Promise<readonly Sweepable[]> {
-    return this.#lists.listSweepable(ageMs, limit, call);
+  listSweepable(untilMs: number, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
+    return this.#lists.listSweepable(untilMs, limit, call);
   }
 
   deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean> {

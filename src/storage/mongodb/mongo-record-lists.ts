@@ -1,6 +1,6 @@
-import type { Collection, Db, Filter } from "mongodb";
+import type { Collection, Filter } from "mongodb";
 import type { Call } from "../../domain/call.js";
-import type { RecordFilter, RecordPage, SessionRecord, Sweepable } from "../history/log-store.js";
+import type { RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
 import { int64 } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { LIVING, type RecordDocument, toRecord } from "./record-document.js";
@@ -10,13 +10,11 @@ const EARLIEST = int64(Number.MIN_SAFE_INTEGER);
 /** Lists of the records of one namespace. Every list has its key, and goes along it. */
 export class MongoRecordLists {
   readonly #namespace: string;
-  readonly #db: Db;
   readonly #sessions: Collection<RecordDocument>;
   readonly #commands: MongoCommands;
 
-  constructor(namespace: string, db: Db, sessions: Collection<RecordDocument>, commands: MongoCommands) {
+  constructor(namespace: string, sessions: Collection<RecordDocument>, commands: MongoCommands) {
     this.#namespace = namespace;
-    this.#db = db;
     this.#sessions = sessions;
     this.#commands = commands;
   }
@@ -34,7 +32,10 @@ export class MongoRecordLists {
 
   async touch(times: ReadonlyMap<string, number>, call?: Call): Promise<void> {
     if (times.size === 0) return;
-    const updates = [...times].map(([uid, micros]) => ({
+    // Always in the same order: where a command is a transaction, two that touch the same records must not wait for
+    // each other.
+    const sorted = [...times].sort(([a], [b]) => (a < b ? -1 : 1));
+    const updates = sorted.map(([uid, micros]) => ({
       updateOne: {
         filter: { _id: uid, namespace: this.#namespace, tombstone: LIVING },
         update: { $max: { update_time: int64(micros) } },
@@ -45,19 +46,15 @@ export class MongoRecordLists {
     );
   }
 
-  async listSweepable(ageMs: number, limit: number, call?: Call): Promise<readonly Sweepable[]> {
-    const before = new Date((await this.#serverTimeMs(call)) - ageMs);
-    const old = { namespace: this.#namespace, forks: 0, sweep_time: { $gt: new Date(0), $lte: before } };
+  async listSweepable(untilMs: number, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
+    const old = { namespace: this.#namespace, forks: 0, sweep_time: { $gte: new Date(0), $lte: new Date(untilMs) } };
     const found = await this.#commands.read(call, (limits) =>
       this.#sessions
         .find(old, { ...limits, limit, batchSize: limit + 1 })
         .sort({ sweep_time: 1 })
         .toArray(),
     );
-    return found.map(toRecord).map((record) => ({
-      record,
-      dropped: record.dropped.filter(({ droppedAtMs }) => (droppedAtMs ?? Number.POSITIVE_INFINITY) <= +before),
-    }));
+    return found.map(toRecord);
   }
 
   /** By `_id`; the namespace is looked at in passing: only repairs come this way. */
@@ -80,13 +77,5 @@ export class MongoRecordLists {
         .toArray(),
     );
     return found.map(toRecord);
-  }
-
-  async #serverTimeMs(call?: Call): Promise<number> {
-    // The driver repeats reads by itself, but no plain command.
-    const hello = await this.#commands.settle(call, () =>
-      this.#commands.read(call, (limits) => this.#db.command({ hello: 1 }, limits)),
-    );
-    return (hello.localTime as Date).getTime();
   }
 }

@@ -4,8 +4,10 @@ import { DomainError } from "../../domain/errors.js";
 import type { NextRecord, SessionRecord } from "../history/log-store.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
-import { LIVING, type RecordDocument, toNewDocument, toRecord, toReplacement } from "./record-document.js";
+import { MongoRecordCreator } from "./mongo-record-creator.js";
+import { LIVING, type RecordDocument, toRecord, toReplacement } from "./record-document.js";
 import type { SafeReads } from "./safe-reads.js";
+import type { ServerClock } from "./server-clock.js";
 import type { WriteIds } from "./write-ids.js";
 
 /** Single records of one namespace: made, read and replaced by compare-and-set. */
@@ -15,6 +17,7 @@ export class MongoRecords {
   readonly #commands: MongoCommands;
   readonly #ids: WriteIds;
   readonly #safeReads: SafeReads;
+  readonly #creator: MongoRecordCreator;
 
   constructor(
     namespace: string,
@@ -22,26 +25,18 @@ export class MongoRecords {
     commands: MongoCommands,
     ids: WriteIds,
     safeReads: SafeReads,
+    clock: Pick<ServerClock, "knownMs">,
   ) {
     this.#namespace = namespace;
     this.#sessions = sessions;
     this.#commands = commands;
     this.#ids = ids;
     this.#safeReads = safeReads;
+    this.#creator = new MongoRecordCreator(namespace, sessions, { commands, ids, safeReads, clock });
   }
 
   create(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
-    const document = toNewDocument(this.#namespace, record, this.#ids.next(), new Date());
-    return this.#commands.settle(call, async () => {
-      try {
-        await this.#commands.write(call, (limits) => this.#sessions.insertOne(document, limits));
-        return "created";
-      } catch (error) {
-        if (!duplicateKey(error)) throw error;
-        // Which of its keys a server names differs; whether this uid is there does not.
-        return (await this.#findOne({ _id: record.uid }, call)) ? "created" : "exists";
-      }
-    });
+    return this.#creator.create(record, call);
   }
 
   async read(sessionId: string, call?: Call): Promise<SessionRecord | null> {
@@ -49,8 +44,7 @@ export class MongoRecords {
     return document && toRecord(document);
   }
 
-  /** Reads and raises `forks` in one step. */
-  async raise(sessionId: string, call?: Call): Promise<SessionRecord | null> {
+  async raiseForks(sessionId: string, call?: Call): Promise<SessionRecord | null> {
     const document = await this.#commands.writeOnce(call, (limits) =>
       this.#sessions.findOneAndUpdate(
         this.#living(sessionId),
@@ -83,13 +77,45 @@ export class MongoRecords {
     throw new DomainError("unavailable", `Whether the change of session ${id} was made is unknown`);
   }
 
-  async addFork(uid: string, delta: 1 | 0 | -1, ifRevision: number | undefined, call?: Call): Promise<boolean> {
+  async publish(record: NextRecord, call?: Call): Promise<"published" | "exists" | "gone"> {
+    const write = this.#ids.next();
+    const hidden = {
+      _id: record.uid,
+      namespace: this.#namespace,
+      session_id: record.sessionId,
+      restoring: true as const,
+    };
+    const replacement = toReplacement(this.#namespace, record, write, { nextRevision: true });
+    return this.#commands.settle(call, async (isRepeat) => {
+      try {
+        const { matchedCount } = await this.#commands.write(call, (limits) =>
+          this.#sessions.updateOne(hidden, replacement, limits),
+        );
+        if (matchedCount === 1) return "published";
+      } catch (error) {
+        if (!duplicateKey(error)) throw error;
+        if (!isRepeat) return "exists";
+        throw new DomainError(
+          "unavailable",
+          `Whether session ${JSON.stringify(record.sessionId)} was restored is unknown`,
+        );
+      }
+      const found = await this.#findOne({ _id: record.uid }, call);
+      return found?.tombstone === LIVING ? "published" : "gone";
+    });
+  }
+
+  async readByUid(uid: string, call?: Call): Promise<SessionRecord | null> {
+    const document = await this.#findOne({ _id: uid, namespace: this.#namespace }, call);
+    return document && toRecord(document);
+  }
+
+  async addFork(uid: string, delta: 1 | -1, ifRevision: number | undefined, call?: Call): Promise<boolean> {
     const filter = {
       _id: uid,
       namespace: this.#namespace,
       ...(ifRevision === undefined ? {} : { revision: ifRevision }),
     };
-    if (delta === 0) return (await this.#findOne(filter, call)) !== null;
     const { matchedCount } = await this.#commands.writeOnce(call, (limits) =>
       this.#sessions.updateOne(filter, { $inc: { forks: delta } }, limits),
     );
@@ -102,7 +128,10 @@ export class MongoRecords {
     return deletedCount === 1;
   }
 
-  /** What became of a write whose answer was lost. `unknown`: the record has gone on since, from this write or from another's. */
+  /**
+   * What became of a write whose answer was lost. `unknown`: the record has gone on since, from this write or from
+   * another's.
+   */
   async #outcomeOf(
     uid: string,
     ifRevision: number,

@@ -2,11 +2,15 @@ import { type Collection, type Db, type IndexSpecification, MongoServerError, ty
 import { DomainError } from "../../domain/errors.js";
 import type { Todo } from "../../domain/todo.js";
 import type { LogDocument } from "./entry-document.js";
+import type { MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
 import type { RecordDocument } from "./record-document.js";
 
-/** Goes up with every change that an older version cannot read. */
-export const SCHEMA_VERSION = 1;
+/**
+ * Goes up with every change that an older version cannot read. 2: sweeps mark what they may clear away, and records
+ * name their logs.
+ */
+export const SCHEMA_VERSION = 2;
 
 export interface TodosDocument {
   /** The namespace. */
@@ -17,16 +21,19 @@ export interface TodosDocument {
   readonly write: ObjectId;
 }
 
-interface VersionDocument {
-  readonly _id: "version";
-  readonly version: number;
+interface SchemaDocument {
+  readonly _id: "version" | "clock";
+  /** Of `version`. */
+  readonly version?: number;
+  /** Of `clock`, which sweeps write to learn the server's time. */
+  readonly ticks?: number;
 }
 
 export interface MongoCollections {
   readonly sessions: Collection<RecordDocument>;
   readonly messages: Collection<LogDocument>;
   readonly todos: Collection<TodosDocument>;
-  readonly schema: Collection<VersionDocument>;
+  readonly schema: Collection<SchemaDocument>;
 }
 
 export interface MongoIndex {
@@ -81,22 +88,36 @@ export function indexStatements(): readonly string[] {
 }
 
 /**
- * Makes the keys that are missing and notes the version; any number of processes may do so at once. `failed_precondition`: a newer version made
- * the database, or a key of the same name is another one.
+ * Makes the keys that are missing and notes the version; any number of processes may do so at once.
+ * `failed_precondition`: a newer version made the database, or a key of the same name is another one.
  */
-export async function prepareDatabase(db: Db): Promise<void> {
+export async function prepareDatabase(db: Db, commands: MongoCommands): Promise<void> {
   const { schema } = collectionsOf(db);
   const found = await schema.findOne({ _id: "version" });
-  if (found && found.version > SCHEMA_VERSION) {
+  if (found?.version !== undefined && found.version > SCHEMA_VERSION) {
     throw new DomainError(
       "failed_precondition",
       `Database ${JSON.stringify(db.databaseName)} has schema ${found.version}, made by a newer version; this one knows ${SCHEMA_VERSION}`,
     );
   }
   for (const collection of ["messages", "sessions"] as const) await makeKeys(db, collection);
-  if (found) return;
+  if (found?.version === SCHEMA_VERSION) return;
+  if (found) {
+    await commands.settle(undefined, () =>
+      commands.write(undefined, (limits) =>
+        schema.updateOne(
+          { _id: "version", version: { $lt: SCHEMA_VERSION } },
+          { $set: { version: SCHEMA_VERSION } },
+          limits,
+        ),
+      ),
+    );
+    return;
+  }
   try {
-    await schema.insertOne({ _id: "version", version: SCHEMA_VERSION });
+    await commands.settle(undefined, () =>
+      commands.write(undefined, (limits) => schema.insertOne({ _id: "version", version: SCHEMA_VERSION }, limits)),
+    );
   } catch (error) {
     if (!duplicateKey(error)) throw error;
   }

@@ -14,8 +14,9 @@ const FIRST_BLOCK = 16;
 const MOST_BLOCK = 1024;
 
 /**
- * Puts a seal into the place behind the last message. Appenders may be faster: then a wall far ahead, which bounds how far they get, and blocks of seals
- * in front of it, until the place behind the last message holds one. Every place is decided once, and messages stay contiguous.
+ * Puts a seal into the place after the last message. When appenders are faster, it puts a wall far ahead, which bounds
+ * how far they get, and blocks of seals in front of it, until the place after the last message holds a seal. Every
+ * place is decided once, and messages stay contiguous.
  */
 export class MongoSealer {
   readonly #messages: Collection<LogDocument>;

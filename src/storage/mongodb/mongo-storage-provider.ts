@@ -1,3 +1,4 @@
+import { type Call, closeLimit } from "../../domain/call.js";
 import { type HistoryOptions, LogHistoryProvider } from "../history/log-history-provider.js";
 import { MongoLogDatabase, type MongoOptions } from "./mongo-log-database.js";
 
@@ -20,8 +21,9 @@ export class MongoStorageProvider extends LogHistoryProvider {
     return new MongoStorageProvider(await MongoLogDatabase.connect(url, options), options);
   }
 
-  override async close(): Promise<void> {
-    await super.close();
-    await this.database.close();
+  override async close(call?: Call): Promise<void> {
+    const limit = closeLimit(call);
+    await super.close(limit);
+    await this.database.close(limit);
   }
 }

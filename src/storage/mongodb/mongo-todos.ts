@@ -45,7 +45,10 @@ export class MongoTodos {
     throw new DomainError("unavailable", "Whether the todos were changed is unknown");
   }
 
-  /** What became of a write whose answer was lost. `unknown`: the list has gone on since, from this write or from another's. */
+  /**
+   * What became of a write whose answer was lost. `unknown`: the list has gone on since, from this write or from
+   * another's.
+   */
   async #outcomeOf(next: Omit<TodosDocument, "_id">, call?: Call): Promise<boolean | "unknown"> {
     const found = await this.#find(call);
     if (found?.write.equals(next.write)) return true;

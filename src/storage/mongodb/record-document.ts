@@ -1,6 +1,7 @@
 import type { Document, Long, ObjectId } from "mongodb";
 import type { JsonObject } from "../../domain/json.js";
-import type { DroppedRange, NextRecord, Segment, SessionRecord } from "../history/log-store.js";
+import type { Markable, NamedLog, NextRecord, Segment, SessionRecord } from "../history/log-store.js";
+import { sweepTimeOf } from "../history/record-facts.js";
 import { int64 } from "./entry-document.js";
 
 /** A session. `_id` is its uid. */
@@ -8,7 +9,9 @@ export interface RecordDocument {
   readonly _id: string;
   readonly namespace: string;
   readonly session_id: string;
-  /** Empty while the session lives, then its uid: what frees the session id, which as part of a shard key never changes. */
+  /**
+   * Empty while the session lives, then its uid: what frees the session id, which as part of a shard key never changes.
+   */
   readonly tombstone: string;
   readonly parent_id: string;
   readonly fork_point_id: string;
@@ -25,20 +28,29 @@ export interface RecordDocument {
     readonly up_to_message_id: string;
   } | null;
   readonly revision: number;
+  /** The record's `sessionRevision`. */
   readonly version: number;
   readonly segments: readonly Segment[];
   readonly log: string;
   readonly last_timestamp: Long | number;
   readonly ancestry: readonly (Segment & { readonly session_id: string })[];
   readonly undo: { readonly segments: readonly Segment[]; readonly last_timestamp: Long | number } | null;
-  readonly side_log: string | null;
+  /** Absent in documents of version 0.1.0, which have `side_log`. */
+  readonly named_logs?: readonly {
+    readonly log: string;
+    readonly purpose: NamedLog["purpose"];
+    readonly marked_time?: Date;
+  }[];
+  readonly side_log?: string | null;
   readonly rollovers: { readonly count: number; readonly at_ms: Long | number };
-  readonly dropped: readonly (Segment & { readonly time: Date })[];
+  readonly dropped: readonly (Segment & { readonly marked_time?: Date })[];
   readonly edits: readonly { readonly revision: number; readonly kept: number }[];
   readonly sources: readonly string[];
   readonly forks: number;
-  readonly delete_time: Date | null;
-  /** When the first of its dropped ranges was dropped, or it was deleted: what the sweep looks for. */
+  /** Set while it is being restored; see SessionRecord. */
+  readonly restoring?: true;
+  readonly marked_time?: Date | null;
+  /** See `sweepTimeOf`. */
   readonly sweep_time: Date | null;
   /** Tells a repeated write from another's. */
   readonly write: ObjectId;
@@ -48,36 +60,23 @@ export interface RecordDocument {
 export const LIVING = "";
 
 /** What of a document the caller of the store decides. */
-type GivenFields = Omit<RecordDocument, "forks" | "delete_time" | "sweep_time" | "dropped">;
+type GivenFields = Omit<RecordDocument, "forks">;
 
-/** The document of a new record; `now` stands for the store's clock. */
-export function toNewDocument(namespace: string, record: NextRecord, write: ObjectId, now: Date): RecordDocument {
-  const dropped = record.dropped.map((range) => ({ ...segmentOf(range), time: timeOf(range) ?? now }));
-  const times = dropped.map(({ time }) => time.getTime());
-  return {
-    ...givenFields(namespace, record, write),
-    dropped,
-    forks: 0,
-    delete_time: null,
-    sweep_time: times.length > 0 ? new Date(Math.min(...times)) : null,
-  };
+export function toNewDocument(namespace: string, record: NextRecord, write: ObjectId): RecordDocument {
+  return { ...givenFields(namespace, record, write), forks: 0 };
 }
 
 /**
- * The pipeline that puts a record in the place of the one it finds: keeps `forks`, and takes the server's clock for what is dropped or deleted now.
- * All that a caller chose is inside `$literal`.
+ * The pipeline that puts a record in the place of the one it finds, and keeps `forks`. `nextRevision`: one more than
+ * the revision it finds, whatever the record says. All that a caller chose is inside `$literal`.
  */
-export function toReplacement(namespace: string, record: NextRecord, write: ObjectId): Document[] {
-  const dropped = record.dropped.map((range) => {
-    const time = timeOf(range);
-    return { $mergeObjects: [{ $literal: segmentOf(range) }, { time: time ? { $literal: time } : "$$NOW" }] };
-  });
-  const stored = {
-    forks: "$forks",
-    dropped: dropped.length > 0 ? dropped : { $literal: [] },
-    delete_time: record.deleted ? { $ifNull: ["$delete_time", "$$NOW"] } : { $literal: null },
-    sweep_time: sweepTime(record),
-  };
+export function toReplacement(
+  namespace: string,
+  record: NextRecord,
+  write: ObjectId,
+  { nextRevision = false }: { readonly nextRevision?: boolean } = {},
+): Document[] {
+  const stored = { forks: "$forks", ...(nextRevision && { revision: { $add: ["$revision", 1] } }) };
   return [{ $replaceWith: { $mergeObjects: [{ $literal: givenFields(namespace, record, write) }, stored] } }];
 }
 
@@ -100,24 +99,27 @@ export function toRecord(document: RecordDocument): SessionRecord {
       upToMessageId: origin.up_to_message_id,
     },
     revision: document.revision,
-    version: document.version,
+    sessionRevision: document.version,
     segments: document.segments.map(segmentOf),
     log: document.log,
     lastTimestampMicros: Number(document.last_timestamp),
     ancestry: document.ancestry.map((segment) => ({ ...segmentOf(segment), sessionId: segment.session_id })),
     undo: undo && { segments: undo.segments.map(segmentOf), lastTimestampMicros: Number(undo.last_timestamp) },
-    sideLog: document.side_log,
+    namedLogs: namedLogsOf(document),
     rollovers: { count: document.rollovers.count, atMs: Number(document.rollovers.at_ms) },
-    dropped: document.dropped.map((range) => ({ ...segmentOf(range), droppedAtMs: range.time.getTime() })),
+    dropped: document.dropped.map((range) => ({ ...segmentOf(range), ...markOf(range) })),
     edits: document.edits.map(({ revision, kept }) => ({ revision, kept })),
     sources: [...document.sources],
     forks: document.forks,
-    deletedAtMs: document.delete_time?.getTime() ?? null,
+    ...(document.restoring && { restoring: true }),
+    deleted: document.tombstone !== LIVING,
+    markedAtMs: document.marked_time?.getTime() ?? null,
   };
 }
 
 function givenFields(namespace: string, record: NextRecord, write: ObjectId): GivenFields {
   const { origin, undo, metadata } = record;
+  const sweepAtMs = sweepTimeOf(record);
   return {
     _id: record.uid,
     namespace,
@@ -137,31 +139,37 @@ function givenFields(namespace: string, record: NextRecord, write: ObjectId): Gi
       up_to_message_id: origin.upToMessageId,
     },
     revision: record.revision,
-    version: record.version,
+    version: record.sessionRevision,
     segments: record.segments.map(segmentOf),
     log: record.log,
     last_timestamp: int64(record.lastTimestampMicros),
     ancestry: record.ancestry.map((segment) => ({ ...segmentOf(segment), session_id: segment.sessionId })),
     undo: undo && { segments: undo.segments.map(segmentOf), last_timestamp: int64(undo.lastTimestampMicros) },
-    side_log: record.sideLog,
+    named_logs: record.namedLogs.map((named) => ({ log: named.log, purpose: named.purpose, ...markedTime(named) })),
     rollovers: { count: record.rollovers.count, at_ms: int64(record.rollovers.atMs) },
     edits: record.edits.map(({ revision, kept }) => ({ revision, kept })),
+    dropped: record.dropped.map((range) => ({ ...segmentOf(range), ...markedTime(range) })),
     sources: [...record.sources],
+    ...(record.restoring && { restoring: true }),
+    marked_time: record.markedAtMs === null ? null : new Date(record.markedAtMs),
+    sweep_time: sweepAtMs === null ? null : new Date(sweepAtMs),
     write,
   };
 }
 
-function sweepTime(record: NextRecord): unknown {
-  if (record.deleted) return { $ifNull: ["$delete_time", "$$NOW"] };
-  const times = record.dropped.flatMap(({ droppedAtMs }) => droppedAtMs ?? []);
-  if (times.length > 0) return { $literal: new Date(Math.min(...times)) };
-  return record.dropped.length > 0 ? "$$NOW" : { $literal: null };
+function namedLogsOf({ named_logs, side_log }: RecordDocument): readonly NamedLog[] {
+  if (named_logs) return named_logs.map((named) => ({ log: named.log, purpose: named.purpose, ...markOf(named) }));
+  return side_log ? [{ log: side_log, purpose: "older" }] : [];
 }
 
 function segmentOf({ log, first, last }: Segment): Segment {
   return { log, first, last };
 }
 
-function timeOf({ droppedAtMs }: DroppedRange): Date | null {
-  return droppedAtMs === undefined ? null : new Date(droppedAtMs);
+function markOf({ marked_time }: { readonly marked_time?: Date }): Markable {
+  return marked_time ? { markedAtMs: marked_time.getTime() } : {};
+}
+
+function markedTime({ markedAtMs }: Markable): { marked_time?: Date } {
+  return markedAtMs === undefined ? {} : { marked_time: new Date(markedAtMs) };
 }

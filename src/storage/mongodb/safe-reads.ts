@@ -6,7 +6,10 @@ export interface SafeReads {
   readonly options: { readonly readConcern: ReadConcernLike };
 }
 
-/** Linearizable where the server has it, a primary that has lost its place then answers nothing; else what majority writes allow. */
+/**
+ * Linearizable where the server has it, a primary that has lost its place then answers nothing; else what majority
+ * writes allow.
+ */
 export async function probeSafeReads(db: Db): Promise<SafeReads> {
   const linearizable: SafeReads = { options: { readConcern: { level: "linearizable" } } };
   try {

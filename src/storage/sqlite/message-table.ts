@@ -1,5 +1,6 @@
 import type { Entry, Range, RangeOptions, Segment, Tail } from "../history/log-store.js";
-import { rowToEntry, sealToRow } from "./rows.js";
+import { ownerOf } from "../history/record-facts.js";
+import { pageToEntries, rowToEntry, sealToRow } from "./rows.js";
 import { type Bound, IDS_AT_ONCE, type Row, type Statements } from "./statements.js";
 import { fromColumn, toColumn } from "./text-column.js";
 
@@ -15,12 +16,10 @@ export class MessageTable {
     this.#sql = statements;
   }
 
-  /** Stores all rows (made by `entryToRow`) or none. */
-  append(log: string, seq: number, rows: readonly Bound[][]): number | "idTaken" {
+  /** Stores all rows (made by `entryToRow`) or none. `lastPlace`: as `lastPlace` answers it, if the caller knows it. */
+  append(log: string, seq: number, rows: readonly Bound[][], lastPlace = this.lastPlace(log)): number | "idTaken" {
+    if (lastPlace !== seq - 1) return 0;
     const column = toColumn(log);
-    const last = this.#sql.lastPlace.get(column);
-    const isFree = last === undefined ? seq === 1 : last[0] === seq - 1 && last[1] !== null;
-    if (!isFree) return 0;
     for (const [i, row] of rows.entries()) {
       // The place is free, so it is the id that stands in the way.
       if (this.#sql.insertEntry.run(...row) === 1) continue;
@@ -31,14 +30,19 @@ export class MessageTable {
   }
 
   seal(log: string): number {
-    const column = toColumn(log);
-    const [seq, id] = (this.#sql.lastPlace.get(column) ?? [0, ""]) as [number, string | null];
-    if (id === null) return seq - 1;
-    this.#sql.insertEntry.run(...sealToRow(column, seq + 1));
-    return seq;
+    const last = this.lastPlace(log);
+    if (last < 0) return -last - 1;
+    this.#sql.insertEntry.run(...sealToRow(toColumn(log), last + 1));
+    return last;
   }
 
-  tail(log: string): Tail {
+  /** The last place of the log: 0 when it is empty, and negative when a seal stands there. */
+  lastPlace(log: string): number {
+    const row = this.#sql.lastPlace.get(toColumn(log));
+    return row === undefined ? 0 : (row[0] as number);
+  }
+
+  tail(log: string): Omit<Tail, "isNamed"> {
     const [end, before] = this.#sql.lastPlaces.all(toColumn(log)) as [number, string | null, number][];
     if (end === undefined) return { last: null, state: "open" };
     if (end[1] !== null) return { last: lastOf(end), state: "open" };
@@ -54,19 +58,20 @@ export class MessageTable {
     const bounds = (count: number): [number, number] =>
       descending ? [near - count + 1, near] : [near, near + count - 1];
     const count = maxBytes === undefined ? places : this.#fitting(column, bounds(places), descending, maxBytes);
-    const rows = (descending ? this.#sql.readDown : this.#sql.readUp).all(column, ...bounds(count));
-    const entries = contiguous(rows, near, descending ? -1 : 1);
+    const [page] = this.#sql.readPage.get(column, ...bounds(count)) as [string | null];
+    const entries = page === null ? [] : contiguous(pageToEntries(log, page), near, descending ? -1 : 1);
     return { entries, cut: count < places && entries.length === count };
   }
 
-  seqAtTime(log: string, first: number, last: number, micros: number): number {
+  seqAtTime(log: string, first: number, last: number, micros: number): number | null {
     const column = toColumn(log);
     let low = first;
     let high = last + 1;
     while (low < high) {
       const middle = Math.floor((low + high) / 2);
-      const [time] = (this.#sql.timeAt.get(column, middle) ?? [micros]) as [number];
-      if (time < micros) low = middle + 1;
+      const row = this.#sql.timeAt.get(column, middle);
+      if (row === undefined) return null;
+      if ((row[0] as number) < micros) low = middle + 1;
       else high = middle;
     }
     return low;
@@ -103,7 +108,7 @@ export class MessageTable {
     return deleted < places.length || places.length === limit;
   }
 
-  /** The first uid, at or behind the one given, that owns a place. */
+  /** The first uid, beginning with the one given, that owns a place. */
   nextOwner(from: string): string | undefined {
     const row = this.#sql.nextLog.get(toColumn(from));
     return row === undefined ? undefined : ownerOf(fromColumn(row[0] as string));
@@ -136,22 +141,13 @@ function lastOf([seq, id, timestampMicros]: [number, string | null, number]): No
   return { seq, id: fromColumn(id as string), timestampMicros };
 }
 
-/** Entries up to the first gap or seal. */
-function contiguous(rows: readonly Row[], near: number, step: 1 | -1): Entry[] {
-  const entries: Entry[] = [];
-  for (const row of rows) {
-    if (row[1] !== near + step * entries.length || row[2] === null) break;
-    entries.push(rowToEntry(row));
-  }
-  return entries;
+/** Of entries in the order of their places, those that stand together from `near` on, in the direction of `step`. */
+function contiguous(entries: Entry[], near: number, step: 1 | -1): Entry[] {
+  if (step < 0) entries.reverse();
+  const end = entries.findIndex(({ seq }, i) => seq !== near + step * i);
+  return end < 0 ? entries : entries.slice(0, end);
 }
 
 function padded(ids: readonly string[]): string[] {
   return [...ids, ...Array(IDS_AT_ONCE - ids.length).fill(ids[0])];
-}
-
-/** Logs are named `uid.n`. */
-function ownerOf(log: string): string {
-  const dot = log.indexOf(".");
-  return dot < 0 ? log : log.slice(0, dot);
 }

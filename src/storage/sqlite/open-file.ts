@@ -1,18 +1,24 @@
-import { mkdirSync } from "node:fs";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import Database from "libsql";
 import { DomainError } from "../../domain/errors.js";
-import { ensureSchema, hasSchema, PAGE_BYTES } from "./schema.js";
+import { createPrivateFile, makePrivateFolder, systemReason } from "../private-file.js";
+import { ensureSchema, PAGE_BYTES, schemaVersion } from "./schema.js";
 import { DRIVER_WAIT_MS } from "./sqlite-connection.js";
 import { isBusy, isDamaged } from "./sqlite-errors.js";
 
+export const IN_MEMORY = ":memory:";
 /** How long to wait for others that open or recover the same file. */
 const OPEN_LIMIT_MS = 30_000;
 
-/** Opens a file, or makes it and its folder. `failed_precondition`, naming the file: it cannot be used, and trying again does not help. */
+/**
+ * Opens a file. A file or folder that is missing is made, for its owner alone; SQLite gives `-wal` and `-shm` the mode
+ * of the database. `failed_precondition`, naming the file and the reason: it cannot be used, and trying again does not
+ * help.
+ */
 export async function openFile(path: string): Promise<Database.Database> {
-  if (path !== ":memory:") makeFolder(path);
+  if (path !== IN_MEMORY) makeFile(path);
   const giveUpAtMs = Date.now() + OPEN_LIMIT_MS;
   for (;;) {
     try {
@@ -20,7 +26,7 @@ export async function openFile(path: string): Promise<Database.Database> {
     } catch (error) {
       if (error instanceof DomainError) throw error;
       if (isDamaged(error)) throw refusal(`${path} is damaged or no SQLite database`, error);
-      if (!isBusy(error)) throw refusal(`${path} cannot be opened as a database`, error);
+      if (!isBusy(error)) throw refusal(`${path} cannot be opened as a database: ${reasonOf(path, error)}`, error);
       if (Date.now() >= giveUpAtMs) throw new DomainError("unavailable", `${path} is locked`, { cause: error });
     }
     await setTimeout(5 + Math.random() * 20);
@@ -29,13 +35,17 @@ export async function openFile(path: string): Promise<Database.Database> {
 
 function tryOpen(path: string): Database.Database {
   // An absolute path is never taken for the URL of a server.
-  const db = new Database(path === ":memory:" ? path : resolve(path), { timeout: DRIVER_WAIT_MS });
+  const db = new Database(path === IN_MEMORY ? path : resolve(path), { timeout: DRIVER_WAIT_MS });
   try {
     // Another program's file must be refused before anything in it is changed.
-    hasSchema(db, path);
+    schemaVersion(db, path);
     db.exec(`PRAGMA page_size = ${PAGE_BYTES}`);
     db.exec("PRAGMA journal_mode = WAL");
     db.exec("PRAGMA synchronous = FULL");
+    // On macOS fsync leaves data in the drive's cache; only F_FULLFSYNC survives a loss of power. Other systems ignore
+    // both.
+    db.exec("PRAGMA fullfsync = ON");
+    db.exec("PRAGMA checkpoint_fullfsync = ON");
     ensureSchema(db, path);
     return db;
   } catch (error) {
@@ -44,13 +54,31 @@ function tryOpen(path: string): Database.Database {
   }
 }
 
-function makeFolder(path: string): void {
+function makeFile(path: string): void {
   const folder = dirname(resolve(path));
   try {
-    mkdirSync(folder, { recursive: true });
+    makePrivateFolder(folder);
   } catch (error) {
-    throw refusal(`Folder ${folder} of the database cannot be made`, error);
+    throw refusal(`Folder ${folder} of the database cannot be made: ${systemReason(error)}`, error);
   }
+  try {
+    createPrivateFile(path);
+  } catch (error) {
+    throw refusal(`${path} cannot be made: ${systemReason(error)}`, error);
+  }
+}
+
+/** The driver says no more than "unable to open database file"; the system knows why. */
+function reasonOf(path: string, error: unknown): string {
+  if (path === IN_MEMORY) return systemReason(error);
+  const files = [dirname(resolve(path)), path, `${path}-wal`, `${path}-shm`];
+  try {
+    if (statSync(path).isDirectory()) return "EISDIR: is a directory";
+    for (const file of files.filter((one) => existsSync(one))) accessSync(file, constants.R_OK | constants.W_OK);
+  } catch (systemError) {
+    return systemReason(systemError);
+  }
+  return systemReason(error);
 }
 
 function refusal(message: string, cause: unknown): DomainError {

@@ -1,6 +1,7 @@
 import type { Part } from "../../domain/chat-message.js";
 import type { JsonObject } from "../../domain/json.js";
-import type { Entry, NextRecord, SessionRecord } from "../history/log-store.js";
+import type { Entry, NamedLog, NextRecord, SessionRecord } from "../history/log-store.js";
+import { sweepTimeOf } from "../history/record-facts.js";
 import type { Bound, Row } from "./statements.js";
 import { fromColumn, toColumn } from "./text-column.js";
 
@@ -27,13 +28,25 @@ export function sealToRow(log: string, seq: number): Bound[] {
 
 export function rowToEntry(row: Row): Entry {
   const [log, seq, id, timestamp, role, sessionId, origin, body] = row as EntryRow;
-  const { parts, metadata } = JSON.parse(body) as { parts: Part[]; metadata?: JsonObject };
+  return toEntry(fromColumn(log), [seq, id, timestamp, role, sessionId, origin], JSON.parse(body) as Body);
+}
+
+/** The entries of a value of `readPage`. */
+export function pageToEntries(log: string, page: string): Entry[] {
+  const values = JSON.parse(page) as (EntryColumns | Body)[];
+  return Array.from({ length: values.length / 2 }, (_, i) =>
+    toEntry(log, values[2 * i] as EntryColumns, values[2 * i + 1] as Body),
+  );
+}
+
+function toEntry(log: string, columns: EntryColumns, { parts, metadata }: Body): Entry {
+  const [seq, id, timestampMicros, role, sessionId, origin] = columns;
   const owner = fromColumn(sessionId);
   const entry = {
-    log: fromColumn(log),
+    log,
     seq,
     id: fromColumn(id),
-    timestampMicros: timestamp,
+    timestampMicros,
     role: fromColumn(role),
     parts,
     sessionId: owner,
@@ -44,53 +57,79 @@ export function rowToEntry(row: Row): Entry {
 }
 
 type EntryRow = readonly [string, number, string, number, string, string, string | null, string];
-
-/** A record as it is kept: what is looked for in columns, the rest as JSON. */
-export interface RecordRow {
-  readonly sessionId: string;
-  readonly parentId: string;
-  readonly updateTime: number;
-  readonly revision: number;
-  readonly deletedAt: number | null;
-  /** When the first of what there is to sweep came to be so. */
-  readonly sweepAt: number | null;
-  readonly body: string;
+type EntryColumns = readonly [number, string, number, string, string, string | null];
+interface Body {
+  readonly parts: readonly Part[];
+  readonly metadata?: JsonObject;
 }
 
-/** Puts the store's time where the contract asks for it; a tombstone keeps the one it has. */
-export function recordToRow(record: NextRecord, deletedBefore: number | null, nowMs: number): RecordRow {
-  const { uid: _uid, sessionId, parentId, updateTimeMicros, revision, deleted, ...rest } = record;
-  const dropped = rest.dropped.map((range) => ({ ...range, droppedAtMs: range.droppedAtMs ?? nowMs }));
-  const deletedAt = deleted ? (deletedBefore ?? nowMs) : null;
-  const times = dropped.map((range) => range.droppedAtMs);
-  if (deletedAt !== null) times.push(deletedAt);
-  return {
-    sessionId: toColumn(sessionId),
-    parentId: toColumn(parentId),
-    updateTime: updateTimeMicros,
+/**
+ * Values of a record in the order of `RECORD` after uid and forks, with the sweep's time: what is looked for in
+ * columns, the rest as JSON. A record that names no log beside its open one has null there.
+ */
+export function recordToRow(record: NextRecord): Bound[] {
+  const { uid: _uid, sessionId, parentId, updateTimeMicros, revision, deleted, log, namedLogs, ...given } = record;
+  const { sessionRevision: version, ...rest } = given;
+  return [
+    toColumn(sessionId),
+    toColumn(parentId),
+    updateTimeMicros,
     revision,
-    deletedAt,
-    sweepAt: times.length === 0 ? null : times.reduce((a, b) => Math.min(a, b)),
-    body: JSON.stringify({ ...rest, dropped }),
-  };
+    deleted ? 1 : 0,
+    sweepTimeOf(record),
+    toColumn(log),
+    namedLogs.length === 0 ? null : JSON.stringify(namedLogs),
+    JSON.stringify({ ...rest, version } satisfies RecordBody),
+  ];
+}
+
+export function namedLogsOf(column: string): NamedLog[] {
+  return JSON.parse(column) as NamedLog[];
 }
 
 export function rowToRecord(row: Row): SessionRecord {
-  const [uid, sessionId, parentId, updateTimeMicros, revision, forks, deletedAtMs, body] = row as RecordColumns;
+  const [uid, forks, sessionId, parentId, updateTimeMicros, revision, deleted, , log, namedLogs, body] =
+    row as RecordColumns;
+  const { version, ...rest } = JSON.parse(body) as RecordBody;
   return {
-    ...(JSON.parse(body) as RecordBody),
+    ...rest,
+    sessionRevision: version,
     uid: fromColumn(uid),
     sessionId: fromColumn(sessionId),
     parentId: fromColumn(parentId),
     updateTimeMicros,
     revision,
     forks,
-    deletedAtMs,
+    deleted: deleted === 1,
+    log: fromColumn(log),
+    namedLogs: namedLogs === null ? [] : namedLogsOf(namedLogs),
   };
 }
 
-type RecordColumns = readonly [string, string, string, number, number, number, number | null, string];
+type RecordColumns = readonly [
+  string,
+  number,
+  string,
+  string,
+  number,
+  number,
+  number,
+  number | null,
+  string,
+  string | null,
+  string,
+];
+/** What is kept as JSON, where `sessionRevision` is called `version`. */
 type RecordBody = Omit<
   SessionRecord,
-  "uid" | "sessionId" | "parentId" | "updateTimeMicros" | "revision" | "forks" | "deletedAtMs"
->;
+  | "uid"
+  | "forks"
+  | "sessionId"
+  | "parentId"
+  | "updateTimeMicros"
+  | "revision"
+  | "sessionRevision"
+  | "deleted"
+  | "log"
+  | "namedLogs"
+> & { readonly version: number };

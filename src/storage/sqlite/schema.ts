@@ -1,15 +1,19 @@
 import type Database from "libsql";
 import { DomainError } from "../../domain/errors.js";
+import { migrateFrom1 } from "./migrate-from-1.js";
 
 /** `SPOL`: tells our files from those of other programs. */
 export const APPLICATION_ID = 0x53504f4c;
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 2;
 
-/** Leaves room for messages of a few KB in one page; with 4 KiB a message of 1 KB would need an overflow page of its own. */
+/**
+ * Leaves room for messages of a few KB in one page; with 4 KiB a message of 1 KB would need an overflow page of its
+ * own.
+ */
 export const PAGE_BYTES = 8192;
 
 /** A message whose `id` is null is a seal. `origin` is null where it is the same as `session_id`. */
-const VERSION_1 = `
+const MESSAGES = `
 CREATE TABLE messages (
 	log TEXT NOT NULL,
 	seq INTEGER NOT NULL,
@@ -23,25 +27,35 @@ CREATE TABLE messages (
 	PRIMARY KEY (log, seq)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX messages_by_id ON messages (log, id);
+`;
 
+/**
+ * A record. What every append looks for stands in front of `body`, which may be long: `log` is the open log, and
+ * `named_logs` JSON of the other logs that entries may be appended to, null when there is none.
+ */
+const SESSIONS = `
 CREATE TABLE sessions (
 	uid TEXT NOT NULL PRIMARY KEY,
 	namespace TEXT NOT NULL,
+	forks INTEGER NOT NULL,
 	session_id TEXT NOT NULL,
 	parent_id TEXT NOT NULL,
 	update_time INTEGER NOT NULL,
 	revision INTEGER NOT NULL,
-	forks INTEGER NOT NULL,
-	deleted_at INTEGER,
+	deleted INTEGER NOT NULL,
 	sweep_at INTEGER,
+	log TEXT NOT NULL,
+	named_logs TEXT,
 	body TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_by_uid ON sessions (namespace, uid);
-CREATE UNIQUE INDEX sessions_by_id ON sessions (namespace, session_id) WHERE deleted_at IS NULL;
-CREATE INDEX sessions_by_time ON sessions (namespace, update_time, session_id) WHERE deleted_at IS NULL;
-CREATE INDEX sessions_by_parent ON sessions (namespace, parent_id, update_time, session_id) WHERE deleted_at IS NULL;
+CREATE UNIQUE INDEX sessions_by_id ON sessions (namespace, session_id) WHERE deleted = 0;
+CREATE INDEX sessions_by_time ON sessions (namespace, update_time, session_id) WHERE deleted = 0;
+CREATE INDEX sessions_by_parent ON sessions (namespace, parent_id, update_time, session_id) WHERE deleted = 0;
 CREATE INDEX sessions_to_sweep ON sessions (namespace, sweep_at) WHERE forks = 0 AND sweep_at IS NOT NULL;
+`;
 
+const TODOS = `
 CREATE TABLE todos (
 	namespace TEXT NOT NULL PRIMARY KEY,
 	revision INTEGER NOT NULL,
@@ -49,44 +63,53 @@ CREATE TABLE todos (
 ) STRICT, WITHOUT ROWID;
 `;
 
-/** Whether the file is ours already; throws when it is another program's, a newer version's or lacks a table. */
-export function hasSchema(db: Database.Database, file: string): boolean {
-  const applicationId = pragma(db, "application_id");
-  const version = pragma(db, "user_version");
-  if (applicationId === 0 && version === 0 && isEmpty(db)) return false;
+/**
+ * The version of the file's schema, 0 when it is empty; throws when it is another program's, a newer version's or lacks
+ * a table.
+ */
+export function schemaVersion(db: Database.Database, file: string): number {
+  const { applicationId, version, isEmpty } = identityOf(db);
+  if (applicationId === 0 && version === 0 && isEmpty) return 0;
   if (applicationId !== APPLICATION_ID) {
     throw new DomainError("failed_precondition", `${file} is a database of another program`);
   }
-  if (version !== SCHEMA_VERSION) {
+  if (version < 1 || version > SCHEMA_VERSION) {
     throw new DomainError(
       "failed_precondition",
       `${file} has schema version ${version}, and this program knows versions up to ${SCHEMA_VERSION}`,
     );
   }
   db.prepare("SELECT 1 FROM messages, sessions, todos LIMIT 0");
-  return true;
+  return version;
 }
 
-/** Makes the schema unless it is there; whoever comes second finds it. */
+/**
+ * Makes the schema, or brings that of an earlier version up to date, in one transaction; whoever comes second finds it
+ * done.
+ */
 export function ensureSchema(db: Database.Database, file: string): void {
-  if (hasSchema(db, file)) return;
+  if (schemaVersion(db, file) === SCHEMA_VERSION) return;
   db.exec("BEGIN IMMEDIATE");
   try {
-    if (!hasSchema(db, file)) {
-      db.exec(`${VERSION_1} PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION};`);
-    }
+    const version = schemaVersion(db, file);
+    if (version === 0) db.exec(`${MESSAGES} ${SESSIONS} ${TODOS} PRAGMA application_id = ${APPLICATION_ID};`);
+    if (version === 1) migrateFrom1(db, SESSIONS);
+    db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
     db.exec("COMMIT");
   } catch (error) {
-    db.exec("ROLLBACK");
+    // Some errors have ended the transaction already.
+    if (db.inTransaction) db.exec("ROLLBACK");
     throw error;
   }
 }
 
-function pragma(db: Database.Database, name: string): number {
-  const [value] = db.prepare(`PRAGMA ${name}`).raw().get([]) as [number];
-  return value;
-}
-
-function isEmpty(db: Database.Database): boolean {
-  return db.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").raw().get([]) === undefined;
+/**
+ * One statement sees one moment of the file. Between two statements another process may make the schema, and the
+ * mixture of before and after would look like the database of another program.
+ */
+function identityOf(db: Database.Database): { applicationId: number; version: number; isEmpty: boolean } {
+  const sql = `SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),
+    (SELECT count(*) FROM sqlite_schema)`;
+  const [applicationId, version, count] = db.prepare(sql).raw().get([]) as [number, number, number];
+  return { applicationId, version, isEmpty: count === 0 };
 }

@@ -1,5 +1,6 @@
-import type { NextRecord, RecordFilter, RecordPage, SessionRecord, Sweepable } from "../history/log-store.js";
-import { recordToRow, rowToRecord } from "./rows.js";
+import type { NextRecord, RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
+import { isWritable, ownerOf, UPDATE_TIME_SLACK_MICROS } from "../history/record-facts.js";
+import { namedLogsOf, recordToRow, rowToRecord } from "./rows.js";
 import type { Row, Statements } from "./statements.js";
 import { fromColumn, toColumn } from "./text-column.js";
 
@@ -13,40 +14,72 @@ export class SessionTable {
     this.#namespace = toColumn(namespace);
   }
 
-  create(record: NextRecord, nowMs: number): "created" | "exists" {
-    const row = recordToRow(record, null, nowMs);
+  create(record: NextRecord): "created" | "exists" {
     const uid = toColumn(record.uid);
-    const { sessionId, parentId, updateTime, revision, deletedAt, sweepAt, body } = row;
-    const values = [sessionId, parentId, updateTime, revision, deletedAt, sweepAt, body] as const;
-    if (this.#sql.insertRecord.run(uid, this.#namespace, ...values) === 1) return "created";
+    if (this.#sql.insertRecord.run(uid, this.#namespace, ...recordToRow(record)) === 1) return "created";
     return this.#sql.recordByUid.get(uid, this.#namespace) === undefined ? "exists" : "created";
+  }
+
+  /**
+   * If this is the open log of a living record: that record's update time, and the last place of the log as
+   * `MessageTable.lastPlace` answers it.
+   */
+  openEnd(log: string): { readonly updateTime: number; readonly lastPlace: number } | null {
+    const row = this.#sql.openEnd.get(toColumn(ownerOf(log)), this.#namespace, toColumn(log));
+    return row === undefined ? null : { updateTime: row[0] as number, lastPlace: (row[1] ?? 0) as number };
+  }
+
+  /** The update time of the record that lets entries into the log; null when none does. */
+  updateTimeOf(log: string): number | null {
+    const uid = ownerOf(log);
+    const found = this.#sql.logsOfRecord.get(toColumn(uid), this.#namespace);
+    if (found === undefined) return null;
+    const [updateTime, deleted, open, named] = found as [number, number, string, string | null];
+    const isNamed = open === toColumn(log) || (named !== null && namedLogsOf(named).some((one) => one.log === log));
+    if (!isNamed || (deleted === 1 && !isWritable(this.byUid(uid) as SessionRecord))) return null;
+    return updateTime;
+  }
+
+  /** Whether a record lets entries into the log. */
+  names(log: string): boolean {
+    return this.updateTimeOf(log) !== null;
   }
 
   living(sessionId: string): SessionRecord | null {
     return recordOrNull(this.#sql.recordById.get(this.#namespace, toColumn(sessionId)));
   }
 
-  raise(sessionId: string): SessionRecord | null {
+  raiseForks(sessionId: string): SessionRecord | null {
     const record = this.living(sessionId);
     if (record === null) return null;
     this.#sql.addFork.run(1, toColumn(record.uid));
     return { ...record, forks: record.forks + 1 };
   }
 
-  replace(record: NextRecord, ifRevision: number, nowMs: number): SessionRecord | null {
-    const before = this.#byUid(record.uid);
+  replace(record: NextRecord, ifRevision: number): SessionRecord | null {
+    const before = this.byUid(record.uid);
     if (before?.revision !== ifRevision) return null;
-    const row = recordToRow(record, before.deletedAtMs, nowMs);
-    const { sessionId, parentId, updateTime, revision, deletedAt, sweepAt, body } = row;
+    // An append may have moved it since the caller read the record.
+    const leastMicros = before.deleted ? record.updateTimeMicros : before.updateTimeMicros;
+    const row = recordToRow({ ...record, updateTimeMicros: Math.max(record.updateTimeMicros, leastMicros) });
     const uid = toColumn(record.uid);
-    this.#sql.updateRecord.run(sessionId, parentId, updateTime, revision, deletedAt, sweepAt, body, uid);
-    return rowToRecord([uid, sessionId, parentId, updateTime, revision, before.forks, deletedAt, body]);
+    this.#sql.updateRecord.run(...row, uid);
+    return rowToRecord([uid, before.forks, ...row]);
+  }
+
+  publish(record: NextRecord): "published" | "exists" | "gone" {
+    const before = this.byUid(record.uid);
+    if (before?.deleted === false) return "published";
+    if (before?.restoring !== true) return "gone";
+    if (this.living(record.sessionId) !== null) return "exists";
+    this.replace({ ...record, revision: before.revision + 1 }, before.revision);
+    return "published";
   }
 
   addFork(uid: string, delta: number, ifRevision: number | undefined): boolean {
-    const record = this.#byUid(uid);
+    const record = this.byUid(uid);
     if (record === null || (ifRevision !== undefined && record.revision !== ifRevision)) return false;
-    if (delta !== 0) this.#sql.addFork.run(delta, toColumn(uid));
+    this.#sql.addFork.run(delta, toColumn(uid));
     return true;
   }
 
@@ -60,15 +93,14 @@ export class SessionTable {
     return rest.all(...scope, after.updateTimeMicros, toColumn(after.sessionId), limit).map(rowToRecord);
   }
 
-  touch(times: ReadonlyMap<string, number>): void {
-    for (const [uid, micros] of times) this.#sql.touch.run(micros, toColumn(uid), this.#namespace, micros);
+  /** The owner of a log, which had this update time, was written to just now. */
+  touchOwner(log: string, updateTime: number, nowMicros: number): void {
+    const staleMicros = nowMicros - UPDATE_TIME_SLACK_MICROS;
+    if (updateTime < staleMicros) this.#sql.touch.run(nowMicros, toColumn(ownerOf(log)), this.#namespace, staleMicros);
   }
 
-  sweepable(untilMs: number, limit: number): Sweepable[] {
-    return this.#sql.toSweep.all(this.#namespace, untilMs, limit).map((row) => {
-      const record = rowToRecord(row);
-      return { record, dropped: record.dropped.filter(({ droppedAtMs }) => (droppedAtMs as number) <= untilMs) };
-    });
+  sweepable(untilMs: number, limit: number): SessionRecord[] {
+    return this.#sql.toSweep.all(this.#namespace, untilMs, limit).map(rowToRecord);
   }
 
   deleteTombstone(uid: string): boolean {
@@ -84,7 +116,7 @@ export class SessionTable {
     return this.#sql.ownerExists.get(toColumn(uid)) !== undefined;
   }
 
-  #byUid(uid: string): SessionRecord | null {
+  byUid(uid: string): SessionRecord | null {
     return recordOrNull(this.#sql.recordByUid.get(toColumn(uid), this.#namespace));
   }
 }

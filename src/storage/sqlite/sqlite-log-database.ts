@@ -1,5 +1,7 @@
+import type { Call } from "../../domain/call.js";
 import type { LogDatabase } from "../history/log-store.js";
-import { openFile } from "./open-file.js";
+import { DatabaseFiles } from "./database-files.js";
+import { IN_MEMORY, openFile } from "./open-file.js";
 import { namespacesOf } from "./session-table.js";
 import { SqliteConnection } from "./sqlite-connection.js";
 import { SqliteLogStore } from "./sqlite-log-store.js";
@@ -17,7 +19,9 @@ export class SqliteLogDatabase implements LogDatabase {
 
   /** Opens a file, or `:memory:`. What is missing is made; a file that cannot be used is `failed_precondition`. */
   static async open(path: string, options: SqliteLogDatabaseOptions = {}): Promise<SqliteLogDatabase> {
-    const connection = new SqliteConnection(await openFile(path));
+    const db = await openFile(path);
+    const files = path === IN_MEMORY ? undefined : new DatabaseFiles(path);
+    const connection = new SqliteConnection(db, { files });
     return new SqliteLogDatabase(path, connection, options.now ?? Date.now);
   }
 
@@ -35,7 +39,7 @@ export class SqliteLogDatabase implements LogDatabase {
     return this.#connection.read(() => namespacesOf(this.#connection.statements), undefined);
   }
 
-  async close(): Promise<void> {
-    await this.#connection.close();
+  async close(call?: Call): Promise<void> {
+    await this.#connection.close(call);
   }
 }

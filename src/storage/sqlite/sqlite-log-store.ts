@@ -11,7 +11,6 @@ import type {
   RecordPage,
   Segment,
   SessionRecord,
-  Sweepable,
   Tail,
 } from "../history/log-store.js";
 import { MessageTable } from "./message-table.js";
@@ -43,21 +42,32 @@ export class SqliteLogStore implements LogStore {
 
   async createRecord(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
     const kept = structuredClone(record);
-    return this.#connection.write(() => this.#sessions.create(kept, this.#now()), call);
+    return this.#connection.write(() => this.#sessions.create(kept), call);
   }
 
-  async readRecord(sessionId: string, options?: { raise?: boolean }, call?: Call): Promise<SessionRecord | null> {
-    return options?.raise
-      ? this.#connection.write(() => this.#sessions.raise(sessionId), call)
-      : this.#connection.read(() => this.#sessions.living(sessionId), call);
+  async readRecord(sessionId: string, call?: Call): Promise<SessionRecord | null> {
+    return this.#connection.read(() => this.#sessions.living(sessionId), call);
+  }
+
+  async raiseForks(sessionId: string, call?: Call): Promise<SessionRecord | null> {
+    return this.#connection.write(() => this.#sessions.raiseForks(sessionId), call);
   }
 
   async replaceRecord(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | null> {
     const kept = structuredClone(record);
-    return this.#connection.write(() => this.#sessions.replace(kept, ifRevision, this.#now()), call);
+    return this.#connection.write(() => this.#sessions.replace(kept, ifRevision), call);
   }
 
-  async addFork(uid: string, delta: 1 | 0 | -1, ifRevision?: number, call?: Call): Promise<boolean> {
+  async publishRecord(record: NextRecord, call?: Call): Promise<"published" | "exists" | "gone"> {
+    const kept = structuredClone(record);
+    return this.#connection.write(() => this.#sessions.publish(kept), call);
+  }
+
+  async readRecordByUid(uid: string, call?: Call): Promise<SessionRecord | null> {
+    return this.#connection.read(() => this.#sessions.byUid(uid), call);
+  }
+
+  async addFork(uid: string, delta: 1 | -1, ifRevision?: number, call?: Call): Promise<boolean> {
     return this.#connection.write(() => this.#sessions.addFork(uid, delta, ifRevision), call);
   }
 
@@ -65,18 +75,29 @@ export class SqliteLogStore implements LogStore {
     return this.#connection.read(() => this.#sessions.list(filter, page), call);
   }
 
-  async touchRecords(times: ReadonlyMap<string, number>, call?: Call): Promise<void> {
-    const kept = new Map(times);
-    if (kept.size > 0) await this.#connection.write(() => this.#sessions.touch(kept), call);
+  async timeMs(call?: Call): Promise<number> {
+    return this.#connection.read(() => this.#now(), call);
   }
 
-  async append(log: string, seq: number, entries: readonly Entry[], call?: Call): Promise<number | "idTaken"> {
+  async append(
+    log: string,
+    seq: number,
+    entries: readonly Entry[],
+    call?: Call,
+  ): Promise<number | "idTaken" | "unnamed"> {
     const rows = entries.map(entryToRow);
-    return this.#connection.write(() => this.#messages.append(log, seq, rows), call);
+    return this.#connection.write(() => {
+      const end = this.#sessions.openEnd(log);
+      const updateTime = end?.updateTime ?? this.#sessions.updateTimeOf(log);
+      if (updateTime === null) return "unnamed";
+      const stored = this.#messages.append(log, seq, rows, end?.lastPlace);
+      if (stored === rows.length) this.#sessions.touchOwner(log, updateTime, this.#now() * 1000);
+      return stored;
+    }, call);
   }
 
-  async seal(log: string, _lastSeq?: number, call?: Call): Promise<number> {
-    return this.#connection.write(() => this.#messages.seal(log), call);
+  async seal(log: string, _lastSeq?: number, call?: Call): Promise<number | "unnamed"> {
+    return this.#connection.write(() => (this.#sessions.names(log) ? this.#messages.seal(log) : "unnamed"), call);
   }
 
   async readRange(log: string, first: number, last: number, options?: RangeOptions, call?: Call): Promise<Range> {
@@ -84,10 +105,11 @@ export class SqliteLogStore implements LogStore {
   }
 
   async tail(log: string, call?: Call): Promise<Tail> {
-    return this.#connection.read(() => this.#messages.tail(log), call);
+    // The end first: when the log is named after that, it was named then.
+    return this.#connection.read(() => ({ ...this.#messages.tail(log), isNamed: this.#sessions.names(log) }), call);
   }
 
-  async seqAtTime(log: string, first: number, last: number, micros: number, call?: Call): Promise<number> {
+  async seqAtTime(log: string, first: number, last: number, micros: number, call?: Call): Promise<number | null> {
     return this.#connection.read(() => this.#messages.seqAtTime(log, first, last, micros), call);
   }
 
@@ -106,8 +128,8 @@ export class SqliteLogStore implements LogStore {
     return found;
   }
 
-  async listSweepable(ageMs: number, limit: number, call?: Call): Promise<readonly Sweepable[]> {
-    return this.#connection.read(() => this.#sessions.sweepable(this.#now() - ageMs, limit), call);
+  async listSweepable(untilMs: number, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
+    return this.#connection.read(() => this.#sessions.sweepable(untilMs, limit), call);
   }
 
   async deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean> {
@@ -144,6 +166,7 @@ export class SqliteLogStore implements LogStore {
 
   async ping(call?: Call): Promise<void> {
     await this.#connection.read(() => this.#messages.nextOwner(""), call);
+    await this.#connection.checkWritable();
   }
 
   async close(): Promise<void> {}

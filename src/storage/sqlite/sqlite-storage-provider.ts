@@ -1,3 +1,4 @@
+import { type Call, closeLimit } from "../../domain/call.js";
 import { type HistoryOptions, LogHistoryProvider } from "../history/log-history-provider.js";
 import { SqliteLogDatabase } from "./sqlite-log-database.js";
 
@@ -15,8 +16,9 @@ export class SqliteStorageProvider extends LogHistoryProvider {
     this.#database = database;
   }
 
-  override async close(): Promise<void> {
-    await super.close();
-    await this.#database.close();
+  override async close(call?: Call): Promise<void> {
+    const limit = closeLimit(call);
+    await super.close(limit);
+    await this.#database.close(limit);
   }
 }

@@ -1,7 +1,8 @@
 import type Database from "libsql";
 
 const ENTRY = "log, seq, id, timestamp, role, session_id, origin, body";
-const RECORD = "uid, session_id, parent_id, update_time, revision, forks, deleted_at, body";
+const FIELDS = "session_id, parent_id, update_time, revision, deleted, sweep_at, log, named_logs, body";
+const RECORD = `uid, forks, ${FIELDS}`;
 
 /** How many ids one look-up takes. */
 export const IDS_AT_ONCE = 50;
@@ -9,15 +10,25 @@ export const IDS_AT_ONCE = 50;
 /** Every statement that touches a table; a test asks the planner about each. Rows come back as arrays. */
 export const SQL = {
   lastPlaces: "SELECT seq, id, timestamp FROM messages WHERE log = ? ORDER BY seq DESC LIMIT 2",
-  lastPlace: "SELECT seq, id FROM messages WHERE log = ? ORDER BY seq DESC LIMIT 1",
+  lastPlace: "SELECT iif(id IS NULL, -seq, seq) FROM messages WHERE log = ? ORDER BY seq DESC LIMIT 1",
+  /**
+   * One statement asks for both, because every append does: the update time of the record whose open log this is, and
+   * the last place, negative when it is a seal.
+   */
+  openEnd: `SELECT update_time, (SELECT iif(id IS NULL, -seq, seq) FROM messages WHERE log = sessions.log ORDER BY seq DESC LIMIT 1)
+    FROM sessions WHERE uid = ? AND namespace = ? AND deleted = 0 AND log = ?`,
   insertEntry:
     "INSERT INTO messages (log, seq, id, timestamp, role, session_id, origin, size, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
   deleteRange: "DELETE FROM messages WHERE log = ? AND seq BETWEEN ? AND ?",
   sizeOfRange: "SELECT sum(size) FROM messages WHERE log = ? AND seq BETWEEN ? AND ?",
   sizesUp: "SELECT size FROM messages WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?",
   sizesDown: "SELECT size FROM messages WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq DESC LIMIT ?",
-  readUp: `SELECT ${ENTRY} FROM messages WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq`,
-  readDown: `SELECT ${ENTRY} FROM messages WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq DESC`,
+  /**
+   * A page as one value, because a row costs the binding as much as the database: JSON that has the columns and the body of each message in turn, in the order
+   * of `seq`. The statement walks along the primary key, so it meets the rows in that order; whoever reads them checks it.
+   */
+  readPage: `SELECT '[' || group_concat(json_array(seq, id, timestamp, role, session_id, origin) || ',' || body, ',') || ']'
+    FROM messages WHERE log = ? AND seq BETWEEN ? AND ? AND id IS NOT NULL`,
   timeAt: "SELECT timestamp FROM messages WHERE log = ? AND seq = ?",
   findOne: `SELECT ${ENTRY} FROM messages INDEXED BY messages_by_id WHERE log = ? AND id = ?`,
   findMany: `SELECT ${ENTRY} FROM messages INDEXED BY messages_by_id WHERE log = ? AND id IN (${Array(IDS_AT_ONCE).fill("?").join()})`,
@@ -25,27 +36,25 @@ export const SQL = {
   placesOfOwner: "SELECT log, seq, size FROM messages WHERE log >= ? AND log < ? ORDER BY log, seq LIMIT ?",
   nextLog: "SELECT log FROM messages WHERE log >= ? ORDER BY log LIMIT 1",
 
-  insertRecord:
-    "INSERT INTO sessions (uid, namespace, session_id, parent_id, update_time, revision, forks, deleted_at, sweep_at, body) VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?) ON CONFLICT DO NOTHING",
+  insertRecord: `INSERT INTO sessions (uid, namespace, forks, ${FIELDS}) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+  logsOfRecord: "SELECT update_time, deleted, log, named_logs FROM sessions WHERE uid = ? AND namespace = ?",
   ownerExists: "SELECT 1 FROM sessions WHERE uid = ?",
   recordByUid: `SELECT ${RECORD} FROM sessions WHERE uid = ? AND namespace = ?`,
-  recordById: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND session_id = ? AND deleted_at IS NULL`,
-  updateRecord:
-    "UPDATE sessions SET session_id = ?, parent_id = ?, update_time = ?, revision = ?, deleted_at = ?, sweep_at = ?, body = ? WHERE uid = ?",
+  recordById: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND session_id = ? AND deleted = 0`,
+  updateRecord: `UPDATE sessions SET (${FIELDS}) = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE uid = ?`,
   addFork: "UPDATE sessions SET forks = forks + ? WHERE uid = ?",
-  touch:
-    "UPDATE sessions SET update_time = ? WHERE uid = ? AND namespace = ? AND deleted_at IS NULL AND update_time < ?",
-  newest: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted_at IS NULL ORDER BY update_time DESC, session_id DESC LIMIT ?`,
-  newestAfter: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted_at IS NULL AND (update_time, session_id) < (?, ?) ORDER BY update_time DESC, session_id DESC LIMIT ?`,
-  children: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND parent_id = ? AND deleted_at IS NULL ORDER BY update_time DESC, session_id DESC LIMIT ?`,
-  childrenAfter: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND parent_id = ? AND deleted_at IS NULL AND (update_time, session_id) < (?, ?) ORDER BY update_time DESC, session_id DESC LIMIT ?`,
+  touch: "UPDATE sessions SET update_time = ? WHERE uid = ? AND namespace = ? AND deleted = 0 AND update_time < ?",
+  newest: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 ORDER BY update_time DESC, session_id DESC LIMIT ?`,
+  newestAfter: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 AND (update_time, session_id) < (?, ?) ORDER BY update_time DESC, session_id DESC LIMIT ?`,
+  children: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND parent_id = ? AND deleted = 0 ORDER BY update_time DESC, session_id DESC LIMIT ?`,
+  childrenAfter: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND parent_id = ? AND deleted = 0 AND (update_time, session_id) < (?, ?) ORDER BY update_time DESC, session_id DESC LIMIT ?`,
   toSweep: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND forks = 0 AND sweep_at IS NOT NULL AND sweep_at <= ? ORDER BY sweep_at LIMIT ?`,
-  deleteTombstone: "DELETE FROM sessions WHERE uid = ? AND namespace = ? AND deleted_at IS NOT NULL",
+  deleteTombstone: "DELETE FROM sessions WHERE uid = ? AND namespace = ? AND deleted = 1",
   scan: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND uid > ? ORDER BY uid LIMIT ?`,
   nextNamespace: "SELECT namespace FROM sessions WHERE namespace > ? ORDER BY namespace LIMIT 1",
   firstNamespace: "SELECT namespace FROM sessions WHERE namespace >= '' ORDER BY namespace LIMIT 1",
 
-  readTodos: "SELECT revision, body FROM todos WHERE namespace = ?",
+  readTodos: "SELECT revision, iif(revision = ?2, NULL, body) FROM todos WHERE namespace = ?1",
   insertTodos: "INSERT INTO todos (namespace, revision, body) VALUES (?, 1, ?) ON CONFLICT DO NOTHING",
   updateTodos: "UPDATE todos SET revision = revision + 1, body = ? WHERE namespace = ? AND revision = ?",
   nextTodos: "SELECT namespace FROM todos WHERE namespace > ? ORDER BY namespace LIMIT 1",

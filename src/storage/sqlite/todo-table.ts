@@ -6,6 +6,8 @@ import { toColumn } from "./text-column.js";
 export class TodoTable {
   readonly #sql: Statements;
   readonly #namespace: string;
+  /** The list as it was read last. Who reads it again at the same revision gets the same frozen object, and may keep what was made of it. */
+  #last: TodoList = { todos: Object.freeze([]), revision: 0 };
 
   constructor(statements: Statements, namespace: string) {
     this.#sql = statements;
@@ -13,9 +15,14 @@ export class TodoTable {
   }
 
   read(): TodoList {
-    const row = this.#sql.readTodos.get(this.#namespace);
+    const row = this.#sql.readTodos.get(this.#namespace, this.#last.revision);
     if (row === undefined) return { todos: [], revision: 0 };
-    return { todos: JSON.parse(row[1] as string) as Todo[], revision: row[0] as number };
+    const [revision, body] = row as [number, string | null];
+    if (body !== null) {
+      const todos = JSON.parse(body) as Todo[];
+      this.#last = { todos: Object.freeze(todos.map((todo) => Object.freeze(todo))), revision };
+    }
+    return this.#last;
   }
 
   replace(body: string, ifRevision: number): boolean {

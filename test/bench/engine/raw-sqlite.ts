@@ -3,6 +3,10 @@ import { ensureSchema, PAGE_BYTES } from "../../../src/storage/sqlite/schema.js"
 import { SQL } from "../../../src/storage/sqlite/statements.js";
 import { BODY } from "./subjects.js";
 
+/** What reads a page row by row. */
+const READ_ROWS = `SELECT log, seq, id, timestamp, role, session_id, origin, body FROM messages
+  WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq`;
+
 /** The driver by hand, with the store's own tables, keys and pragmas. */
 export class RawSqlite {
   readonly #db: Database.Database;
@@ -21,7 +25,7 @@ export class RawSqlite {
     this.#insert = this.#db.prepare(SQL.insertEntry);
     this.#begin = this.#db.prepare("BEGIN IMMEDIATE");
     this.#commit = this.#db.prepare("COMMIT");
-    this.#readUp = this.#db.prepare(SQL.readUp).raw();
+    this.#readUp = this.#db.prepare(READ_ROWS).raw();
   }
 
   /** One row, by itself or in the transaction that is open. */

@@ -1,9 +1,11 @@
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { LogStoreSubject } from "../log-store.js";
-import { allComparable, comparable, created, entries, entry, fill, seqs, T0 } from "./fixtures.js";
+import { allComparable, comparable, created, entries, entry, fill, own, replaced, seqs, T0 } from "./fixtures.js";
 
 export function describeAppends(subject: LogStoreSubject): void {
   describe("append", () => {
+    beforeEach(() => own(subject.store, "u.1"));
+
     it("stores one entry, then the next, and answers 1", async () => {
       expect(await subject.store.append("u.1", 1, [entry("u.1", 1)])).toBe(1);
       expect(await subject.store.append("u.1", 2, [entry("u.1", 2)])).toBe(1);
@@ -65,6 +67,7 @@ export function describeAppends(subject: LogStoreSubject): void {
     it("lets many logs be written at once, and a failing append fails alone", async () => {
       await fill(subject.store, "u.0", 1, 1);
       const logs = Array.from({ length: 20 }, (_, i) => `u.${i}`);
+      await own(subject.store, ...logs);
       const outcomes = await Promise.all(
         logs.map((log, i) =>
           subject.store.append(
@@ -115,11 +118,10 @@ export function describeAppends(subject: LogStoreSubject): void {
       expect(allComparable(range.entries)).toEqual([before]);
     });
 
-    it("needs no record, and changes none", async () => {
-      const before = await created(subject.store, "u", { sessionId: "s" });
-      await fill(subject.store, "u.1", 1, 3, () => ({ timestampMicros: T0 + 99 }));
-      await fill(subject.store, "nobody.1", 1, 3);
-      expect(await subject.store.readRecord("s")).toEqual(before);
+    it("changes nothing of a record but its update time", async () => {
+      const before = await created(subject.store, "v", { sessionId: "s" });
+      await fill(subject.store, "v.1", 1, 3, () => ({ timestampMicros: T0 + 99 }));
+      expect(await subject.store.readRecord("s")).toEqual({ ...before, updateTimeMicros: expect.any(Number) });
     });
 
     it("stores nothing for a call that has ended", async () => {
@@ -133,8 +135,61 @@ export function describeAppends(subject: LogStoreSubject): void {
     });
   });
 
+  describe("append, seal and tail of a store that checks names", () => {
+    beforeEach(() => own(subject.store, "u.1"));
+
+    const { append, seal, tail } = {
+      append: (log: string) => subject.store.append(log, 1, [entry(log, 1)]),
+      seal: (log: string) => subject.store.seal(log),
+      tail: async (log: string) => (await subject.store.tail(log)).isNamed,
+    };
+
+    it("store an entry and a seal only in a log that the record names", async (context) => {
+      if (subject.store.knownTimeMs) context.skip("the store goes by its clock");
+      await own(subject.store, "v.1", "v.2");
+      for (const log of ["nobody.1", "v.3", "v.", "v", "V.1"]) {
+        expect([await append(log), await seal(log), await tail(log)]).toEqual(["unnamed", "unnamed", false]);
+        expect(await subject.store.findById([log], ["m1"])).toEqual([]);
+        expect(await subject.store.tail(log)).toMatchObject({ last: null, state: "open" });
+      }
+      for (const log of ["v.1", "v.2"])
+        expect([await append(log), await seal(log), await tail(log)]).toEqual([1, 1, true]);
+    });
+
+    it("store nothing any more in a log that the record has ceased to name", async (context) => {
+      if (subject.store.knownTimeMs) context.skip("the store goes by its clock");
+      await own(subject.store, "v.1", "v.2");
+      const before = await created(subject.store, "w", { namedLogs: [{ log: "w.2", purpose: "copy" }] });
+      await replaced(subject.store, before, { log: "w.3", namedLogs: [] });
+      for (const log of ["w.1", "w.2"]) {
+        expect([await append(log), await seal(log), await tail(log)]).toEqual(["unnamed", "unnamed", false]);
+      }
+      expect(await append("w.3")).toBe(1);
+    });
+
+    it("store nothing in the logs of a tombstone, nor after it is gone", async (context) => {
+      if (subject.store.knownTimeMs) context.skip("the store goes by its clock");
+      const before = await created(subject.store, "v", { namedLogs: [{ log: "v.2", purpose: "older" }] });
+      await replaced(subject.store, before, { deleted: true });
+      for (const log of ["v.1", "v.2"]) {
+        expect([await append(log), await seal(log), await tail(log)]).toEqual(["unnamed", "unnamed", false]);
+      }
+      await subject.store.deleteRecord("v");
+      expect([await append("v.1"), await seal("v.1"), await tail("v.1")]).toEqual(["unnamed", "unnamed", false]);
+      expect(await subject.store.listOrphans(10)).toEqual([]);
+    });
+
+    it("store nothing in the logs of another namespace", async (context) => {
+      if (subject.store.knownTimeMs) context.skip("the store goes by its clock");
+      await created(subject.database.namespace("other"), "v");
+      expect([await append("v.1"), await seal("v.1"), await tail("v.1")]).toEqual(["unnamed", "unnamed", false]);
+    });
+  });
+
   describe("append of a store with atomic writes", () => {
-    it("stores none unless seq is right behind the last place", async (context) => {
+    beforeEach(() => own(subject.store, "u.1"));
+
+    it("stores none unless seq comes right after the last place", async (context) => {
       if (!subject.harness.atomicAppend) context.skip("the store's append is not atomic");
       expect(await subject.store.append("u.1", 2, [entry("u.1", 2)])).toBe(0);
       await fill(subject.store, "u.1", 1, 3);
@@ -166,13 +221,15 @@ export function describeAppends(subject: LogStoreSubject): void {
   });
 
   describe("append of a store that may stop half way", () => {
+    beforeEach(() => own(subject.store, "u.1"));
+
     it("stores what stands in front of a taken id, and says so", async (context) => {
       if (subject.harness.atomicAppend) context.skip("the store's append is atomic");
       await fill(subject.store, "u.1", 1, 3);
       const batch = entries("u.1", 4, 6, (seq) => (seq === 6 ? { id: "m1" } : {}));
       const outcome = await subject.store.append("u.1", 4, batch);
       const stored = await seqs(subject.store, "u.1", 4, 9);
-      expect(stored).toEqual([4, 5].slice(0, outcome === "idTaken" ? 0 : outcome));
+      expect(stored).toEqual([4, 5].slice(0, typeof outcome === "number" ? outcome : 0));
     });
 
     it("keeps how many messages of the batch follow", async (context) => {

@@ -1,5 +1,6 @@
 import type { JsonValue } from "../../../src/domain/json.js";
 import type { Entry, LogStore, NextRecord, SessionRecord } from "../../../src/storage/history/log-store.js";
+import { namesLog, ownerOf } from "../../../src/storage/history/record-facts.js";
 
 /** Some moment in 2025, in microseconds. */
 export const T0 = 1_750_000_000_000_000;
@@ -54,6 +55,29 @@ export function entries(
   );
 }
 
+/** Has records name these logs, so that entries may be appended to them. */
+export async function own(store: LogStore, ...logs: string[]): Promise<void> {
+  for (const log of logs) {
+    const uid = ownerOf(log);
+    const found = (await store.readRecordByUid(uid)) ?? (await created(store, uid));
+    const namedLogs = [...found.namedLogs, { log, purpose: "older" } as const];
+    if (!namesLog(found, log)) await replaced(store, found, { namedLogs });
+  }
+}
+
+/** Entries whose owner has no record any more, as a slow writer leaves them on a store that does not check. */
+export async function fillOrphaned(store: LogStore, log: string): Promise<void> {
+  await fill(store, log, 1, 3);
+  await disown(store, ownerOf(log));
+}
+
+/** Removes a record, and leaves its logs. */
+export async function disown(store: LogStore, uid: string): Promise<void> {
+  const found = await store.readRecordByUid(uid);
+  if (found) await replaced(store, found, { deleted: true });
+  await store.deleteRecord(uid);
+}
+
 /** Appends messages `first` to `last` and insists that they were stored. */
 export async function fill(
   store: LogStore,
@@ -63,6 +87,7 @@ export async function fill(
   more?: (seq: number) => Partial<Entry>,
 ): Promise<Entry[]> {
   const batch = entries(log, first, last, more);
+  await own(store, log);
   const stored = await store.append(log, first, batch);
   if (stored !== batch.length) throw new Error(`append of ${first} to ${last} to ${log} answered ${stored}`);
   return batch;
@@ -80,18 +105,19 @@ export function record(uid: string, more: Partial<NextRecord> = {}): NextRecord 
     updateTimeMicros: T0,
     origin: null,
     revision: 0,
-    version: 0,
+    sessionRevision: 0,
     segments: [],
     log: `${uid}.1`,
     lastTimestampMicros: 0,
     ancestry: [],
     undo: null,
-    sideLog: null,
+    namedLogs: [],
     rollovers: { count: 0, atMs: 0 },
     dropped: [],
     edits: [],
     sources: [],
     deleted: false,
+    markedAtMs: null,
     ...more,
   };
 }
@@ -107,8 +133,8 @@ export async function created(store: LogStore, uid: string, more: Partial<NextRe
 
 /** The next revision of a record. */
 export function next(from: SessionRecord, more: Partial<NextRecord> = {}): NextRecord {
-  const { forks: _forks, deletedAtMs, ...rest } = from;
-  return { ...rest, revision: from.revision + 1, deleted: deletedAtMs !== null, ...more };
+  const { forks: _forks, ...rest } = from;
+  return { ...rest, revision: from.revision + 1, ...more };
 }
 
 /** Replaces a record and insists that it was. */

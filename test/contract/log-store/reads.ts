@@ -105,6 +105,32 @@ export function describeReads(subject: LogStoreSubject): void {
       expect(await at(1, 8, Number.MAX_SAFE_INTEGER - T0)).toBe(9);
     });
 
+    it("finds times before 1970 and at both ends of the range", async () => {
+      const ends = [Number.MIN_SAFE_INTEGER, -2, -1, 0, 1, Number.MAX_SAFE_INTEGER];
+      await fill(subject.store, "u.1", 1, ends.length, (seq) => ({ timestampMicros: ends[seq - 1] as number }));
+      for (const [i, micros] of ends.entries()) {
+        expect(await subject.store.seqAtTime("u.1", 1, ends.length, micros)).toBe(i + 1);
+      }
+      expect(await subject.store.seqAtTime("u.1", 1, ends.length, -3)).toBe(2);
+      expect(await subject.store.tail("u.1")).toMatchObject({ last: { timestampMicros: Number.MAX_SAFE_INTEGER } });
+      const { entries } = await subject.store.readRange("u.1", 1, ends.length);
+      expect(entries.map(({ timestampMicros }) => timestampMicros)).toEqual(ends);
+    });
+
+    it("gives no answer when an entry that decides it is missing", async () => {
+      expect(await subject.store.seqAtTime("nobody.1", 1, 8, T0)).toBeNull();
+      await fillTimes();
+      await subject.store.deleteEntries({ log: "u.1", first: 8, last: 8 }, 10);
+      expect(await at(1, 8, 51)).toBeNull();
+      await subject.store.deleteEntries({ log: "u.1", first: 1, last: 3 }, 10);
+      expect(await at(1, 7, 0)).toBeNull();
+      expect(await at(1, 7, 10)).toBeNull();
+      expect(await at(4, 7, 25)).toBe(6);
+      await subject.store.deleteEntries({ uid: "u" }, 10);
+      expect(await at(1, 8, 20)).toBeNull();
+      expect(await at(5, 4, 20)).toBe(5);
+    });
+
     it("is not led astray by other logs, of the same session and of others", async () => {
       await fillTimes();
       await fill(subject.store, "u.2", 1, 20, (seq) => ({ timestampMicros: T0 + seq }));

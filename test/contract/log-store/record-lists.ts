@@ -1,7 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { LogStore, SessionRecord } from "../../../src/storage/history/log-store.js";
 import type { LogStoreSubject } from "../log-store.js";
-import { created, replaced, T0 } from "./fixtures.js";
+import { created, entry, replaced, T0 } from "./fixtures.js";
 
 export function describeRecordLists(subject: LogStoreSubject): void {
   describe("listRecords", () => {
@@ -50,24 +50,70 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       expect(uidsOf(await subject.store.listRecords({ parentId: "" }, { limit: 10 }))).toEqual(["u-c", "u-b", "u-a"]);
     });
 
-    it("goes on behind a place whose record is gone or was updated", async () => {
+    it("continues after a place whose record is gone or was updated", async () => {
       const all = [];
       for (let i = 1; i <= 4; i++) all.push(await created(subject.store, `u${i}`, { updateTimeMicros: T0 + i }));
       const [page] = await subject.store.listRecords({ parentId: "" }, { limit: 1 });
       expect(page?.uid).toBe("u4");
       await replaced(subject.store, all[3] as SessionRecord, { deleted: true });
-      await subject.store.touchRecords(new Map([["u2", T0 + 9]]));
+      await replaced(subject.store, all[1] as SessionRecord, { updateTimeMicros: T0 + 9 });
       const rest = await subject.store.listRecords({ parentId: "" }, { limit: 10, after: page as SessionRecord });
       expect(uidsOf(rest)).toEqual(["u3", "u1"]);
     });
   });
 
+  describe("the update time of a session that is appended to", () => {
+    beforeEach((context) => {
+      context.skip(subject.store.touchRecords !== undefined, "this store's append does not move it");
+    });
+
+    const append = async (seq: number) => {
+      expect(await subject.store.append("u1.1", seq, [entry("u1.1", seq)])).toBe(1);
+      return ((await subject.store.scanRecords("", 1)) as [SessionRecord])[0];
+    };
+    const advance = async (ms: number) => subject.harness.advance?.(ms);
+
+    it("moves with the append when it is more than a second old, and touches no revision", async () => {
+      await created(subject.store, "u1", { updateTimeMicros: T0 });
+      const first = await append(1);
+      expect(first.updateTimeMicros).toBeGreaterThan(T0);
+      expect(first.revision).toBe(0);
+      await advance(1000);
+      expect((await append(2)).updateTimeMicros).toBe(first.updateTimeMicros);
+      await advance(1);
+      expect((await append(3)).updateTimeMicros).toBe(first.updateTimeMicros + 1_001_000);
+    });
+
+    it("stays where nothing was appended", async () => {
+      await created(subject.store, "u1", { updateTimeMicros: T0 });
+      expect(await subject.store.append("u1.1", 7, [entry("u1.1", 7)])).toBe(0);
+      expect(await subject.store.scanRecords("", 1)).toMatchObject([{ updateTimeMicros: T0 }]);
+    });
+
+    it("is not lowered by a caller who read the record before", async () => {
+      const before = await created(subject.store, "u1", { updateTimeMicros: T0 });
+      const { updateTimeMicros } = await append(1);
+      expect(await replaced(subject.store, before, { title: "t" })).toMatchObject({ title: "t", updateTimeMicros });
+      expect(await subject.store.scanRecords("", 1)).toMatchObject([{ updateTimeMicros }]);
+    });
+
+    it("stays as it is in a tombstone", async () => {
+      const dead = await replaced(subject.store, await created(subject.store, "u1"), { deleted: true });
+      await subject.store.append("u1.1", 1, [entry("u1.1", 1)]);
+      expect(await subject.store.scanRecords("", 10)).toEqual([dead]);
+    });
+  });
+
   describe("touchRecords", () => {
+    beforeEach((context) => {
+      context.skip(subject.store.touchRecords === undefined, "this store's append moves the update time itself");
+    });
+
     it("raises update times, never lowers one, never touches the revision", async () => {
       await created(subject.store, "u1", { sessionId: "a", updateTimeMicros: T0 });
       await created(subject.store, "u2", { sessionId: "b", updateTimeMicros: T0 });
       await created(subject.store, "u3", { sessionId: "c", updateTimeMicros: T0 });
-      await subject.store.touchRecords(
+      await subject.store.touchRecords?.(
         new Map([
           ["u1", T0 + 5],
           ["u2", T0 - 5],
@@ -77,14 +123,14 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       expect(await subject.store.readRecord("a")).toMatchObject({ updateTimeMicros: T0 + 5, revision: 0 });
       expect(await subject.store.readRecord("b")).toMatchObject({ updateTimeMicros: T0, revision: 0 });
       expect(uidsOf(await subject.store.listRecords({ parentId: "" }, { limit: 10 }))).toEqual(["u1", "u3", "u2"]);
-      expect(await subject.store.addFork("unknown", 0)).toBe(false);
+      expect(await subject.store.readRecordByUid("unknown")).toBeNull();
     });
 
     it("leaves tombstones alone and takes an empty map", async () => {
       const living = await created(subject.store, "u1");
       const dead = await replaced(subject.store, living, { deleted: true });
-      await subject.store.touchRecords(new Map([["u1", T0 + 5]]));
-      await subject.store.touchRecords(new Map());
+      await subject.store.touchRecords?.(new Map([["u1", T0 + 5]]));
+      await subject.store.touchRecords?.(new Map());
       expect(await subject.store.scanRecords("", 10)).toEqual([dead]);
     });
   });

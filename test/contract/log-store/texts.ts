@@ -1,10 +1,12 @@
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/domain/json.js";
 import type { LogStoreSubject } from "../log-store.js";
-import { allComparable, canonical, created, entry, ODD_TEXTS, replaced, T0 } from "./fixtures.js";
+import { allComparable, canonical, created, entry, ODD_TEXTS, own, replaced, T0 } from "./fixtures.js";
 
 export function describeTexts(subject: LogStoreSubject): void {
   describe("texts, keys and numbers come back as they were", () => {
+    beforeEach(() => own(subject.store, "u.1"));
+
     const texts = [...ODD_TEXTS, ""];
     const struct: JsonObject = JSON.parse(
       `{${texts.map((text) => `${JSON.stringify(text)}:{${JSON.stringify(text)}:${JSON.stringify(text)}}`).join()}}`,
@@ -58,6 +60,7 @@ export function describeTexts(subject: LogStoreSubject): void {
     it("in names of logs and owners", async () => {
       for (const text of ODD_TEXTS) {
         const log = `u${text.replaceAll(".", "")}.${text}`;
+        await own(subject.store, log);
         expect(await subject.store.append(log, 1, [entry(log, 1, { sessionId: text })])).toBe(1);
         const range = await subject.store.readRange(log, 1, 2);
         expect(allComparable(range.entries)).toEqual(allComparable([entry(log, 1, { sessionId: text })]));

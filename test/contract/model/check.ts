@@ -29,6 +29,8 @@ export const SIZES: readonly HistoryOptions[] = [
 ];
 
 const NOW_MICROS = 5;
+/** So far that every timestamp of the range may be given. */
+const FUTURE_MS = 2 ** 53;
 const STALE_MS = 10;
 const SWEEP_AGE_MS = 100;
 const MOST_SWEEPS = 60;
@@ -58,7 +60,7 @@ export async function checkSteps(open: OpenStore, sizes: HistoryOptions, steps: 
 class Run {
   readonly #sizes: HistoryOptions;
   readonly #open: OpenStore;
-  readonly #naive = new NaiveStorageProvider(naiveState(), () => NOW_MICROS);
+  readonly #naive = new NaiveStorageProvider(naiveState(), () => NOW_MICROS, FUTURE_MS);
   readonly #slots: Slots = { lists: new Map() };
   readonly #naiveSlots: Slots = { lists: new Map() };
   readonly #followers = new Map<number, FollowerSlot>();
@@ -160,6 +162,7 @@ class Run {
       nowMicros: () => NOW_MICROS,
       clockMs: () => this.#nowMs,
       staleMs: STALE_MS,
+      limits: { futureMs: FUTURE_MS },
       sweepAgeMs: this.#opened.sweepAgeMs ?? SWEEP_AGE_MS,
       pause: (ms) => this.#pause(ms),
       newUid: () => randomBytes(6).toString("hex"),

@@ -86,7 +86,7 @@ export function append(
   let messages = session.messages;
   for (const { id, role, parts, metadata, timestampMicros } of given) {
     if (known.has(id)) continue;
-    const time = timestampMicros ?? Math.max(nowMicros, messages.at(-1)?.timestampMicros ?? 0);
+    const time = timestampMicros ?? Math.max(nowMicros, messages.at(-1)?.timestampMicros ?? Number.NEGATIVE_INFINITY);
     const { sessionId } = session;
     messages = insert(messages, {
       id,

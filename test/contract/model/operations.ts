@@ -15,7 +15,12 @@ export type Operation =
   | { readonly op: "update"; readonly session: string; readonly title: string; readonly onlyIfFirst: boolean }
   | { readonly op: "append"; readonly session: string; readonly appends: readonly GivenAppend[] }
   | { readonly op: "turn"; readonly session: string; readonly appends: readonly GivenAppend[] }
-  | { readonly op: "truncate" | "revert"; readonly session: string; readonly message: string }
+  | {
+      readonly op: "truncate" | "revert";
+      readonly session: string;
+      readonly message: string | null;
+      readonly onlyIfFirst?: true | undefined;
+    }
   | { readonly op: "unrevert" | "delete" | "count" | "describe"; readonly session: string }
   | { readonly op: "get"; readonly session: string; readonly message: string }
   | {
@@ -23,6 +28,7 @@ export type Operation =
       readonly session: string;
       readonly target: string;
       readonly upTo: string | undefined;
+      readonly onlyIfFirst?: true | undefined;
     }
   | {
       readonly op: "read";
@@ -63,7 +69,13 @@ const sometimes = <T>(arbitrary: fc.Arbitrary<T>, outOf: number) =>
   fc.oneof({ weight: outOf - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
 const mostly = <T>(arbitrary: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 1, arbitrary: fc.constant(undefined) }, { weight: 3, arbitrary });
-const time = fc.integer({ min: 1, max: 9 });
+/** Mostly few different ones, so that many are equal and stand between others; some before 1970, and both ends of the range. */
+const time = fc.oneof(
+  { weight: 4, arbitrary: fc.integer({ min: -4, max: 9 }) },
+  { weight: 1, arbitrary: fc.constantFrom(Number.MIN_SAFE_INTEGER, Number.MIN_SAFE_INTEGER + 1) },
+  { weight: 1, arbitrary: fc.constantFrom(Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER - 1) },
+  { weight: 1, arbitrary: fc.maxSafeInteger() },
+);
 
 const message: fc.Arbitrary<NewChatMessage> = fc
   .record({
@@ -124,7 +136,8 @@ const OPERATIONS: readonly Weighted[] = [
     arbitrary: fc.record({
       op: fc.constantFrom("truncate" as const, "revert" as const, "revert" as const),
       session,
-      message: messageId,
+      message: fc.oneof({ weight: 4, arbitrary: messageId }, { weight: 1, arbitrary: fc.constant(null) }),
+      onlyIfFirst: sometimes(fc.constant(true as const), 6),
     }),
   },
   { weight: 3, arbitrary: fc.record({ op: fc.constant("unrevert" as const), session }) },
@@ -138,6 +151,7 @@ const OPERATIONS: readonly Weighted[] = [
       session,
       target: session,
       upTo: sometimes(messageId, 3),
+      onlyIfFirst: sometimes(fc.constant(true as const), 6),
     }),
   },
   {

@@ -45,8 +45,7 @@ async function run(provider: StorageOperations, operation: Operation, slots: Slo
     }
     case "update": {
       const { session, title, onlyIfFirst } = operation;
-      const expectedRevision = onlyIfFirst ? 1 : undefined;
-      return shownSession(await provider.updateSession(session, { title }, { expectedRevision }));
+      return shownSession(await provider.updateSession(session, { title }, expectedOf(onlyIfFirst)));
     }
     case "append": {
       const [append] = operation.appends.map(toTurnAppend) as [TurnAppend];
@@ -57,9 +56,11 @@ async function run(provider: StorageOperations, operation: Operation, slots: Slo
       return outcomes.map((outcome) => (outcome.ok ? outcome.result : { error: codeOf(outcome.error) }));
     }
     case "truncate":
-      return provider.truncateMessages(operation.session, operation.message);
-    case "revert":
-      return provider.truncateMessages(operation.session, operation.message, { keepForUnrevert: true });
+    case "revert": {
+      const { op, session, message, onlyIfFirst } = operation;
+      const keepForUnrevert = op === "revert";
+      return provider.truncateMessages(session, message, { keepForUnrevert, ...expectedOf(onlyIfFirst) });
+    }
     case "unrevert":
       return provider.restoreMessages(operation.session);
     case "delete":
@@ -73,8 +74,9 @@ async function run(provider: StorageOperations, operation: Operation, slots: Slo
     case "fork":
     case "share":
     case "copy": {
-      const { session, target, op, upTo } = operation;
-      const forked = await provider.forkConversation(session, target, { as: op, upToMessageId: upTo });
+      const { session, target, op, upTo, onlyIfFirst } = operation;
+      const options = { as: op, upToMessageId: upTo, ...expectedOf(onlyIfFirst) };
+      const forked = await provider.forkConversation(session, target, options);
       return { ...forked, session: forked.session && shownSession(forked.session) };
     }
     case "read": {
@@ -174,6 +176,11 @@ function tell(ids: string[], event: FollowEvent): void {
     ids.push(event.message.id);
   }
   expect(event.at.position).toBe(ids.length);
+}
+
+/** Revisions count differently, but every session begins at 1. */
+function expectedOf(onlyIfFirst: boolean | undefined): { expectedRevision: number | undefined } {
+  return { expectedRevision: onlyIfFirst ? 1 : undefined };
 }
 
 function toTurnAppend({

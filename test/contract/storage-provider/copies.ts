@@ -135,6 +135,23 @@ export function describeCopies(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "t")).toEqual(["s1", "t2", "s3", "t4", "s5", "t6", "s7", "t8"]);
     });
 
+    it("is refused when the target has another revision than the one expected, and copies nothing", async () => {
+      await sessionWith(subject.provider, "s", numbered(2));
+      await sessionWith(subject.provider, "empty");
+      await sessionWith(subject.provider, "full", ["t1"]);
+      await subject.provider.updateSession("s", { title: "the source's revision does not matter" });
+      for (const target of ["empty", "full"]) {
+        const { revision } = await subject.provider.getSession(target);
+        const copyIf = (expectedRevision: number) =>
+          subject.other.forkConversation("s", target, { as: "copy", expectedRevision });
+        const error = await refusal(copyIf(revision + 1), "aborted");
+        expect(error.message).toContain(String(revision));
+        expect(await copyIf(revision)).toMatchObject({ copiedCount: 2 });
+        await refusal(copyIf(revision), "aborted");
+      }
+      expect((await history(subject.other, "full")).toSorted()).toEqual(["m1", "m2", "t1"]);
+    });
+
     it("refuses unknown sessions, an unknown message, and a copy onto itself", async () => {
       await sessionWith(subject.provider, "s", numbered(2));
       await sessionWith(subject.provider, "t");

@@ -13,7 +13,7 @@ export function describeCursors(subject: StorageProviderSubject): void {
     idsOf((await subject.other.listMessages(sessionId, { limit: 100, cursor, ...query })).messages);
 
   describe("a cursor", () => {
-    it("is the place behind the last message given out, and works more than once", async () => {
+    it("is the place after the last message given out, and works more than once", async () => {
       await sessionWith(subject.provider, "s", numbered(5));
       const cursor = await cursorOf("s");
       expect(cursor.messageId).toBe("m2");
@@ -54,7 +54,7 @@ export function describeCursors(subject: StorageProviderSubject): void {
       expect(await goOn("s", cursor, { newestFirst: true })).toEqual(["m3", "m2", "m1"]);
     });
 
-    it("goes on when what was removed lies behind it", async () => {
+    it("continues when what was removed comes after it", async () => {
       await sessionWith(subject.provider, "s", numbered(5));
       const cursor = await cursorOf("s");
       await subject.provider.truncateMessages("s", "m3");

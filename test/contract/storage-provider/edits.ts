@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { StorageOperations } from "../../../src/storage/storage-manager.js";
 import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, messageAt, messages, numbered, refusal, SECOND, sessionWith, T0 } from "./fixtures.js";
 
@@ -49,7 +50,7 @@ export function describeEdits(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(["m1", "m2", "m3"]);
     });
 
-    it("lets appends go on behind what is left", async () => {
+    it("lets appends continue after what is left", async () => {
       await sessionWith(subject.provider, "s", numbered(4));
       await subject.provider.truncateMessages("s", "m2");
       expect(await subject.other.logMessages("s", [message("a")])).toEqual({ messageIds: ["a"], position: 2 });
@@ -78,6 +79,53 @@ export function describeEdits(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(["m1", "a", "b"]);
     });
 
+    it("removes all messages, inherited ones too, when none is to be kept", async () => {
+      await sessionWith(subject.provider, "s", numbered(3));
+      await subject.provider.forkConversation("s", "fork", { as: "fork" });
+      await subject.provider.logMessages("fork", [message("f1")]);
+      expect(await subject.provider.truncateMessages("fork", null)).toBe(4);
+      expect(await subject.other.getSession("fork")).toMatchObject({ messageCount: 0, inheritedCount: 3 });
+      expect(await history(subject.other, "s")).toEqual(numbered(3));
+      expect(await subject.other.logMessages("fork", messages("m2", "x"))).toEqual({
+        messageIds: ["m2", "x"],
+        position: 0,
+      });
+      expect(await history(subject.provider, "fork")).toEqual(["m2", "x"]);
+    });
+
+    it("removes nothing from an empty session, and raises no revision", async () => {
+      await sessionWith(subject.provider, "s");
+      const { revision } = await subject.provider.getSession("s");
+      expect(await subject.other.truncateMessages("s", null)).toBe(0);
+      expect(await subject.provider.getSession("s")).toMatchObject({ revision, reverted: false });
+      await refusal(subject.provider.truncateMessages("nobody", null), "not_found");
+    });
+
+    it("takes messages of any time after all have gone", async () => {
+      await sessionWith(subject.provider, "s", [messageAt("m1", 50)]);
+      await subject.provider.truncateMessages("s", null);
+      await subject.other.logMessages("s", [messageAt("a", -100)]);
+      await subject.provider.logMessages("s", [messageAt("b", -200)]);
+      expect(await history(subject.other, "s")).toEqual(["b", "a"]);
+    });
+
+    it("is refused at another revision than the one expected, and changes nothing", async () => {
+      await sessionWith(subject.provider, "s", numbered(3));
+      const { revision } = await subject.provider.getSession("s");
+      await subject.other.updateSession("s", { title: "new" });
+      for (const upTo of ["m1", "m3", null]) {
+        const error = await refusal(
+          subject.provider.truncateMessages("s", upTo, { expectedRevision: revision }),
+          "aborted",
+        );
+        expect(error.message).toContain(String(revision + 1));
+      }
+      expect(await history(subject.other, "s")).toEqual(numbered(3));
+      await subject.provider.logMessages("s", [message("m4")]);
+      expect(await subject.provider.truncateMessages("s", "m1", { expectedRevision: revision + 1 })).toBe(3);
+      expect(await history(subject.other, "s")).toEqual(["m1"]);
+    });
+
     it("stamps messages afterwards no earlier than the last one left", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 50), messageAt("m2", 100)]);
       await subject.provider.truncateMessages("s", "m1");
@@ -98,6 +146,19 @@ export function describeEdits(subject: StorageProviderSubject): void {
       expect(ids.slice(0, 2)).toEqual(["m1", "m2"]);
       expect(ids.slice(2)).toEqual(appended.slice(removed - 1));
       expect(ids.length).toBe(3 + 12 - removed);
+    });
+
+    it("of two providers that expect the same revision takes effect once", async () => {
+      await sessionWith(subject.provider, "s", numbered(6));
+      const { revision } = await subject.provider.getSession("s");
+      const cut = (provider: StorageOperations, upTo: string | null) =>
+        provider.truncateMessages("s", upTo, { expectedRevision: revision }).catch(({ code }) => code);
+      const outcome = await Promise.all([cut(subject.provider, "m4"), cut(subject.other, null)]);
+      expect(outcome).toBeOneOf([
+        [2, "aborted"],
+        ["aborted", 6],
+      ]);
+      expect(await history(subject.provider, "s")).toEqual(outcome[0] === 2 ? numbered(4) : []);
     });
 
     it("of two providers both take effect", async () => {

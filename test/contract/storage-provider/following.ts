@@ -78,7 +78,7 @@ export function describeFollowing(subject: StorageProviderSubject): void {
       });
     });
 
-    it("takes the position behind the last message, and refuses one past it", async () => {
+    it("takes the position after the last message, and refuses a later one", async () => {
       await sessionWith(subject.provider, "s", numbered(2));
       await following(async (follower) => {
         await follower.begin(subject.provider, "s", 2);

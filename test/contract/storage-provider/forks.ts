@@ -82,7 +82,7 @@ export function describeForks(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "f")).toEqual(numbered(3));
     });
 
-    it("may reuse the ids behind its fork point", async () => {
+    it("may reuse the ids after its fork point", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await fork("s", "f", { upToMessageId: "m1" });
       expect(await subject.provider.logMessages("f", [message("m2", { role: "assistant" })])).toMatchObject({

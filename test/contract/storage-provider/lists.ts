@@ -41,7 +41,7 @@ export function describeLists(subject: StorageProviderSubject): void {
       expect(await list(99, true)).toEqual([]);
     });
 
-    it("goes on behind a page that began at an offset", async () => {
+    it("continues after a page that began at an offset", async () => {
       await sessionWith(subject.provider, "s", numbered(5));
       expect(await pages(subject.provider, "s", { limit: 2, offset: 1 })).toEqual([
         ["m2", "m3"],

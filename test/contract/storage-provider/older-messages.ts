@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { StorageProviderSubject } from "../storage-provider.js";
-import { history, message, messageAt, numbered, SECOND, sessionWith, T0 } from "./fixtures.js";
+import { history, idsOf, message, messageAt, numbered, SECOND, sessionWith, T0 } from "./fixtures.js";
 
 export function describeOlderMessages(subject: StorageProviderSubject): void {
   describe("a message older than the last one", () => {
@@ -12,14 +12,14 @@ export function describeOlderMessages(subject: StorageProviderSubject): void {
       expect(await history(subject.provider, "s")).toEqual(["b", "m1", "a", "m2", "m3"]);
     });
 
-    it("stands behind those with the same timestamp", async () => {
+    it("comes after those with the same timestamp", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 10), messageAt("m2", 20)]);
       for (const id of ["a", "b", "c"]) await subject.provider.logMessages("s", [messageAt(id, 10)]);
       for (const id of ["d", "e"]) await subject.other.logMessages("s", [messageAt(id, 20)]);
       expect(await history(subject.other, "s")).toEqual(["m1", "a", "b", "c", "m2", "d", "e"]);
     });
 
-    it("shifts the positions of those behind it", async () => {
+    it("shifts the positions of those after it", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 10), messageAt("m2", 20)]);
       await subject.provider.logMessages("s", [messageAt("a", 5)]);
       const positions = (await subject.other.getSessionMessages("s")).map(({ id, position }) => [id, position]);
@@ -47,6 +47,48 @@ export function describeOlderMessages(subject: StorageProviderSubject): void {
       await subject.provider.logMessages("s", [message("b", { timestampMicros: -1 })]);
       expect(await history(subject.other, "s")).toEqual(["b", "a", "m1"]);
       expect(await subject.other.getMessage("s", "b")).toMatchObject({ timestampMicros: -1, position: 0 });
+    });
+
+    it.each([-1, 0, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER])(
+      "is no message of an empty session, be its timestamp %d",
+      async (timestampMicros) => {
+        const provider = subject.open({ limits: { futureMs: 2 ** 53 } });
+        const soon = { deadlineMs: Date.now() + 100_000 };
+        await provider.createSession({ sessionId: "s" });
+        await provider.createSession({ sessionId: "target" });
+        await provider.createSession({ sessionId: "child", parentId: "s" });
+        const logged = await provider.logMessages("s", [message("m1", { timestampMicros })], soon);
+        expect(logged).toEqual({ messageIds: ["m1"], position: 0 });
+        await provider.forkConversation("s", "fork", { as: "fork", ...soon });
+        await provider.forkConversation("s", "target", { as: "copy", ...soon });
+        await provider.forkConversation("target", "child", { as: "copy", ...soon });
+        for (const sessionId of ["fork", "target", "child"]) {
+          expect(await subject.other.getMessage(sessionId, "m1")).toMatchObject({ timestampMicros, position: 0 });
+          await provider.logMessages(sessionId, [message("m2")], soon);
+          expect(await subject.other.getMessage(sessionId, "m2")).toMatchObject({ position: 1 });
+        }
+      },
+    );
+
+    it("stands at its end of the range, and is found by time there", async () => {
+      const provider = subject.open({ limits: { futureMs: 2 ** 53 } });
+      await sessionWith(provider, "s", [messageAt("m", 0)]);
+      await provider.logMessages("s", [message("first", { timestampMicros: Number.MIN_SAFE_INTEGER })]);
+      await provider.logMessages("s", [message("last", { timestampMicros: Number.MAX_SAFE_INTEGER })]);
+      await provider.logMessages("s", [message("second", { timestampMicros: Number.MIN_SAFE_INTEGER })]);
+      await provider.logMessages("s", [message("before 1970", { timestampMicros: -1 })]);
+      await provider.forkConversation("s", "fork", { as: "fork" });
+      const all = ["first", "second", "before 1970", "m", "last"];
+      for (const sessionId of ["s", "fork"]) {
+        const found = async (sinceMicros: number | undefined, untilMicros?: number) =>
+          idsOf((await subject.other.listMessages(sessionId, { limit: 10, sinceMicros, untilMicros })).messages);
+        expect(await history(subject.other, sessionId)).toEqual(all);
+        expect(await found(Number.MIN_SAFE_INTEGER)).toEqual(all);
+        expect(await found(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)).toEqual(all.slice(0, 4));
+        expect(await found(Number.MIN_SAFE_INTEGER + 1, 0)).toEqual(["before 1970"]);
+        expect(await found(Number.MAX_SAFE_INTEGER)).toEqual(["last"]);
+        expect(await found(undefined, Number.MIN_SAFE_INTEGER)).toEqual([]);
+      }
     });
 
     it("keeps a history in order whatever the order of arrival", async () => {

@@ -34,6 +34,16 @@ export function describeRestores(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(numbered(6));
     });
 
+    it("brings back what a revert to the start removed", async () => {
+      await sessionWith(subject.provider, "s", numbered(3));
+      await subject.provider.truncateMessages("s", "m2", KEEP);
+      expect(await subject.other.truncateMessages("s", null, KEEP)).toBe(2);
+      expect(await subject.provider.getSession("s")).toMatchObject({ reverted: true, messageCount: 0 });
+      expect(await subject.provider.restoreMessages("s")).toBe(3);
+      expect(await history(subject.other, "s")).toEqual(numbered(3));
+      expect(await subject.other.logMessages("s", [message("m4")])).toMatchObject({ position: 3 });
+    });
+
     it("works once, and lets the history go on", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await subject.provider.truncateMessages("s", "m1", KEEP);

@@ -12,12 +12,8 @@ const HERE = fileURLToPath(new URL(".", import.meta.url));
  */
 const CHANGES: readonly (readonly [string, string])[] = [
   [
-    "caller.unary(method, request, call)",
-    "caller.unary(method, request, { ...call, context, request: context.values.get(exchangeKey).request })",
-  ],
-  [
-    "caller.stream(method, request, call)",
-    "caller.stream(method, request, { ...call, context, request: exchange.request })",
+    "const call = await startCall(caller, method, exchange);",
+    "const call = { ...(await startCall(caller, method, exchange)), context, request: exchange.request };",
   ],
   [
     "function toConnectError(error: unknown): ConnectError {",
@@ -29,8 +25,8 @@ const conformance: Plugin = {
   name: "conformance",
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /\/api\/method-table\.js$/ }, () => ({ path: join(HERE, "methods.ts") }));
-    onResolve({ filter: /\/message-writer\.js$/ }, () => ({ path: join(HERE, "message-writer.ts") }));
-    onLoad({ filter: /\/src\/server\/connect\.ts$/ }, async ({ path }) => {
+    onResolve({ filter: /\/binary-writer\.js$/ }, () => ({ path: join(HERE, "binary-writer.ts") }));
+    onLoad({ filter: /\/src\/server\/connect\/connect\.ts$/ }, async ({ path }) => {
       let contents = await readFile(path, "utf8");
       for (const [before, after] of CHANGES) {
         if (!contents.includes(before)) throw new Error(`${path} no longer has ${before}`);

@@ -7,9 +7,12 @@ import { create, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import { DEFAULT_LOAD } from "../../../src/config.js";
 import type { Caller, FrontCall } from "../../../src/server/front-call.js";
+import { StaticRoutes } from "../../../src/server/http/static-routes.js";
 import { createHttpListener } from "../../../src/server/http-server.js";
+import { Admissions } from "../../../src/server/load/admissions.js";
+import { Connections } from "../../../src/server/load/connections.js";
 import { createLogger } from "../../../src/server/logging.js";
-import { StaticRoutes } from "../../../src/server/static-routes.js";
+import { TlsFiles } from "../../../src/server/tls-files.js";
 import { answerStream, answerUnary, type ConformanceRequest, type Seen, typeOf } from "./answer.js";
 import { API_METHODS } from "./methods.js";
 
@@ -26,8 +29,12 @@ interface Keys {
 
 type Asked = Message & { readonly messageReceiveLimit: number; readonly serverCreds?: Keys };
 
+const admissions = new Admissions(DEFAULT_LOAD, { perKey: false });
+
 const caller: Caller = {
   authenticate: () => Promise.resolve({ name: "runner", namespace: "default", scope: "read" }),
+  admit: (_method, { principal }) => admissions.admit("call", principal, undefined),
+  admitAnyone: (kind) => admissions.admit(kind, undefined, undefined),
   unary: ({ desc }, request, call) => answerUnary(desc, request as ConformanceRequest, seenOf(call as SeenCall)),
   stream: ({ desc }, request, call) =>
     Promise.resolve(answerStream(desc, request as ConformanceRequest, seenOf(call as SeenCall))),
@@ -49,8 +56,10 @@ const listener = createHttpListener({
   methods: API_METHODS,
   caller,
   load: { ...DEFAULT_LOAD, bodyBytes: asked.messageReceiveLimit || DEFAULT_LOAD.bodyBytes },
+  connections: new Connections(DEFAULT_LOAD.connections),
   corsOrigins: [],
-  tls: asked.serverCreds && writeKeys(asked.serverCreds),
+  isServedHost: () => true,
+  tls: asked.serverCreds && new TlsFiles(writeKeys(asked.serverCreds), logger),
   staticRoutes: new StaticRoutes(logger),
   logger,
 });

@@ -199,6 +199,6 @@ function restFailure(body: unknown): Outcome {
 
 function failure(code: number, message: string): Outcome {
   const name = ERROR_NAMES[code as keyof typeof ERROR_NAMES];
-  if (name === undefined) throw new Error(`Code ${code} is not in api.md: ${message}`);
+  if (name === undefined) throw new Error(`Code ${code} is not in the table of docs/api.md: ${message}`);
   return { error: { code: name, message } };
 }

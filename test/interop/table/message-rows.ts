@@ -91,6 +91,19 @@ export const MESSAGE_ROWS: readonly Row[] = [
   },
   {
     rpc: "MessageService.AppendMessage",
+    what: "to a session that it makes",
+    request: { sessionId: "nobody", message: message("m4", 4), createSession: true },
+    answer: { messageId: "m4" },
+  },
+  {
+    rpc: "MessageService.AppendMessage",
+    what: "to a session that is there already",
+    given: GIVEN,
+    request: { sessionId: "s", message: message("m4", 4), createSession: true },
+    answer: { messageId: "m4", position: "3" },
+  },
+  {
+    rpc: "MessageService.AppendMessage",
     what: "an unknown session",
     request: { sessionId: "nobody", message: message("m1", 1) },
     error: NO_SESSION,
@@ -112,6 +125,19 @@ export const MESSAGE_ROWS: readonly Row[] = [
     given: GIVEN,
     request: { sessionId: "s", messages: [message("m2", 2), message("m3", 3)], expectedPosition: "9" },
     answer: { messageIds: ["m2", "m3"], position: "1" },
+  },
+  {
+    rpc: "MessageService.AppendMessages",
+    what: "to a session that it makes",
+    request: { sessionId: "nobody", messages: [message("m4", 4)], createSession: true },
+    answer: { messageIds: ["m4"] },
+  },
+  {
+    rpc: "MessageService.AppendMessages",
+    what: "to a session that is there already",
+    given: GIVEN,
+    request: { sessionId: "s", messages: [message("m4", 4)], createSession: true },
+    answer: { messageIds: ["m4"], position: "3" },
   },
   {
     rpc: "MessageService.AppendMessages",
@@ -257,6 +283,13 @@ export const MESSAGE_ROWS: readonly Row[] = [
   },
   {
     rpc: "MessageService.CopyMessages",
+    what: "to a target at another revision",
+    given: TARGET,
+    request: { sessionId: "s", targetSessionId: "t", expectedRevision: "2" },
+    error: { code: "aborted", message: "expected_revision is 2, but the session's revision is 1" },
+  },
+  {
+    rpc: "MessageService.CopyMessages",
     what: "nothing",
     given: [...TARGET, ["MessageService.CopyMessages", { sessionId: "s", targetSessionId: "t" }]],
     request: { sessionId: "s", targetSessionId: "t" },
@@ -289,6 +322,34 @@ export const MESSAGE_ROWS: readonly Row[] = [
     given: GIVEN,
     request: { sessionId: "s", upToMessageId: "m1" },
     answer: { removedCount: "2" },
+  },
+  {
+    rpc: "MessageService.TruncateMessages",
+    what: "to the start",
+    given: GIVEN,
+    request: { sessionId: "s", toStart: true, expectedRevision: "1" },
+    answer: { removedCount: "3" },
+  },
+  {
+    rpc: "MessageService.TruncateMessages",
+    what: "neither up to a message nor to the start",
+    given: GIVEN,
+    request: { sessionId: "s" },
+    error: { code: "invalid_argument", message: "up_to_message_id or to_start is required" },
+  },
+  {
+    rpc: "MessageService.TruncateMessages",
+    what: "up to a message and to the start",
+    given: GIVEN,
+    request: { sessionId: "s", upToMessageId: "m1", toStart: true },
+    error: { code: "invalid_argument", message: "up_to_message_id and to_start exclude each other" },
+  },
+  {
+    rpc: "MessageService.TruncateMessages",
+    what: "at another revision",
+    given: GIVEN,
+    request: { sessionId: "s", upToMessageId: "m1", expectedRevision: "9" },
+    error: { code: "aborted", message: "expected_revision is 9, but the session's revision is 1" },
   },
   {
     rpc: "MessageService.TruncateMessages",

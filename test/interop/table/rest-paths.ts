@@ -9,7 +9,7 @@ interface RestCall {
   readonly responseBody?: string;
 }
 
-/** api.md's HTTP column, written down apart from the .proto files that the server reads. */
+/** The REST paths, written down separately from the .proto files that the server reads, so that a change there is noticed. */
 export const REST_PATHS: Readonly<Record<Rpc, RestCall>> = {
   "SessionService.CreateSession": { method: "POST", path: "/session", body: "*" },
   "SessionService.GetSession": { method: "GET", path: "/session/{sessionId}" },

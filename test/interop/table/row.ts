@@ -21,7 +21,7 @@ export interface ExpectedError {
   readonly message?: string;
 }
 
-/** The codes of api.md's error table, under gRPC's numbers. */
+/** The error codes of docs/api.md, by gRPC's numbers. */
 export const ERROR_NAMES = {
   1: "canceled",
   3: "invalid_argument",

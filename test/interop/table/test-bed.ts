@@ -9,8 +9,8 @@ import { DEFAULT_LOAD, type LoadLimits, type ServeConfig } from "../../../src/co
 import { DEFAULT_LIMITS } from "../../../src/domain/limits.js";
 import { RootPool } from "../../../src/pool/root-pool.js";
 import { Pools } from "../../../src/pools.js";
+import { Metrics } from "../../../src/server/call/metrics.js";
 import { createLogger } from "../../../src/server/logging.js";
-import { Metrics } from "../../../src/server/metrics.js";
 import { RunningServer } from "../../../src/server/server.js";
 import { openStorage } from "../../../src/storage/open-storage.js";
 import { GrpcClient } from "../../support/grpc-client.js";

@@ -1,8 +1,55 @@
 import { settle, told } from "../world.js";
-import { cut, idsOf, type RuleSchedule, sessionOf } from "./scenes.js";
+import { cut, fork, idsOf, LATER_MS, type RuleSchedule, sessionOf, sweepLater } from "./scenes.js";
 
 /** Rules of appends and pages. */
 export const APPEND_SCHEDULES: readonly RuleSchedule[] = [
+  {
+    rule: "named-logs-only",
+    store: "atomic",
+    what: "an append to a fork from before its edit, by a process whose clock stands still",
+    good: "at 1, m z",
+    async run(world) {
+      await sessionOf(world, "m", "n");
+      const forker = world.process({ clockMs: () => 0 });
+      await fork(forker, "a", "b");
+      await cut(world.process(), "b", "m");
+      await sweepLater(world);
+      return `${await forker.say("b", "z")}, ${await idsOf(world, "b")}`;
+    },
+  },
+  {
+    rule: "head-dated-before",
+    store: "weak",
+    what: "an append to a fork whose making was answered late, after it was edited and swept",
+    good: "at 1, m z",
+    async run(world) {
+      await sessionOf(world, "m", "n");
+      const forker = world.process({ clockMs: () => 0 });
+      forker.gates.close("answer of createRecord");
+      const forked = fork(forker, "a", "b");
+      await settle();
+      await cut(world.process(), "b", "m");
+      await sweepLater(world);
+      await forker.ids("a");
+      await forker.gates.open("answer of createRecord");
+      await forked;
+      return `${await forker.say("b", "z")}, ${await idsOf(world, "b")}`;
+    },
+  },
+  {
+    rule: "update-time-with-append",
+    store: "atomic",
+    what: "a list after an append to the session that was changed first",
+    good: "a b",
+    async run(world) {
+      const process = await sessionOf(world);
+      await process.createSession({ sessionId: "b" });
+      world.nowMs += LATER_MS;
+      await process.say("a", "m");
+      const { sessions } = await world.process().listSessions({ parentId: "", limit: 9 });
+      return sessions.map(({ sessionId }) => sessionId).join(" ");
+    },
+  },
   {
     rule: "look-up-in-segments",
     store: "atomic",

@@ -5,7 +5,7 @@ import { beforeWriting, cut, goOn, idsOf, type RuleSchedule, revert, sessionOf }
 export const EDIT_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "seal-before-edit",
-    store: "atomic",
+    store: "weak",
     what: "an append that reaches the log after an edit has cut it",
     good: "at 1, m z",
     async run(world) {

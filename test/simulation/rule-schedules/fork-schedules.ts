@@ -1,5 +1,5 @@
 import { settle, told } from "../world.js";
-import { cut, fork, idsOf, LATER_MS, type RuleSchedule, sessionOf, sweepLater } from "./scenes.js";
+import { cut, fork, idsOf, markForLater, type RuleSchedule, sessionOf, sweepLater } from "./scenes.js";
 
 /** Rules of forks and their counts. */
 export const FORK_SCHEDULES: readonly RuleSchedule[] = [
@@ -99,7 +99,7 @@ export const FORK_SCHEDULES: readonly RuleSchedule[] = [
       await fork(process, "a", "b");
       await fork(process, "a", "c");
       await process.deleteSession("b");
-      world.nowMs += LATER_MS;
+      await markForLater(world);
       const slow = world.process();
       slow.gates.close("deleteRecord");
       const swept = slow.sweep();
@@ -124,6 +124,24 @@ export const FORK_SCHEDULES: readonly RuleSchedule[] = [
       for (const id of ["c", "p", "a"]) await process.deleteSession(id);
       await sweepLater(world, 9);
       return `${world.db.records().length} left`;
+    },
+  },
+  {
+    rule: "repeated-create-unknown",
+    store: "weak",
+    what: "a fork that is sent twice, the second time onto another session, and arrives when that one is gone",
+    good: "unavailable, m",
+    async run(world) {
+      const process = await sessionOf(world, "m");
+      await process.createSession({ sessionId: "b" });
+      const forker = world.process();
+      forker.gates.delayNext("createRecord");
+      const answer = await fork(forker, "a", "b");
+      await process.deleteSession("b");
+      forker.gates.carryOut("createRecord");
+      await process.deleteSession("a");
+      await sweepLater(world, 2);
+      return `${answer}, ${await idsOf(world, "b")}`;
     },
   },
 ];

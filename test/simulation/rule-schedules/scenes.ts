@@ -1,10 +1,9 @@
-import type { Rule } from "../../../src/storage/history/rules.js";
 import type { StoreKind } from "../sim-run.js";
 import { type Process, settle, TEN_MINUTES_MS, told, type World } from "../world.js";
 
 /** A schedule by hand that comes to `good` with all rules, and to something else without this one. */
 export interface RuleSchedule {
-  readonly rule: Rule;
+  readonly rule: string;
   readonly store: StoreKind;
   readonly what: string;
   readonly good: string;
@@ -17,15 +16,22 @@ export const LATER_MS = TEN_MINUTES_MS + 60_000;
 export async function sessionOf(world: World, ...names: string[]): Promise<Process> {
   const process = world.process();
   await process.createSession({ sessionId: "a" });
-  await process.say("a", ...names);
+  if (names.length > 0) await process.say("a", ...names);
   return process;
 }
 
+/** Two sweeps: the first marks what the second, more than ten minutes later, clears away. */
 export async function sweepLater(world: World, times = 1): Promise<void> {
   for (let i = 0; i < times; i++) {
-    world.nowMs += LATER_MS;
+    await markForLater(world);
     await world.process().sweep();
   }
+}
+
+/** A sweep, and the time after which the next one clears away what it has marked. */
+export async function markForLater(world: World): Promise<void> {
+  await world.process().sweep();
+  world.nowMs += LATER_MS;
 }
 
 export function fork(process: Process, source: string, target: string): Promise<string> {

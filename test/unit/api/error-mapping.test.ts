@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
+import { ApiError } from "../../../src/api/api-error.js";
 import { toApiError } from "../../../src/api/error-mapping.js";
 import { DomainError, type ErrorCode, NotImplementedError } from "../../../src/domain/errors.js";
 
@@ -23,7 +24,7 @@ const NUMBERS: Record<ErrorCode, number> = {
 describe("toApiError", () => {
   it.each(Object.entries(NUMBERS))("maps %s to %d and keeps the text", (code, number) => {
     const answer = toApiError(new DomainError(code as ErrorCode, "Session s not found"));
-    expect(answer).toStrictEqual({ code: number, message: "Session s not found", details: [] });
+    expect(answer).toStrictEqual(new ApiError(number, "Session s not found"));
   });
 
   it("names the class that lacks an operation", () => {
@@ -41,22 +42,17 @@ describe("toApiError", () => {
     null,
     { code: "not_found", message: "x" },
   ])("answers %o with a fixed text, and keeps it for the log", (error) => {
-    expect(toApiError(error)).toStrictEqual({
-      code: Code.Internal,
-      message: "Internal error",
-      details: [],
-      cause: error,
-    });
+    expect(toApiError(error)).toStrictEqual(new ApiError(Code.Internal, "Internal error", { cause: error }));
+  });
+
+  it("passes on what is an ApiError already", () => {
+    const error = new ApiError(Code.Aborted, "x");
+    expect(toApiError(error)).toBe(error);
   });
 
   it("keeps the cause of a DomainError for the log", () => {
     const cause = new Error("driver text");
     const answer = toApiError(new DomainError("unavailable", "The store cannot be reached", { cause }));
-    expect(answer).toStrictEqual({
-      code: Code.Unavailable,
-      message: "The store cannot be reached",
-      details: [],
-      cause,
-    });
+    expect(answer).toStrictEqual(new ApiError(Code.Unavailable, "The store cannot be reached", { cause }));
   });
 });

@@ -151,7 +151,10 @@ describe("SessionService", () => {
       { sessionId: "s", upToMessageId: "m" },
       { revertSession: reverted },
     );
-    expect(revert.asked).toStrictEqual([["revertSession", "s", "m", CALL]]);
+    expect(revert.asked).toStrictEqual([["revertSession", "s", "m", { expectedRevision: undefined, ...CALL }]]);
+    const toStart = { sessionId: "s", toStart: true, expectedRevision: 7n };
+    const start = await call(method.revertSession, toStart, { revertSession: reverted });
+    expect(start.asked).toStrictEqual([["revertSession", "s", null, { expectedRevision: 7, ...CALL }]]);
     expect(revert.answer).toMatchObject({ session: { sessionId: "s" }, removedCount: 2n });
     const restored = { session: SESSION, restoredCount: 2 };
     const unrevert = await call(method.unrevertSession, { sessionId: "s" }, { unrevertSession: restored });
@@ -167,9 +170,10 @@ describe("MessageService", () => {
   const taken = { id: undefined, role: "user", timestampMicros: undefined, parts: [], metadata: undefined };
 
   it("appends one message", async () => {
-    const request = { sessionId: "s", message: given, expectedPosition: 0n };
+    const request = { sessionId: "s", message: given, expectedPosition: 0n, createSession: true };
     const { asked, answer } = await call(method.appendMessage, request, { appendMessages: stored });
-    expect(asked).toStrictEqual([["appendMessages", "s", [taken], { expectedPosition: 0, ...CALL }]]);
+    const options = { expectedPosition: 0, createSession: true, ...CALL };
+    expect(asked).toStrictEqual([["appendMessages", "s", [taken], options]]);
     expect(answer).toMatchObject({ messageId: "m", position: 0n });
     await expect(call(method.appendMessage, { sessionId: "s" })).rejects.toMatchObject({
       message: "message is required",
@@ -179,7 +183,8 @@ describe("MessageService", () => {
   it("appends several", async () => {
     const answers = { appendMessages: { messageIds: ["a", "b"], position: 7 } };
     const { asked, answer } = await call(method.appendMessages, { sessionId: "s", messages: [given, given] }, answers);
-    expect(asked).toStrictEqual([["appendMessages", "s", [taken, taken], { expectedPosition: undefined, ...CALL }]]);
+    const options = { expectedPosition: undefined, createSession: false, ...CALL };
+    expect(asked).toStrictEqual([["appendMessages", "s", [taken, taken], options]]);
     expect(answer).toMatchObject({ messageIds: ["a", "b"], position: 7n });
     await expect(call(method.appendMessages, { messages: [given, {}] })).rejects.toMatchObject({
       message: "messages[1].info is required",
@@ -230,15 +235,20 @@ describe("MessageService", () => {
     expect(count).toMatchObject({ asked: [["getMessageCount", "s", CALL]], answer: { count: 0n } });
     const cut = await call(method.truncateMessages, { sessionId: "s", upToMessageId: "m" }, { truncateMessages: 4 });
     expect(cut).toMatchObject({ asked: [["truncateMessages", "s", "m", CALL]], answer: { removedCount: 4n } });
-    const request = { sessionId: "s", targetSessionId: "t", upToMessageId: "m" };
+    const toStart = { sessionId: "s", toStart: true, expectedRevision: 7n };
+    const start = await call(method.truncateMessages, toStart, { truncateMessages: 4 });
+    expect(start.asked).toStrictEqual([["truncateMessages", "s", null, { expectedRevision: 7, ...CALL }]]);
+    const request = { sessionId: "s", targetSessionId: "t", upToMessageId: "m", expectedRevision: 7n };
     const copy = await call(method.copyMessages, request, {
       copyMessagesCounted: { forkPointId: "m", copiedCount: 1 },
     });
-    expect(copy.asked).toStrictEqual([["copyMessagesCounted", "s", "t", { upToMessageId: "m", ...CALL }]]);
+    expect(copy.asked).toStrictEqual([
+      ["copyMessagesCounted", "s", "t", { upToMessageId: "m", expectedRevision: 7, ...CALL }],
+    ]);
     expect(copy.answer).toMatchObject({ forkPointId: "m", copiedCount: 1n });
     const none = { copyMessagesCounted: { forkPointId: null, copiedCount: 0 } };
     const nothing = await call(method.copyMessages, { sessionId: "s", targetSessionId: "t" }, none);
-    expect(nothing.asked[0]?.[3]).toStrictEqual({ upToMessageId: undefined, ...CALL });
+    expect(nothing.asked[0]?.[3]).toStrictEqual({ upToMessageId: undefined, expectedRevision: undefined, ...CALL });
     expect(nothing.answer).toMatchObject({ forkPointId: undefined, copiedCount: 0n });
   });
 });

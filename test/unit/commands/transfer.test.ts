@@ -1,11 +1,15 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import Database from "libsql";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
-import { exportSessions } from "../../../src/commands/transfer/export-sessions.js";
+import { exportSessions, writeBackup } from "../../../src/commands/transfer/export-sessions.js";
 import { importSessions } from "../../../src/commands/transfer/import-sessions.js";
 import { withPools } from "../../../src/commands/with-pools.js";
+import { DomainError } from "../../../src/domain/errors.js";
 import type { RootPool } from "../../../src/pool/root-pool.js";
+import { SqliteStorageProvider } from "../../../src/storage/sqlite/sqlite-storage-provider.js";
+import type { StorageProvider } from "../../../src/storage/storage-provider.js";
 
 const root = mkdtempSync(join(tmpdir(), "session-pool-transfer-"));
 let count = 0;
@@ -30,54 +34,174 @@ describe("export and import", () => {
     expect(await use(to, contents)).toEqual(await use(from, contents));
     const second = join(root, `again-${count}.json`);
     await exportSessions(target(to), second);
-    expect(linesOf(second)).toEqual(linesOf(file));
+    expect(readFileSync(second, "utf8")).toBe(readFileSync(file, "utf8"));
   });
 
-  it("keep a session whose parent is not there any more, as no fork", async () => {
+  it("keep what a fork, and a child, of a deleted parent are made of", async () => {
     await use(from, async (pool) => {
       await fill(pool);
       await pool.sessions.deleteSession("parent");
     });
+    const before = await use(from, contents);
     await exportSessions(target(from), file);
     await importSessions(target(to), file);
-    const { fork } = await use(to, contents);
-    expect(fork).toMatchObject({ parentId: "", inheritedCount: 0 });
-    expect(fork?.messages).toHaveLength(2001);
+    expect(await use(to, contents)).toEqual(before);
+    expect(before.fork).toMatchObject({ parentId: "parent", inheritedCount: 2000, forkPointId: "m1999" });
+    const ancestors = (pool: RootPool) => pool.sessions.getMessages("child", { includeAncestors: true });
+    expect(await use(to, ancestors)).toEqual(await use(from, ancestors));
   });
 
-  it("keep a fork whose parent was changed afterwards", async () => {
+  it("write messages once that forks share, and share them again", async () => {
     await use(from, async (pool) => {
       await fill(pool);
-      await pool.sessions.truncateMessages("parent", "m5");
+      for (let i = 0; i < 50; i++) await pool.sessions.forkSession("parent", { newSessionId: `fork-${i}` });
     });
     await exportSessions(target(from), file);
+    expect(linesOf(file).filter((line) => line.startsWith('{"message"'))).toHaveLength(2001);
     await importSessions(target(to), file);
-    const { fork } = await use(to, contents);
-    expect(fork).toMatchObject({ parentId: "parent", inheritedCount: 0 });
-    expect(fork?.messages).toHaveLength(2001);
+    const second = join(root, `again-${count}.json`);
+    await exportSessions(target(to), second);
+    expect(readFileSync(second, "utf8")).toBe(readFileSync(file, "utf8"));
   });
 
-  it("leave what is there alone, and tell what could not be stored", async () => {
+  it("recognise the retry of a fork after a restore", async () => {
+    await use(from, fill);
+    await exportSessions(target(from), file);
+    await importSessions(target(to), file);
+    await use(to, async ({ sessions }) => {
+      const again = await sessions.forkSession("fork", { newSessionId: "fork-of-fork", upToMessageId: "m9" });
+      expect(again.session).toMatchObject({ sessionId: "fork-of-fork", inheritedCount: 10 });
+      const other = sessions.forkSession("fork", { newSessionId: "fork-of-fork", upToMessageId: "m8" });
+      await expect(other).rejects.toMatchObject({ code: "already_exists" });
+    });
+  });
+
+  it("leave a session alone whose id is there already, and give its forks messages of their own", async () => {
     await use(from, fill);
     await exportSessions(target(from), file);
     await use(to, async (pool) => {
       await pool.sessions.createSession({ sessionId: "parent", title: "Another one" });
     });
-    await expect(importSessions(target(to), file)).rejects.toThrow("1 sessions were not imported");
-    const { parent, fork } = await use(to, contents);
+    await importSessions(target(to), file);
+    const { parent, fork, "fork-of-fork": forkOfFork } = await use(to, contents);
     expect(parent).toMatchObject({ title: "Another one", messages: [] });
     expect(fork?.messages).toHaveLength(2001);
+    expect(forkOfFork?.messages).toHaveLength(10);
   });
 
-  it.each([
-    ["nonsense", /is no JSON, nor an export of session-pool/],
-    ["[1]", /is no export of session-pool, OpenCode or ChatGPT/],
-    ['{"format":"session-pool","version":2}\n', /has version 2; this program reads 1/],
-    ['{"format":"session-pool","version":1}\n{"session":\n', /Line 2 is not valid JSON/],
-    ['{"format":"session-pool","version":1}\n{"what":1}\n', /Line 2 is neither a session, a message nor todos/],
-  ])("refuse %j", async (text, message) => {
-    writeFileSync(file, text);
-    await expect(importSessions(target(to), file)).rejects.toThrow(message);
+  it("make a fork of a fork from a file of version 0.1.0, and keep a fork whose parent has changed", async () => {
+    const message = (id: string, at: number) => ({ message: { id, role: "user", timestampMicros: at, parts: [] } });
+    const session = (sessionId: string, given: object) => ({
+      session: { sessionId, parentId: "", forkPointId: "", inheritedCount: 0, title: "", ...given },
+    });
+    const lines = [
+      { format: "session-pool", version: 1 },
+      session("p", { title: "P" }),
+      ...[message("a", 1), message("b", 2)],
+      session("f", { parentId: "p", forkPointId: "b", inheritedCount: 2 }),
+      ...[message("a", 1), message("b", 2), message("c", 3)],
+      session("g", { parentId: "f", forkPointId: "c", inheritedCount: 3 }),
+      ...[message("a", 1), message("b", 2), message("c", 3)],
+      session("other", { parentId: "p", forkPointId: "x", inheritedCount: 1 }),
+      message("x", 1),
+      session("child", { parentId: "f" }),
+      { todos: [{ id: "t", content: "c", status: "", priority: "" }] },
+    ];
+    writeLines(file, lines);
+    for (let i = 0; i < 2; i++) await importSessions(target(to), file);
+    const all = await use(to, contents);
+    const idsOf = (id: string) => all[id]?.messages.map((one) => one.id).join("");
+    expect(["p", "f", "g", "other", "child"].map(idsOf)).toEqual(["ab", "abc", "abc", "x", ""]);
+    expect(all.f).toMatchObject({ parentId: "p", forkPointId: "b", inheritedCount: 2 });
+    const exported = join(root, `again-${count}.json`);
+    await exportSessions(target(to), exported);
+    expect(linesOf(exported).filter((line) => line.startsWith('{"message"'))).toHaveLength(4);
+    expect(await use(to, (pool) => pool.sessions.getMessages("child", { includeAncestors: true }))).toHaveLength(3);
+  });
+});
+
+describe("an export of a store that is in use", () => {
+  it("misses no session that is appended to, and skips and counts those that are deleted", async () => {
+    const provider = await SqliteStorageProvider.open(from.slice("sqlite:".length), { touchDelayMs: 1 });
+    const ids = Array.from({ length: 1500 }, (_, i) => `s${i}`);
+    await Promise.all(ids.map((sessionId) => provider.createSession({ sessionId })));
+    let isOver = false;
+    const append = async () => {
+      for (let n = 0; !isOver; n++) {
+        await provider.logMessages(`s${(n * 7) % 400}`, [{ id: `m${n}`, role: "user", parts: [] }]);
+      }
+      return "appended";
+    };
+    const appending = append();
+    const deleting = Promise.all(["s1400", "s1450", "s1499"].map((id) => provider.deleteSession(id)));
+    const report = await use(from, async (pool) => {
+      const lines: string[] = [];
+      const result = await writeBackup(pool, async (data) => {
+        lines.push(data.toString());
+      });
+      await deleting;
+      return { ...result, lines: lines.join("").split("\n") };
+    });
+    isOver = true;
+    expect(await appending).toBe("appended");
+    await provider.close();
+    const sessions = report.lines.filter((line) => line.startsWith('{"session"'));
+    const found = new Set(sessions.map((line) => JSON.parse(line).session.sessionId));
+    const deleted = ["s1400", "s1450", "s1499"];
+    expect(ids.filter((id) => !found.has(id) && !deleted.includes(id))).toEqual([]);
+    expect(report.exported).toBe(sessions.length);
+    writeFileSync(file, report.lines.join("\n"));
+    await importSessions(target(to), file);
+    expect(Object.keys(await use(to, contents))).toHaveLength(Math.min(100, sessions.length));
+  });
+
+  it("counts the session that is deleted between the list and its turn", async () => {
+    await use(from, async (pool) => {
+      await fill(pool);
+      const provider = pool.storage?.active as StorageProvider;
+      const snapshot = provider.snapshotSession.bind(provider);
+      provider.snapshotSession = async (sessionId) => {
+        if (sessionId === "fork") await provider.deleteSession("fork");
+        return snapshot(sessionId);
+      };
+      expect(await writeBackup(pool, async () => {})).toEqual({ exported: 3, deleted: 1 });
+    });
+  });
+
+  it("takes a session again from the beginning when messages are cleared away while it reads them", async () => {
+    await use(from, async (pool) => {
+      await fill(pool);
+      const provider = pool.storage?.active as StorageProvider;
+      const read = provider.readStored.bind(provider);
+      let reads = 0;
+      provider.readStored = async (...args) => {
+        reads += 1;
+        if (reads === 2) throw new DomainError("aborted", "Changed");
+        return read(...args);
+      };
+      let text = "";
+      const report = await writeBackup(pool, async (data) => {
+        text += data.toString();
+      });
+      expect(report).toEqual({ exported: 4, deleted: 0 });
+      writeFileSync(file, text);
+    });
+    await importSessions(target(to), file);
+    expect(await use(to, contents)).toEqual(await use(from, contents));
+  });
+
+  it("leaves the backup that was there as it was when it fails", async () => {
+    writeFileSync(file, "the last backup");
+    await expect(exportSessions(target(`sqlite:${join(root, "typo.db")}`), file)).rejects.toThrow(
+      "There is no database",
+    );
+    await use(from, fill);
+    const damaged = new Database(from.slice("sqlite:".length));
+    damaged.exec("DELETE FROM messages WHERE id = 'm1000'");
+    damaged.close();
+    await expect(exportSessions(target(from), file)).rejects.toThrow(/"parent" has changed while it was read/);
+    expect(readFileSync(file, "utf8")).toBe("the last backup");
+    expect(readdirSync(root).filter((name) => name.endsWith(".partial"))).toEqual([]);
   });
 });
 
@@ -226,7 +350,7 @@ async function contents(pool: RootPool) {
 }
 
 function use<T>(storage: string, run: (pool: RootPool) => Promise<T>): Promise<T> {
-  return withPools(storage, (pools) => run(pools.for("default")));
+  return withPools(storage, (pools) => run(pools.for("default")), { create: true });
 }
 
 function target(storage: string) {
@@ -234,5 +358,9 @@ function target(storage: string) {
 }
 
 function linesOf(path: string): string[] {
-  return readFileSync(path, "utf8").split("\n").sort();
+  return readFileSync(path, "utf8").split("\n");
+}
+
+function writeLines(path: string, lines: readonly object[]): void {
+  writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
 }

@@ -3,6 +3,7 @@ import type { Limits } from "../../../src/domain/limits.js";
 import { RootPool } from "../../../src/pool/root-pool.js";
 import type { SessionPool } from "../../../src/pool/session-pool.js";
 import { message, messages, numbered } from "../../contract/storage-provider/fixtures.js";
+import { ENDINGS, MINUTE_MS } from "../../support/call-endings.js";
 import { poll } from "../../support/poll.js";
 import { GatedProvider } from "./gated-provider.js";
 
@@ -65,23 +66,46 @@ describe("appends to a session that is busy", () => {
     expect(provider.turns).toEqual([["first"], ["a", "b"], ["c"], ["huge"], ["d"]]);
   });
 
-  it.each([
-    ["deadline_exceeded", () => ({ deadlineMs: Date.now() + 20 })],
-    ["canceled", () => ({ signal: AbortSignal.timeout(20) })],
-  ])("are not sent when their call ends with %s while they wait", async (code, call) => {
+  it.each(ENDINGS)("are not sent when their call ends with %s while they wait", async (code, start) => {
+    const { call, end } = start();
     await begin();
-    const impatient = sessions.appendMessage("s", message("gone"), call());
-    const patient = sessions.appendMessage("s", message("stays"), { deadlineMs: Date.now() + 60_000 });
+    const impatient = sessions.appendMessage("s", message("gone"), call);
+    const patient = sessions.appendMessage("s", message("stays"), { deadlineMs: Date.now() + 2 * MINUTE_MS });
+    end();
     await expect(impatient).rejects.toMatchObject({ code });
     provider.open();
     await patient;
     expect(provider.turns).toEqual([["first"], ["stays"]]);
   });
 
-  it("leave nothing behind when all of them went away", async () => {
+  it.each(ENDINGS)(
+    "are answered with %s when their call ends while they are stored with others, which go on",
+    async (code, start) => {
+      const { call, end } = start();
+      await begin();
+      const patient = sessions.appendMessage("s", message("a"));
+      const impatient = sessions.appendMessage("s", message("b"), call);
+      const other = sessions.appendMessage("s", message("c"), { deadlineMs: Date.now() + 2 * MINUTE_MS });
+      provider.open();
+      provider.shut();
+      await poll(() => provider.turns.length === 2, "the others are being stored");
+      const waiting = sessions.appendMessage("s", message("d"));
+      end();
+      await expect(impatient).rejects.toMatchObject({ code });
+      provider.open();
+      expect(await Promise.all([patient, other, waiting])).toEqual(["a", "c", "d"]);
+      expect(provider.turns).toEqual([["first"], ["a", "b", "c"], ["d"]]);
+      expect(await ids()).toEqual(["first", "a", "b", "c", "d"]);
+      expect(sessions.turnLock.size).toBe(0);
+    },
+  );
+
+  it("leave nothing in the queue when all of them have gone", async () => {
     await begin();
-    const gone = numbered(3).map((id) => sessions.appendMessage("s", message(id), { signal: AbortSignal.timeout(5) }));
-    for (const append of gone) await expect(append).rejects.toMatchObject({ code: "canceled" });
+    const gone = new AbortController();
+    const appends = numbered(3).map((id) => sessions.appendMessage("s", message(id), { signal: gone.signal }));
+    gone.abort();
+    await Promise.all(appends.map((append) => expect(append).rejects.toMatchObject({ code: "canceled" })));
     provider.open();
     await held;
     await poll(() => sessions.turnLock.size === 0, "the lock is given up");

@@ -189,7 +189,7 @@ describe("what a provider lacks and reads can give", () => {
     expect(await pages(sessions as never, "s", { limit: 100 })).toHaveLength(5);
   });
 
-  it("refuses cursors as api.md says", async () => {
+  it("refuses the cursors that docs/api.md says", async () => {
     const { next } = await sessions.listMessages("s", { limit: 2 });
     const refused = sessions.listMessages("s", { limit: 2, cursor: next, newestFirst: true });
     await refusal(refused, "invalid_argument");
@@ -200,7 +200,7 @@ describe("what a provider lacks and reads can give", () => {
     await refusal(sessions.listMessages("s", { limit: 2, cursor: next }), "failed_precondition");
   });
 
-  it("goes on behind a cursor's message, whatever was appended", async () => {
+  it("continues after a cursor's message, whatever was appended", async () => {
     const { next } = await sessions.listMessages("s", { limit: 2, newestFirst: true });
     provider.respond = () => [...all, { ...(all[4] as ChatMessage), id: "m6" }];
     const page = await sessions.listMessages("s", { limit: 9, newestFirst: true, cursor: next });

@@ -76,6 +76,16 @@ describe("SessionPool", () => {
     await refusal(sessions.unrevertSession("s"), "failed_precondition");
   });
 
+  it("reverts and truncates to the start, and at an expected revision alone", async () => {
+    await refusal(sessions.revertSession("s", null, { expectedRevision: 2 }), "aborted");
+    expect(await sessions.revertSession("s", null, { expectedRevision: 1 })).toMatchObject({ removedCount: 3 });
+    await sessions.unrevertSession("s");
+    await refusal(sessions.truncateMessages("s", "m1", { expectedRevision: 1 }), "aborted");
+    expect(await sessions.truncateMessages("s", null)).toBe(3);
+    expect(await history("s")).toEqual([]);
+    await refusal(sessions.copyMessages("s", "s2", { expectedRevision: 0.5 }), "invalid_argument");
+  });
+
   it("takes more than 1,000 as the page's limit for 1,000", async () => {
     sessions = new RootPool({ storage: provider, limits: { pageMessages: 2 } }).sessions;
     expect((await sessions.listMessages("s", { limit: 99 })).messages).toHaveLength(2);
@@ -120,6 +130,8 @@ describe("SessionPool refuses, before storage is asked,", () => {
     ["a message's id", () => sessions.getMessage("s", bad)],
     ["an appended message's id", () => sessions.appendMessage("s", message(bad))],
     ["the last message to keep", () => sessions.truncateMessages("s", "")],
+    ["a truncate's expected revision", () => sessions.truncateMessages("s", "m1", { expectedRevision: -1 })],
+    ["a revert's expected revision", () => sessions.revertSession("s", "m1", { expectedRevision: 0.5 })],
     ["the last message to revert to", () => sessions.revertSession("s", bad)],
     ["the last message to copy", () => sessions.copyMessages("s", "t", { upToMessageId: bad })],
     ["the last message to fork", () => sessions.forkSession("s", { upToMessageId: bad })],

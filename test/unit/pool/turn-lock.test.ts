@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { TurnLock } from "../../../src/pool/turn-lock.js";
+import { ENDINGS, MINUTE_MS } from "../../support/call-endings.js";
 
 describe("TurnLock", () => {
   it("lets one at a time change a session, in the order in which they came", async () => {
@@ -34,17 +35,16 @@ describe("TurnLock", () => {
     expect([lock.size, lock.isLocked("s")]).toEqual([0, false]);
   });
 
-  it.each([
-    ["deadline_exceeded", () => ({ deadlineMs: Date.now() + 10 })],
-    ["canceled", () => ({ signal: AbortSignal.timeout(10) })],
-  ])("ends waiting with %s, does not do the work, and passes the turn on", async (code, call) => {
+  it.each(ENDINGS)("ends waiting with %s, does not do the work, and passes the turn on", async (code, start) => {
+    const { call, end } = start();
     const lock = new TurnLock();
     const release = await lock.acquire("s");
     let isDone = false;
-    const impatient = lock.run("s", call(), async () => {
+    const impatient = lock.run("s", call, async () => {
       isDone = true;
     });
-    const patient = lock.run("s", { deadlineMs: Date.now() + 60_000 }, async () => "done");
+    const patient = lock.run("s", { deadlineMs: Date.now() + 2 * MINUTE_MS }, async () => "done");
+    end();
     await expect(impatient).rejects.toMatchObject({ code });
     release();
     expect(await patient).toBe("done");

@@ -48,6 +48,29 @@ describe("openDatabase", () => {
   });
 });
 
+describe("openDatabase with create: false", () => {
+  it("refuses a file that is not there, names it, and makes nothing", async () => {
+    const path = join(folder, "typo", "pool.db");
+    await expect(openDatabase(`sqlite:${path}`, { create: false })).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: `There is no database ${path}`,
+    });
+    expect(existsSync(join(folder, "typo"))).toBe(false);
+  });
+
+  it("opens a file that is there", async () => {
+    const url = `sqlite:${join(folder, "there.db")}`;
+    await (await openDatabase(url)).close();
+    const database = await openDatabase(url, { create: false });
+    await expect(database.namespace("a").ping()).resolves.toBeUndefined();
+    await database.close();
+  });
+
+  it("refuses memory:, where no other process's data can be", async () => {
+    await expect(openDatabase("memory:", { create: false })).rejects.toMatchObject({ code: "failed_precondition" });
+  });
+});
+
 describe("openStorage", () => {
   it("loads no driver that it does not need", async () => {
     const { outputs } = (await bundle()).metafile;

@@ -4,6 +4,7 @@ import { connect } from "node:net";
 import { Code } from "@connectrpc/connect";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { ApiError } from "../../../../src/api/api-error.js";
 import { RestServer } from "./rest-server.js";
 
 const BODY_BYTES = 64 * 1024;
@@ -114,7 +115,7 @@ describe("over HTTP/1", () => {
     const seen = server.caller.calls.length;
     server.caller.answer = (_method, _request, { signal }) =>
       new Promise((_, reject) => {
-        signal.addEventListener("abort", () => reject({ code: Code.Canceled, message: "gone", details: [] }));
+        signal.addEventListener("abort", () => reject(new ApiError(Code.Canceled, "gone")));
         socket.destroy();
       });
     socket.write("POST /session HTTP/1.1\r\nHost: x\r\nContent-Length: 4000\r\n\r\n{");
@@ -126,7 +127,7 @@ describe("over HTTP/1", () => {
   });
 
   test("a client that is still sending gets its answer, and the connection goes on", async () => {
-    server.caller.refusedKey = { code: Code.Unauthenticated, message: "no", details: [] };
+    server.caller.refusedKey = new ApiError(Code.Unauthenticated, "no");
     const socket = connect(server.port, "127.0.0.1");
     const size = 8 * 1024 * 1024;
     socket.write(`POST /session HTTP/1.1\r\nHost: x\r\nContent-Length: ${size}\r\n\r\n`);

@@ -8,6 +8,7 @@ import {
 } from "../../../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionSchema } from "../../../../gen/sessionpool/v1/session_service_pb.js";
 import { ListTodosResponseSchema } from "../../../../gen/sessionpool/v1/todo_service_pb.js";
+import { ApiError } from "../../../../src/api/api-error.js";
 import { DomainError } from "../../../../src/domain/errors.js";
 import { type Answer, type RequestOptions, RestServer } from "./rest-server.js";
 
@@ -343,6 +344,12 @@ describe("bodies", () => {
     ["/session", '{"title":"a","\\u0074itle":"a"}', /the key "title" twice/],
     ["/session", '{"title":1}', /title: expected a string/],
     ["/session", '{"title":"\\ud800"}', /lone surrogate/],
+    [
+      "/session",
+      '{"metadata":{"n":[9007199254740993]}}',
+      /^metadata\.n\[0\]: the integer 9007199254740993 is not exact/,
+    ],
+    ["/session/s/message", '{"info":{"metadata":{"n":-9007199254740993}}}', /^info\.metadata\.n: the integer/],
     ["/session", '{"metadata":{"a":1e999}}', /metadata: the number at a is too large/],
     ["/session/s/fork", '{"sessionId":"t"}', /session_id: the path says otherwise/],
     ["/session/s/message", "null", /body: expected an object/],
@@ -528,7 +535,7 @@ describe("errors", () => {
     [Code.DataLoss, 500],
     [Code.Unauthenticated, 401],
   ])("code %d is status %d", async (code, status) => {
-    server.caller.error = { code, message: `Session "é" text`, details: [] };
+    server.caller.error = new ApiError(code, `Session "é" text`);
     const answer = await send("GET /session/s");
     expectProblem(answer, status, code, /^Session "é" text$/);
     expect(answer.headers["retry-after"]).toBe(status === 429 || status === 503 ? "1" : undefined);
@@ -537,7 +544,7 @@ describe("errors", () => {
   });
 
   test("a wrong key is told before the body is looked at", async () => {
-    server.caller.refusedKey = { code: Code.Unauthenticated, message: "No such key", details: [] };
+    server.caller.refusedKey = new ApiError(Code.Unauthenticated, "No such key");
     const answer = await post("/session", "junk", { "content-type": "text/plain" });
     expectProblem(answer, 401, Code.Unauthenticated, /^No such key$/);
     expect(answer.headers["www-authenticate"]).toBe("Bearer");

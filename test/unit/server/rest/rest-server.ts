@@ -6,9 +6,11 @@ import { create } from "@bufbuild/protobuf";
 import { MessageService } from "../../../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../../../gen/sessionpool/v1/session_service_pb.js";
 import { TodoService, TodoTrackerService } from "../../../../gen/sessionpool/v1/todo_service_pb.js";
-import type { ApiError } from "../../../../src/api/error-mapping.js";
+import type { ApiError } from "../../../../src/api/api-error.js";
 import type { ApiMethod } from "../../../../src/api/method-table.js";
-import type { Caller, FrontCall } from "../../../../src/server/front-call.js";
+import { DEFAULT_LOAD, type LoadLimits } from "../../../../src/config.js";
+import type { Arrival, Caller, FrontCall } from "../../../../src/server/front-call.js";
+import { type Admission, type AdmissionKind, Admissions } from "../../../../src/server/load/admissions.js";
 import { createRestHandler, type RestOptions } from "../../../../src/server/rest/handler.js";
 
 /** The table of methods without implementations: the fake caller answers. */
@@ -26,19 +28,29 @@ export interface SeenCall {
 /** Answers every call with the same, and remembers what was asked. */
 export class FakeCaller implements Caller {
   readonly calls: SeenCall[] = [];
+  readonly #admissions: Admissions;
   /** Error that the next calls end with. */
   error: unknown;
   refusedKey: ApiError | undefined;
   answer: (method: ApiMethod, request: Message, call: FrontCall) => Promise<Message>;
   events: (request: Message, call: FrontCall) => AsyncIterable<Message> = async function* () {};
 
-  constructor() {
+  constructor(load: Partial<LoadLimits> = {}) {
+    this.#admissions = new Admissions({ ...DEFAULT_LOAD, ...load }, { perKey: false });
     this.answer = async ({ desc }) => create(desc.output);
   }
 
   async authenticate(): Promise<FrontCall["principal"]> {
     if (this.refusedKey) throw this.refusedKey;
     return { name: "test", namespace: "default", scope: "admin" };
+  }
+
+  admit(_method: ApiMethod, { principal }: Arrival): Admission {
+    return this.#admissions.admit("call", principal, undefined);
+  }
+
+  admitAnyone(kind: AdmissionKind): Admission {
+    return this.#admissions.admit(kind, undefined, undefined);
   }
 
   async unary(method: ApiMethod, request: Message, call: FrontCall): Promise<Message> {

@@ -8,6 +8,7 @@ import {
   type WatchMessagesResponse,
   WatchMessagesResponseSchema,
 } from "../../../../gen/sessionpool/v1/message_service_pb.js";
+import { ApiError } from "../../../../src/api/api-error.js";
 import { RestServer } from "./rest-server.js";
 
 const PATH = "/session/s/message:watch";
@@ -15,7 +16,7 @@ const EVENTS = { accept: "text/event-stream" };
 
 let server: RestServer;
 beforeAll(async () => {
-  server = await RestServer.start({ limits: { stalledMs: 100 } });
+  server = await RestServer.start();
 });
 afterAll(() => server.stop());
 afterEach(() => {
@@ -67,7 +68,7 @@ describe("WatchMessages", () => {
   });
 
   test("tells an error after it began in the stream", async () => {
-    tell([HEARTBEAT], { code: Code.NotFound, message: 'Session "s" not found', details: [] });
+    tell([HEARTBEAT], new ApiError(Code.NotFound, 'Session "s" not found'));
     const problem = '{"code":5,"message":"Session \\"s\\" not found","details":[]}';
     const lines = (await server.request("GET", PATH)).body.toString();
     expect(lines).toBe(`{"result":{"heartbeat":{},"resumeToken":"t3"}}\n{"error":${problem}}\n`);
@@ -83,7 +84,7 @@ describe("WatchMessages", () => {
   });
 
   test("answers an error before it began as any call does", async () => {
-    server.caller.error = { code: Code.NotFound, message: "no", details: [] };
+    server.caller.error = new ApiError(Code.NotFound, "no");
     const answer = await server.request("GET", PATH, { headers: EVENTS });
     expect([answer.status, answer.json]).toEqual([404, { code: 5, message: "no", details: [] }]);
     const refused = await server.request("GET", `${PATH}?from_position=x`, { headers: EVENTS });
@@ -153,17 +154,18 @@ describe("WatchMessages", () => {
   });
 
   test("takes no more events than the client reads, and disconnects one that reads nothing", async () => {
+    const impatient = await RestServer.start({ limits: { stalledMs: 100 } });
     const closed = deferred();
     let given = 0;
     const large = event({ event: { case: "appended", value: { parts: [{ text: "x".repeat(100_000) }] } } });
-    server.caller.events = async function* () {
+    impatient.caller.events = async function* () {
       try {
         for (; given < 10_000; given++) yield large;
       } finally {
         closed.resolve();
       }
     };
-    const { response } = await open();
+    const { response } = await open(impatient.port);
     response.pause();
     await closed.promise;
     expect(given).toBeLessThan(1000);
@@ -171,6 +173,7 @@ describe("WatchMessages", () => {
     response.resume();
     await disconnected;
     expect(response.complete).toBe(false);
+    await impatient.stop();
   });
 
   test("gives a client that reads slowly everything", async () => {
@@ -206,8 +209,8 @@ describe("WatchMessages", () => {
   });
 });
 
-async function open(): Promise<{ request: ClientRequest; response: IncomingMessage }> {
-  const request = get({ host: "127.0.0.1", port: server.port, path: PATH, headers: EVENTS, agent: false });
+async function open(port = server.port): Promise<{ request: ClientRequest; response: IncomingMessage }> {
+  const request = get({ host: "127.0.0.1", port, path: PATH, headers: EVENTS, agent: false });
   request.on("error", () => {});
   const [response] = (await once(request, "response")) as [IncomingMessage];
   response.on("error", () => {});

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Segment, SessionRecord } from "../../../../src/storage/history/log-store.js";
 import {
+  ancestryGroups,
   droppedRanges,
   joinSegments,
   OPEN_END,
@@ -64,10 +65,14 @@ describe("segments", () => {
 
   it("drops exactly the places of its own logs that the next record no longer names", () => {
     const record = (list: readonly Segment[], log: string, undo: readonly Segment[] = []) =>
-      ({ uid: "a", segments: list, log, ancestry: [], undo: { segments: undo, lastTimestampMicros: 0 } }) as Pick<
-        SessionRecord,
-        "uid" | "segments" | "log" | "ancestry" | "undo"
-      >;
+      ({
+        uid: "a",
+        segments: list,
+        log,
+        namedLogs: [],
+        ancestry: [],
+        undo: { segments: undo, lastTimestampMicros: 0 },
+      }) satisfies Partial<SessionRecord>;
     const before = record(
       [
         { log: "b.1", first: 1, last: 9 },
@@ -88,6 +93,40 @@ describe("segments", () => {
       { log: "a.1", first: 5, last: 7 },
       { log: "a.1", first: 9, last: 9 },
       { log: "a.2", first: 1, last: OPEN_END },
+    ]);
+  });
+
+  it("drops a place once, however many lists name it and in whatever order", () => {
+    const none = { segments: [], ancestry: [], undo: null, namedLogs: [] };
+    const range = (log: string, first: number, last: number) => ({ log, first, last });
+    const before = {
+      ...none,
+      uid: "a",
+      segments: [range("a.3", 5, 9), range("a.1", 4, 6), range("a.2", 1, 2), range("a.1", 2, 2)],
+      log: "a.4",
+      undo: { segments: [range("a.1", 1, 5), range("a.3", 4, 7), range("a.2", 3, 3)], lastTimestampMicros: 0 },
+    };
+    expect(droppedRanges(before, { ...none, log: "a.5" })).toEqual([
+      range("a.1", 1, 6),
+      range("a.2", 1, 3),
+      range("a.3", 4, 9),
+      range("a.4", 1, OPEN_END),
+    ]);
+    const apart = { ...none, uid: "a", segments: [range("a.1", 1, 2), range("a.1", 5, 9)], log: "a.2" };
+    expect(droppedRanges(apart, { ...none, segments: [range("a.1", 1, 2)], log: "a.2" })).toEqual([range("a.1", 5, 9)]);
+    expect(droppedRanges(before, { ...none, segments: [range("a.1", 1, 6)], log: "a.4" })).toEqual([
+      range("a.2", 1, 3),
+      range("a.3", 4, 9),
+    ]);
+  });
+
+  it("splits ancestry where another session begins", () => {
+    const segment = (sessionId: string, first: number) => ({ log: "a.1", first, last: first, sessionId });
+    expect(ancestryGroups([])).toEqual([]);
+    expect(ancestryGroups([segment("a", 1), segment("a", 2), segment("b", 3), segment("a", 4)])).toEqual([
+      [segment("a", 1), segment("a", 2)],
+      [segment("b", 3)],
+      [segment("a", 4)],
     ]);
   });
 });

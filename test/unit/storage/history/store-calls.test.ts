@@ -45,7 +45,7 @@ async function sessionOf(count: number) {
   return { callsOf };
 }
 
-describe("store calls of an operation (history.md, round trips)", () => {
+describe("store calls of an operation (docs/history.md, Operations)", () => {
   it("takes one for an append on a cached head, alone or as a batch", async () => {
     const { callsOf } = await sessionOf(10);
     await callsOf((provider) => provider.logMessage({ sessionId: "s", role: "user", parts: [] }));

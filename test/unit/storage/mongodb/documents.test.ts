@@ -1,4 +1,4 @@
-import { BSON, Long, ObjectId } from "mongodb";
+import { BSON, Int32, Long, ObjectId } from "mongodb";
 import { describe, expect, it } from "vitest";
 import { sealDocument, toDocument, toEntry } from "../../../../src/storage/mongodb/entry-document.js";
 import { WriteIds } from "../../../../src/storage/mongodb/write-ids.js";
@@ -21,6 +21,22 @@ describe("message documents", () => {
       const { timestamp } = toDocument(new ObjectId(), "u.1", 1, entry("u.1", 1, { timestampMicros }));
       expect(timestamp).toBeInstanceOf(Long);
       expect(Number(timestamp)).toBe(timestampMicros);
+    }
+  });
+
+  it("keep places as one BSON type, and refuse what would be another", () => {
+    for (const seq of [1, 2, 1_000_000, 2 ** 31 - 1]) {
+      for (const document of [
+        toDocument(new ObjectId(), "u.1", seq, entry("u.1", seq)),
+        sealDocument(new ObjectId(), "u.1", seq),
+      ]) {
+        const stored = BSON.deserialize(BSON.serialize(document), { promoteValues: false });
+        expect(stored.seq).toEqual(new Int32(seq));
+      }
+    }
+    for (const seq of [0, -0, -1, 1.5, 2 ** 31, Number.NaN]) {
+      expect(() => toDocument(new ObjectId(), "u.1", seq, entry("u.1", 1))).toThrow("A log has no place");
+      expect(() => sealDocument(new ObjectId(), "u.1", seq)).toThrow("A log has no place");
     }
   });
 

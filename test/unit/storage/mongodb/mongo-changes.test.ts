@@ -1,61 +1,136 @@
+import { EventEmitter } from "node:events";
 import { type Db, MongoNetworkError, MongoServerError, ObjectId, Timestamp } from "mongodb";
-import { expect, it } from "vitest";
-import { MongoChanges } from "../../../../src/storage/mongodb/mongo-changes.js";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { hasChangeStreams, MongoChanges } from "../../../../src/storage/mongodb/mongo-changes.js";
 import { WriteIds } from "../../../../src/storage/mongodb/write-ids.js";
 
 const NOW = new Timestamp({ t: 5, i: 1 });
+const LOST = new MongoNetworkError("lost");
 
-/** A database whose change streams give these changes and then fail so. */
-function failing(streams: { readonly uids: readonly string[]; readonly error: Error }[]) {
-  const watched: object[] = [];
-  const db = {
-    command: async () => ({ operationTime: NOW }),
-    watch: (_pipeline: unknown, options: object) => {
-      const stream = streams[watched.length];
-      watched.push(options);
-      return {
-        close: async () => {},
-        async *[Symbol.asyncIterator]() {
-          for (const uid of stream?.uids ?? []) {
-            const fullDocument = { write: new ObjectId() };
-            yield { _id: `token of ${uid}`, ns: { coll: "sessions" }, documentKey: { _id: uid }, fullDocument };
-          }
-          if (stream) throw stream.error;
-        },
-      };
-    },
-  };
-  return { db: db as unknown as Db, watched };
+/** The pauses that were asked for; none of them is waited for. */
+const pauses = vi.hoisted(() => [] as number[]);
+vi.mock("node:timers/promises", async (original) => ({
+  ...(await original<typeof import("node:timers/promises")>()),
+  setTimeout: (ms: number) => {
+    pauses.push(ms);
+    return new Promise((resolve) => setImmediate(resolve));
+  },
+}));
+
+interface Scripted {
+  /** Sessions whose changes it tells. */
+  readonly uids?: readonly string[];
+  /** Whether it answers that nothing has changed. */
+  readonly answers?: boolean;
+  readonly error: Error;
 }
 
-it("goes on behind the last change that it told, when the connection is lost", async () => {
-  const lost = new MongoNetworkError("lost");
-  const { db, watched } = failing([
-    { uids: [], error: lost },
-    { uids: ["a", "b"], error: lost },
-    { uids: ["c"], error: lost },
-  ]);
-  const changes = new MongoChanges(db, new WriteIds());
+/** A database whose change streams do these things, one after the other, and then wait for ever. */
+function scripted(streams: readonly Scripted[]) {
+  const watched: object[] = [];
+  const watch = (_pipeline: unknown, options: object) => {
+    const { uids = [], answers, error } = streams[watched.length] ?? {};
+    watched.push(options);
+    const stream = new EventEmitter();
+    const closed = new Promise<void>((resolve) => stream.once("closed", resolve));
+    const next = async () => {
+      if (error) throw error;
+      return null;
+    };
+    return Object.assign(stream, {
+      close: async () => void stream.emit("closed"),
+      tryNext: next,
+      async *[Symbol.asyncIterator]() {
+        if (answers) stream.emit("more");
+        for (const uid of uids) {
+          const fullDocument = { write: new ObjectId() };
+          yield { _id: `token of ${uid}`, ns: { coll: "sessions" }, documentKey: { _id: uid }, fullDocument };
+        }
+        await next();
+        await closed;
+      },
+    });
+  };
+  return { db: { command: async () => ({ operationTime: NOW }), watch } as unknown as Db, watched };
+}
+
+/** Follows the changes until the last stream of the script was opened. */
+async function follow(streams: readonly Scripted[]) {
+  const { db, watched } = scripted(streams);
+  const failures: unknown[] = [];
+  const changes = new MongoChanges(db, new WriteIds(), (_text, error) => failures.push(error));
   const told: string[] = [];
   await changes.subscribe((uid) => told.push(uid));
-  await expect.poll(() => watched.length, { timeout: 10_000 }).toBeGreaterThanOrEqual(4);
+  await expect.poll(() => watched.length).toBe(streams.length + 1);
   await changes.close();
-  expect(told).toEqual(["a", "b", "c"]);
-  expect(watched.slice(0, 4)).toMatchObject([
-    { startAtOperationTime: NOW },
-    { startAtOperationTime: NOW },
-    { resumeAfter: "token of b" },
-    { resumeAfter: "token of c" },
-  ]);
+  return { told, watched, failures };
+}
+
+beforeEach(() => {
+  pauses.length = 0;
 });
 
-it("begins at the present when the server has forgotten where it was", async () => {
-  const forgotten = new MongoServerError({ message: "gone", code: 286 });
-  const { db, watched } = failing([{ uids: ["a"], error: forgotten }]);
-  const changes = new MongoChanges(db, new WriteIds());
-  await changes.subscribe(() => {});
-  await expect.poll(() => watched.length, { timeout: 10_000 }).toBeGreaterThanOrEqual(2);
-  await changes.close();
-  expect(watched[1]).not.toHaveProperty("resumeAfter");
-  expect(watched[1]).not.toHaveProperty("startAtOperationTime");
+describe("MongoChanges", () => {
+  it("goes on after the last change that it told when the connection is lost", async () => {
+    const { told, watched } = await follow([
+      { error: LOST },
+      { uids: ["a", "b"], error: LOST },
+      { uids: ["c"], error: LOST },
+    ]);
+    expect(told).toEqual(["a", "b", "c"]);
+    expect(watched).toMatchObject([
+      { startAtOperationTime: NOW },
+      { startAtOperationTime: NOW },
+      { resumeAfter: "token of b" },
+      { resumeAfter: "token of c" },
+    ]);
+  });
+
+  it("begins at the present when the server has forgotten where it was", async () => {
+    const forgotten = new MongoServerError({ message: "gone", code: 286 });
+    const { watched } = await follow([{ uids: ["a"], error: forgotten }]);
+    expect(watched[1]).not.toHaveProperty("resumeAfter");
+    expect(watched[1]).not.toHaveProperty("startAtOperationTime");
+  });
+
+  it("waits longer after each failure and tells of the first only", async () => {
+    const { failures } = await follow(Array.from({ length: 9 }, () => ({ error: LOST })));
+    expect(failures).toEqual([LOST]);
+    expect(pauses).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
+  });
+
+  it("tells of a failure again, and waits little, after the stream has worked", async () => {
+    const { failures } = await follow([
+      { error: LOST },
+      { error: LOST },
+      { answers: true, error: LOST },
+      { uids: ["a"], error: LOST },
+    ]);
+    expect(failures).toEqual([LOST, LOST, LOST]);
+    expect(pauses).toEqual([500, 1000, 500, 500]);
+  });
+
+  it("tells of no failure when it is closed", async () => {
+    const { failures } = await follow([]);
+    expect(failures).toEqual([]);
+  });
+});
+
+describe("hasChangeStreams", () => {
+  it.each([
+    ["a server that refuses the stage", 115],
+    ["a standalone mongod", 40573],
+    ["a user without the right", 13],
+  ])("is false for %s", async (_name, code) => {
+    const refused = new MongoServerError({ message: "no", code });
+    expect(await hasChangeStreams(scripted([{ error: refused }]).db)).toBe(false);
+  });
+
+  it("is true for a server that answers", async () => {
+    expect(await hasChangeStreams(scripted([]).db)).toBe(true);
+  });
+
+  it("cannot tell when the server does not answer", async () => {
+    await expect(hasChangeStreams(scripted([{ error: LOST }]).db)).rejects.toBe(LOST);
+  });
 });

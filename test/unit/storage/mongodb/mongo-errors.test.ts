@@ -79,6 +79,24 @@ describe("what became of a write", () => {
     expect(wasRefused(mongoError(bulk(10107, [])))).toBe(false);
   });
 
+  it("is known to be nothing when it lost to another write", () => {
+    for (const lost of [server(112), server(16_948_356, "deadlock detected")]) {
+      expect(mongoError(lost).code).toBe("unavailable");
+      expect(wasRefused(mongoError(lost))).toBe(true);
+    }
+    expect(mongoError(bulk(112, [{ index: 1, code: 112, errmsg: "conflict" }])).code).toBe("unavailable");
+    expect(wasRefused(mongoError(bulk(112, [{ index: 1, code: 112, errmsg: "conflict" }])))).toBe(false);
+  });
+
+  it.each([
+    [DUPLICATE, "log_id"],
+    ["E11000 duplicate key error index: db.messages.$log_id dup key: { : 1 }", "log_id"],
+    ["Duplicate key violation on the requested collection: Index 'log_id'", "log_id"],
+    ["Duplicate key violation on the requested collection.", ""],
+  ])("finds the name of the key in %j", (text, key) => {
+    expect(duplicateKey(mongoError(server(11000, text)))).toEqual({ key, at: 0 });
+  });
+
   it("is told by key and place when it is a duplicate", () => {
     expect(duplicateKey(mongoError(server(11000, DUPLICATE)))).toEqual({ key: "log_id", at: 0 });
     const second = bulk(11000, [{ index: 1, code: 11000, errmsg: DUPLICATE }]);

@@ -17,18 +17,19 @@ const record: NextRecord = {
   updateTimeMicros: 1,
   origin: null,
   revision: 4,
-  version: 1,
+  sessionRevision: 1,
   segments: [],
   log: "u1.1",
   lastTimestampMicros: 0,
   ancestry: [],
   undo: null,
-  sideLog: null,
+  namedLogs: [],
   rollovers: { count: 0, atMs: 0 },
   dropped: [],
   edits: [],
   sources: [],
   deleted: false,
+  markedAtMs: null,
 };
 
 /** A collection whose first answer is lost, and that then holds another's write at a revision. */
@@ -42,7 +43,9 @@ function recordsThatHold(revision: number | null): MongoRecords {
     findOne: async () => (revision === null ? null : { revision, write: new ObjectId() }),
   } as unknown as Collection<RecordDocument>;
   const safeReads = { options: { readConcern: { level: "majority" } } } as const;
-  return new MongoRecords("default", sessions, new MongoCommands(5000), new WriteIds(), safeReads);
+  return new MongoRecords("default", sessions, new MongoCommands(5000), new WriteIds(), safeReads, {
+    knownMs: () => 0,
+  });
 }
 
 it("answers null after a lost answer when another's write came first", async () => {

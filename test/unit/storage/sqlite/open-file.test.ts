@@ -1,4 +1,6 @@
 import {
+  chmodSync,
+  chownSync,
   copyFileSync,
   existsSync,
   mkdirSync,
@@ -14,7 +16,7 @@ import { join } from "node:path";
 import Database from "libsql";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openFile } from "../../../../src/storage/sqlite/open-file.js";
-import { APPLICATION_ID, SCHEMA_VERSION } from "../../../../src/storage/sqlite/schema.js";
+import { APPLICATION_ID, ensureSchema, SCHEMA_VERSION, schemaVersion } from "../../../../src/storage/sqlite/schema.js";
 import { SqliteLogDatabase } from "../../../../src/storage/sqlite/sqlite-log-database.js";
 import { fill, seqs } from "../../../contract/log-store/fixtures.js";
 
@@ -72,6 +74,8 @@ describe("opening a SQLite file", () => {
     expect(pragma("journal_mode")).toBe("wal");
     expect(pragma("synchronous")).toBe(2);
     expect(pragma("page_size")).toBe(8192);
+    expect(pragma("fullfsync")).toBe(1);
+    expect(pragma("checkpoint_fullfsync")).toBe(1);
     expect(pragma("application_id")).toBe(APPLICATION_ID);
     expect(pragma("user_version")).toBe(SCHEMA_VERSION);
     db.close();
@@ -130,16 +134,84 @@ describe("opening a SQLite file", () => {
     const db = new Database(path);
     db.exec("DROP TABLE todos");
     db.close();
-    expect(await refusal()).toBe(`${path} cannot be opened as a database`);
+    expect(await refusal()).toBe(`${path} cannot be opened as a database: no such table: todos`);
   });
 
-  it("refuses a folder, and a folder that cannot be made", async () => {
+  it("refuses a folder", async () => {
     mkdirSync(path, { recursive: true });
-    expect(await refusal()).toBe(`${path} cannot be opened as a database`);
+    expect(await refusal()).toBe(`${path} cannot be opened as a database: EISDIR: is a directory`);
+  });
+
+  it("says why a folder cannot be made", async () => {
     const file = join(folder, "file");
     writeFileSync(file, "");
     path = join(file, "below", "my.db");
-    expect(await refusal()).toBe(`Folder ${join(file, "below")} of the database cannot be made`);
+    expect(await refusal()).toBe(
+      `Folder ${join(file, "below")} of the database cannot be made: ENOTDIR: not a directory`,
+    );
+  });
+
+  it.runIf(process.platform === "linux")("refuses at once a folder that the file system does not make", async () => {
+    path = "/proc/x/y/my.db";
+    expect(await refusal()).toBe("Folder /proc/x/y of the database cannot be made: ENOENT: no such file or directory");
+  });
+
+  it("names the right that it lacks to make a file", async () => {
+    chmodSync(folder, 0o500);
+    path = join(folder, "my.db");
+    expect(await asOtherUser(folder, refusal)).toBe(`${path} cannot be made: EACCES: permission denied`);
+  });
+
+  // Root may read whatever the mode says.
+  it.skipIf(process.getuid?.() === 0)("names the right that it lacks to read a file", async () => {
+    await make();
+    chmodSync(path, 0o000);
+    expect(await refusal()).toBe(`${path} cannot be opened as a database: EACCES: permission denied`);
+  });
+
+  it.each(["000", "022"])("lets nobody but the owner read what it makes, with the umask %s", async (umask) => {
+    const before = process.umask(Number.parseInt(umask, 8));
+    try {
+      const database = await SqliteLogDatabase.open(path);
+      await fill(database.namespace("a"), "u.1", 1, 1);
+      const modes = ["", "-wal", "-shm"].map((end) => modeOf(`${path}${end}`));
+      expect(modes).toEqual([0o600, 0o600, 0o600]);
+      expect([modeOf(join(path, "..")), modeOf(join(path, "..", ".."))]).toEqual([0o700, 0o700]);
+      await database.close();
+    } finally {
+      process.umask(before);
+    }
+  });
+
+  it("leaves the modes of a file and a folder that exist", async () => {
+    write("");
+    chmodSync(path, 0o640);
+    chmodSync(join(path, ".."), 0o750);
+    await make();
+    expect([modeOf(path), modeOf(join(path, ".."))]).toEqual([0o640, 0o750]);
+  });
+
+  it("finds its own schema though another process makes it between two looks", async () => {
+    write("");
+    const db = new Database(path);
+    const other = new Database(path);
+    let looks = 0;
+    const watched = new Proxy(db, {
+      get: (target, name) => {
+        const value = Reflect.get(target, name, target);
+        if (typeof value !== "function") return value;
+        return (...values: unknown[]) => {
+          // The other process comes right after the first look of this one.
+          if (name === "prepare" && looks++ === 1) ensureSchema(other, path);
+          if (name === "exec" && values[0] === "BEGIN IMMEDIATE" && looks === 1) ensureSchema(other, path);
+          return value.apply(target, values);
+        };
+      },
+    });
+    ensureSchema(watched, path);
+    expect(schemaVersion(db, path)).toBe(SCHEMA_VERSION);
+    db.close();
+    other.close();
   });
 
   it("makes the schema once though many open the file at once", async () => {
@@ -154,3 +226,20 @@ describe("opening a SQLite file", () => {
     expect(existsSync(`${path}-wal`) ? statSync(`${path}-wal`).size : 0).toBe(0);
   });
 });
+
+function modeOf(path: string): number {
+  return statSync(path).mode & 0o777;
+}
+
+/** Does the work as a user whom file modes bind: nobody, where the tests run as root. */
+async function asOtherUser<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  if (process.geteuid?.() !== 0) return work();
+  const nobody = 65_534;
+  chownSync(folder, nobody, nobody);
+  process.seteuid?.(nobody);
+  try {
+    return await work();
+  } finally {
+    process.seteuid?.(0);
+  }
+}

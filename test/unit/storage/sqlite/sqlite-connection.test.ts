@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openFile } from "../../../../src/storage/sqlite/open-file.js";
 import { SqliteConnection } from "../../../../src/storage/sqlite/sqlite-connection.js";
 import { SqliteLogStore } from "../../../../src/storage/sqlite/sqlite-log-store.js";
-import { created, entry, fill, seqs } from "../../../contract/log-store/fixtures.js";
+import { created, entry, fill, own, seqs } from "../../../contract/log-store/fixtures.js";
 
 describe("a SQLite connection", () => {
   let folder: string;
@@ -22,6 +22,7 @@ describe("a SQLite connection", () => {
     other = await openFile(join(folder, "my.db"));
     connection = new SqliteConnection(db);
     store = new SqliteLogStore(connection, "default", Date.now);
+    await own(store, "u.1", "v.1");
   });
   afterEach(async () => {
     if (other.open) other.close();
@@ -29,8 +30,13 @@ describe("a SQLite connection", () => {
     rmSync(folder, { recursive: true });
   });
 
-  /** How many transactions of this connection another one sees go by. */
-  const commitsDuring = async (work: () => Promise<unknown>) => {
+  /** How many transactions a connection commits while `work` runs, by a clock that moves on by `tickMs` each time it is read. */
+  const commitsDuring = async (tickMs: number, work: () => Promise<unknown>) => {
+    let nowMs = 0;
+    const clockMs = () => {
+      nowMs += tickMs;
+      return nowMs;
+    };
     const statements: string[] = [];
     const counting = new Proxy(db, {
       get: (target, name) => {
@@ -38,15 +44,16 @@ describe("a SQLite connection", () => {
         return (sql: string) => countRuns(target.prepare(sql), () => statements.push(sql));
       },
     });
-    const counted = new SqliteConnection(counting);
+    const counted = new SqliteConnection(counting, { clockMs });
     store = new SqliteLogStore(counted, "default", Date.now);
     await work();
     return statements.filter((sql) => sql === "COMMIT").length;
   };
 
   it("shares one commit among all writes that wait at the same moment", async () => {
-    const commits = await commitsDuring(async () => {
-      const logs = Array.from({ length: 20 }, (_, i) => `u${i}.1`);
+    const logs = Array.from({ length: 20 }, (_, i) => `u${i}.1`);
+    await own(store, ...logs);
+    const commits = await commitsDuring(0, async () => {
       const appends = logs.map((log) => store.append(log, 1, [entry(log, 1)]));
       expect(await Promise.all([...appends, store.seal("v.1"), created(store, "w")])).toMatchObject([
         ...logs.map(() => 1),
@@ -55,6 +62,13 @@ describe("a SQLite connection", () => {
       ]);
     });
     expect(commits).toBe(1);
+  });
+
+  it("begins another transaction when one has lasted 20 ms", async () => {
+    const logs = Array.from({ length: 8 }, (_, i) => `u${i}.1`);
+    await own(store, ...logs);
+    const commits = await commitsDuring(5, () => Promise.all(logs.map((log) => store.append(log, 1, [entry(log, 1)]))));
+    expect(commits).toBe(2);
   });
 
   it("lets a write that throws fail alone", async () => {
@@ -110,10 +124,10 @@ describe("a SQLite connection", () => {
       expect(timely).rejects.toMatchObject({ code: "deadline_exceeded" }),
       expect(canceled).rejects.toMatchObject({ code: "canceled" }),
     ]);
-    expect(await store.tail("u.1")).toEqual({ last: null, state: "open" });
+    expect(await store.tail("u.1")).toMatchObject({ last: null, state: "open" });
     other.exec("ROLLBACK");
     expect(await patient).toBe(1);
-    expect(await store.tail("u.1")).toEqual({ last: null, state: "open" });
+    expect(await store.tail("u.1")).toMatchObject({ last: null, state: "open" });
   });
 
   it("reads while another process writes", async () => {
@@ -133,6 +147,18 @@ describe("a SQLite connection", () => {
     await store.readTodos();
     const [busy] = other.prepare("PRAGMA wal_checkpoint(TRUNCATE)").raw().get([]) as [number];
     expect(busy).toBe(0);
+  });
+
+  it("gives up what still waits for a lock when the time to close is over", async () => {
+    other.exec("BEGIN IMMEDIATE");
+    const append = store.append("u.1", 1, [entry("u.1", 1)]).catch((error: unknown) => error);
+    await connection.close({ deadlineMs: Date.now() + 20 });
+    expect(await append).toMatchObject({
+      code: "unavailable",
+      message: "The database was closed before this could be written",
+    });
+    other.exec("COMMIT");
+    expect(other.prepare("SELECT seq FROM messages").raw().all([])).toEqual([]);
   });
 
   it("finishes what waits before it closes, and answers unavailable afterwards", async () => {

@@ -1,0 +1,34 @@
+import { request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { parseAddress } from "../config.js";
+
+const TIMEOUT_MS = 3000;
+
+export interface HealthFlags {
+  readonly httpAddress: string;
+  readonly tlsCert?: string | undefined;
+}
+
+/** Resolves when the server that has these flags, on this machine, is ready; rejects with one clear line when it is not. */
+export function checkHealth({ httpAddress, tlsCert }: HealthFlags): Promise<void> {
+  const { host, port } = parseAddress("--http-address", httpAddress);
+  const options = { host: reachable(host), port, path: "/readyz", timeout: TIMEOUT_MS };
+  return new Promise((resolve, reject) => {
+    // The certificate names the host that clients use, and not this machine; nothing is told to the server.
+    const request =
+      tlsCert === undefined ? httpRequest(options) : httpsRequest({ ...options, rejectUnauthorized: false });
+    request.on("response", (response) => {
+      response.resume();
+      if (response.statusCode === 200) resolve();
+      else reject(new Error(`The server is not ready: ${response.statusCode}`));
+    });
+    request.on("timeout", () => request.destroy(new Error("no answer")));
+    request.on("error", (cause) => reject(new Error(`The server cannot be reached: ${cause.message}`, { cause })));
+    request.end();
+  });
+}
+
+/** Where an address that stands for all of this machine's answers. */
+function reachable(host: string): string {
+  return host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+}

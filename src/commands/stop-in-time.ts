@@ -1,0 +1,19 @@
+import { endsBy } from "../domain/call.js";
+import type { Logger } from "../server/logging.js";
+import type { Service } from "./service.js";
+
+/** What stopping takes after the calls have ended, at most. */
+const LAST_MS = 1000;
+
+/**
+ * Stops the service and ends the process, a second after `--shutdown-s` at the latest, whatever still waits for the
+ * store then.
+ */
+export async function stopInTime(service: Service, shutdownMs: number, logger: Logger): Promise<never> {
+  const hasStopped = await endsBy(Date.now() + shutdownMs + LAST_MS, service.stop());
+  if (!hasStopped) {
+    logger.error("Stopped before the store had answered: calls without an answer may or may not have been done");
+    service.kill?.();
+  }
+  process.exit(hasStopped ? 0 : 1);
+}

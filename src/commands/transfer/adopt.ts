@@ -1,0 +1,93 @@
+import { isDeepStrictEqual } from "node:util";
+import { RangeMap } from "../../domain/range-map.js";
+import type {
+  NumberRange,
+  ReadNumbers,
+  SessionImage,
+  SessionSnapshot,
+  SnapshotRange,
+  StoredMessage,
+  WrittenRange,
+} from "../../domain/session-image.js";
+import type { StorageManager } from "../../storage/storage-manager.js";
+
+/** Numbers of the file, and where the session that is there already has messages in their place. */
+interface Pair {
+  readonly numbers: NumberRange;
+  readonly stored: SnapshotRange;
+}
+
+/**
+ * Finds the messages of a session of the file in the session that has its id in the store: an import that is run again
+ * shares them with forks as the first run would have done. Empty when the two are not the same.
+ */
+export async function adopt(
+  storage: StorageManager,
+  image: SessionImage<NumberRange>,
+  read: ReadNumbers,
+): Promise<readonly WrittenRange[]> {
+  const snapshot = await storage.snapshotSession(image.sessionId);
+  if (snapshot === null || snapshot.createTimeMicros !== image.createTimeMicros) return [];
+  const seen = new RangeMap<true>();
+  const adopted: WrittenRange[] = [];
+  for (const { numbers, stored } of pairsOf(image, snapshot)) {
+    if (!stored.isOwn) continue;
+    for (const part of seen.parts(numbers.first, numbers.last)) {
+      if (part.known) continue;
+      const first = stored.first + part.first - numbers.first;
+      const place = { log: stored.log, first, last: first + part.last - part.first, ownerId: image.sessionId };
+      if (!(await isSame(storage, snapshot, place, read(part)))) return [];
+      seen.add(part.first, part.last, true);
+      adopted.push({ first: part.first, last: part.last, place });
+    }
+  }
+  return adopted;
+}
+
+function pairsOf(image: SessionImage<NumberRange>, snapshot: SessionSnapshot): Pair[] {
+  const groups = image.ancestry.map(({ ranges }, i) => pair(ranges, snapshot.ancestry[i]?.ranges ?? []));
+  return [...groups.flat(), ...pair(image.messages, snapshot.messages), ...pair(image.undo ?? [], snapshot.undo ?? [])];
+}
+
+/** As far as both lists go. */
+function pair(numbers: readonly NumberRange[], stored: readonly SnapshotRange[]): Pair[] {
+  const pairs: Pair[] = [];
+  let [n, s] = [0, 0];
+  let [skippedN, skippedS] = [0, 0];
+  for (;;) {
+    const [a, b] = [numbers[n], stored[s]];
+    if (a === undefined || b === undefined) return pairs;
+    const [first, start] = [a.first + skippedN, b.first + skippedS];
+    const length = Math.min(a.last - first, b.last - start) + 1;
+    const range = { ...b, first: start, last: start + length - 1 };
+    pairs.push({ numbers: { first, last: first + length - 1 }, stored: range });
+    [skippedN, skippedS] = [skippedN + length, skippedS + length];
+    if (a.first + skippedN > a.last) [n, skippedN] = [n + 1, 0];
+    if (b.first + skippedS > b.last) [s, skippedS] = [s + 1, 0];
+  }
+}
+
+async function isSame(
+  storage: StorageManager,
+  snapshot: SessionSnapshot,
+  place: WrittenRange["place"],
+  ofFile: AsyncIterable<readonly StoredMessage[]>,
+): Promise<boolean> {
+  let next = place.first;
+  let stored: StoredMessage[] = [];
+  for await (const messages of ofFile) {
+    while (stored.length < messages.length) {
+      const more = await storage.readStored(snapshot, { ...place, first: next });
+      next += more.length;
+      stored.push(...more);
+    }
+    if (!isDeepStrictEqual(messages.map(comparable), stored.slice(0, messages.length).map(comparable))) return false;
+    stored = stored.slice(messages.length);
+  }
+  return true;
+}
+
+/** Without fields that are absent. */
+function comparable(message: StoredMessage): unknown {
+  return JSON.parse(JSON.stringify(message));
+}

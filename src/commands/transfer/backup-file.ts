@@ -1,0 +1,89 @@
+import type { NumberRange, SessionImage, StoredMessage } from "../../domain/session-image.js";
+import type { Todo } from "../../domain/todo.js";
+import type { BackupIndex } from "./backup-index.js";
+import { checkMessage, messageShape } from "./file-shapes.js";
+import type { Line, LineSource } from "./lines.js";
+import { isObject } from "./shape.js";
+
+/** Sessions of a file that has been found to be whole. */
+export interface BackupFile {
+  readonly index: BackupIndex;
+  readonly todos: readonly Todo[];
+  session(index: number): Promise<SessionImage<NumberRange>>;
+}
+
+const BATCH_MESSAGES = 500;
+const BATCH_BYTES = 1024 * 1024;
+
+/** Reads messages again by their numbers. */
+export async function* readNumbers(
+  source: LineSource,
+  index: BackupIndex,
+  { first, last }: NumberRange,
+): AsyncGenerator<readonly StoredMessage[]> {
+  const { message, ...place } = index.placeBefore(first);
+  let number = message;
+  let batch: StoredMessage[] = [];
+  let bytes = 0;
+  let owner = { end: 0, sessionId: "" };
+  for await (const line of source.lines(place)) {
+    const item = itemOf(source, line);
+    if (!("message" in item)) continue;
+    if (number >= first) {
+      if (number > owner.end) owner = await ownerAt(source, index, number);
+      const { originSessionId = owner.sessionId, ...rest } = messageShape(item.message, "message");
+      batch.push({ ...rest, originSessionId });
+      bytes += line.text.length;
+    }
+    if (number === last) break;
+    number += 1;
+    if (batch.length < BATCH_MESSAGES && bytes < BATCH_BYTES) continue;
+    yield batch;
+    [batch, bytes] = [[], 0];
+  }
+  if (batch.length > 0) yield batch;
+}
+
+async function ownerAt(source: LineSource, index: BackupIndex, number: number) {
+  const owner = index.ownerOf(number);
+  const line = await lineAt(source, index, owner);
+  const { session } = itemOf(source, line) as { session: { sessionId: string } };
+  return { end: index.numbersOf(owner).last, sessionId: session.sessionId };
+}
+
+/** The line of a session. */
+export async function lineAt(source: LineSource, index: BackupIndex, session: number): Promise<Line> {
+  for await (const line of source.lines(index.sessionPlace(session))) return line;
+  throw new Error("The file has become shorter while it was read");
+}
+
+/** What a line holds: a session, a message or todos, whose shape is not known yet. */
+export function itemOf(source: LineSource, line: Line): Record<string, unknown> {
+  return naming(source, line, () => {
+    let value: unknown;
+    try {
+      value = JSON.parse(line.text);
+    } catch (cause) {
+      throw new Error("it is not valid JSON", { cause });
+    }
+    const kinds = isObject(value) ? ["session", "message", "todos"].filter((kind) => Object.hasOwn(value, kind)) : [];
+    if (kinds.length !== 1) throw new Error("it is neither a session, a message nor todos");
+    return value as Record<string, unknown>;
+  });
+}
+
+/** Runs a check of a line; its error names the line. */
+export function naming<T>(source: LineSource, { number }: { readonly number: number }, run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    throw new Error(`${source.nameOf(number)}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** A message of a line, in its shape. */
+export function messageOf(value: unknown, limits: Parameters<typeof checkMessage>[1]) {
+  const message = messageShape(value, "message");
+  checkMessage(message, limits);
+  return message;
+}

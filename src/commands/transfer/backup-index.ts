@@ -1,0 +1,87 @@
+import type { NumberRange } from "../../domain/session-image.js";
+import type { LinePlace } from "./lines.js";
+import { NumberColumn } from "./number-column.js";
+
+/** Messages between two places from which a file can be read again. */
+const STRIDE = 1000;
+
+/** Where the sessions and messages of a file stand, and when the messages were: 8 bytes a message. */
+export class BackupIndex {
+  readonly #sessions = { lines: new NumberColumn(), offsets: new NumberColumn(), firsts: new NumberColumn() };
+  readonly #places = { numbers: new NumberColumn(), lines: new NumberColumn(), offsets: new NumberColumn() };
+  readonly #times = new NumberColumn();
+  /** Numbers of messages that are earlier than the one before them. */
+  readonly #descents = new NumberColumn();
+  readonly #namedLater = new Set<number>();
+
+  get sessionCount(): number {
+    return this.#sessions.lines.length;
+  }
+
+  get messageCount(): number {
+    return this.#times.length;
+  }
+
+  addSession({ number, offset }: LinePlace): void {
+    this.#sessions.lines.push(number);
+    this.#sessions.offsets.push(offset);
+    this.#sessions.firsts.push(this.messageCount + 1);
+  }
+
+  addMessage({ number, offset }: LinePlace, timestampMicros: number): void {
+    const count = this.#times.length;
+    const [first] = [this.#sessions.firsts.at(this.sessionCount - 1)];
+    if ((count + 1 - first) % STRIDE === 0) {
+      this.#places.numbers.push(count + 1);
+      this.#places.lines.push(number);
+      this.#places.offsets.push(offset);
+    }
+    if (count > 0 && timestampMicros < this.#times.at(count - 1)) this.#descents.push(count + 1);
+    this.#times.push(timestampMicros);
+  }
+
+  sessionPlace(index: number): LinePlace {
+    return { number: this.#sessions.lines.at(index), offset: this.#sessions.offsets.at(index) };
+  }
+
+  /** The messages that follow a session; none when `last` is before `first`. */
+  numbersOf(index: number): NumberRange {
+    const { firsts } = this.#sessions;
+    const last = index + 1 < firsts.length ? firsts.at(index + 1) - 1 : this.messageCount;
+    return { first: firsts.at(index), last };
+  }
+
+  /** A place from which to read, and the number of the message that stands there. */
+  placeBefore(number: number): LinePlace & { readonly message: number } {
+    const { numbers, lines, offsets } = this.#places;
+    const i = numbers.countUpTo(number) - 1;
+    return { message: numbers.at(i), number: lines.at(i), offset: offsets.at(i) };
+  }
+
+  /** Notes that a session names messages which follow earlier ones. */
+  noteNamed({ first, last }: NumberRange): void {
+    for (let owner = this.ownerOf(first); owner <= this.ownerOf(last); owner++) this.#namedLater.add(owner);
+  }
+
+  /** Whether later sessions name messages that follow this one. */
+  isNamedLater(index: number): boolean {
+    return this.#namedLater.has(index);
+  }
+
+  /** The session that a message follows. */
+  ownerOf(number: number): number {
+    return this.#sessions.firsts.countUpTo(number) - 1;
+  }
+
+  /** The first message of a list that is earlier than the one in front of it. */
+  firstDescent(ranges: readonly NumberRange[]): number | undefined {
+    let previous = Number.NEGATIVE_INFINITY;
+    for (const { first, last } of ranges) {
+      if (this.#times.at(first - 1) < previous) return first;
+      const next = this.#descents.countUpTo(first);
+      if (next < this.#descents.length && this.#descents.at(next) <= last) return this.#descents.at(next);
+      previous = this.#times.at(last - 1);
+    }
+    return undefined;
+  }
+}

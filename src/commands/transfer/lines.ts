@@ -1,0 +1,97 @@
+import type { FileHandle } from "node:fs/promises";
+
+/** A line of a file, and where it stands. */
+export interface Line {
+  /** From 1. */
+  readonly number: number;
+  /** Of its first byte. */
+  readonly offset: number;
+  readonly text: string;
+}
+
+/** Where a line begins. */
+export type LinePlace = Omit<Line, "text">;
+
+/** Many reads are of a few lines: the first chunks are small. */
+const FIRST_CHUNK_BYTES = 16 * 1024;
+const MAX_CHUNK_BYTES = 256 * 1024;
+const MAX_LINE_BYTES = 128 * 1024 * 1024;
+const NEWLINE = 0x0a;
+
+/** Where lines come from; they may be read again from any place. */
+export interface LineSource {
+  /** The lines from a place to the end; from the first one when absent. */
+  lines(from?: LinePlace): AsyncIterable<Line>;
+  /** What a line is called in an error. */
+  nameOf(number: number): string;
+}
+
+/** The lines of a file. */
+export class FileLines implements LineSource {
+  readonly #file: FileHandle;
+  readonly #onRead: (bytes: number) => void;
+
+  constructor(file: FileHandle, onRead: (bytes: number) => void) {
+    this.#file = file;
+    this.#onRead = onRead;
+  }
+
+  async *lines(from?: LinePlace): AsyncGenerator<Line> {
+    let end = from?.offset ?? 0;
+    for await (const line of readLines(this.#file, from)) {
+      const next = line.offset + Buffer.byteLength(line.text) + 1;
+      this.#onRead(next - end);
+      end = next;
+      yield line;
+    }
+  }
+
+  nameOf(number: number): string {
+    return `Line ${number}`;
+  }
+}
+
+/**
+ * The lines from a place to the end of the file; those that are empty are left out. Throws an Error that names a line
+ * that is not UTF-8, or too long.
+ */
+export async function* readLines(file: FileHandle, from: LinePlace = { number: 1, offset: 0 }): AsyncGenerator<Line> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let { number, offset } = from;
+  let rest: Buffer[] = [];
+  let restBytes = 0;
+  const lineOf = (bytes: Uint8Array): Line | undefined => {
+    const line = { number, offset, text: decode(decoder, bytes, number) };
+    number += 1;
+    offset += bytes.length + 1;
+    return line.text.trim() === "" ? undefined : line;
+  };
+  for (
+    let position = offset, chunkBytes = FIRST_CHUNK_BYTES;
+    ;
+    chunkBytes = Math.min(chunkBytes * 2, MAX_CHUNK_BYTES)
+  ) {
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(chunkBytes), 0, chunkBytes, position);
+    if (bytesRead === 0) break;
+    position += bytesRead;
+    let start = 0;
+    for (let end = buffer.indexOf(NEWLINE); end >= 0 && end < bytesRead; end = buffer.indexOf(NEWLINE, start)) {
+      const line = lineOf(Buffer.concat([...rest, buffer.subarray(start, end)]));
+      [rest, restBytes, start] = [[], 0, end + 1];
+      if (line) yield line;
+    }
+    rest.push(buffer.subarray(start, bytesRead));
+    restBytes += bytesRead - start;
+    if (restBytes > MAX_LINE_BYTES) throw new Error(`Line ${number}: it is longer than ${MAX_LINE_BYTES} bytes`);
+  }
+  const last = restBytes > 0 ? lineOf(Buffer.concat(rest)) : undefined;
+  if (last) yield last;
+}
+
+function decode(decoder: InstanceType<typeof TextDecoder>, bytes: Uint8Array, number: number): string {
+  try {
+    return decoder.decode(bytes);
+  } catch (cause) {
+    throw new Error(`Line ${number}: it is not UTF-8`, { cause });
+  }
+}

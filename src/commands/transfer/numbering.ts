@@ -1,0 +1,113 @@
+import { RangeMap } from "../../domain/range-map.js";
+import type { SessionSnapshot, SnapshotRange } from "../../domain/session-image.js";
+import type { FileSession, Numbers } from "./session-file.js";
+
+/** A snapshot in the words of the file. */
+export interface NumberedSession {
+  readonly session: FileSession;
+  /** The messages that no session named before, in the order of their numbers. */
+  readonly fresh: readonly SnapshotRange[];
+}
+
+/** Numbers messages in the order in which sessions name them. */
+export class Numbering {
+  /** Of logs that later sessions may name: log -> number of the first message of a range. */
+  readonly #known = new Map<string, RangeMap<number>>();
+  #count = 0;
+
+  /** Numbers what a snapshot names. Nothing is remembered until `keep`. */
+  draft(snapshot: SessionSnapshot): NumberedSession & { keep(): void } {
+    const own = new Map<string, RangeMap<number>>();
+    const fresh: SnapshotRange[] = [];
+    let count = this.#count;
+    const number = (ranges: readonly SnapshotRange[]): Numbers[] => {
+      const numbers = ranges.flatMap((range) =>
+        this.#parts(range, own).map(({ first, last, number: known }): Numbers => {
+          if (known !== undefined) return [known, known + last - first];
+          const start = count + 1;
+          count += last - first + 1;
+          add(own, { log: range.log, first, last }, start);
+          fresh.push({ ...range, first, last });
+          return [start, count];
+        }),
+      );
+      return joined(numbers);
+    };
+    const session = fileSession(snapshot, number);
+    const keep = () => {
+      let next = this.#count;
+      for (const range of fresh) {
+        if (snapshot.isShared || !range.isOwn) add(this.#known, range, next + 1);
+        next += range.last - range.first + 1;
+      }
+      this.#count = count;
+    };
+    return { session, fresh, keep };
+  }
+
+  #parts(
+    { log, first, last }: SnapshotRange,
+    own: ReadonlyMap<string, RangeMap<number>>,
+  ): { first: number; last: number; number?: number }[] {
+    const lookUp = (known: ReadonlyMap<string, RangeMap<number>>, from: number, to: number) =>
+      (known.get(log)?.parts(from, to) ?? [{ first: from, last: to }]).map((part) => ({
+        first: part.first,
+        last: part.last,
+        ...(part.known && { number: part.known.value + part.known.offset }),
+      }));
+    return lookUp(this.#known, first, last).flatMap((part) =>
+      part.number === undefined ? lookUp(own, part.first, part.last) : part,
+    );
+  }
+}
+
+function fileSession(
+  snapshot: SessionSnapshot,
+  number: (ranges: readonly SnapshotRange[]) => readonly Numbers[],
+): FileSession {
+  const { sessionId, title, metadata, createTimeMicros, updateTimeMicros, revision, origin, undo } = snapshot;
+  // The order in which the lists are numbered is a part of the format.
+  const ancestry = snapshot.ancestry.map((one) => ({ sessionId: one.sessionId, messages: number(one.ranges) }));
+  const messages = number(snapshot.messages);
+  return {
+    sessionId,
+    title,
+    metadata,
+    createTimeMicros,
+    updateTimeMicros,
+    revision,
+    parentId: snapshot.parentId || undefined,
+    forkPointId: snapshot.forkPointId || undefined,
+    inheritedCount: snapshot.inheritedCount || undefined,
+    origin: origin
+      ? {
+          kind: origin.kind,
+          sourceSessionId: origin.sourceSessionId,
+          upToMessageId: origin.upToMessageId,
+          sourceLives: origin.sourceLives,
+        }
+      : undefined,
+    ancestry: ancestry.length > 0 ? ancestry : undefined,
+    messages,
+    undo: undo ? number(undo) : undefined,
+  };
+}
+
+function add(known: Map<string, RangeMap<number>>, { log, first, last }: Omit<SnapshotRange, "isOwn">, number: number) {
+  let map = known.get(log);
+  if (map === undefined) {
+    map = new RangeMap();
+    known.set(log, map);
+  }
+  map.add(first, last, number);
+}
+
+function joined(numbers: readonly Numbers[]): Numbers[] {
+  const result: Numbers[] = [];
+  for (const [first, last] of numbers) {
+    const previous = result.at(-1);
+    if (previous && previous[1] + 1 === first) result[result.length - 1] = [previous[0], last];
+    else result.push([first, last]);
+  }
+  return result;
+}

@@ -1,0 +1,37 @@
+import { once } from "node:events";
+import { createWriteStream, statSync } from "node:fs";
+import { rename, rm } from "node:fs/promises";
+import type { Writable } from "node:stream";
+import { finished } from "node:stream/promises";
+
+export type Write = (data: string | Uint8Array) => Promise<void>;
+
+/**
+ * Lets a function write a file, or standard output (`-`). A file gets its name only when it is whole: what was there
+ * before stays until then.
+ */
+export async function writeOutput<T>(path: string, run: (write: Write) => Promise<T>): Promise<T> {
+  if (path === "-") return run(writerOf(process.stdout));
+  // A pipe or a device is written as it is.
+  const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() ?? true;
+  const partial = isFile ? `${path}.partial` : path;
+  const out = createWriteStream(partial, isFile ? { mode: 0o600, flush: true } : {});
+  await once(out, "open");
+  try {
+    const result = await run(writerOf(out));
+    out.end();
+    await finished(out);
+    if (isFile) await rename(partial, path);
+    return result;
+  } catch (error) {
+    out.destroy();
+    if (isFile) await rm(partial, { force: true });
+    throw error;
+  }
+}
+
+function writerOf(out: Writable): Write {
+  // The error of a write is told to who waits for the write.
+  out.on("error", () => {});
+  return (data) => new Promise((resolve, reject) => out.write(data, (error) => (error ? reject(error) : resolve())));
+}

@@ -1,0 +1,177 @@
+import type { NumberRange, SessionImage } from "../../domain/session-image.js";
+import type { Todo } from "../../domain/todo.js";
+import { checkText } from "../../domain/validate.js";
+import { checkTodos } from "../../pool/check-todos.js";
+import { type BackupFile, itemOf, lineAt, messageOf, naming } from "./backup-file.js";
+import { BackupIndex } from "./backup-index.js";
+import { asPlainErrors, BACKUP_LIMITS, checkSession, sessionShape, todoShape } from "./file-shapes.js";
+import type { Line, LineSource } from "./lines.js";
+import type { Numbers } from "./session-file.js";
+import { list } from "./shape.js";
+
+type Image = SessionImage<NumberRange>;
+
+/** Reads a whole file of version 2, and throws an Error that names the first line that is wrong. */
+export async function readBackup(source: LineSource): Promise<BackupFile> {
+  const scan = new Scan(source);
+  let isHeader = true;
+  for await (const line of source.lines()) {
+    if (!isHeader) scan.add(line);
+    isHeader = false;
+  }
+  const { index } = scan;
+  return {
+    index,
+    todos: scan.end(),
+    session: async (i) => imageOf(itemOf(source, await lineAt(source, index, i)).session),
+  };
+}
+
+/** Checks one line after the other. */
+class Scan {
+  readonly index = new BackupIndex();
+  readonly #source: LineSource;
+  readonly #sessionIds = new Set<string>();
+  #lists: readonly (readonly NumberRange[])[] = [];
+  readonly #messageIds = new Set<string>();
+  #todos: readonly Todo[] | undefined;
+  /** The session whose messages are read, and the last number that it names. */
+  #current: { readonly line: Line; readonly image: Image; readonly last: number } | undefined;
+
+  constructor(source: LineSource) {
+    this.#source = source;
+  }
+
+  add(line: Line): void {
+    const item = itemOf(this.#source, line);
+    naming(this.#source, line, () => {
+      if (this.#todos) throw new Error("it follows the todos, which are the end of the file");
+      if ("message" in item) this.#addMessage(line, item.message);
+    });
+    if ("message" in item) return;
+    this.#endSession();
+    naming(this.#source, line, () => {
+      if ("session" in item) this.#addSession(line, item.session);
+      else this.#todos = todosOf(item.todos);
+    });
+  }
+
+  end(): readonly Todo[] {
+    if (this.#todos === undefined) {
+      this.#endSession();
+      throw new Error("The file is not whole: its last line, with the todos, is missing");
+    }
+    return this.#todos;
+  }
+
+  #addMessage(line: Line, value: unknown): void {
+    const message = messageOf(value, BACKUP_LIMITS);
+    if (message.originSessionId !== undefined) {
+      const { originSessionId } = message;
+      asPlainErrors(() => checkText("message.originSessionId", originSessionId));
+    }
+    if (this.#current === undefined) throw new Error("a message comes before any session");
+    if (this.index.messageCount >= this.#current.last) throw new Error("no session names this message");
+    this.#checkId(message.id);
+    this.index.addMessage(line, message.timestampMicros);
+  }
+
+  /** An id may be in several lists of a session, but not twice in one. */
+  #checkId(id: string): void {
+    const number = this.index.messageCount + 1;
+    const list = this.#lists.findIndex((ranges) => ranges.some(({ first, last }) => first <= number && number <= last));
+    const key = `${list} ${id}`;
+    if (this.#messageIds.has(key)) throw new Error(`message ${JSON.stringify(id)} is in the session twice`);
+    this.#messageIds.add(key);
+  }
+
+  #addSession(line: Line, value: unknown): void {
+    const image = imageOf(value);
+    checkImage(image);
+    if (this.#sessionIds.has(image.sessionId)) {
+      throw new Error(`session ${JSON.stringify(image.sessionId)} is in the file twice`);
+    }
+    this.#sessionIds.add(image.sessionId);
+    const { messageCount } = this.index;
+    const all = listsOf(image).flat();
+    const last = all.reduce((most, range) => Math.max(most, range.last), messageCount);
+    checkCovers(all, messageCount + 1, last);
+    for (const { first, last: end } of all) {
+      if (first <= messageCount) this.index.noteNamed({ first, last: Math.min(end, messageCount) });
+    }
+    this.#current = { line, image, last };
+    this.#lists = listsOf(image);
+    this.#messageIds.clear();
+    this.index.addSession(line);
+  }
+
+  /** Once its messages are known, the lists of a session can be checked. */
+  #endSession(): void {
+    if (this.#current === undefined) return;
+    const { line, image, last } = this.#current;
+    naming(this.#source, line, () => {
+      const id = JSON.stringify(image.sessionId);
+      const { messageCount } = this.index;
+      if (messageCount < last)
+        throw new Error(`session ${id} names messages up to ${last}, but the last one is ${messageCount}`);
+      for (const ranges of listsOf(image)) {
+        const number = this.index.firstDescent(ranges);
+        if (number !== undefined)
+          throw new Error(`session ${id} shows message ${number} after one with a later timestamp`);
+      }
+    });
+    this.#current = undefined;
+  }
+}
+
+function imageOf(value: unknown): Image {
+  const { ancestry, messages, undo, ...rest } = sessionShape(value, "session");
+  return {
+    ...rest,
+    ancestry: ancestry.map((one) => ({ sessionId: one.sessionId, ranges: one.messages.map(rangeOf) })),
+    messages: messages.map(rangeOf),
+    undo: undo?.map(rangeOf) ?? null,
+  };
+}
+
+function checkImage(image: Image): void {
+  checkSession(image, BACKUP_LIMITS);
+  asPlainErrors(() => {
+    checkText("session.forkPointId", image.forkPointId);
+    checkText("session.origin.sourceSessionId", image.origin?.sourceSessionId ?? "");
+    checkText("session.origin.upToMessageId", image.origin?.upToMessageId ?? "");
+    for (const { sessionId } of image.ancestry) checkText("session.ancestry.sessionId", sessionId);
+  });
+  for (const ranges of listsOf(image)) checkApart(ranges);
+}
+
+function listsOf({ ancestry, messages, undo }: Image): (readonly NumberRange[])[] {
+  return [...ancestry.map(({ ranges }) => ranges), messages, undo ?? []];
+}
+
+/** No list may show a message twice. */
+function checkApart(ranges: readonly NumberRange[]): void {
+  const sorted = ranges.toSorted((a, b) => a.first - b.first);
+  const twice = sorted.find(({ first }, i) => i > 0 && first <= (sorted[i - 1] as NumberRange).last);
+  if (twice) throw new Error(`message ${twice.first} is in one list twice`);
+}
+
+/** The messages that a session is the first to name follow it, so that none of them may be left out. */
+function checkCovers(ranges: readonly NumberRange[], from: number, to: number): void {
+  let next = from;
+  for (const { first, last } of ranges.toSorted((a, b) => a.first - b.first)) {
+    if (first > next) break;
+    next = Math.max(next, last + 1);
+  }
+  if (next <= to) throw new Error(`it names message ${to}, but no session names message ${next}`);
+}
+
+function rangeOf([first, last]: Numbers): NumberRange {
+  return { first, last };
+}
+
+export function todosOf(value: unknown): readonly Todo[] {
+  const todos = list(todoShape)(value, "todos");
+  asPlainErrors(() => checkTodos(todos, BACKUP_LIMITS));
+  return todos;
+}

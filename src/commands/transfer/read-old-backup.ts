@@ -1,0 +1,146 @@
+import { createHash } from "node:crypto";
+import type { Limits } from "../../domain/limits.js";
+import type { NumberRange, SessionImage } from "../../domain/session-image.js";
+import type { Todo } from "../../domain/todo.js";
+import { type BackupFile, itemOf, lineAt, messageOf, naming } from "./backup-file.js";
+import { BackupIndex } from "./backup-index.js";
+import { checkSession, oldSessionShape } from "./file-shapes.js";
+import type { Line, LineSource } from "./lines.js";
+import { NumberColumn } from "./number-column.js";
+import { todosOf } from "./read-backup.js";
+
+type Image = SessionImage<NumberRange>;
+/** What is known of a session besides what its line says. */
+type History = Pick<Image, "ancestry" | "messages" | "origin">;
+
+/**
+ * Reads a file of version 1, or of a foreign format in its form: every session is followed by all its messages. A fork
+ * becomes a fork again when its parent comes before it and begins with the same messages. Throws an Error that names
+ * the first line that is wrong.
+ */
+export async function readOldBackup(source: LineSource, limits: Limits): Promise<BackupFile> {
+  const scan = new OldScan(source, limits);
+  let isHeader = true;
+  for await (const line of source.lines()) {
+    if (!isHeader) scan.add(line);
+    isHeader = false;
+  }
+  scan.endSession();
+  const { index, histories, todos } = scan;
+  const nowMicros = Date.now() * 1000;
+  return {
+    index,
+    todos,
+    session: async (i) => {
+      const { title, metadata, ...shown } = oldSessionShape(itemOf(source, await lineAt(source, index, i)).session, "");
+      // They have no times, and keep their order.
+      const times = { createTimeMicros: nowMicros + i, updateTimeMicros: nowMicros + i };
+      return { ...shown, title, metadata, ...times, revision: 1, undo: null, ...(histories[i] as History) };
+    },
+  };
+}
+
+class OldScan {
+  readonly index = new BackupIndex();
+  readonly histories: History[] = [];
+  todos: readonly Todo[] = [];
+  readonly #source: LineSource;
+  readonly #limits: Limits;
+  readonly #places = new Map<string, number>();
+  readonly #messageIds = new Set<string>();
+  /** Of every message a digest of it and of all that come before it in its session. */
+  readonly #digests = new NumberColumn();
+  #digest = 0;
+  #current: { readonly line: Line; readonly session: ReturnType<typeof oldSessionShape> } | undefined;
+
+  constructor(source: LineSource, limits: Limits) {
+    this.#source = source;
+    this.#limits = limits;
+  }
+
+  add(line: Line): void {
+    const item = itemOf(this.#source, line);
+    if (!("message" in item)) this.endSession();
+    naming(this.#source, line, () => {
+      if ("message" in item) this.#addMessage(line, item.message);
+      else if ("session" in item) this.#addSession(line, item.session);
+      else this.todos = todosOf(item.todos);
+    });
+  }
+
+  endSession(): void {
+    if (this.#current === undefined) return;
+    const { line, session } = this.#current;
+    naming(this.#source, line, () => {
+      const own = this.index.numbersOf(this.index.sessionCount - 1);
+      const number = own.first <= own.last ? this.index.firstDescent([own]) : undefined;
+      if (number !== undefined) throw new Error(`message ${number} has an earlier timestamp than the one before it`);
+      this.histories.push(this.#historyOf(session, own));
+      this.#places.set(session.sessionId, this.index.sessionCount - 1);
+    });
+    this.#current = undefined;
+  }
+
+  #addSession(line: Line, value: unknown): void {
+    const session = oldSessionShape(value, "session");
+    checkSession(session, this.#limits);
+    if (this.#places.has(session.sessionId)) {
+      throw new Error(`session ${JSON.stringify(session.sessionId)} is in the file twice`);
+    }
+    this.#current = { line, session };
+    this.#digest = 0;
+    this.#messageIds.clear();
+    this.index.addSession(line);
+  }
+
+  #addMessage(line: Line, value: unknown): void {
+    if (this.#current === undefined) throw new Error("a message comes before any session");
+    const { id, role, timestampMicros, parts, metadata } = messageOf(value, this.#limits);
+    if (this.#messageIds.has(id)) throw new Error(`message ${JSON.stringify(id)} is in the session twice`);
+    this.#messageIds.add(id);
+    const text = JSON.stringify([this.#digest, id, role, timestampMicros, parts, metadata]);
+    this.#digest = createHash("sha256").update(text).digest().readUIntBE(0, 6);
+    this.#digests.push(this.#digest);
+    this.index.addMessage(line, timestampMicros);
+  }
+
+  #historyOf(session: ReturnType<typeof oldSessionShape>, own: NumberRange): History {
+    const { parentId, forkPointId, inheritedCount } = session;
+    const messages = own.first <= own.last ? [own] : [];
+    const place = this.#places.get(parentId);
+    const parent = place === undefined ? undefined : this.histories[place];
+    if (place === undefined || parent === undefined) return { ancestry: [], messages, origin: null };
+    if (inheritedCount === 0) {
+      const shown = parent.messages.length > 0 ? [{ sessionId: parentId, ranges: parent.messages }] : [];
+      this.#noteNamed([...parent.ancestry, ...shown].flatMap(({ ranges }) => ranges));
+      return { ancestry: [...parent.ancestry, ...shown], messages, origin: null };
+    }
+    const { ancestry } = parent;
+    this.#noteNamed(ancestry.flatMap(({ ranges }) => ranges));
+    if (!this.#isFork(own, this.index.numbersOf(place), inheritedCount)) return { ancestry, messages, origin: null };
+    const inherited = firstOf(parent.messages, inheritedCount);
+    this.#noteNamed(inherited);
+    const rest = { first: own.first + inheritedCount, last: own.last };
+    const origin = { kind: "fork", sourceSessionId: parentId, upToMessageId: forkPointId, sourceLives: true } as const;
+    return { ancestry, messages: rest.first <= rest.last ? [...inherited, rest] : inherited, origin };
+  }
+
+  #isFork(own: NumberRange, parent: NumberRange, inheritedCount: number): boolean {
+    const [mine, theirs] = [own.first + inheritedCount - 1, parent.first + inheritedCount - 1];
+    return mine <= own.last && theirs <= parent.last && this.#digests.at(mine - 1) === this.#digests.at(theirs - 1);
+  }
+
+  #noteNamed(ranges: readonly NumberRange[]): void {
+    for (const range of ranges) this.index.noteNamed(range);
+  }
+}
+
+/** The first messages of a list. */
+function firstOf(ranges: readonly NumberRange[], count: number): NumberRange[] {
+  let left = count;
+  return ranges.flatMap(({ first, last }) => {
+    const end = Math.min(last, first + left - 1);
+    left -= Math.max(end - first + 1, 0);
+    return first <= end ? [{ first, last: end }] : [];
+  });
+}

@@ -1,0 +1,49 @@
+import type { Call } from "./call.js";
+import { checkCall } from "./call.js";
+
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * Calls `ended` once, with the error, when the call ends; soon, when it has ended. Answers a function that stops
+ * watching.
+ */
+export function onCallEnd(call: Call | undefined, ended: (error: unknown) => void): () => void {
+  const { signal, deadlineMs } = call ?? {};
+  let timer: NodeJS.Timeout | undefined;
+  let isStopped = false;
+  const stop = () => {
+    isStopped = true;
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", onAbort);
+  };
+  const endAt = (nowMs: number) => {
+    stop();
+    ended(errorOf(call, nowMs));
+  };
+  const onAbort = () => endAt(Number.NEGATIVE_INFINITY);
+  if (signal?.aborted) queueMicrotask(() => !isStopped && onAbort());
+  else signal?.addEventListener("abort", onAbort);
+  if (deadlineMs !== undefined) {
+    const leftMs = deadlineMs - Date.now();
+    if (leftMs <= LONGEST_TIMER_MS) timer = setTimeout(endAt, leftMs, deadlineMs);
+  }
+  return stop;
+}
+
+/** The promise, or the error of the call if that ends first. */
+export function untilCallEnd<T>(promise: Promise<T>, call: Call | undefined): Promise<T> {
+  if (call?.signal === undefined && call?.deadlineMs === undefined) return promise;
+  return new Promise((resolve, reject) => {
+    const stop = onCallEnd(call, reject);
+    promise.then(resolve, reject).finally(stop);
+  });
+}
+
+function errorOf(call: Call | undefined, nowMs: number): unknown {
+  try {
+    checkCall(call, nowMs);
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}

@@ -1,0 +1,52 @@
+/** A part of a range that was asked for: known all through, or not at all. */
+export interface RangePart<T> {
+  readonly first: number;
+  readonly last: number;
+  /** Absent when nothing is known of the part. */
+  readonly known?: {
+    readonly value: T /** How far behind the beginning of what was added the part begins. */;
+    readonly offset: number;
+  };
+}
+
+/** What is known of ranges of numbers. */
+export class RangeMap<T> {
+  /** In order, and apart from each other. */
+  readonly #known: { readonly first: number; readonly last: number; readonly value: T }[] = [];
+
+  /** Adds a range of which nothing was known. */
+  add(first: number, last: number, value: T): void {
+    this.#known.splice(this.#placeOf(first), 0, { first, last, value });
+  }
+
+  /** Splits a range into what is known and what is not, in order. */
+  parts(first: number, last: number): RangePart<T>[] {
+    const parts: RangePart<T>[] = [];
+    let next = first;
+    for (let i = this.#placeOf(first); next <= last; i++) {
+      const found = this.#known[i];
+      if (found === undefined || found.first > last) {
+        parts.push({ first: next, last });
+        break;
+      }
+      if (found.first > next) parts.push({ first: next, last: found.first - 1 });
+      const start = Math.max(next, found.first);
+      const end = Math.min(last, found.last);
+      parts.push({ first: start, last: end, known: { value: found.value, offset: start - found.first } });
+      next = end + 1;
+    }
+    return parts;
+  }
+
+  /** Index of the first range that ends at or after a number. */
+  #placeOf(number: number): number {
+    let low = 0;
+    let high = this.#known.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#known[middle] as { last: number }).last < number) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

@@ -1,0 +1,73 @@
+import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { InvalidArgumentError, Option } from "commander";
+
+/** What commander has read, by the camel-case names of the flags. */
+export type Flags = Record<string, unknown>;
+
+/** A flag that can also be given as SESSION_POOL_ and its name in capitals. */
+export function flag(names: string, description: string): Option {
+  const option = new Option(names, description);
+  return option.env(`SESSION_POOL_${option.name().replaceAll("-", "_").toUpperCase()}`);
+}
+
+/** For flags that name what a key may do. */
+export function parseScope(text: string): "read" | "write" | "admin" {
+  if (text === "read" || text === "write" || text === "admin") return text;
+  throw new InvalidArgumentError("It must be read, write or admin.");
+}
+
+export function parseText(text: string): string {
+  if (text === "") throw new InvalidArgumentError("It must not be empty.");
+  return text;
+}
+
+export function parseWorkers(text: string): number {
+  return text === "auto" ? availableParallelism() : positive(text);
+}
+
+function parseList(text: string): string[] {
+  const items = text.split(",").map((item) => item.trim());
+  return items.filter((item) => item !== "");
+}
+
+export function parseHosts(text: string): readonly string[] {
+  const hosts = parseList(text);
+  for (const host of hosts) {
+    if (!/^(?:[\w.-]+|\[[0-9a-f:.]+\])$/i.test(host))
+      throw new InvalidArgumentError(`${host} is no host such as sessions.example.com, without a port.`);
+  }
+  return hosts;
+}
+
+export function parseOrigins(text: string): readonly string[] {
+  const origins = parseList(text);
+  for (const origin of origins) {
+    const isOrigin = origin === "*" || (URL.canParse(origin) && new URL(origin).origin === origin);
+    if (!isOrigin) throw new InvalidArgumentError(`${origin} is no origin such as https://example.com.`);
+  }
+  return origins;
+}
+
+export function positive(text: string): number {
+  const value = wholeNumber(text);
+  if (value === 0) throw new InvalidArgumentError("It must be above 0.");
+  return value;
+}
+
+export function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) throw new InvalidArgumentError("It must be a whole number.");
+  return value;
+}
+
+export function readLine(name: string, path: string): string {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8").trim();
+  } catch (cause) {
+    throw new Error(`${name} cannot be read: ${(cause as Error).message}`, { cause });
+  }
+  if (text === "" || text.includes("\n")) throw new Error(`${name}: ${path} must hold one line`);
+  return text;
+}

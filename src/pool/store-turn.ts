@@ -1,0 +1,83 @@
+import type { Call } from "../domain/call.js";
+import { DomainError, NotImplementedError } from "../domain/errors.js";
+import type { StorageManager } from "../storage/storage-manager.js";
+import type { LogResult, TurnAppend, TurnOutcome } from "../storage/storage-provider.js";
+import type { QueuedAppend } from "./session-pool-types.js";
+
+/** Stores the appends of a turn. Those that want a missing session made are stored, in their order, once it is made. */
+export async function storeTurn(
+  storage: StorageManager,
+  sessionId: string,
+  appends: readonly QueuedAppend[],
+): Promise<readonly TurnOutcome[]> {
+  const outcomes = await storeTogether(storage, sessionId, appends);
+  const waiting = appends.filter((append, i) => append.options?.createSession && isMissing(outcomes[i]));
+  if (waiting.length === 0) return outcomes;
+  const later = await createAndStore(storage, sessionId, waiting);
+  return outcomes.map((outcome, i) => later[waiting.indexOf(appends[i] as QueuedAppend)] ?? outcome);
+}
+
+/** Nobody finds the session missing before this is called: an append to one that exists takes no call more. */
+async function createAndStore(
+  storage: StorageManager,
+  sessionId: string,
+  appends: readonly QueuedAppend[],
+): Promise<readonly TurnOutcome[]> {
+  try {
+    // A session that somebody else made meanwhile is answered like one that this call made: it sets nothing to compare.
+    await storage.createSession({ sessionId }, longestCall(appends));
+  } catch (error) {
+    return appends.map(() => ({ ok: false, error }));
+  }
+  return await storeTogether(storage, sessionId, appends);
+}
+
+/** As long as the most patient of the callers waits. */
+function longestCall(appends: readonly QueuedAppend[]): Call {
+  if (appends.length === 1) return { deadlineMs: appends[0]?.options?.deadlineMs, signal: appends[0]?.options?.signal };
+  const deadlineMs = Math.max(...appends.map(({ options }) => options?.deadlineMs ?? Number.POSITIVE_INFINITY));
+  return Number.isFinite(deadlineMs) ? { deadlineMs } : {};
+}
+
+function isMissing(outcome: TurnOutcome | undefined): boolean {
+  return outcome?.ok === false && outcome.error instanceof DomainError && outcome.error.code === "not_found";
+}
+
+/** Stores appends in one call. For a provider that cannot do that, it stores batch by batch or message by message. */
+async function storeTogether(
+  storage: StorageManager,
+  sessionId: string,
+  appends: readonly TurnAppend[],
+): Promise<readonly TurnOutcome[]> {
+  try {
+    return await storage.logTurn(sessionId, appends);
+  } catch (error) {
+    if (!(error instanceof NotImplementedError)) throw error;
+  }
+  const outcomes: TurnOutcome[] = [];
+  for (const append of appends) outcomes.push(await outcomeOf(storeAppend(storage, sessionId, append)));
+  return outcomes;
+}
+
+async function storeAppend(
+  storage: StorageManager,
+  sessionId: string,
+  { messages, options }: TurnAppend,
+): Promise<LogResult> {
+  try {
+    return await storage.logMessages(sessionId, messages, options);
+  } catch (error) {
+    const [message] = messages;
+    // Storing several messages one by one would not be all or nothing.
+    if (!(error instanceof NotImplementedError) || message === undefined || messages.length > 1) throw error;
+    return await storage.logMessage({ ...message, sessionId }, options);
+  }
+}
+
+async function outcomeOf(stored: Promise<LogResult>): Promise<TurnOutcome> {
+  try {
+    return { ok: true, result: await stored };
+  } catch (error) {
+    return { ok: false, error };
+  }
+}

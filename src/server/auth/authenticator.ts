@@ -1,0 +1,67 @@
+import { Code } from "@connectrpc/connect";
+import { ApiError } from "../../api/api-error.js";
+import type { Principal, RequestFacts } from "../front-call.js";
+
+/** Finds out whose key a request carries. */
+export interface Authenticator {
+  /** Rejects with `unauthenticated`; never tells why, or the key. */
+  authenticate(request: RequestFacts): Promise<Principal>;
+  /** Who everyone is, where no keys are asked for. */
+  readonly everyone?: Promise<Principal> | undefined;
+  /** Reads files again, whether they have changed or not. */
+  reload(): void;
+  /** Ends watching files. */
+  close(): void;
+}
+
+/** One kind of credential, after `Bearer `. Resolves to undefined when it is not one that this kind knows. */
+export interface CredentialChecker {
+  check(credential: string, peer: string): Promise<Principal | undefined>;
+  reload(): void;
+  close(): void;
+}
+
+const LOCAL: Principal = { name: "local", namespace: "default", scope: "admin" };
+
+/** Everyone may do everything: only for servers that no other machine reaches. */
+export const openAuthenticator: Authenticator = {
+  everyone: Promise.resolve(LOCAL),
+  authenticate: () => Promise.resolve(LOCAL),
+  reload: () => undefined,
+  close: () => undefined,
+};
+
+/** Asks one checker after the other. */
+export class BearerAuthenticator implements Authenticator {
+  readonly #checkers: readonly CredentialChecker[];
+
+  constructor(checkers: readonly CredentialChecker[]) {
+    this.#checkers = checkers;
+  }
+
+  async authenticate(request: RequestFacts): Promise<Principal> {
+    const credential = bearerCredential(request.header("authorization"));
+    const peer = request.peer();
+    for (const checker of this.#checkers) {
+      const principal = await checker.check(credential, peer);
+      if (principal !== undefined) return principal;
+    }
+    throw new ApiError(Code.Unauthenticated, "The key is not known, or no longer valid");
+  }
+
+  reload(): void {
+    for (const checker of this.#checkers) checker.reload();
+  }
+
+  close(): void {
+    for (const checker of this.#checkers) checker.close();
+  }
+}
+
+function bearerCredential(authorization: string | undefined): string {
+  if (authorization === undefined)
+    throw new ApiError(Code.Unauthenticated, "A key is needed: Authorization: Bearer <key>");
+  const match = /^Bearer +([^\s]+) *$/i.exec(authorization);
+  if (match === null) throw new ApiError(Code.Unauthenticated, "The Authorization header must be: Bearer <key>");
+  return match[1]!;
+}

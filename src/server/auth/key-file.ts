@@ -1,0 +1,160 @@
+import { setMaxListeners } from "node:events";
+import { readFileSync } from "node:fs";
+import type { Principal, Scope } from "../front-call.js";
+import type { Logger } from "../logging.js";
+import { watchFiles } from "../watched-files.js";
+import type { CredentialChecker } from "./authenticator.js";
+import { type KeyHash, matchesHash, parseKeyHash, sha256 } from "./key-hash.js";
+import { SlowChecks } from "./slow-checks.js";
+
+interface KeyEntry {
+  readonly principal: Principal;
+  readonly hash: KeyHash;
+  /** The entry as text: the same for an entry that a change of the file left as it was. */
+  readonly id: string;
+  readonly revoke: () => void;
+}
+
+const SCOPES: readonly Scope[] = ["read", "write", "admin"];
+/** Wrong keys that are remembered, so that none costs a slow comparison twice. */
+const REMEMBERED_WRONG = 10_000;
+
+/** The keys of a file, read again whenever it changes. A file that cannot be used is logged, and the keys from before stay. */
+export class KeyFile implements CredentialChecker {
+  readonly #path: string;
+  readonly #logger: Logger;
+  readonly #stopWatching: () => void;
+  readonly #slowChecks = new SlowChecks();
+  #entries: readonly KeyEntry[];
+  /** The entries that slow comparisons found, by the key's SHA-256: a call must not cost 50 ms. Each entry has one key at most. */
+  readonly #verified = new Map<string, KeyEntry>();
+  readonly #wrong = new Set<string>();
+  /** Comparisons that run or wait, by the key's SHA-256. */
+  readonly #checking = new Map<string, Promise<KeyEntry | undefined>>();
+
+  /** Throws an Error with one clear line when the file cannot be used. */
+  constructor(path: string, logger: Logger) {
+    this.#path = path;
+    this.#logger = logger;
+    this.#stopWatching = watchFiles([path], () => this.reload());
+    try {
+      this.#entries = readKeyFile(path);
+    } catch (error) {
+      this.#stopWatching();
+      throw error;
+    }
+  }
+
+  async check(credential: string, peer: string): Promise<Principal | undefined> {
+    const digest = sha256(credential);
+    const fast = await findEntry(this.#entries, "sha256", credential, digest);
+    if (fast !== undefined || !this.#entries.some(({ hash }) => hash.kind === "scrypt")) return fast?.principal;
+    const id = digest.toString("base64");
+    const verified = this.#verified.get(id);
+    if (verified !== undefined || this.#wrong.has(id)) return verified?.principal;
+    return (await this.#checkSlowly(id, credential, digest, peer))?.principal;
+  }
+
+  /** Reads the file again. Entries that are not in it any more, or differ, end with what was begun under them. */
+  reload(): void {
+    try {
+      const before = new Map(this.#entries.map((entry) => [entry.id, entry]));
+      const entries = readKeyFile(this.#path).map((entry) => before.get(entry.id) ?? entry);
+      const kept = new Set(entries);
+      this.#entries = entries;
+      this.#wrong.clear();
+      for (const [id, entry] of this.#verified) if (!kept.has(entry)) this.#verified.delete(id);
+      for (const entry of before.values()) if (!kept.has(entry)) entry.revoke();
+      this.#logger.info({ keys: entries.length }, "Keys file read again");
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#logger.error({ reason }, "Keys file cannot be used; the keys from before stay valid");
+    }
+  }
+
+  close(): void {
+    this.#stopWatching();
+  }
+
+  /** Calls that come with the same key meanwhile share one comparison. */
+  #checkSlowly(id: string, credential: string, digest: Buffer, peer: string): Promise<KeyEntry | undefined> {
+    const running = this.#checking.get(id);
+    if (running !== undefined) return running;
+    const check = this.#compare(id, credential, digest, peer).finally(() => this.#checking.delete(id));
+    this.#checking.set(id, check);
+    return check;
+  }
+
+  async #compare(id: string, credential: string, digest: Buffer, peer: string): Promise<KeyEntry | undefined> {
+    let found: KeyEntry | undefined;
+    let compared: readonly KeyEntry[] = [];
+    await this.#slowChecks.run(peer, async () => {
+      compared = this.#entries;
+      found = await findEntry(compared, "scrypt", credential, digest);
+      return found !== undefined;
+    });
+    // The file was read again meanwhile: what was found may have been removed, or added.
+    if (compared !== this.#entries) return this.#compare(id, credential, digest, peer);
+    if (found !== undefined) this.#verified.set(id, found);
+    else this.#rememberWrong(id);
+    return found;
+  }
+
+  #rememberWrong(id: string): void {
+    if (this.#wrong.size >= REMEMBERED_WRONG) this.#wrong.delete(this.#wrong.values().next().value as string);
+    this.#wrong.add(id);
+  }
+}
+
+/** Compares with every entry of the kind, also after a match, so that time tells nothing; at once, so that a busy event loop is waited for once. */
+async function findEntry(
+  entries: readonly KeyEntry[],
+  kind: KeyHash["kind"],
+  key: string,
+  digest: Buffer,
+): Promise<KeyEntry | undefined> {
+  const compared = entries.filter(({ hash }) => hash.kind === kind);
+  const matches = await Promise.all(compared.map(({ hash }) => matchesHash(hash, key, digest)));
+  return compared[matches.indexOf(true)];
+}
+
+/** Reads and checks a keys file: a JSON array of `{name, hash, namespace, scope}`. */
+export function readKeyFile(path: string): readonly KeyEntry[] {
+  const entries = parseJson(path);
+  if (!Array.isArray(entries)) throw new Error(`Keys file ${path} must hold a JSON array`);
+  return entries.map((entry, i) => parseEntry(entry, `Keys file ${path}, entry ${i + 1}`));
+}
+
+function parseJson(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, "utf8"));
+  } catch (cause) {
+    throw new Error(`Keys file ${path} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    });
+  }
+}
+
+function parseEntry(value: unknown, where: string): KeyEntry {
+  if (typeof value !== "object" || value === null) throw new Error(`${where} must be an object`);
+  const { name, hash: text, namespace, scope } = value as Record<string, unknown>;
+  if (typeof name !== "string" || name === "") throw new Error(`${where}: name must be a text`);
+  if (typeof namespace !== "string" || !isNamespace(namespace))
+    throw new Error(`${where}: namespace must be 1 to 128 characters`);
+  if (!isScope(scope)) throw new Error(`${where}: scope must be one of ${SCOPES.join(", ")}`);
+  const hash = typeof text === "string" ? parseKeyHash(text) : undefined;
+  if (hash === undefined) throw new Error(`${where}: hash must be sha256:<hex> or scrypt:<N>:<r>:<p>:<salt>:<hash>`);
+  const revoked = new AbortController();
+  // Every stream of the key listens.
+  setMaxListeners(0, revoked.signal);
+  const principal = { name, namespace, scope, revoked: revoked.signal };
+  return { principal, hash, id: JSON.stringify([name, text, namespace, scope]), revoke: () => revoked.abort() };
+}
+
+export function isScope(value: unknown): value is Scope {
+  return (SCOPES as readonly unknown[]).includes(value);
+}
+
+export function isNamespace(text: string): boolean {
+  return /^[^\p{Cc}]{1,128}$/u.test(text);
+}

@@ -1,0 +1,96 @@
+import type { Message } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import type { Span } from "@opentelemetry/api";
+import type { ApiError } from "../../api/api-error.js";
+import type { ApiMethod } from "../../api/method-table.js";
+import type { Arrival, RequestFacts } from "../front-call.js";
+import type { Logger } from "../logging.js";
+import { type LineLevel, RepeatedLines } from "../repeated-lines.js";
+import { codeName } from "./code-name.js";
+
+/** A call that has ended. */
+export interface EndedCall {
+  readonly method: ApiMethod;
+  /** Undefined when it was refused before it was read. */
+  readonly request: Message | undefined;
+  readonly call: Arrival;
+  readonly elapsedMs: number;
+  readonly failure: ApiError | undefined;
+  readonly span: Span | undefined;
+}
+
+const LEVELS: Partial<Record<Code, LineLevel>> = {
+  [Code.Internal]: "error",
+  [Code.Unavailable]: "warn",
+  [Code.DeadlineExceeded]: "warn",
+  [Code.ResourceExhausted]: "warn",
+  [Code.PermissionDenied]: "warn",
+  [Code.Unauthenticated]: "warn",
+};
+
+const MAX_ID_LENGTH = 128;
+
+/** Lines about calls: who called what, and from where. Never a key, and nothing of a message. */
+export class CallLog {
+  readonly #logger: Logger;
+  readonly #lines: RepeatedLines;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+    this.#lines = new RepeatedLines(logger);
+  }
+
+  /** Failures of the service and refusals are told at `info`; everything else, and whatever is the caller's business, at `debug`. */
+  ended(ended: EndedCall): void {
+    const { method, call, failure } = ended;
+    const level = failure && LEVELS[failure.code];
+    if (level !== undefined) {
+      const kind = `${method.desc.name} ${call.front} ${failure?.code} ${call.principal.namespace} ${call.principal.name}`;
+      this.#lines.log(level, kind, "Call failed", () => fieldsOf(ended));
+    } else if (this.#logger.isLevelEnabled("debug")) {
+      this.#logger.debug(fieldsOf(ended), failure === undefined ? "Call" : "Call failed");
+    }
+  }
+
+  /** A request that was not let in. Addresses are told apart, but one that keeps trying gets a line a second. */
+  refused(request: RequestFacts, failure: ApiError): void {
+    const peer = request.peer();
+    const isKnown = failure.code === Code.Unauthenticated || failure.code === Code.ResourceExhausted;
+    const level = isKnown ? "warn" : "error";
+    this.#lines.log(level, `refused ${failure.code} ${isKnown ? peer : ""}`, "Request refused", () => ({
+      ...outcomeOf(failure),
+      ...idsOf(request),
+      peer,
+    }));
+  }
+}
+
+function fieldsOf({ method, request, call, elapsedMs, failure, span }: EndedCall): object {
+  const { sessionId } = (request ?? {}) as { readonly sessionId?: unknown };
+  const traceId = span?.spanContext().traceId;
+  return {
+    method: method.desc.name,
+    front: call.front,
+    key: call.principal.name,
+    namespace: call.principal.namespace,
+    ...(typeof sessionId === "string" && sessionId !== "" && { sessionId: sessionId.slice(0, MAX_ID_LENGTH) }),
+    ...(call.facts && { ...idsOf(call.facts), peer: call.facts.peer() }),
+    ...(traceId !== undefined && { traceId }),
+    elapsedMs: Math.round(elapsedMs * 10) / 10,
+    ...(failure && outcomeOf(failure)),
+  };
+}
+
+/** What a proxy or a client calls the request. */
+function idsOf(request: RequestFacts): object {
+  const requestId = request.header("x-request-id")?.slice(0, MAX_ID_LENGTH);
+  const traceId = /^[\da-f]{2}-([\da-f]{32})-/.exec(request.header("traceparent") ?? "")?.[1];
+  return { ...(requestId && { requestId }), ...(traceId && { traceId }) };
+}
+
+/** A stack only for what a developer has to look into. */
+function outcomeOf({ code, message, cause }: ApiError): object {
+  const outcome = { code: codeName(code), reason: message };
+  if (cause === undefined) return outcome;
+  return code === Code.Internal ? { ...outcome, err: cause } : { ...outcome, cause: String(cause) };
+}

@@ -1,0 +1,276 @@
+import type { Message } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import type { Span } from "@opentelemetry/api";
+import { ApiError } from "../../api/api-error.js";
+import { toApiError } from "../../api/error-mapping.js";
+import type { ApiContext, ApiMethod } from "../../api/method-table.js";
+import type { LoadLimits } from "../../config.js";
+import { onCallEnd, untilCallEnd } from "../../domain/call-end.js";
+import type { Authenticator } from "../auth/authenticator.js";
+import type { Arrival, Caller, FrontCall, Principal, RequestFacts, Scope } from "../front-call.js";
+import { type Admission, type AdmissionKind, Admissions } from "../load/admissions.js";
+import type { Connection } from "../load/connections.js";
+import type { Logger } from "../logging.js";
+import { CallLog } from "./call-log.js";
+import type { Tracing } from "./load-tracing.js";
+import type { Metrics } from "./metrics.js";
+import { WatchedStream } from "./watched-stream.js";
+
+export interface CallerOptions {
+  readonly authenticator: Authenticator;
+  readonly rootPoolFor: (namespace: string) => ApiContext["rootPool"];
+  readonly limits: ApiContext["limits"];
+  readonly load: LoadLimits;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  /** Makes spans; without it none are made. */
+  readonly tracing?: Pick<Tracing, "withSpan" | "endSpan"> | undefined;
+}
+
+const SCOPE_RANK: Record<Scope, number> = { read: 0, write: 1, admin: 2 };
+
+/** The checks around every implementation, once for all fronts. */
+export class CheckedCaller implements Caller {
+  readonly #options: CallerOptions;
+  readonly #callLog: CallLog;
+  readonly #admissions: Admissions;
+  readonly #streams = new Set<WatchedStream>();
+  #inFlight = 0;
+  #openStreams = 0;
+  #stopping = false;
+  #onIdle: (() => void) | undefined;
+
+  constructor(options: CallerOptions) {
+    this.#options = options;
+    this.#callLog = new CallLog(options.logger);
+    this.#admissions = new Admissions(options.load, { perKey: options.authenticator.everyone === undefined });
+    options.metrics.track(this);
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  get openStreams(): number {
+    return this.#openStreams;
+  }
+
+  get bufferedBytes(): number {
+    return this.#admissions.bufferedBytes;
+  }
+
+  authenticate(request: RequestFacts): Promise<Principal> {
+    const { authenticator } = this.#options;
+    return authenticator.everyone ?? this.#identify(authenticator, request);
+  }
+
+  async #identify(authenticator: Authenticator, request: RequestFacts): Promise<Principal> {
+    try {
+      return await authenticator.authenticate(request);
+    } catch (error) {
+      const answer = toApiError(error);
+      if (answer.code === Code.Unauthenticated) this.#options.metrics.refusedKeys.inc();
+      this.#callLog.refused(request, answer);
+      throw answer;
+    }
+  }
+
+  admit(method: ApiMethod, arrival: Arrival): Admission {
+    const { principal, connection } = arrival;
+    try {
+      this.#checkRunning();
+      checkScope(method, principal);
+      return this.#admissions.admit(method.desc.methodKind === "unary" ? "call" : "stream", principal, connection);
+    } catch (error) {
+      const failure = toApiError(error);
+      this.#observe(method, undefined, arrival, performance.now(), failure, undefined);
+      throw failure;
+    }
+  }
+
+  admitAnyone(kind: AdmissionKind, connection: Connection | undefined): Admission {
+    return this.#admissions.admit(kind, undefined, connection);
+  }
+
+  unary(method: ApiMethod, request: Message, call: FrontCall): Promise<Message> {
+    const { tracing } = this.#options;
+    if (tracing === undefined) return this.#unary(method, request, call);
+    return tracing.withSpan(method, call, (span) => this.#unary(method, request, call, span));
+  }
+
+  stream(method: ApiMethod, request: Message, call: FrontCall): Promise<AsyncIterable<Message>> {
+    const { tracing } = this.#options;
+    if (tracing === undefined) return this.#stream(method, request, call);
+    return tracing.withSpan(method, call, (span) => this.#stream(method, request, call, span));
+  }
+
+  /** Refuses new calls and ends all streams with `unavailable`; resolves when no call is being answered any more. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    for (const stream of this.#streams) stream.end(stoppingError());
+    if (this.#inFlight === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#onIdle = resolve;
+    });
+  }
+
+  /** One promise from here to the implementation: each async function in between would cost a tenth of a small call. */
+  #unary(method: ApiMethod, request: Message, call: FrontCall, span?: Span): Promise<Message> {
+    const begun = performance.now();
+    this.#inFlight += 1;
+    return new Promise((resolve, reject) => {
+      let timer: NodeJS.Timeout | undefined;
+      let isAnswered = false;
+      const end = (failure: ApiError | undefined): boolean => {
+        if (isAnswered) return false;
+        isAnswered = true;
+        clearTimeout(timer);
+        call.admission.leave();
+        this.#leave();
+        this.#observe(method, request, call, begun, failure, span);
+        return true;
+      };
+      const succeed = (response: Message) => {
+        if (end(undefined)) resolve(response);
+      };
+      const fail = (error: unknown) => {
+        const failure = toApiError(error);
+        if (end(failure)) reject(failure);
+      };
+      try {
+        const leftMs = this.#checkUnary(call);
+        const context = this.#context(call, Date.now() + leftMs, call.signal);
+        timer = setTimeout(() => fail(deadlineError()), leftMs);
+        const implementation = this.#implementation(method);
+        const run = () => {
+          try {
+            implementation(request, context).then(succeed, fail);
+          } catch (error) {
+            fail(error);
+          }
+        };
+        if (method.scope === "read") call.admission.read(run);
+        else run();
+      } catch (error) {
+        fail(error);
+      }
+    });
+  }
+
+  /** Throws unless the call may begin; returns how long it may take. */
+  #checkUnary(call: FrontCall): number {
+    this.#checkRunning();
+    if (call.signal.aborted) throw canceledError();
+    const { unaryDeadlineMs } = this.#options.load;
+    if (call.deadlineMs === undefined) return unaryDeadlineMs;
+    const leftMs = Math.min(call.deadlineMs - Date.now(), unaryDeadlineMs);
+    if (leftMs <= 0) throw deadlineError();
+    return leftMs;
+  }
+
+  #implementation(method: ApiMethod): NonNullable<ApiMethod["unary"]> {
+    if (method.unary === undefined) throw new ApiError(Code.Unimplemented, `${method.desc.name} is a stream`);
+    return method.unary;
+  }
+
+  async #stream(method: ApiMethod, request: Message, call: FrontCall, span?: Span): Promise<AsyncIterable<Message>> {
+    const begun = performance.now();
+    this.#openStreams += 1;
+    const onEnd = (failure: ApiError | undefined) => {
+      this.#openStreams -= 1;
+      call.admission.leave();
+      this.#observe(method, request, call, begun, failure, span);
+    };
+    try {
+      this.#checkRunning();
+      return await this.#follow(method, request, call, onEnd);
+    } catch (error) {
+      const failure = toApiError(error);
+      onEnd(failure);
+      throw failure;
+    }
+  }
+
+  async #follow(
+    method: ApiMethod,
+    request: Message,
+    call: FrontCall,
+    onEnd: (failure: ApiError | undefined) => void,
+  ): Promise<WatchedStream> {
+    if (call.signal.aborted) throw canceledError();
+    if (method.stream === undefined) throw new ApiError(Code.Unimplemented, `${method.desc.name} is not a stream`);
+    const stopped = new AbortController();
+    const beginning = method.stream(request, this.#context(call, call.deadlineMs, stopped.signal));
+    const events = await untilCallEnd(beginning, call).catch((error: unknown) => {
+      stopped.abort();
+      throw error;
+    });
+    const stream = new WatchedStream(events, {
+      toError: toApiError,
+      onLateError: (err) => this.#options.logger.warn({ err }, "A stream failed while it was being closed"),
+      onEnd: (failure) => {
+        stopWatching();
+        stopChecking();
+        this.#streams.delete(stream);
+        stopped.abort();
+        onEnd(failure as ApiError | undefined);
+      },
+    });
+    this.#streams.add(stream);
+    const stopWatching = onCallEnd(call, (error) => stream.end(error));
+    const { expiresMs, revoked } = call.principal;
+    const stopChecking = onCallEnd({ deadlineMs: expiresMs, signal: revoked }, () => stream.end(expiredError()));
+    if (this.#stopping) stream.end(stoppingError());
+    return stream;
+  }
+
+  #context(call: FrontCall, deadlineMs: number | undefined, signal: AbortSignal): ApiContext {
+    const { rootPoolFor, limits } = this.#options;
+    return { rootPool: rootPoolFor(call.principal.namespace), limits, deadlineMs, signal };
+  }
+
+  #checkRunning(): void {
+    if (this.#stopping) throw stoppingError();
+  }
+
+  #leave(): void {
+    this.#inFlight -= 1;
+    if (this.#inFlight === 0) this.#onIdle?.();
+  }
+
+  #observe(
+    method: ApiMethod,
+    request: Message | undefined,
+    call: Arrival,
+    begun: number,
+    failure: ApiError | undefined,
+    span: Span | undefined,
+  ): void {
+    const elapsedMs = performance.now() - begun;
+    this.#options.metrics.observe(method, call.front, elapsedMs / 1000, failure?.code);
+    if (span !== undefined) this.#options.tracing?.endSpan(span, failure);
+    this.#callLog.ended({ method, request, call, elapsedMs, failure, span });
+  }
+}
+
+function checkScope(method: ApiMethod, { name, scope }: Principal): void {
+  if (SCOPE_RANK[scope] >= SCOPE_RANK[method.scope]) return;
+  const text = `The key ${JSON.stringify(name)} has the scope ${scope}; ${method.desc.name} needs ${method.scope}`;
+  throw new ApiError(Code.PermissionDenied, text);
+}
+
+function deadlineError(): ApiError {
+  return new ApiError(Code.DeadlineExceeded, "The deadline has passed");
+}
+
+function canceledError(): ApiError {
+  return new ApiError(Code.Canceled, "The call was canceled");
+}
+
+function stoppingError(): ApiError {
+  return new ApiError(Code.Unavailable, "The server is stopping");
+}
+
+function expiredError(): ApiError {
+  return new ApiError(Code.Unauthenticated, "The key is no longer valid");
+}

@@ -1,0 +1,62 @@
+import { FieldError } from "../../api/api-error.js";
+import { closingQuote } from "./json-scan.js";
+
+/** Integers of fewer digits are doubles. */
+const MAY_BE_INEXACT = /[0-9]{16}/;
+const NUMBER = /-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
+const INTEGER = /^-?[0-9]{16,}$/;
+
+/**
+ * Refuses an integer literal that no double holds: JSON.parse makes another number of it. `text` is JSON that JSON.parse has accepted.
+ */
+export function checkIntegers(text: string): void {
+  if (!MAY_BE_INEXACT.test(text)) return;
+  // Where the walk is: a key for each open object, an index for each open list.
+  const path: (string | number)[] = [];
+  let expectsKey = false;
+  for (let i = 0; i < text.length; i++) {
+    const character = text[i] as string;
+    if (character === "{" || character === "[") {
+      expectsKey = character === "{";
+      path.push(expectsKey ? "" : 0);
+    } else if (character === "}" || character === "]") {
+      path.pop();
+      expectsKey = false;
+    } else if (character === ",") {
+      const last = path.pop() as string | number;
+      expectsKey = typeof last === "string";
+      path.push(typeof last === "string" ? last : last + 1);
+    } else if (character === '"') {
+      const close = closingQuote(text, i);
+      if (expectsKey) path[path.length - 1] = JSON.parse(text.slice(i, close + 1)) as string;
+      expectsKey = false;
+      i = close;
+    } else if (character === "-" || (character >= "0" && character <= "9")) {
+      const literal = numberAt(text, i);
+      if (isInexact(literal)) throw inexact(literal, path);
+      i += literal.length - 1;
+    }
+  }
+}
+
+function numberAt(text: string, at: number): string {
+  NUMBER.lastIndex = at;
+  return (NUMBER.exec(text) as RegExpExecArray)[0];
+}
+
+/** A double's own shortest text is not refused, though the double may be another integer: it is what this server and JavaScript write. */
+function isInexact(literal: string): boolean {
+  if (!INTEGER.test(literal)) return false;
+  const value = Number(literal);
+  if (!Number.isFinite(value)) return true;
+  return String(value) !== literal && BigInt(value) !== BigInt(literal);
+}
+
+function inexact(literal: string, path: readonly (string | number)[]): FieldError {
+  const place = path.reduce<string>((joined, step) => {
+    if (typeof step === "number") return `${joined}[${step}]`;
+    return joined === "" ? step : `${joined}.${step}`;
+  }, "");
+  const shown = literal.length > 40 ? `${literal.slice(0, 40)}…` : literal;
+  return new FieldError(place, `the integer ${shown} is not exact as a double; send it as a string`);
+}

@@ -1,0 +1,241 @@
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  fromJson,
+  type JsonValue,
+  type Message,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import { FieldMaskSchema, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { FieldError } from "../../api/api-error.js";
+
+/** Makes a message of parsed proto3 JSON; a problem names the field. The JSON's objects may become part of the message. */
+export type MessageReader = (json: unknown) => Message;
+
+type ValueReader = (json: unknown) => unknown;
+
+interface FieldReader {
+  readonly localName: string;
+  readonly name: string;
+  /** Whether the proto's name is also a JSON key of its own. */
+  readonly hasTwoKeys: boolean;
+  readonly isList: boolean;
+  /** Name of the oneof that holds the value. */
+  readonly oneof: string | undefined;
+  /** Whether `null` may be a value, and not just an absent one; then `read` decides. */
+  readonly takesNull: boolean;
+  readonly read: ValueReader;
+}
+
+const compiled = new WeakMap<DescMessage, MessageReader>();
+
+/** Compiles what protobuf-es' `fromJson` does by reflection. Fields of a kind that this reader does not know are left to `fromJson`. */
+export function messageReader(desc: DescMessage): MessageReader {
+  const known = compiled.get(desc);
+  if (known) return known;
+  let reader: MessageReader | undefined;
+  // Set before the fields are compiled: a message may contain itself.
+  compiled.set(desc, (json) => (reader as MessageReader)(json));
+  reader = compile(desc);
+  compiled.set(desc, reader);
+  return reader;
+}
+
+function compile(desc: DescMessage): MessageReader {
+  const byKey = new Map<string, FieldReader>();
+  for (const field of desc.fields) {
+    const reader = compileField(field);
+    byKey.set(field.name, reader).set(field.jsonName, reader);
+  }
+  const zero = withAllFields(desc);
+  const lists = desc.fields.filter((field) => field.fieldKind === "list").map((field) => field.localName);
+  const maps = desc.fields.filter((field) => field.fieldKind === "map").map((field) => field.localName);
+  const oneofs = desc.oneofs.map((oneof) => oneof.localName);
+  return (json) => {
+    const message: Message & Record<string, unknown> = { ...zero };
+    for (const list of lists) message[list] = [];
+    for (const map of maps) message[map] = {};
+    for (const oneof of oneofs) message[oneof] = { case: undefined };
+    readFields(byKey, message, json);
+    return message;
+  };
+}
+
+/** A zero message that names its unset fields too: objects that get their fields one by one are slow to make. */
+function withAllFields(desc: DescMessage): Message & Record<string, unknown> {
+  const unset = desc.fields.filter(({ oneof }) => !oneof).map(({ localName }) => [localName, undefined]);
+  return { ...Object.fromEntries(unset), ...create(desc) };
+}
+
+function readFields(byKey: ReadonlyMap<string, FieldReader>, message: Record<string, unknown>, json: unknown): void {
+  let seen: FieldReader[] | undefined;
+  const object = asObject(json);
+  for (const key of Object.keys(object)) {
+    const field = byKey.get(key);
+    if (!field) throw new FieldError("", `unknown field ${JSON.stringify(key)}`);
+    if (field.hasTwoKeys) {
+      if (seen?.includes(field)) throw new FieldError("", `${field.name} is set twice`);
+      seen = seen ?? [];
+      seen.push(field);
+    }
+    const value = object[key];
+    if (value === null && !field.takesNull) continue;
+    try {
+      const read = field.isList ? readList(field.read, value) : field.read(value);
+      if (read === undefined) continue;
+      if (field.oneof === undefined) message[field.localName] = read;
+      else setOneof(message, field.oneof, field.localName, read);
+    } catch (error) {
+      throw within(field.name, error);
+    }
+  }
+}
+
+function readList(read: ValueReader, json: unknown): unknown[] {
+  if (!Array.isArray(json)) throw expected("a list", json);
+  return json.map((item, index) => {
+    try {
+      return read(item);
+    } catch (error) {
+      throw within(`[${index}]`, error);
+    }
+  });
+}
+
+function setOneof(message: Record<string, unknown>, oneof: string, name: string, value: unknown): void {
+  const { case: other } = message[oneof] as { case: string | undefined };
+  if (other !== undefined) throw new FieldError("", `only one of ${oneof} may be set`);
+  message[oneof] = { case: name, value };
+}
+
+function compileField(field: DescField): FieldReader {
+  const read = compileValue(field);
+  return {
+    localName: field.localName,
+    name: field.name,
+    hasTwoKeys: field.name !== field.jsonName,
+    isList: read !== undefined && field.fieldKind === "list",
+    oneof: field.oneof?.localName,
+    takesNull: read === undefined,
+    read: read ?? libraryReader(field),
+  };
+}
+
+/** Has the library read a message that holds this field alone; undefined if that leaves the field unset. */
+function libraryReader({ parent, jsonName, localName, oneof }: DescField): ValueReader {
+  return (json) => {
+    const alone = readByReflection(parent, { [jsonName]: json }) as Message & Record<string, unknown>;
+    if (oneof === undefined) return alone[localName];
+    const chosen = alone[oneof.localName] as { case: string | undefined; value?: unknown };
+    return chosen.case === localName ? chosen.value : undefined;
+  };
+}
+
+function compileValue(field: DescField): ValueReader | undefined {
+  switch (field.fieldKind) {
+    case "scalar":
+      return field.longAsString ? undefined : SCALARS[field.scalar];
+    case "message":
+      return compileMessageValue(field.message);
+    case "list":
+      if (field.listKind === "scalar") return field.longAsString ? undefined : SCALARS[field.scalar];
+      // In lists Structs are messages, and not plain objects as they are in fields.
+      return field.listKind === "message" && !isStruct(field.message) ? compileMessageValue(field.message) : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function compileMessageValue(desc: DescMessage): ValueReader | undefined {
+  if (!desc.typeName.startsWith("google.protobuf.")) return messageReader(desc);
+  if (isStruct(desc)) return readStruct;
+  if (desc.typeName === TimestampSchema.typeName) return readTimestamp;
+  return desc.typeName === FieldMaskSchema.typeName ? (json) => readByReflection(desc, json) : undefined;
+}
+
+const SCALARS: { readonly [K in ScalarType]?: ValueReader } = {
+  [ScalarType.STRING]: readString,
+  [ScalarType.BOOL]: readBool,
+  [ScalarType.INT32]: readInt32,
+  [ScalarType.INT64]: readInt64,
+};
+
+function readString(json: unknown): string {
+  if (typeof json !== "string") throw expected("a string", json);
+  return json;
+}
+
+function readBool(json: unknown): boolean {
+  if (typeof json !== "boolean") throw expected("true or false", json);
+  return json;
+}
+
+function readInt32(json: unknown): number {
+  const value = typeof json === "string" && /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(json) ? Number(json) : json;
+  if (typeof value !== "number" || (value | 0) !== value) throw expected("a 32-bit integer", json);
+  return value | 0;
+}
+
+function readInt64(json: unknown): bigint {
+  if (typeof json === "number" && Number.isSafeInteger(json)) return BigInt(json);
+  if (typeof json === "string" && /^-?\d{1,24}$/.test(json)) {
+    const value = BigInt(json);
+    if (BigInt.asIntN(64, value) === value) return value;
+  }
+  throw expected("a 64-bit integer (as a string when it is beyond 2^53)", json);
+}
+
+const RFC3339 = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;
+const MIN_TIME_MS = Date.parse("0001-01-01T00:00:00Z");
+const MAX_TIME_MS = Date.parse("9999-12-31T23:59:59Z");
+
+function readTimestamp(json: unknown): Timestamp {
+  const [, toSeconds, fraction, zone] = (typeof json === "string" && RFC3339.exec(json)) || [];
+  const ms = Date.parse(`${toSeconds}${zone}`);
+  if (!(ms >= MIN_TIME_MS && ms <= MAX_TIME_MS)) throw expected("a time like 2026-01-31T12:00:00.5Z", json);
+  const nanos = fraction === undefined ? 0 : Number(fraction.padEnd(9, "0"));
+  return { $typeName: TimestampSchema.typeName, seconds: BigInt(ms / 1000), nanos };
+}
+
+function readStruct(json: unknown): Record<string, unknown> {
+  const struct = asObject(json);
+  for (const key of Object.keys(struct)) checkStructValue(struct[key], key);
+  return struct;
+}
+
+/** JSON.parse makes Infinity of 1e999. */
+function checkStructValue(value: unknown, name: string | number): void {
+  if (typeof value === "number" && !Number.isFinite(value))
+    throw new FieldError("", `the number at ${name} is too large`);
+  if (typeof value !== "object" || value === null) return;
+  if (Array.isArray(value)) value.forEach(checkStructValue);
+  else readStruct(value);
+}
+
+function readByReflection(desc: DescMessage, json: unknown): Message {
+  try {
+    return fromJson(desc, json as JsonValue);
+  } catch (error) {
+    throw new FieldError("", `${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function asObject(json: unknown): Record<string, unknown> {
+  if (typeof json !== "object" || json === null || Array.isArray(json)) throw expected("an object", json);
+  return json as Record<string, unknown>;
+}
+
+function isStruct(desc: DescMessage): boolean {
+  return desc.typeName === "google.protobuf.Struct";
+}
+
+function expected(what: string, json: unknown): FieldError {
+  const text = JSON.stringify(json) ?? String(json);
+  return new FieldError("", `expected ${what}, got ${text.length > 40 ? `${text.slice(0, 40)}…` : text}`);
+}
+
+/** Puts the field's name in front of the path of an error of its value. */
+function within(name: string, error: unknown): unknown {
+  return error instanceof FieldError ? error.within(name) : error;
+}

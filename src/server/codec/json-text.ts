@@ -1,0 +1,78 @@
+import { isUtf8 } from "node:buffer";
+import { invalidArgument } from "../../api/api-error.js";
+import { checkIntegers } from "./json-integers.js";
+import { closingQuote } from "./json-scan.js";
+
+/** Objects and lists inside each other: enough for a message around a Struct of any allowed depth. */
+const MAX_DEPTH = 100;
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/** Parses JSON text, and refuses what JSON.parse lets pass: a key twice in an object, lone surrogates, bottomless nesting, integers that no double holds. */
+export function parseJson(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw invalidArgument("The body is not valid UTF-8");
+  const text = bytes.toString("utf8");
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw invalidArgument("The body is not valid JSON");
+  }
+  checkText(text);
+  checkIntegers(text);
+  return value;
+}
+
+/** Walks over text that JSON.parse has accepted. */
+function checkText(text: string): void {
+  const mayHaveLoneSurrogates = /\\u[dD][89a-fA-F]/.test(text);
+  // Keys seen in each open object; undefined for a list.
+  const open: (Set<string> | undefined)[] = [];
+  let keys: Set<string> | undefined;
+  let expectsKey = false;
+  for (let i = 0; i < text.length; i++) {
+    switch (text.charCodeAt(i)) {
+      case OPEN_OBJECT:
+      case OPEN_LIST:
+        expectsKey = text.charCodeAt(i) === OPEN_OBJECT;
+        keys = expectsKey ? new Set() : undefined;
+        if (open.push(keys) > MAX_DEPTH) throw invalidArgument(`The body is nested more than ${MAX_DEPTH} levels deep`);
+        break;
+      case CLOSE_OBJECT:
+      case CLOSE_LIST:
+        open.pop();
+        keys = open.at(-1);
+        break;
+      case COMMA:
+        expectsKey = keys !== undefined;
+        break;
+      case QUOTE: {
+        const close = closingQuote(text, i);
+        if (mayHaveLoneSurrogates) checkString(text.slice(i, close + 1));
+        if (expectsKey) addKey(keys, text.slice(i + 1, close));
+        expectsKey = false;
+        i = close;
+      }
+    }
+  }
+}
+
+function addKey(keys: Set<string> | undefined, raw: string): void {
+  const key = raw.includes("\\") ? (JSON.parse(`"${raw}"`) as string) : raw;
+  if (keys?.has(key)) throw invalidArgument(`The body has the key ${JSON.stringify(key)} twice in one object`);
+  keys?.add(key);
+}
+
+function checkString(literal: string): void {
+  try {
+    encodeURIComponent(JSON.parse(literal) as string);
+  } catch {
+    throw invalidArgument("The body has a lone surrogate, which is no character");
+  }
+}

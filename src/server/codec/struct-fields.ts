@@ -1,0 +1,104 @@
+import type { DescField, DescMessage, JsonObject, Message } from "@bufbuild/protobuf";
+
+type Fields = Record<string, unknown>;
+type ConvertStruct = (value: unknown, field: string) => unknown;
+type ConvertField = (value: unknown, convertStruct: ConvertStruct) => unknown;
+
+/** The fields of a message type that are Structs or lead to some, each with how to convert what it holds. */
+type Plan = readonly { readonly name: string; readonly convert: ConvertField }[];
+
+const STRUCT = "google.protobuf.Struct";
+
+/** Replaces the Structs inside messages of the given types, wherever they are. */
+export class StructFields {
+  readonly #plans = new Map<string, Plan>();
+
+  constructor(types: Iterable<DescMessage>) {
+    for (const type of types) this.#plan(type);
+  }
+
+  /** Answers the message itself if it holds no Struct, else a copy of what changes; never touches what it was given. */
+  convert<M extends Message>(message: M, convertStruct: (struct: JsonObject) => Uint8Array): M;
+  convert<M extends Message>(message: M, convertStruct: (bytes: Uint8Array, field: string) => JsonObject): M;
+  convert<M extends Message>(message: M, convertStruct: (value: never, field: string) => unknown): M {
+    const plan = this.#plans.get(message.$typeName);
+    return plan === undefined ? message : (convertFields(plan, message, convertStruct as ConvertStruct) as M);
+  }
+
+  #plan(type: DescMessage): Plan {
+    const known = this.#plans.get(type.typeName);
+    if (known !== undefined) return known;
+    const plan: { name: string; convert: ConvertField }[] = [];
+    // Set before it is complete, for types that contain themselves.
+    this.#plans.set(type.typeName, plan);
+    for (const field of type.fields) {
+      const convert = this.#fieldConverter(field);
+      if (convert !== undefined) plan.push({ name: (field.oneof ?? field).localName, convert });
+    }
+    return plan;
+  }
+
+  #fieldConverter(field: DescField): ConvertField | undefined {
+    if (field.message === undefined) return undefined;
+    const one = this.#messageConverter(field.message, field.name);
+    if (one === undefined) return undefined;
+    if (field.fieldKind === "map") {
+      return (value, convertStruct) => convertMap(one, value as Fields, convertStruct);
+    }
+    if (field.fieldKind === "list")
+      return (value, convertStruct) => convertList(one, value as unknown[], convertStruct);
+    return field.oneof === undefined ? one : inOneof(field.localName, one);
+  }
+
+  #messageConverter(type: DescMessage, name: string): ConvertField | undefined {
+    if (type.typeName === STRUCT) return (value, convertStruct) => convertStruct(value, name);
+    if (type.typeName.startsWith("google.")) return undefined;
+    const plan = this.#plan(type);
+    if (plan.length === 0) return undefined;
+    return (value, convertStruct) => convertFields(plan, value as Fields, convertStruct);
+  }
+}
+
+function convertFields(plan: Plan, message: Fields, convertStruct: ConvertStruct): Fields {
+  let copy: Fields | undefined;
+  for (const { name, convert } of plan) {
+    const value = message[name];
+    if (value === undefined) continue;
+    const converted = convert(value, convertStruct);
+    if (converted === value) continue;
+    copy ??= { ...message };
+    copy[name] = converted;
+  }
+  return copy ?? message;
+}
+
+function convertList(one: ConvertField, list: readonly unknown[], convertStruct: ConvertStruct): readonly unknown[] {
+  let copy: unknown[] | undefined;
+  for (let i = 0; i < list.length; i++) {
+    const converted = one(list[i], convertStruct);
+    if (converted === list[i]) continue;
+    copy ??= [...list];
+    copy[i] = converted;
+  }
+  return copy ?? list;
+}
+
+function convertMap(one: ConvertField, map: Fields, convertStruct: ConvertStruct): Fields {
+  let copy: Fields | undefined;
+  for (const key of Object.keys(map)) {
+    const converted = one(map[key], convertStruct);
+    if (converted === map[key]) continue;
+    copy ??= { ...map };
+    copy[key] = converted;
+  }
+  return copy ?? map;
+}
+
+function inOneof(name: string, one: ConvertField): ConvertField {
+  return (value, convertStruct) => {
+    const oneof = value as { case: string | undefined; value: unknown };
+    if (oneof.case !== name) return value;
+    const converted = one(oneof.value, convertStruct);
+    return converted === oneof.value ? value : { case: name, value: converted };
+  };
+}

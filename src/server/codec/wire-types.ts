@@ -1,0 +1,55 @@
+import {
+  create,
+  createFileRegistry,
+  type DescFile,
+  type FileRegistry,
+  fromBinary,
+  isFieldSet,
+  toBinary,
+} from "@bufbuild/protobuf";
+import {
+  type DescriptorProto,
+  FieldDescriptorProto_Label,
+  FieldDescriptorProto_Type,
+  FieldDescriptorProtoSchema,
+  type FileDescriptorProto,
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+} from "@bufbuild/protobuf/wkt";
+
+/**
+ * The types of the given files and of all that they import, but with `bytes` where they have a google.protobuf.Struct: the same on the
+ * wire, and read without loss. Names stay, so a message of one is a message of the other.
+ */
+export function structsAsBytes(files: Iterable<DescFile>): FileRegistry {
+  const sorted = new Map<string, FileDescriptorProto>();
+  for (const file of files) addWithImports(file, sorted);
+  return createFileRegistry(create(FileDescriptorSetSchema, { file: [...sorted.values()] }));
+}
+
+/** Imports come before what imports them. */
+function addWithImports(file: DescFile, sorted: Map<string, FileDescriptorProto>): void {
+  if (sorted.has(file.proto.name)) return;
+  for (const dependency of file.dependencies) addWithImports(dependency, sorted);
+  if (file.proto.package.startsWith("google.")) {
+    sorted.set(file.proto.name, file.proto);
+    return;
+  }
+  const copy = fromBinary(FileDescriptorProtoSchema, toBinary(FileDescriptorProtoSchema, file.proto));
+  for (const type of copy.messageType) makeStructsBytes(type);
+  sorted.set(file.proto.name, copy);
+}
+
+function makeStructsBytes(type: DescriptorProto): void {
+  for (const nested of type.nestedType) makeStructsBytes(nested);
+  for (const field of type.field) {
+    if (field.typeName !== ".google.protobuf.Struct") continue;
+    field.type = FieldDescriptorProto_Type.BYTES;
+    field.typeName = "";
+    // An empty Struct is still one that was given. The value of a map's entry is always there.
+    field.proto3Optional =
+      type.options?.mapEntry !== true &&
+      field.label !== FieldDescriptorProto_Label.REPEATED &&
+      !isFieldSet(field, FieldDescriptorProtoSchema.field.oneofIndex);
+  }
+}

@@ -1,0 +1,74 @@
+import type { ServerResponse } from "node:http";
+import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
+import { ApiError } from "../../api/api-error.js";
+import type { HttpResponse } from "../http/listener.js";
+import { abandonUnread } from "../http/respond.js";
+import type { Admission } from "../load/admissions.js";
+import { withinStallTime } from "../load/stall.js";
+
+/**
+ * Sends an answer of connect-node as one piece. When there is no room for an answer that waits to be read, the client is told by the
+ * status of HTTP, which every protocol maps to a code of its own.
+ */
+export async function sendUnary(
+  answer: UniversalServerResponse,
+  response: HttpResponse,
+  admission: Admission | undefined,
+): Promise<void> {
+  const out = response as ServerResponse;
+  const body = await collect(answer.body);
+  try {
+    admission?.hold(body.length);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return sendRefusal(response, error);
+  }
+  out.writeHead(answer.status, toHeaders(answer.header));
+  if (answer.trailer !== undefined) out.addTrailers(toHeaders(answer.trailer));
+  out.end(body);
+  abandonUnread(response);
+}
+
+/** Sends the events of a stream, as fast as the client reads. Rejects when the client has gone, or does not read. */
+export async function sendStream(
+  answer: UniversalServerResponse,
+  response: HttpResponse,
+  { signal, admission }: { readonly signal: AbortSignal; readonly admission?: Admission | undefined },
+): Promise<void> {
+  const out = response as ServerResponse;
+  if (!out.headersSent) out.writeHead(answer.status, toHeaders(answer.header));
+  for await (const chunk of answer.body ?? []) {
+    if (chunk.length === 0) continue;
+    admission?.hold(chunk.length);
+    await withinStallTime((done) => out.write(chunk, () => done()), signal);
+    admission?.release(chunk.length);
+  }
+  if (answer.trailer !== undefined) out.addTrailers(toHeaders(answer.trailer));
+  out.end();
+  abandonUnread(response);
+}
+
+/** Sends the headers of a stream at once: connect-node holds them back until the first message. */
+export function sendStreamHead(header: Headers, response: HttpResponse): void {
+  const out = response as ServerResponse;
+  out.writeHead(200, toHeaders(header));
+  out.flushHeaders();
+}
+
+async function collect(body: UniversalServerResponse["body"]): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body ?? []) chunks.push(chunk);
+  return chunks.length === 1
+    ? Buffer.from(chunks[0]!.buffer, chunks[0]!.byteOffset, chunks[0]!.byteLength)
+    : Buffer.concat(chunks);
+}
+
+function sendRefusal(response: HttpResponse, { message }: ApiError): void {
+  const out = response as ServerResponse;
+  const body = JSON.stringify({ code: "resource_exhausted", message });
+  out.writeHead(429, { "content-type": "application/json", "content-length": Buffer.byteLength(body) }).end(body);
+}
+
+function toHeaders(headers: Headers | undefined): Record<string, string> {
+  return Object.fromEntries(headers ?? []);
+}

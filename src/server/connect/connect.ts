@@ -1,0 +1,159 @@
+import type { Message } from "@bufbuild/protobuf";
+import {
+  ConnectError,
+  type ConnectRouter,
+  createConnectRouter,
+  createContextKey,
+  createContextValues,
+  type HandlerContext,
+} from "@connectrpc/connect";
+import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/connect/protocol";
+import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
+import { toApiError } from "../../api/error-mapping.js";
+import type { ApiMethod } from "../../api/method-table.js";
+import { wireMethod, writtenMessage } from "../codec/binary-codec.js";
+import type { Caller, FrontCall } from "../front-call.js";
+import type { BodyLimits } from "../http/body.js";
+import { connectionOf } from "../http/connection-of.js";
+import { readDeadline } from "../http/deadline.js";
+import { goneSignal } from "../http/gone-signal.js";
+import { type HttpRequest, type HttpResponse, hearErrors } from "../http/listener.js";
+import { factsOf } from "../http/request-facts.js";
+import { endWhenSent } from "../http/respond.js";
+import type { Admission } from "../load/admissions.js";
+import type { Logger } from "../logging.js";
+import { emptyRequest, knowsEncoding, makeRequestReader, type RequestFormat, readFormat } from "./connect-request.js";
+import { sendStream, sendStreamHead, sendUnary } from "./connect-response.js";
+
+export interface ConnectOptions {
+  readonly methods: readonly ApiMethod[];
+  readonly caller: Caller;
+  readonly limits: BodyLimits;
+  readonly logger: Logger;
+}
+
+/** Serves the request if its path is an RPC's, and returns whether it is. Never throws. */
+export type ConnectHandler = (path: string, request: HttpRequest, response: HttpResponse) => boolean;
+
+/** One request. It reaches the implementation as a context value, because connect-node refuses malformed ones as `internal`. */
+interface Exchange {
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
+  readonly format: RequestFormat;
+  readonly signal: AbortSignal;
+  /** There once the request has been authenticated. */
+  admission?: Admission;
+}
+
+const exchangeKey = createContextKey<Exchange | undefined>(undefined);
+
+/** Answers smaller than this are not compressed. */
+const COMPRESS_MIN_BYTES = 1024;
+
+/**
+ * Serves Connect, gRPC-Web and gRPC by connect-node, which frames answers and errors. The implementation authenticates,
+ * reads and decodes the request itself, so connect-node is given an empty one of the same format.
+ */
+export function createConnectHandler(options: ConnectOptions): ConnectHandler {
+  const handlers = handlersOf(options);
+  return (path, request, response) => {
+    const handler = handlers.get(path);
+    if (handler === undefined) return false;
+    hearErrors(request, response);
+    const exchange: Exchange = {
+      request,
+      response,
+      format: readFormat(request),
+      signal: goneSignal(request, response),
+    };
+    serve(handler, exchange).catch((err: unknown) => {
+      // Expected when the client has gone; then there is nobody left to tell.
+      options.logger.debug({ err, path }, "An answer was not sent to its end");
+      response.destroy();
+    });
+    return true;
+  };
+}
+
+async function serve(handler: UniversalHandler, exchange: Exchange): Promise<void> {
+  const { request, response, format, signal } = exchange;
+  const universal: UniversalServerRequest = {
+    httpVersion: request.httpVersion,
+    method: request.method ?? "",
+    signal,
+    contextValues: createContextValues().set(exchangeKey, exchange),
+    ...emptyRequest(request, format, knowsEncoding(request, format)),
+  };
+  const answer = await handler(universal);
+  if (handler.method.methodKind === "unary") return sendUnary(answer, response, exchange.admission);
+  await sendStream(answer, response, exchange);
+}
+
+function handlersOf({ methods, caller, limits }: ConnectOptions): Map<string, UniversalHandler> {
+  const router = createConnectRouter({
+    acceptCompression: [compressionGzip, compressionBrotli],
+    compressMinBytes: COMPRESS_MIN_BYTES,
+    readMaxBytes: limits.bodyBytes,
+  });
+  for (const method of methods) {
+    if (!method.grpcOnly) addMethod(router, method, caller, limits);
+  }
+  return new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+}
+
+function addMethod(router: ConnectRouter, method: ApiMethod, caller: Caller, limits: BodyLimits): void {
+  const { desc } = method;
+  const read = makeRequestReader(desc, limits);
+  const { encodeResponse } = wireMethod(desc);
+
+  async function begin(context: HandlerContext): Promise<{ exchange: Exchange; request: Message; call: FrontCall }> {
+    const exchange = context.values.get(exchangeKey);
+    if (exchange === undefined) throw new Error("connect-node called without a request");
+    const call = await startCall(caller, method, exchange);
+    return { exchange, call, request: await read(exchange.request, exchange.format, call.admission) };
+  }
+
+  function answer(message: Message, { format }: Exchange): Message {
+    return format.isBinary ? writtenMessage(desc.output, encodeResponse(message)) : message;
+  }
+
+  async function unary(_empty: Message, context: HandlerContext): Promise<Message> {
+    try {
+      const { exchange, request, call } = await begin(context);
+      return answer(await caller.unary(method, request, call), exchange);
+    } catch (error) {
+      throw toConnectError(error);
+    }
+  }
+
+  async function* stream(_empty: Message, context: HandlerContext): AsyncIterable<Message> {
+    try {
+      const { exchange, request, call } = await begin(context);
+      const events = await caller.stream(method, request, call);
+      sendStreamHead(context.responseHeader, exchange.response);
+      for await (const event of events) yield answer(event, exchange);
+    } catch (error) {
+      throw toConnectError(error);
+    }
+  }
+
+  // Which of the two it is follows from the descriptor.
+  router.rpc(desc, (desc.methodKind === "unary" ? unary : stream) as never);
+}
+
+async function startCall(caller: Caller, method: ApiMethod, exchange: Exchange): Promise<FrontCall> {
+  const { request, response, signal } = exchange;
+  const facts = factsOf(request);
+  const principal = await caller.authenticate(facts);
+  const arrival = { front: "connect" as const, principal, facts, connection: connectionOf(request) };
+  const deadlineMs = readDeadline(request.headers, Date.now());
+  const admission = caller.admit(method, arrival);
+  exchange.admission = admission;
+  endWhenSent(admission, response);
+  return { ...arrival, admission, deadlineMs, signal };
+}
+
+function toConnectError(error: unknown): ConnectError {
+  const { code, message } = toApiError(error);
+  return new ConnectError(message, code);
+}

@@ -1,0 +1,259 @@
+import { constants } from "node:http2";
+import type { Duplex } from "node:stream";
+import type { TLSSocket } from "node:tls";
+import { Code } from "@connectrpc/connect";
+import {
+  type handleServerStreamingCall,
+  type handleUnaryCall,
+  Metadata,
+  type MethodDefinition,
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  setLogger,
+  type UntypedServiceImplementation,
+} from "@grpc/grpc-js";
+import { ApiError } from "../../api/api-error.js";
+import type { ApiMethod } from "../../api/method-table.js";
+import type { Address, LoadLimits } from "../../config.js";
+import { GRPC_EXTRA_BYTES } from "../../load-limits.js";
+import { type WireMethod, wireMethod } from "../codec/binary-codec.js";
+import type { Caller, FrontCall } from "../front-call.js";
+import type { HostCheck } from "../hosts.js";
+import type { Connections } from "../load/connections.js";
+import { STALL_MS, withinStallTime } from "../load/stall.js";
+import { TcpPort } from "../load/tcp-port.js";
+import type { Logger } from "../logging.js";
+import type { TlsFiles } from "../tls-files.js";
+import { type AdmittedCalls, makeGate } from "./gate.js";
+import { Health } from "./health.js";
+import { addReflection, REFLECTION_METHODS } from "./reflection.js";
+import { toStatus } from "./status.js";
+
+export interface GrpcServerOptions {
+  readonly address: Address;
+  readonly methods: readonly ApiMethod[];
+  readonly caller: Caller;
+  readonly load: LoadLimits;
+  readonly connections: Connections;
+  readonly isServedHost: HostCheck;
+  readonly reflection: boolean;
+  readonly tls?: TlsFiles | undefined;
+  readonly logger: Logger;
+}
+
+export interface GrpcServer {
+  readonly port: number;
+  readonly health: Health;
+  /** Takes no new connections; resolves when the last call has ended. */
+  drain(): Promise<void>;
+  /** Ends all connections at once. */
+  kill(): void;
+}
+
+type AnyCall = ServerUnaryCall<Buffer, Buffer> | ServerWritableStream<Buffer, Buffer>;
+
+/** Made once: making an error for each would cost more than the rest of an abort. */
+const CLIENT_GONE = new ApiError(Code.Canceled, "The call was canceled");
+
+/** Of gRPC's frame of a message. */
+const FRAME_BYTES = 5;
+
+/** Serves native gRPC, with health and reflection. Rejects with one clear line when it cannot listen. */
+export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcServer> {
+  const { address, methods, caller, load, connections, isServedHost, tls, logger } = options;
+  tellPackageToLog(logger);
+  const maxBytes = load.bodyBytes + GRPC_EXTRA_BYTES;
+  const admitted: AdmittedCalls = new WeakMap();
+  const gate = makeGate(
+    {
+      methods,
+      openMethods: new Map([...Health.openMethods, ...REFLECTION_METHODS]),
+      caller,
+      load,
+      isServedHost,
+      maxBytes: maxBytes + FRAME_BYTES,
+      connectionAt: (peer) => port.connectionAt(peer),
+      logger,
+    },
+    admitted,
+  );
+  const server = new Server({
+    "grpc.max_receive_message_length": maxBytes,
+    "grpc.max_send_message_length": -1,
+    "grpc.max_concurrent_streams": load.connectionStreams,
+    "grpc.keepalive_time_ms": 60_000,
+    "grpc.keepalive_timeout_ms": 20_000,
+    "grpc.max_connection_idle_ms": load.connectionIdleMs,
+    "grpc.max_connection_age_ms": load.connectionAgeMs,
+    interceptors: [gate],
+  });
+  addMethods(server, options, admitted);
+  const services = [...new Set(methods.map(({ desc }) => desc.parent))];
+  const health = new Health(services.map(({ typeName }) => typeName));
+  health.addTo(server);
+  if (options.reflection) addReflection(server, services);
+  // Sockets are handed to grpc-js after TLS, so that both ports count their connections, and speak TLS, in one way.
+  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  const port = new TcpPort({
+    name: "gRPC",
+    address,
+    connections,
+    tls,
+    protocols: ["h2"],
+    onSocket: (socket) => {
+      if (tls !== undefined && (socket as TLSSocket).alpnProtocol !== "h2") socket.destroy();
+      else injector.injectConnection(socket as Duplex);
+    },
+  });
+  return {
+    port: await port.listen(),
+    health,
+    drain: async () => {
+      await Promise.all([port.close(), new Promise<void>((resolve) => server.tryShutdown(() => resolve()))]);
+    },
+    kill: () => {
+      server.forceShutdown();
+      port.destroyAll();
+    },
+  };
+}
+
+/** grpc-js writes to standard error by itself; what it says there is about clients, or thrown as well. */
+function tellPackageToLog(logger: Logger): void {
+  const log = (text: unknown) => logger.debug({ text }, "gRPC");
+  setLogger({ error: log, info: log, debug: log });
+}
+
+function addMethods(server: Server, options: GrpcServerOptions, admitted: AdmittedCalls): void {
+  const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
+  const implementation: UntypedServiceImplementation = {};
+  for (const method of options.methods) {
+    const path = `/${method.desc.parent.typeName}/${method.desc.name}`;
+    const wire = wireMethod(method.desc);
+    const isStream = method.stream !== undefined;
+    definition[path] = {
+      path,
+      requestStream: false,
+      responseStream: isStream,
+      requestSerialize: asBuffer,
+      // Decoded by the handler: grpc-js would answer what cannot be decoded with `internal`.
+      requestDeserialize: asBuffer,
+      // Encoded by the handler, which counts the bytes.
+      responseSerialize: asBuffer,
+      responseDeserialize: asBuffer,
+    };
+    const calls = new MethodCalls(method, wire, options, admitted);
+    implementation[path] = isStream ? calls.stream : calls.unary;
+  }
+  server.addService(definition, implementation);
+}
+
+/** The calls of one method. Its handlers never throw or reject: grpc-js would end the process. */
+class MethodCalls {
+  readonly #method: ApiMethod;
+  readonly #wire: WireMethod;
+  readonly #options: GrpcServerOptions;
+  readonly #admitted: AdmittedCalls;
+
+  constructor(method: ApiMethod, wire: WireMethod, options: GrpcServerOptions, admitted: AdmittedCalls) {
+    this.#method = method;
+    this.#wire = wire;
+    this.#options = options;
+    this.#admitted = admitted;
+  }
+
+  readonly unary: handleUnaryCall<Buffer, Buffer> = (call, respond) => {
+    const gone = new Gone(call);
+    this.#answer(call, gone)
+      .then(
+        (answer) => {
+          gone.forget();
+          respond(null, answer);
+          this.#abandonUnread(call);
+        },
+        (error: unknown) => {
+          gone.forget();
+          respond(toStatus(error));
+        },
+      )
+      .catch((err: unknown) => this.#logUnsent(err));
+  };
+
+  readonly stream: handleServerStreamingCall<Buffer, Buffer> = (call) => {
+    this.#pump(call, this.#frontCall(call, new Gone(call)))
+      .catch((error: unknown) => {
+        if (!call.cancelled) call.emit("error", toStatus(error));
+      })
+      .catch((err: unknown) => this.#logUnsent(err));
+  };
+
+  async #answer(call: ServerUnaryCall<Buffer, Buffer>, gone: Gone): Promise<Buffer> {
+    const frontCall = this.#frontCall(call, gone);
+    const answer = await this.#options.caller.unary(this.#method, this.#wire.decodeRequest(call.request), frontCall);
+    const bytes = asBuffer(this.#wire.encodeResponse(answer));
+    frontCall.admission.hold(bytes.length);
+    return bytes;
+  }
+
+  async #pump(call: ServerWritableStream<Buffer, Buffer>, frontCall: FrontCall): Promise<void> {
+    const request = this.#wire.decodeRequest(call.request);
+    const events = await this.#options.caller.stream(this.#method, request, frontCall);
+    call.sendMetadata(new Metadata());
+    for await (const event of events) {
+      const bytes = asBuffer(this.#wire.encodeResponse(event));
+      frontCall.admission.hold(bytes.length);
+      await withinStallTime((done) => call.write(bytes, done), frontCall.signal);
+      frontCall.admission.release(bytes.length);
+    }
+    call.end();
+  }
+
+  #frontCall(call: AnyCall, gone: Gone): FrontCall {
+    const deadlineMs = Number(call.getDeadline());
+    // The gate lets nothing through that it has not put in.
+    const { principal, connection, facts, admission } = this.#admitted.get(call.metadata)!;
+    return {
+      front: "grpc",
+      principal: principal!,
+      connection,
+      admission,
+      deadlineMs: Number.isFinite(deadlineMs) ? deadlineMs : undefined,
+      signal: gone.signal,
+      facts,
+    };
+  }
+
+  /** Ends the stream of a client that leaves its answer unread. */
+  #abandonUnread(call: AnyCall): void {
+    const { stream } = this.#admitted.get(call.metadata)!;
+    if (stream.destroyed) return;
+    const timer = setTimeout(() => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM), STALL_MS).unref();
+    stream.once("close", () => clearTimeout(timer));
+  }
+
+  #logUnsent(err: unknown): void {
+    this.#options.logger.error({ err, method: this.#method.desc.name }, "An answer could not be sent");
+  }
+}
+
+/** Tells when the client has gone. grpc-js says that a call is cancelled after each good end, too. */
+class Gone extends AbortController {
+  #isForgotten = false;
+
+  constructor(call: AnyCall) {
+    super();
+    call.on("cancelled", () => {
+      if (!this.#isForgotten) this.abort(CLIENT_GONE);
+    });
+  }
+
+  forget(): void {
+    this.#isForgotten = true;
+  }
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

@@ -1,0 +1,18 @@
+import type { Metadata, status } from "@grpc/grpc-js";
+import { toApiError } from "../../api/error-mapping.js";
+
+export interface Status {
+  readonly code: status;
+  readonly details: string;
+}
+
+/** grpc-js ends the process over a text with half a surrogate pair. */
+export function toStatus(error: unknown): Status {
+  const { code, message } = toApiError(error);
+  return { code: code as number, details: Buffer.from(message).toString() };
+}
+
+export function headerOf(metadata: Metadata, name: string): string | undefined {
+  const values = metadata.get(name);
+  return values.length === 0 ? undefined : values.join(", ");
+}

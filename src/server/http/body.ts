@@ -1,0 +1,132 @@
+import type { IncomingMessage } from "node:http";
+import type { Http2ServerRequest } from "node:http2";
+import { promisify } from "node:util";
+import { brotliDecompress, gunzip } from "node:zlib";
+import { Code } from "@connectrpc/connect";
+import { Semaphore } from "async-mutex";
+import { invalidArgument } from "../../api/api-error.js";
+import type { Admission } from "../load/admissions.js";
+import { HttpProblem } from "./problem.js";
+
+export type Request = IncomingMessage | Http2ServerRequest;
+
+const DECODERS = { gzip: promisify(gunzip), br: promisify(brotliDecompress) };
+
+/** How a body may be. */
+export interface BodyLimits {
+  /** Before and after decompression. */
+  readonly bodyBytes: number;
+  readonly bodyTimeoutMs: number;
+}
+
+/** Throws the problem of a body that would be refused whatever is in it. Reads nothing. */
+export function checkBodyHeaders({ headers }: Request, limitBytes: number): void {
+  const type = headers["content-type"];
+  if (type !== undefined && !/^application\/json\s*(;\s*charset\s*=\s*("utf-8"|utf-8)\s*)?;?\s*$/i.test(type)) {
+    throw unsupported(`Content-Type must be application/json in UTF-8, and is ${JSON.stringify(type)}`);
+  }
+  const encoding = contentEncoding(headers["content-encoding"]);
+  if (encoding !== "identity" && !(encoding in DECODERS)) {
+    throw unsupported(`Content-Encoding must be gzip, br or identity, and is ${JSON.stringify(encoding)}`, {
+      "accept-encoding": "gzip, br",
+    });
+  }
+  if (Number(headers["content-length"]) > limitBytes) throw tooLarge(limitBytes);
+}
+
+/** Whether the request says that a body follows. */
+export function hasBody(request: Request): boolean {
+  const { headers } = request;
+  if (headers["content-length"] !== undefined) return headers["content-length"] !== "0";
+  return "stream" in request ? !request.stream.endAfterHeaders : headers["transfer-encoding"] !== undefined;
+}
+
+/**
+ * Reads the body and decompresses it; both sizes are limited, so that a small body cannot grow without end, and counted as they come.
+ * What a protocol frames the body with does not count.
+ */
+export async function readBody(
+  request: Request,
+  limits: BodyLimits,
+  admission: Admission,
+  framingBytes = 0,
+): Promise<Buffer> {
+  const bytes = await readBytes(request, limits, admission, framingBytes);
+  const encoding = contentEncoding(request.headers["content-encoding"]);
+  if (encoding !== "gzip" && encoding !== "br") return bytes;
+  return inflate(admission, limits.bodyBytes, () => decompress(bytes, encoding, limits.bodyBytes));
+}
+
+/** Bodies that are being decompressed: each may grow to the largest that is allowed, whatever its size was. */
+const inflating = new Semaphore(4);
+
+/** Runs one of few decompressions at a time, and counts what came of it. */
+export function inflate(admission: Admission, limitBytes: number, run: () => Promise<Buffer>): Promise<Buffer> {
+  return inflating.runExclusive(async () => {
+    admission.hold(limitBytes);
+    const bytes = await run();
+    admission.release(limitBytes - bytes.length);
+    return bytes;
+  });
+}
+
+function readBytes(
+  request: Request,
+  { bodyBytes: limitBytes, bodyTimeoutMs }: BodyLimits,
+  admission: Admission,
+  framingBytes: number,
+): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => end(() => reject(tooSlow(bodyTimeoutMs))), bodyTimeoutMs);
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length;
+      chunks.push(chunk);
+      try {
+        if (size > limitBytes + framingBytes) throw tooLarge(limitBytes);
+        admission.holdChunk(chunk);
+      } catch (error) {
+        end(() => reject(error));
+      }
+    };
+    const onEnd = (): void => end(() => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+    const onClose = (): void => end(() => reject(aborted()));
+    const end = (settle: () => void): void => {
+      clearTimeout(timer);
+      request.off("data", onData).off("end", onEnd).off("close", onClose);
+      settle();
+    };
+    request.on("data", onData).on("end", onEnd).on("close", onClose);
+  });
+}
+
+async function decompress(bytes: Buffer, encoding: keyof typeof DECODERS, limitBytes: number): Promise<Buffer> {
+  try {
+    return await DECODERS[encoding](bytes, { maxOutputLength: limitBytes });
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(limitBytes);
+    throw invalidArgument(`The body is not valid ${encoding}`);
+  }
+}
+
+function contentEncoding(header: string | undefined): string {
+  return header === undefined || header === "" ? "identity" : header.trim().toLowerCase();
+}
+
+function aborted(): HttpProblem {
+  return new HttpProblem(Code.Canceled, "The client has gone");
+}
+
+function tooSlow(limitMs: number): HttpProblem {
+  const message = `The body was not complete after ${limitMs / 1000} seconds`;
+  return new HttpProblem(Code.DeadlineExceeded, message, { status: 408 });
+}
+
+function tooLarge(limitBytes: number): HttpProblem {
+  return new HttpProblem(Code.ResourceExhausted, `The body is larger than ${limitBytes} bytes`, { status: 413 });
+}
+
+function unsupported(message: string, headers?: Record<string, string>): HttpProblem {
+  return new HttpProblem(Code.InvalidArgument, message, { status: 415, ...(headers && { headers }) });
+}

@@ -1,0 +1,101 @@
+import type { ServerResponse } from "node:http";
+import { Code } from "@connectrpc/connect";
+import { authorityOf } from "./authority.js";
+import { type HttpRequest, type HttpResponse, hearErrors } from "./listener.js";
+import { HttpProblem } from "./problem.js";
+
+const METHODS = "GET, HEAD, POST, PATCH, DELETE, OPTIONS";
+const MAX_AGE_SECONDS = "7200";
+
+/** What pages may send: the headers of REST, Connect and gRPC-Web. */
+const REQUEST_HEADERS = [
+  "Authorization",
+  "Content-Type",
+  "Content-Encoding",
+  "Accept",
+  "Last-Event-ID",
+  "Connect-Protocol-Version",
+  "Connect-Timeout-Ms",
+  "Connect-Content-Encoding",
+  "Connect-Accept-Encoding",
+  "Grpc-Timeout",
+  "X-Grpc-Web",
+  "X-User-Agent",
+  "Traceparent",
+  "Tracestate",
+].join(", ");
+
+/** What pages may read. */
+const RESPONSE_HEADERS = [
+  "Content-Encoding",
+  "Connect-Content-Encoding",
+  "Grpc-Status",
+  "Grpc-Message",
+  "Grpc-Status-Details-Bin",
+  "Retry-After",
+  "WWW-Authenticate",
+  "Allow",
+].join(", ");
+
+/** Lets pages of other origins call. Returns whether the request was a preflight, and is answered. */
+export type Cors = (request: HttpRequest, response: HttpResponse) => boolean;
+
+/** CORS for the origins; `*` stands for all. Without any, pages of other origins cannot call: a change that a browser sends for one is refused. */
+export function makeCors(origins: readonly string[]): Cors {
+  if (origins.length === 0) {
+    return (request) => {
+      refuseForeignPage(request);
+      return false;
+    };
+  }
+  const all = origins.includes("*");
+  const known = new Set(origins);
+  return (request, response) => {
+    if (!all) response.setHeader("Vary", "Origin");
+    const { origin } = request.headers;
+    if (origin === undefined || !(all || known.has(origin))) {
+      refuseForeignPage(request);
+      return false;
+    }
+    response.setHeader("Access-Control-Allow-Origin", all ? "*" : origin);
+    if (!isPreflight(request)) {
+      response.setHeader("Access-Control-Expose-Headers", RESPONSE_HEADERS);
+      return false;
+    }
+    hearErrors(request, response);
+    response.setHeader("Access-Control-Allow-Methods", METHODS);
+    response.setHeader("Access-Control-Allow-Headers", REQUEST_HEADERS);
+    response.setHeader("Access-Control-Max-Age", MAX_AGE_SECONDS);
+    (response as ServerResponse).writeHead(204).end();
+    return true;
+  };
+}
+
+/** A browser sends simple requests, such as a POST without a body, without asking first. Reading needs no refusal: the page gets no answer to see. */
+function refuseForeignPage(request: HttpRequest): void {
+  const { method } = request;
+  if (method === "GET" || method === "HEAD" || method === "OPTIONS" || !isOfForeignPage(request)) return;
+  throw new HttpProblem(
+    Code.PermissionDenied,
+    "Pages of this origin may not call; the server allows origins by --cors-origin",
+  );
+}
+
+/** Browsers tell it in Sec-Fetch-Site, which pages cannot set, but not over plain HTTP to other hosts than localhost: there the origin is compared. */
+function isOfForeignPage(request: HttpRequest): boolean {
+  const { origin, "sec-fetch-site": site } = request.headers;
+  if (site !== undefined) return site === "cross-site" || site === "same-site";
+  return origin !== undefined && !isOwnOrigin(origin, authorityOf(request));
+}
+
+/** Compares hosts and ports only: behind a proxy that ends TLS the schemes differ. */
+function isOwnOrigin(origin: string, authority: string | undefined): boolean {
+  if (authority === undefined || !/^https?:/.test(origin) || !URL.canParse(origin)) return false;
+  const { protocol, host } = new URL(origin);
+  const own = `${protocol}//${authority}`;
+  return URL.canParse(own) && new URL(own).host === host;
+}
+
+function isPreflight({ method, headers }: HttpRequest): boolean {
+  return method === "OPTIONS" && headers["access-control-request-method"] !== undefined;
+}

@@ -1,0 +1,28 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { invalidArgument } from "../../api/api-error.js";
+
+const UNIT_MS: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
+
+/** When the client stops waiting, in milliseconds since 1970: `Grpc-Timeout` or `Connect-Timeout-Ms`, the sooner if both are there. */
+export function readDeadline(headers: IncomingHttpHeaders, nowMs: number): number | undefined {
+  const grpc = headers["grpc-timeout"];
+  const connect = headers["connect-timeout-ms"];
+  if (grpc === undefined && connect === undefined) return undefined;
+  return nowMs + Math.min(readGrpcTimeout(grpc), readConnectTimeout(connect));
+}
+
+function readGrpcTimeout(text: string | string[] | undefined): number {
+  if (text === undefined) return Number.POSITIVE_INFINITY;
+  const [, digits, unit = ""] = /^(\d{1,8})([HMSmun])$/.exec(String(text)) ?? [];
+  const unitMs = UNIT_MS[unit];
+  if (unitMs === undefined)
+    throw invalidArgument(`Grpc-Timeout must be up to 8 digits and one of H M S m u n, and is ${JSON.stringify(text)}`);
+  return Number(digits) * unitMs;
+}
+
+function readConnectTimeout(text: string | string[] | undefined): number {
+  if (text === undefined) return Number.POSITIVE_INFINITY;
+  if (!/^\d{1,10}$/.test(String(text)))
+    throw invalidArgument(`Connect-Timeout-Ms must be up to 10 digits, and is ${JSON.stringify(text)}`);
+  return Number(text);
+}

@@ -1,0 +1,61 @@
+import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import type { LoadLimits } from "../../config.js";
+
+const PING_INTERVAL_MS = 60_000;
+const PING_ANSWER_MS = 20_000;
+/** A request that was refused gets this much longer to end, so that its client can read why. */
+export const LINGER_MS = 5000;
+/** Connections that were made at the same moment shall not all end at the same moment. */
+const AGE_JITTER = 0.1;
+
+/** Ends a session of HTTP/2 whose client has gone, does nothing, or has been there for long, and streams whose request does not end. */
+export function keepSession(session: ServerHttp2Session, load: LoadLimits): void {
+  const endings = [endIdle(session, load.connectionIdleMs), endAged(session, load.connectionAgeMs), endGone(session)];
+  session.on("stream", (stream) => endUnfinished(stream, load.bodyTimeoutMs + LINGER_MS));
+  session.once("close", () => {
+    for (const stop of endings) stop();
+  });
+}
+
+/** Each of these answers what stops it. */
+function endIdle(session: ServerHttp2Session, idleMs: number): () => void {
+  let timer = setTimeout(() => session.close(), idleMs).unref();
+  let open = 0;
+  session.on("stream", (stream) => {
+    open += 1;
+    clearTimeout(timer);
+    stream.once("close", () => {
+      open -= 1;
+      if (open === 0 && !session.destroyed) timer = setTimeout(() => session.close(), idleMs).unref();
+    });
+  });
+  return () => clearTimeout(timer);
+}
+
+/** Streams that are open go on. */
+function endAged(session: ServerHttp2Session, ageMs: number): () => void {
+  const jittered = ageMs * (1 - AGE_JITTER + 2 * AGE_JITTER * Math.random());
+  const timer = setTimeout(() => session.close(), jittered).unref();
+  return () => clearTimeout(timer);
+}
+
+function endGone(session: ServerHttp2Session): () => void {
+  let answerTimer: NodeJS.Timeout | undefined;
+  const pingTimer = setInterval(() => {
+    if (session.destroyed) return;
+    answerTimer = setTimeout(() => session.destroy(), PING_ANSWER_MS).unref();
+    session.ping(() => clearTimeout(answerTimer));
+  }, PING_INTERVAL_MS).unref();
+  return () => {
+    clearInterval(pingTimer);
+    clearTimeout(answerTimer);
+  };
+}
+
+function endUnfinished(stream: ServerHttp2Stream, timeoutMs: number): void {
+  if (stream.endAfterHeaders) return;
+  const timer = setTimeout(() => {
+    if (!stream.destroyed && stream.state.remoteClose !== 1) stream.close();
+  }, timeoutMs).unref();
+  stream.once("close", () => clearTimeout(timer));
+}

@@ -1,0 +1,187 @@
+import {
+  createServer as createHttp1Server,
+  type Server as Http1Server,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http";
+import {
+  createServer as createHttp2Server,
+  type Http2Server,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type ServerHttp2Session,
+} from "node:http2";
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import type { Address, LoadLimits } from "../../config.js";
+import type { Connections } from "../load/connections.js";
+import { HANDSHAKE_TIMEOUT_MS, peerOf, TcpPort } from "../load/tcp-port.js";
+import type { TlsFiles } from "../tls-files.js";
+import { bindConnection, connectionOf } from "./connection-of.js";
+import { inTurn } from "./in-turn.js";
+import { keepSession, LINGER_MS } from "./keep-session.js";
+
+export type HttpRequest = IncomingMessage | Http2ServerRequest;
+export type HttpResponse = ServerResponse | Http2ServerResponse;
+/** Must never throw. */
+export type HttpHandler = (request: HttpRequest, response: HttpResponse) => void;
+
+export interface HttpListenerOptions {
+  readonly address: Address;
+  readonly handler: HttpHandler;
+  readonly load: LoadLimits;
+  readonly connections: Connections;
+  readonly tls?: TlsFiles | undefined;
+}
+
+/** What a client of HTTP/2 sends first; no request of HTTP/1.1 begins like it. */
+const HTTP2_PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+
+const KEEP_ALIVE_MS = 75_000;
+const MAX_HEADER_BYTES = 16 * 1024;
+/** A page, as JSON. Node ends streams, and at last the connection, when what waits to be sent takes more. */
+const STREAM_MEMORY_MB = 4;
+const BAD_REQUEST = { 400: "Bad Request", 408: "Request Timeout", 431: "Request Header Fields Too Large" } as const;
+
+/**
+ * HTTP/1.1 and HTTP/2 on one port: without TLS told apart by the first bytes, with TLS by ALPN. Node serves both on one port only with TLS.
+ */
+export class HttpListener {
+  readonly #http1: Http1Server;
+  readonly #http2: Http2Server;
+  readonly #port: TcpPort;
+  readonly #sessions = new Set<ServerHttp2Session>();
+
+  constructor(options: HttpListenerOptions) {
+    const { address, connections, tls, load } = options;
+    this.#http1 = makeHttp1Server(options);
+    this.#http2 = makeHttp2Server(options);
+    this.#http2.on("session", (session) => this.#keep(session, load));
+    this.#port = new TcpPort({
+      name: "HTTP",
+      address,
+      connections,
+      tls,
+      protocols: ["h2", "http/1.1"],
+      onSocket: (socket, connection) => {
+        bindConnection(socket, connection);
+        if (tls === undefined) this.#peek(socket);
+        else ((socket as TLSSocket).alpnProtocol === "h2" ? this.#http2 : this.#http1).emit("connection", socket);
+      },
+    });
+    // Both servers are given connections and never listen themselves; the timeouts of the first are checked only after this event.
+    this.#http1.emit("listening");
+  }
+
+  /** Resolves to the port; rejects with one clear line. */
+  listen(): Promise<number> {
+    return this.#port.listen();
+  }
+
+  /** Takes no new connections, and ends those that are idle; resolves when all have ended. */
+  async drain(): Promise<void> {
+    const closed = this.#port.close();
+    for (const session of this.#sessions) session.close();
+    this.closeIdle();
+    await closed;
+  }
+
+  /** Ends connections of HTTP/1.1 that wait for their next request. */
+  closeIdle(): void {
+    this.#http1.closeIdleConnections();
+  }
+
+  /** Ends all connections at once. */
+  kill(): void {
+    this.#http1.close();
+    for (const session of this.#sessions) session.destroy();
+    this.#port.destroyAll();
+  }
+
+  #keep(session: ServerHttp2Session, load: LoadLimits): void {
+    this.#sessions.add(session);
+    session.once("close", () => this.#sessions.delete(session));
+    session.on("error", ignore);
+    const connection = this.#port.connectionAt(peerOf(session.socket));
+    if (connection !== undefined) bindConnection(session, connection);
+    keepSession(session, load);
+  }
+
+  /** Reads until the first bytes tell which protocol it is, puts them back, and hands the socket on. */
+  #peek(socket: Socket): void {
+    let seen = Buffer.alloc(0);
+    const timer = setTimeout(() => socket.destroy(), HANDSHAKE_TIMEOUT_MS);
+    const stop = () => {
+      clearTimeout(timer);
+      socket.off("data", onData);
+    };
+    const onData = (chunk: Buffer) => {
+      seen = Buffer.concat([seen, chunk]);
+      const length = Math.min(seen.length, HTTP2_PREFACE.length);
+      const isHttp2 = seen.subarray(0, length).equals(HTTP2_PREFACE.subarray(0, length));
+      if (isHttp2 && length < HTTP2_PREFACE.length) return;
+      stop();
+      socket.pause();
+      socket.unshift(seen);
+      (isHttp2 ? this.#http2 : this.#http1).emit("connection", socket);
+      process.nextTick(() => socket.resume());
+    };
+    socket.on("data", onData);
+    socket.once("close", stop);
+  }
+}
+
+function makeHttp1Server({ handler, load }: HttpListenerOptions): Http1Server {
+  const server = createHttp1Server(
+    {
+      headersTimeout: HANDSHAKE_TIMEOUT_MS,
+      requestTimeout: Math.max(load.bodyTimeoutMs, HANDSHAKE_TIMEOUT_MS) + LINGER_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      // Missing ones are answered by the handler, as all errors are.
+      requireHostHeader: false,
+      noDelay: true,
+    },
+    inTurn((request, response) => {
+      const connection = connectionOf(request);
+      if (connection !== undefined && connection.ageMs > load.connectionAgeMs)
+        response.setHeader("Connection", "close");
+      handler(request, response);
+    }),
+  );
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === "ECONNRESET" || !socket.writable) return socket.destroy();
+    const status = error.code === "HPE_HEADER_OVERFLOW" ? 431 : error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? 408 : 400;
+    const body = JSON.stringify({
+      code: 3,
+      message: `${BAD_REQUEST[status]}: this is no valid HTTP request`,
+      details: [],
+    });
+    const head = `HTTP/1.1 ${status} ${BAD_REQUEST[status]}\r\ncontent-type: application/json\r\nconnection: close`;
+    socket.end(`${head}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  });
+  // No listener for "upgrade": without one Node answers an offer to upgrade, as curl --http2 and Java's client make it, in HTTP/1.1.
+  server.on("connect", (_request, socket) => socket.destroy());
+  return server;
+}
+
+function makeHttp2Server({ handler, load: { connectionStreams } }: HttpListenerOptions): Http2Server {
+  const server = createHttp2Server(
+    {
+      settings: { maxConcurrentStreams: connectionStreams, enablePush: false, maxHeaderListSize: MAX_HEADER_BYTES },
+      maxSessionMemory: connectionStreams * STREAM_MEMORY_MB,
+    },
+    handler,
+  );
+  server.on("sessionError", ignore);
+  server.on("stream", (stream) => stream.on("error", ignore));
+  return server;
+}
+
+/** Broken connections are noticed by their "close"; without a listener an "error" would end the process. */
+export function hearErrors(request: HttpRequest, response: HttpResponse): void {
+  request.on("error", ignore);
+  response.on("error", ignore);
+}
+
+function ignore(): void {}

@@ -1,0 +1,116 @@
+import type { ServerResponse } from "node:http";
+import { constants, type Http2ServerResponse } from "node:http2";
+import type { Admission } from "../load/admissions.js";
+import { STALL_MS } from "../load/stall.js";
+import { hasBody, type Request } from "./body.js";
+import { chooseEncoding, compress, MIN_COMPRESSED_BYTES } from "./compression.js";
+import { type HttpProblem, problemJson } from "./problem.js";
+
+export type Response = ServerResponse | Http2ServerResponse;
+
+type Headers = Record<string, string | number>;
+
+/** How much of a body nobody wants is read, so that the client sees the answer before the connection ends. */
+const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
+/** A stream can be closed without its connection. */
+const MAX_DISCARDED_OF_STREAM = 1024 * 1024;
+
+/** Answers 200 with JSON, compressed if the client likes that. Rejects when there is no room for an answer that waits to be read. */
+export async function sendJson(
+  request: Request,
+  response: Response,
+  json: string,
+  admission: Admission,
+  stalledMs?: number,
+): Promise<void> {
+  const bytes = Buffer.byteLength(json);
+  admission.hold(bytes);
+  const headers: Headers = { "content-type": "application/json", vary: varyHeader(response) };
+  const encoding = json.length < MIN_COMPRESSED_BYTES ? undefined : chooseEncoding(header(request, "accept-encoding"));
+  if (encoding === undefined) return send(request, response, 200, headers, json, stalledMs);
+  const compressed = await compress(json, encoding);
+  admission.release(bytes - compressed.length);
+  send(request, response, 200, { ...headers, "content-encoding": encoding }, compressed, stalledMs);
+}
+
+/** Adds to what was set before, for CORS for example. */
+function varyHeader(response: Response): string {
+  const already = response.getHeader("vary");
+  return already === undefined ? "Accept-Encoding" : `${already}, Accept-Encoding`;
+}
+
+export function sendProblem(request: Request, response: Response, problem: HttpProblem): void {
+  const headers = { "content-type": "application/json", ...problem.headers };
+  send(request, response, problem.status, headers, problemJson(problem));
+}
+
+/** Answers OPTIONS. */
+export function sendAllowed(request: Request, response: Response, allow: string): void {
+  send(request, response, 204, { allow }, undefined);
+}
+
+function send(
+  request: Request,
+  response: Response,
+  status: number,
+  headers: Headers,
+  body: string | Buffer | undefined,
+  stalledMs?: number,
+): void {
+  // The client has gone: there is nobody to answer.
+  if (response.headersSent || isGone(response)) return;
+  if (body !== undefined) headers["content-length"] = Buffer.byteLength(body);
+  writeHead(response, status, headers);
+  if (request.method === "HEAD" || body === undefined) response.end();
+  else end(response, body);
+  abandonUnread(response, stalledMs);
+  discardRest(request);
+}
+
+/** Disconnects a client that leaves its answer, which has been handed over, unread for so long. */
+export function abandonUnread(response: Response, stalledMs = STALL_MS): void {
+  const isUnderway = "stream" in response || (response.socket?.writableLength ?? 0) > 0;
+  if (!isUnderway || response.closed) return;
+  const timer = setTimeout(() => response.destroy(), stalledMs).unref();
+  response.once("close", () => clearTimeout(timer));
+}
+
+/** Gives back what a request holds when its answer has been sent, or the client has gone. */
+export function endWhenSent(admission: Admission, response: Response): void {
+  if (isGone(response)) admission.end();
+  else response.once("close", () => admission.end());
+}
+
+/** Whether nothing that is written would reach the client. */
+export function isGone(response: Response): boolean {
+  return "stream" in response ? response.stream.destroyed || response.stream.closed : response.destroyed;
+}
+
+/** The two kinds of responses differ only in types here. */
+export function writeHead(response: Response, status: number, headers: Headers): void {
+  (response as ServerResponse).writeHead(status, headers);
+}
+
+function end(response: Response, body: string | Buffer): void {
+  (response as ServerResponse).end(body);
+}
+
+/**
+ * Closing a connection on which the client is still sending would take the answer away from it: what comes is thrown away, up to a
+ * limit.
+ */
+function discardRest(request: Request): void {
+  if (request.complete || !hasBody(request)) return;
+  let left = "stream" in request ? MAX_DISCARDED_OF_STREAM : MAX_DISCARDED_BYTES;
+  request.on("data", (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left >= 0) return;
+    if ("stream" in request) request.stream.close(constants.NGHTTP2_NO_ERROR);
+    else request.socket.destroy();
+  });
+}
+
+export function header(request: Request, name: string): string | undefined {
+  const value = request.headers[name];
+  return typeof value === "string" ? value : undefined;
+}

@@ -1,0 +1,37 @@
+import type { ServerResponse } from "node:http";
+import { Code } from "@connectrpc/connect";
+import { codeToString } from "@connectrpc/connect/protocol-connect";
+import type { HttpRequest, HttpResponse } from "./listener.js";
+import { HttpProblem } from "./problem.js";
+import { sendProblem } from "./respond.js";
+
+const RPC_PATH = /^\/[^/]+\.[^/]+\/[^/]+$/;
+
+/** Answers a call of an RPC that is not there, in the protocol of the call. Returns whether the request is one; REST answers all others. */
+export function refuseUnknownRpc(path: string, request: HttpRequest, response: HttpResponse): boolean {
+  if (!RPC_PATH.test(path)) return false;
+  return sendAsRpc(request, response, new HttpProblem(Code.Unimplemented, `No such RPC: ${path}`, { status: 404 }));
+}
+
+/** Answers with a problem in the protocol of the request: gRPC, gRPC-Web, Connect, or else REST. */
+export function sendInProtocol(request: HttpRequest, response: HttpResponse, problem: HttpProblem): void {
+  if (!sendAsRpc(request, response, problem)) sendProblem(request, response, problem);
+}
+
+function sendAsRpc(request: HttpRequest, response: HttpResponse, { code, message, status }: HttpProblem): boolean {
+  const type = (request.headers["content-type"] ?? "").toLowerCase();
+  const out = response as ServerResponse;
+  if (type.startsWith("application/grpc")) {
+    out.setHeader("content-type", type);
+    out.setHeader("grpc-status", String(code));
+    out.setHeader("grpc-message", encodeURIComponent(message));
+    // Without writeHead, which would send the headers apart: then no gRPC client takes them for trailers.
+    out.end();
+    return true;
+  }
+  const isConnect = request.headers["connect-protocol-version"] !== undefined;
+  if (!isConnect && !/^application\/(proto$|connect\+)/.test(type)) return false;
+  const body = JSON.stringify({ code: codeToString(code), message });
+  out.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(body) }).end(body);
+  return true;
+}

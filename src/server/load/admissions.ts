@@ -1,0 +1,219 @@
+import { Code } from "@connectrpc/connect";
+import { ApiError } from "../../api/api-error.js";
+import type { LoadLimits } from "../../config.js";
+import type { Principal } from "../front-call.js";
+import type { Connection } from "./connections.js";
+import { Turns } from "./turns.js";
+
+/** What is being answered: a call, a stream that goes on until somebody ends it, or a page, which takes no place among them. */
+export type AdmissionKind = "call" | "stream" | "page";
+
+/** How many reads of one key are worked at: a page takes the process some milliseconds, in which nobody else is served. */
+const READS = 16;
+
+/** What the process, or one key, has at a time. */
+class Share {
+  calls = 0;
+  streams = 0;
+  bytes = 0;
+  readonly connections = new Set<Connection>();
+  readonly reads = new Turns(READS);
+
+  constructor(
+    readonly limits: {
+      readonly calls: number;
+      readonly streams: number;
+      readonly bytes: number;
+      readonly connections: number;
+    },
+    /** What refusals say of it: `The server`, or `The key "name"`. */
+    readonly subject: string,
+  ) {}
+
+  get isEmpty(): boolean {
+    return this.calls === 0 && this.streams === 0 && this.bytes === 0 && this.connections.size === 0;
+  }
+}
+
+/** Callers of what needs no key have one share together. */
+const NOBODY = "";
+/** What a chunk takes besides its bytes: a client may send one byte at a time. */
+const CHUNK_BYTES = 256;
+/** Pages are served when callers have used up the memory for requests and answers, too. */
+const PAGE_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Gives each request its place before its body is read: past a limit of the process, or of the request's key, it is refused with
+ * `resource_exhausted`. Counts the bytes of requests and answers that wait in memory, too.
+ */
+export class Admissions {
+  readonly #process: Share;
+  readonly #pages: Share;
+  readonly #limits: Share["limits"];
+  /** By namespace and name. Undefined when everyone is the same, so that the limits of one key would be those of all. */
+  readonly #shares: Map<string, Share> | undefined;
+
+  constructor(load: LoadLimits, options: { readonly perKey: boolean }) {
+    const { inFlightCalls: calls, watchers: streams, bufferedBytes: bytes, connections } = load;
+    this.#process = new Share({ calls, streams, bytes, connections }, "The server");
+    this.#pages = new Share({ calls, streams, bytes: PAGE_BYTES, connections }, "Pages");
+    this.#limits = {
+      calls: load.perKey.inFlightCalls,
+      streams: load.perKey.watchers,
+      bytes: load.perKey.bufferedBytes,
+      connections: load.perKey.connections,
+    };
+    this.#shares = options.perKey ? new Map() : undefined;
+  }
+
+  get bufferedBytes(): number {
+    return this.#process.bytes + this.#pages.bytes;
+  }
+
+  /** `principal` is undefined for what needs no key. Throws ApiError. */
+  admit(kind: AdmissionKind, principal: Principal | undefined, connection: Connection | undefined): Admission {
+    if (kind === "page") return new Admission(kind, this.#pages, undefined, undefined, () => undefined);
+    const share = this.#shareOf(principal);
+    const forget = () => this.#forget(principal, share);
+    try {
+      checkPlace(this.#process, kind);
+      if (share !== undefined) {
+        checkPlace(share, kind);
+        if (connection !== undefined) claim(share, connection, forget);
+      }
+    } catch (error) {
+      forget();
+      throw error;
+    }
+    return new Admission(kind, this.#process, share, connection, forget);
+  }
+
+  #shareOf(principal: Principal | undefined): Share | undefined {
+    if (this.#shares === undefined) return undefined;
+    const id = idOf(principal);
+    let share = this.#shares.get(id);
+    if (share === undefined) {
+      const subject = principal === undefined ? "Whoever has no key" : `The key ${JSON.stringify(principal.name)}`;
+      share = new Share(this.#limits, subject);
+      this.#shares.set(id, share);
+    }
+    return share;
+  }
+
+  #forget(principal: Principal | undefined, share: Share | undefined): void {
+    if (share?.isEmpty) this.#shares?.delete(idOf(principal));
+  }
+}
+
+/** The place of one request, and the memory that it holds. */
+export class Admission {
+  readonly #kind: AdmissionKind;
+  readonly #process: Share;
+  readonly #share: Share | undefined;
+  readonly #connection: Connection | undefined;
+  readonly #onEnd: () => void;
+  #bytes = 0;
+  #hasPlace = true;
+  #endTurn: (() => void) | undefined;
+  #hasEnded = false;
+
+  constructor(
+    kind: AdmissionKind,
+    process: Share,
+    share: Share | undefined,
+    connection: Connection | undefined,
+    onEnd: () => void,
+  ) {
+    this.#kind = kind;
+    this.#process = process;
+    this.#share = share;
+    this.#connection = connection;
+    this.#onEnd = onEnd;
+    connection?.enter();
+    this.#move(1);
+  }
+
+  /** Counts bytes that wait in memory until the end of the request. Throws `resource_exhausted` when there is no room for them. */
+  hold(bytes: number): void {
+    if (this.#hasEnded) return;
+    checkRoom(this.#process, bytes);
+    if (this.#share !== undefined) checkRoom(this.#share, bytes);
+    this.#keep(bytes);
+  }
+
+  /** The same for a piece of a request as it came. */
+  holdChunk(chunk: Buffer): void {
+    this.hold(chunk.length + CHUNK_BYTES);
+  }
+
+  /** Gives back what was held. */
+  release(bytes: number): void {
+    if (!this.#hasEnded) this.#keep(-bytes);
+  }
+
+  /** Runs a read when it is the turn of its key: at once, unless the key has many reads already. */
+  read(run: () => void): void {
+    if (this.#share === undefined) run();
+    else this.#endTurn = this.#share.reads.take(run);
+  }
+
+  /** The request has been answered, and another may take its place; the answer may still be in memory. */
+  leave(): void {
+    if (!this.#hasPlace) return;
+    this.#hasPlace = false;
+    this.#endTurn?.();
+    this.#move(-1);
+  }
+
+  /** The client has the answer, or has gone. May be called again. */
+  end(): void {
+    if (this.#hasEnded) return;
+    this.leave();
+    this.#keep(-this.#bytes);
+    this.#hasEnded = true;
+    this.#connection?.leave();
+    this.#onEnd();
+  }
+
+  #move(by: 1 | -1): void {
+    if (this.#kind === "page") return;
+    const counter = this.#kind === "call" ? "calls" : "streams";
+    this.#process[counter] += by;
+    if (this.#share !== undefined) this.#share[counter] += by;
+  }
+
+  #keep(bytes: number): void {
+    this.#bytes += bytes;
+    this.#process.bytes += bytes;
+    if (this.#share !== undefined) this.#share.bytes += bytes;
+  }
+}
+
+function idOf(principal: Principal | undefined): string {
+  return principal === undefined ? NOBODY : `${principal.namespace}\n${principal.name}`;
+}
+
+function checkPlace({ calls, streams, limits, subject }: Share, kind: AdmissionKind): void {
+  if (kind === "call" ? calls < limits.calls : streams < limits.streams) return;
+  throw exhausted(subject, kind === "call" ? `${limits.calls} calls` : `${limits.streams} streams`);
+}
+
+function checkRoom({ bytes, limits, subject }: Share, more: number): void {
+  if (bytes + more <= limits.bytes) return;
+  throw exhausted(subject, `${limits.bytes} bytes of requests and answers`);
+}
+
+function claim(share: Share, connection: Connection, onEnd: () => void): void {
+  const { connections, limits, subject } = share;
+  if (connections.has(connection)) return;
+  if (connections.size >= limits.connections) throw exhausted(subject, `${limits.connections} connections`);
+  connections.add(connection);
+  connection.onEnd(() => {
+    connections.delete(connection);
+    onEnd();
+  });
+}
+
+function exhausted(subject: string, what: string): ApiError {
+  return new ApiError(Code.ResourceExhausted, `${subject} may have ${what} at a time; try again later`);
+}

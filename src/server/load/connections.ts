@@ -1,0 +1,104 @@
+import type { Socket } from "node:net";
+
+/**
+ * The connections of this process, on both ports. One beyond the limit takes the place of the one that has been without a call for
+ * longest, because silent connections must not keep others out.
+ */
+export class Connections {
+  readonly #limit: number;
+  readonly #open = new Set<Connection>();
+  /** Without a call so far, and between calls; those that have waited longest come first. */
+  readonly #silent = new Set<Connection>();
+  readonly #idle = new Set<Connection>();
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Undefined when every connection is in the middle of a call; the socket is closed then. */
+  add(socket: Socket): Connection | undefined {
+    if (this.#open.size >= this.#limit) {
+      const [longest] = this.#silent.size > 0 ? this.#silent : this.#idle;
+      if (longest === undefined) {
+        socket.destroy();
+        return undefined;
+      }
+      longest.destroy();
+    }
+    const connection: Connection = new Connection(socket, {
+      onBusy: () => {
+        this.#silent.delete(connection);
+        this.#idle.delete(connection);
+      },
+      onIdle: () => this.#idle.add(connection),
+      onEnd: () => {
+        this.#open.delete(connection);
+        this.#silent.delete(connection);
+        this.#idle.delete(connection);
+      },
+    });
+    this.#open.add(connection);
+    this.#silent.add(connection);
+    return connection;
+  }
+}
+
+interface ConnectionHooks {
+  readonly onBusy: () => void;
+  readonly onIdle: () => void;
+  readonly onEnd: () => void;
+}
+
+/** One connection, and how many calls are in the middle of it. */
+export class Connection {
+  readonly #socket: Socket;
+  readonly #hooks: ConnectionHooks;
+  readonly #endListeners = new Set<() => void>();
+  readonly #openedMs = performance.now();
+  #calls = 0;
+  #hasEnded = false;
+
+  constructor(socket: Socket, hooks: ConnectionHooks) {
+    this.#socket = socket;
+    this.#hooks = hooks;
+    socket.once("close", () => this.#end());
+  }
+
+  get ageMs(): number {
+    return performance.now() - this.#openedMs;
+  }
+
+  enter(): void {
+    this.#calls += 1;
+    if (this.#calls === 1) this.#hooks.onBusy();
+  }
+
+  leave(): void {
+    this.#calls -= 1;
+    if (this.#calls === 0 && !this.#hasEnded) this.#hooks.onIdle();
+  }
+
+  /** Calls the listener once, when the connection has ended; at once if it has already. */
+  onEnd(listener: () => void): void {
+    if (this.#hasEnded) listener();
+    else this.#endListeners.add(listener);
+  }
+
+  /** Ends it at once. Its place is free before the socket says that it is closed. */
+  destroy(): void {
+    this.#socket.destroy();
+    this.#end();
+  }
+
+  #end(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#hooks.onEnd();
+    for (const listener of this.#endListeners) listener();
+    this.#endListeners.clear();
+  }
+}

@@ -1,0 +1,22 @@
+import { Code } from "@connectrpc/connect";
+import { ApiError } from "../../api/api-error.js";
+import { toApiError } from "../../api/error-mapping.js";
+import { onCallEnd } from "../../domain/call-end.js";
+
+/** How long a client may leave what it asked for unread. */
+export const STALL_MS = 30_000;
+
+/** Resolves when `write` says that it is done; `resource_exhausted` when the reader takes nothing, or has gone. */
+export function withinStallTime(write: (done: () => void) => void, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = (settle: () => void) => {
+      clearTimeout(timer);
+      stopWatching();
+      settle();
+    };
+    const onStall = () => end(() => reject(new ApiError(Code.ResourceExhausted, "The reader does not keep up")));
+    const timer = setTimeout(onStall, STALL_MS);
+    const stopWatching = onCallEnd({ signal }, (error) => end(() => reject(toApiError(error))));
+    if (!signal.aborted) write(() => end(resolve));
+  });
+}

@@ -1,0 +1,110 @@
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net";
+import { createServer as createTlsServer, type TLSSocket } from "node:tls";
+import { type Address, formatAddress } from "../../config.js";
+import type { TlsFiles } from "../tls-files.js";
+import type { Connection, Connections } from "./connections.js";
+
+export interface TcpPortOptions {
+  /** What listens, for errors: `HTTP`, or `gRPC`. */
+  readonly name: string;
+  readonly address: Address;
+  readonly connections: Connections;
+  readonly tls?: TlsFiles | undefined;
+  /** What ALPN may choose. */
+  readonly protocols: readonly string[];
+  /** Takes a connection, after the handshake of TLS. */
+  readonly onSocket: (socket: Socket | TLSSocket, connection: Connection) => void;
+}
+
+export const HANDSHAKE_TIMEOUT_MS = 15_000;
+/** After this much silence the system asks whether the other end is still there. */
+const TCP_KEEP_ALIVE_MS = 60_000;
+
+/** A port whose connections are counted, and handed on to whatever speaks the protocol. */
+export class TcpPort {
+  readonly #options: TcpPortOptions;
+  readonly #server: Server;
+  /** By the address and port of the other end, which is what grpc-js tells of a call, and what TLS keeps. */
+  readonly #connections = new Map<string, Connection>();
+
+  constructor(options: TcpPortOptions) {
+    this.#options = options;
+    this.#server = options.tls === undefined ? this.#listenPlain() : this.#listenTls(options.tls);
+  }
+
+  /** Resolves to the port; rejects with one clear line. */
+  listen(): Promise<number> {
+    const { name, address } = this.#options;
+    return new Promise((resolve, reject) => {
+      this.#server.once("error", (cause: NodeJS.ErrnoException) => {
+        const why = cause.code === "EADDRINUSE" ? "the port is in use" : cause.message;
+        reject(new Error(`${name} cannot listen on ${formatAddress(address)}: ${why}`, { cause }));
+      });
+      this.#server.listen(address.port, address.host, () => resolve((this.#server.address() as AddressInfo).port));
+    });
+  }
+
+  /** `peer` is an address and a port, with a colon between them. */
+  connectionAt(peer: string): Connection | undefined {
+    return this.#connections.get(peer);
+  }
+
+  /** Takes no new connections; resolves when all have ended. */
+  close(): Promise<void> {
+    return new Promise((resolve) => this.#server.close(() => resolve()));
+  }
+
+  /** Ends all connections at once. */
+  destroyAll(): void {
+    for (const connection of this.#connections.values()) connection.destroy();
+  }
+
+  #listenPlain(): Server {
+    const options = { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS };
+    return createTcpServer(options, (socket) => {
+      const connection = this.#track(socket);
+      if (connection !== undefined) this.#options.onSocket(socket, connection);
+    });
+  }
+
+  #listenTls(tls: TlsFiles): Server {
+    const server = createTlsServer({
+      ...tls.current,
+      ALPNProtocols: [...this.#options.protocols],
+      handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
+    });
+    tls.onChange((pair) => server.setSecureContext(pair));
+    server.on("connection", (socket) => this.#track(socket));
+    server.on("secureConnection", (socket) => {
+      socket.on("error", ignore);
+      const connection = this.#connections.get(peerOf(socket));
+      if (connection === undefined) socket.destroy();
+      else this.#options.onSocket(socket, connection);
+    });
+    server.on("tlsClientError", (_error, socket) => socket.destroy());
+    return server;
+  }
+
+  #track(socket: Socket): Connection | undefined {
+    // Broken connections are noticed by their "close"; without a listener an "error" would end the process.
+    socket.on("error", ignore);
+    const connection = this.#options.connections.add(socket);
+    if (connection === undefined) return undefined;
+    const peer = peerOf(socket);
+    this.#connections.set(peer, connection);
+    connection.onEnd(() => {
+      if (this.#connections.get(peer) === connection) this.#connections.delete(peer);
+    });
+    return connection;
+  }
+}
+
+/** As grpc-js names the other end of a call. */
+export function peerOf({ remoteAddress, remotePort }: Pick<Socket, "remoteAddress" | "remotePort">): string {
+  return `${remoteAddress}:${remotePort}`;
+}
+
+function ignore(): void {}

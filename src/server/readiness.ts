@@ -1,0 +1,60 @@
+import { DomainError } from "../domain/errors.js";
+import type { Logger } from "./logging.js";
+
+const ANSWER_MS = 2000;
+const INTERVAL_MS = 1000;
+const NO_ANSWER = "The store does not answer";
+
+/** Whether this process can do its work: what `/readyz` answers when asked, and gRPC health within a second or two of a change. */
+export class Readiness {
+  readonly #pingStorage: () => Promise<void>;
+  readonly #logger: Logger;
+  #isOn = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(pingStorage: () => Promise<void>, logger: Logger) {
+    this.#pingStorage = pingStorage;
+    this.#logger = logger;
+  }
+
+  /** From now on it depends on the store; the listener hears at once that it is ready, and then of each change. */
+  start(onChange: (isReady: boolean) => void): void {
+    this.#isOn = true;
+    onChange(true);
+    this.#lookLater(undefined, onChange);
+  }
+
+  /** Not ready any more; the listener hears nothing further. */
+  stop(): void {
+    this.#isOn = false;
+    clearTimeout(this.#timer);
+  }
+
+  /** Undefined when ready, else why not. */
+  async problem(): Promise<string | undefined> {
+    if (!this.#isOn) return "The server is starting or stopping";
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<string>((resolve) => {
+      timer = setTimeout(() => resolve(NO_ANSWER), ANSWER_MS);
+    });
+    const answer = this.#pingStorage().then(
+      () => undefined,
+      (error: unknown) => (error instanceof DomainError ? `The store cannot be used: ${error.message}` : NO_ANSWER),
+    );
+    return Promise.race([answer, timeout]).finally(() => clearTimeout(timer));
+  }
+
+  #lookLater(before: string | undefined, onChange: (isReady: boolean) => void): void {
+    this.#timer = setTimeout(async () => {
+      const problem = await this.problem();
+      if (!this.#isOn) return;
+      const hasChanged = (problem === undefined) !== (before === undefined);
+      if (hasChanged) {
+        if (problem === undefined) this.#logger.info("Ready again");
+        else this.#logger.warn(`Not ready: ${problem}`);
+        onChange(problem === undefined);
+      }
+      this.#lookLater(problem, onChange);
+    }, INTERVAL_MS).unref();
+  }
+}

@@ -1,0 +1,52 @@
+import type { Logger } from "./logging.js";
+
+export type LineLevel = "info" | "warn" | "error";
+
+interface Repeats {
+  count: number;
+  write: (count: number) => void;
+}
+
+const INTERVAL_MS = 1000;
+/** Kinds that are told apart within a second; others only by their text. */
+const KINDS = 1000;
+
+/**
+ * Writes the first line of a kind at once, and all others of the same second as one with their `count`: what fails a thousand times a
+ * second must not fill the disk.
+ */
+export class RepeatedLines {
+  readonly #logger: Logger;
+  readonly #kinds = new Map<string, Repeats>();
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /** Lines of one kind differ in their fields only; those of the last one are kept. */
+  log(level: LineLevel, kind: string, text: string, fields: () => object): void {
+    if (!this.#logger.isLevelEnabled(level)) return;
+    const key = this.#kinds.has(kind) || this.#kinds.size < KINDS ? kind : text;
+    const known = this.#kinds.get(key);
+    const write = (count: number) => this.#logger[level](count === 1 ? fields() : { ...fields(), count }, text);
+    if (known !== undefined) {
+      known.count += 1;
+      known.write = write;
+      return;
+    }
+    write(1);
+    this.#begin(key);
+  }
+
+  #begin(kind: string): void {
+    const repeats: Repeats = { count: 0, write: () => undefined };
+    this.#kinds.set(kind, repeats);
+    setTimeout(() => {
+      this.#kinds.delete(kind);
+      if (repeats.count === 0) return;
+      repeats.write(repeats.count);
+      // What still repeats is written once a second, not twice.
+      this.#begin(kind);
+    }, INTERVAL_MS).unref();
+  }
+}

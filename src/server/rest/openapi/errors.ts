@@ -1,0 +1,71 @@
+import { describedBy, type Schema } from "./schema.js";
+
+/** Descriptions of the error codes, by HTTP status; docs/api.md has the full table. */
+const RESPONSES: Readonly<Record<string, { readonly codes: readonly string[]; readonly text: string }>> = {
+  400: { codes: ["invalid_argument", "failed_precondition"], text: "The request is not valid, or not in this state" },
+  401: { codes: ["unauthenticated"], text: "No key, or a wrong one" },
+  403: { codes: ["permission_denied"], text: "The key lacks the scope" },
+  404: { codes: ["not_found"], text: "No such session, message or path" },
+  409: {
+    codes: ["already_exists", "aborted"],
+    text: "The id is taken, or the expected position or revision is not the current one",
+  },
+  413: { codes: ["resource_exhausted"], text: "The body is too large" },
+  415: {
+    codes: ["invalid_argument"],
+    text: "The body is no JSON in UTF-8, or compressed otherwise than by gzip or br",
+  },
+  429: { codes: ["resource_exhausted"], text: "Too many calls" },
+  500: { codes: ["internal"], text: "Something is wrong with the service" },
+  501: { codes: ["unimplemented"], text: "The storage provider lacks the operation" },
+  503: { codes: ["unavailable"], text: "The store cannot be reached" },
+  504: { codes: ["deadline_exceeded"], text: "The deadline has passed" },
+};
+
+const HEADERS: Readonly<Record<string, Schema>> = {
+  401: { "WWW-Authenticate": { schema: { type: "string", const: "Bearer" } } },
+  429: { "Retry-After": { description: "Seconds", schema: { type: "integer" } } },
+  503: { "Retry-After": { description: "Seconds", schema: { type: "integer" } } },
+};
+
+const OF_EVERY_CALL = ["400", "401", "403", "429", "500", "501", "503", "504"];
+const OF_A_BODY = ["413", "415"];
+
+export const ERROR_SCHEMA: Schema = {
+  type: "object",
+  description: "The body of every error.",
+  properties: {
+    code: { type: "integer", description: "gRPC's code.", minimum: 1, maximum: 16 },
+    message: { type: "string", description: "Names the id and the limit." },
+    details: { type: "array", items: {} },
+  },
+  required: ["code", "message", "details"],
+};
+
+const CONTENT = { "application/json": { schema: { $ref: "#/components/schemas/Error" } } };
+
+/** All error responses, to be referred to. */
+export function errorResponses(): Schema {
+  const byStatus = Object.fromEntries(
+    Object.entries(RESPONSES).map(([status, { codes, text }]) => [
+      `Error${status}`,
+      {
+        ...describedBy(`${text} (${codes.map((code) => `\`${code}\``).join(", ")}).`),
+        ...(HEADERS[status] && { headers: HEADERS[status] }),
+        content: CONTENT,
+      },
+    ]),
+  );
+  return { Error: { description: "Any other error.", content: CONTENT }, ...byStatus };
+}
+
+/** The error responses of an operation: those of every call, and those whose codes its comment names. */
+export function referErrors(comment: string, hasBody: boolean): Schema {
+  const named = Object.keys(RESPONSES).filter(
+    (status) => !OF_A_BODY.includes(status) && RESPONSES[status]?.codes.some((code) => comment.includes(`\`${code}\``)),
+  );
+  const statuses = new Set([...OF_EVERY_CALL, ...named, ...(hasBody ? OF_A_BODY : [])]);
+  return Object.fromEntries(
+    [...statuses].sort().map((status) => [status, { $ref: `#/components/responses/Error${status}` }]),
+  );
+}

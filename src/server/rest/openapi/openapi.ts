@@ -1,0 +1,167 @@
+import type { DescField } from "@bufbuild/protobuf";
+import type { ApiMethod } from "../../../api/method-table.js";
+import { type Binding, readBindings } from "../binding.js";
+import { isTextual } from "../text-fields.js";
+import { ERROR_SCHEMA, errorResponses, referErrors } from "./errors.js";
+import { commentOf, describedBy, type Schema, SchemaBook } from "./schema.js";
+
+const DESCRIPTION = [
+  "Sessions, their messages and one todo list as plain HTTP and JSON (proto3 JSON: 64-bit integers are strings).",
+  "HEAD is answered wherever GET is, OPTIONS names the methods of a path. Bodies may be compressed with gzip or br,",
+  "and answers are when `Accept-Encoding` asks for it. Unknown query parameters and JSON fields are refused.",
+].join(" ");
+
+const TIMEOUT_PARAMETERS: Readonly<Record<string, Schema>> = {
+  GrpcTimeout: {
+    name: "Grpc-Timeout",
+    in: "header",
+    description: "How long the client waits: up to 8 digits and a unit of `H`, `M`, `S`, `m`, `u`, `n`.",
+    schema: { type: "string", pattern: "^[0-9]{1,8}[HMSmun]$" },
+  },
+  ConnectTimeoutMs: {
+    name: "Connect-Timeout-Ms",
+    in: "header",
+    description: "The same in milliseconds.",
+    schema: { type: "string", pattern: "^[0-9]{1,10}$" },
+  },
+};
+
+const LAST_EVENT_ID: Schema = {
+  name: "Last-Event-ID",
+  in: "header",
+  description: "With `text/event-stream`: the id of the last event received, to go on after it. `resumeToken` wins.",
+  schema: { type: "string" },
+};
+
+/** Describes what `createRestHandler` serves for these methods, as OpenAPI 3.1. */
+export function openApiDocument(methods: readonly ApiMethod[], version = "1"): object {
+  const book = new SchemaBook();
+  const paths: Record<string, Record<string, Schema>> = {};
+  const served = methods.filter(({ desc, grpcOnly }) => !grpcOnly && readBindings(desc).length > 0);
+  for (const { desc } of served) {
+    for (const [index, binding] of readBindings(desc).entries()) {
+      const path = binding.template.replace(
+        /\{([^}=]+)[^}]*\}/g,
+        (_, name: string) => `{${parameterName(binding, name)}}`,
+      );
+      const operations = paths[path] ?? {};
+      paths[path] = operations;
+      operations[binding.httpMethod.toLowerCase()] = describeOperation(binding, index, book);
+    }
+  }
+  const services = new Set(served.map(({ desc }) => desc.parent));
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "session-pool",
+      version,
+      description: DESCRIPTION,
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "/" }],
+    tags: [...services].map((service) => ({ name: service.name, ...describedBy(commentOf(service)) })),
+    security: [{ bearer: [] }, {}],
+    paths,
+    components: {
+      schemas: { Error: ERROR_SCHEMA, ...book.toJSON() },
+      parameters: TIMEOUT_PARAMETERS,
+      responses: errorResponses(),
+      securitySchemes: {
+        bearer: {
+          type: "http",
+          scheme: "bearer",
+          description: "An API key or a JWT; none where the server has no keys.",
+        },
+      },
+    },
+  };
+}
+
+function describeOperation(binding: Binding, index: number, book: SchemaBook): Schema {
+  const { desc } = binding;
+  const comment = commentOf({ typeName: `${desc.parent.typeName}.${desc.name}` });
+  const requestBody = describeBody(binding, book);
+  return {
+    operationId: index === 0 ? desc.localName : `${desc.localName}${index + 1}`,
+    tags: [desc.parent.name],
+    summary: comment.split(/\.\s/, 1)[0]?.replace(/\.$/, "") ?? desc.name,
+    ...describedBy(comment),
+    parameters: describeParameters(binding, book),
+    ...(requestBody && { requestBody }),
+    responses: {
+      200: describeAnswer(binding, book),
+      ...referErrors(`${comment} ${commentOf(desc.parent)}`, requestBody !== undefined),
+      default: { $ref: "#/components/responses/Error" },
+    },
+  };
+}
+
+function describeParameters(binding: Binding, book: SchemaBook): Schema[] {
+  const inPath = [...binding.pathFields].map(([name, fields]) => {
+    const field = fields.at(-1) as DescField;
+    return { name: parameterName(binding, name), in: "path", required: true, ...describeParameter(field, book) };
+  });
+  const inQuery = queryFields(binding).map((field) => ({
+    name: field.jsonName,
+    in: "query",
+    ...describeParameter(field, book),
+  }));
+  const inHeader = Object.keys(TIMEOUT_PARAMETERS).map((name) => ({ $ref: `#/components/parameters/${name}` }));
+  return [...inPath, ...inQuery, ...inHeader, ...(isStream(binding) ? [LAST_EVENT_ID] : [])];
+}
+
+function describeParameter(field: DescField, book: SchemaBook): Schema {
+  return { ...describedBy(commentOf(field)), schema: book.value(field) };
+}
+
+/** As generated clients like it: the path says `session_id`, JSON `sessionId`. */
+function parameterName({ pathFields }: Binding, fieldPath: string): string {
+  return (pathFields.get(fieldPath) ?? []).map((field) => field.jsonName).join(".");
+}
+
+function queryFields({ desc, body, pathFields }: Binding): DescField[] {
+  if (body === "*") return [];
+  return desc.input.fields.filter((field) => field !== body && !pathFields.has(field.name) && isTextual(field));
+}
+
+function describeBody({ desc, body, pathFields }: Binding, book: SchemaBook): Schema | undefined {
+  if (body === undefined) return undefined;
+  const inPath = new Set(
+    [...pathFields.values()].filter(({ length }) => length === 1).map(([field]) => field as DescField),
+  );
+  const schema = body === "*" ? book.describe(desc.input, inPath) : book.value(body);
+  return {
+    required: body !== "*",
+    ...(body !== "*" && describedBy(commentOf(body))),
+    content: { "application/json": { schema } },
+  };
+}
+
+function describeAnswer(binding: Binding, book: SchemaBook): Schema {
+  const { desc, responseField } = binding;
+  const schema = responseField ? book.value(responseField) : book.refer(desc.output);
+  const description = commentOf(responseField ?? desc.output) || "Done.";
+  if (!isStream(binding)) return { description, content: { "application/json": { schema } } };
+  const line = { oneOf: [wrapped("result", schema), wrapped("error", { $ref: "#/components/schemas/Error" })] };
+  return {
+    description:
+      "The events as they happen; an error that ends them comes last, as event `error` or a line with `error`.",
+    content: {
+      "text/event-stream": {
+        schema: {
+          type: "string",
+          description: `\`event:\` is the member that is set, \`id:\` the resume token, \`data:\` the JSON of a ${desc.output.name}.`,
+        },
+      },
+      "application/x-ndjson": { schema: line },
+    },
+  };
+}
+
+function isStream({ desc }: Binding): boolean {
+  return desc.methodKind === "server_streaming";
+}
+
+function wrapped(name: string, schema: Schema): Schema {
+  return { type: "object", properties: { [name]: schema }, required: [name] };
+}

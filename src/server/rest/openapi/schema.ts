@@ -1,0 +1,128 @@
+import { type DescEnum, type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
+import { comments } from "../../../../gen/comments.js";
+import { FieldBehavior, field_behavior as fieldBehavior } from "../../../../gen/google/api/field_behavior_pb.js";
+
+/** A JSON Schema, as OpenAPI 3.1 has it. */
+export type Schema = { readonly [keyword: string]: unknown };
+
+/** Schemas of messages as their proto3 JSON, each written once and then named. */
+export class SchemaBook {
+  readonly #schemas = new Map<string, Schema>();
+
+  /** A reference to the schema of a message, which is added with all that it holds. */
+  refer(desc: DescMessage): Schema {
+    const known = WELL_KNOWN[desc.typeName];
+    if (known) return known;
+    if (!this.#schemas.has(desc.name)) {
+      // Set before its fields are looked at: a message may contain itself.
+      this.#schemas.set(desc.name, {});
+      this.#schemas.set(desc.name, this.describe(desc));
+    }
+    return { $ref: `#/components/schemas/${desc.name}` };
+  }
+
+  /** The schema of a message without some of its fields. */
+  describe(desc: DescMessage, without: ReadonlySet<DescField> = new Set()): Schema {
+    const fields = desc.fields.filter((field) => !without.has(field));
+    const required = fields
+      .filter((field) => hasBehavior(field, FieldBehavior.REQUIRED))
+      .map((field) => field.jsonName);
+    const choices = desc.oneofs.map((oneof) => ({
+      oneOf: oneof.fields.map((field) => ({ required: [field.jsonName] })),
+    }));
+    return {
+      type: "object",
+      ...describedBy(commentOf(desc)),
+      properties: Object.fromEntries(fields.map((field) => [field.jsonName, this.field(field)])),
+      ...(required.length > 0 && { required }),
+      ...(choices.length > 0 && { allOf: choices }),
+      additionalProperties: false,
+    };
+  }
+
+  /** The schema of a field with its comment. */
+  field(field: DescField): Schema {
+    const readOnly = hasBehavior(field, FieldBehavior.OUTPUT_ONLY) && { readOnly: true };
+    return { ...this.value(field), ...describedBy(commentOf(field)), ...readOnly };
+  }
+
+  /** The schema of a field's value. */
+  value(field: DescField): Schema {
+    switch (field.fieldKind) {
+      case "scalar":
+        return scalarSchema(field.scalar);
+      case "message":
+        return this.refer(field.message);
+      case "enum":
+        return enumSchema(field.enum);
+      case "list":
+        return { type: "array", items: this.#element(field) };
+      case "map":
+        return { type: "object", additionalProperties: this.#element(field) };
+    }
+  }
+
+  /** All that were referred to, by name. */
+  toJSON(): Record<string, Schema> {
+    return Object.fromEntries([...this.#schemas].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  #element(field: DescField & { fieldKind: "list" | "map" }): Schema {
+    const { message, scalar } = field;
+    if (message) return this.refer(message);
+    return scalar === undefined ? enumSchema(field.enum as DescEnum) : scalarSchema(scalar);
+  }
+}
+
+function hasBehavior(field: DescField, behavior: FieldBehavior): boolean {
+  return getOption(field, fieldBehavior).includes(behavior);
+}
+
+function enumSchema(desc: DescEnum): Schema {
+  return { type: "string", enum: desc.values.map(({ name }) => name) };
+}
+
+/** The comment of the .proto file, or an empty text. */
+export function commentOf(desc: DescMessage | DescField | { readonly typeName: string }): string {
+  const name =
+    "typeName" in desc ? desc.typeName : `${(desc as DescField).parent.typeName}.${(desc as DescField).name}`;
+  return comments[name] ?? "";
+}
+
+export function describedBy(description: string): Schema {
+  return description === "" ? {} : { description };
+}
+
+const WELL_KNOWN: Readonly<Record<string, Schema>> = {
+  "google.protobuf.Timestamp": { type: "string", format: "date-time" },
+  "google.protobuf.FieldMask": { type: "string", examples: ["title,metadata"] },
+  "google.protobuf.Struct": { type: "object", additionalProperties: true },
+};
+
+function scalarSchema(scalar: ScalarType): Schema {
+  switch (scalar) {
+    case ScalarType.STRING:
+      return { type: "string" };
+    case ScalarType.BOOL:
+      return { type: "boolean" };
+    case ScalarType.BYTES:
+      return { type: "string", contentEncoding: "base64" };
+    case ScalarType.DOUBLE:
+    case ScalarType.FLOAT:
+      return { type: ["number", "string"] };
+    case ScalarType.INT32:
+    case ScalarType.SINT32:
+    case ScalarType.SFIXED32:
+      return { type: "integer", format: "int32" };
+    case ScalarType.UINT32:
+    case ScalarType.FIXED32:
+      return { type: "integer", minimum: 0, maximum: 4_294_967_295 };
+    case ScalarType.INT64:
+    case ScalarType.SINT64:
+    case ScalarType.SFIXED64:
+      return { type: "string", format: "int64", pattern: "^-?[0-9]+$" };
+    case ScalarType.UINT64:
+    case ScalarType.FIXED64:
+      return { type: "string", format: "int64", pattern: "^[0-9]+$" };
+  }
+}

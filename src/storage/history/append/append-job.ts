@@ -1,0 +1,96 @@
+import { type Call, checkCall } from "../../../domain/call.js";
+import { invalidArgument } from "../../../domain/errors.js";
+import type { TurnAppend, TurnOutcome } from "../../storage-provider.js";
+import type { ResolvedHistoryOptions } from "../history-options.js";
+
+/** A message that has its id. */
+export interface Given {
+  readonly id: string;
+  /** Whether the service has just made the id, so that nobody else can know it. */
+  readonly isMade: boolean;
+  readonly message: TurnAppend["messages"][number];
+}
+
+/** One append of a turn. */
+export interface Job {
+  /** Its place among the appends of the turn. */
+  readonly index: number;
+  readonly given: readonly Given[];
+  readonly expectedPosition: number | undefined;
+  readonly call: Call | undefined;
+}
+
+/**
+ * Gives every message its id. invalid_argument: there is no message, an id occurs twice, or a timestamp is too far
+ * ahead.
+ */
+export function jobOf({ messages, options }: TurnAppend, index: number, own: ResolvedHistoryOptions): Job {
+  const { futureMs } = own.limits;
+  const latest = own.nowMicros() + futureMs * 1000;
+  if (messages.length === 0) throw invalidArgument("messages is empty; at least 1 message is required");
+  for (const { timestampMicros } of messages) {
+    if (timestampMicros !== undefined && timestampMicros > latest) {
+      throw invalidArgument(`timestamp is more than ${futureMs / 1000} s ahead of the service's clock`);
+    }
+  }
+  const given = messages.map((message) => ({
+    id: message.id || own.newMessageId(),
+    isMade: !message.id,
+    message,
+  }));
+  checkIdsDiffer(given);
+  return { index, given, expectedPosition: options?.expectedPosition, call: options };
+}
+
+function checkIdsDiffer(given: readonly Given[]): void {
+  if (given.length === 1) return;
+  const seen = new Set<string>();
+  for (const { id } of given) {
+    if (seen.has(id)) throw invalidArgument(`messages holds the id ${JSON.stringify(id)} twice`);
+    seen.add(id);
+  }
+}
+
+/** The appends of a turn that have no outcome yet, in order. */
+export class PendingJobs {
+  readonly #outcomes: TurnOutcome[];
+  #jobs: readonly Job[];
+
+  /** `outcomes` receives the outcome of each job at the job's index. */
+  constructor(jobs: readonly Job[], outcomes: TurnOutcome[]) {
+    this.#jobs = jobs;
+    this.#outcomes = outcomes;
+  }
+
+  get all(): readonly Job[] {
+    return this.#jobs;
+  }
+
+  /** The call that bounds a write for all jobs: it lasts as long as the most patient caller waits. */
+  get call(): Call | undefined {
+    if (this.#jobs.length === 1) return this.#jobs[0]?.call;
+    const deadlines = this.#jobs.map(({ call }) => call?.deadlineMs ?? Number.POSITIVE_INFINITY);
+    const deadlineMs = Math.max(...deadlines);
+    return Number.isFinite(deadlineMs) ? { deadlineMs } : undefined;
+  }
+
+  /** Gives the first `count` jobs their outcomes. */
+  settle(count: number, outcomeAt: (i: number) => TurnOutcome): void {
+    for (const [i, job] of this.#jobs.slice(0, count).entries()) this.#outcomes[job.index] = outcomeAt(i);
+    this.#jobs = this.#jobs.slice(count);
+  }
+
+  /** Takes out the jobs whose calls have ended. Answers whether any are left. */
+  dropEnded(): boolean {
+    this.#jobs = this.#jobs.filter(({ call, index }) => {
+      try {
+        checkCall(call);
+        return true;
+      } catch (error) {
+        this.#outcomes[index] = { ok: false, error };
+        return false;
+      }
+    });
+    return this.#jobs.length > 0;
+  }
+}

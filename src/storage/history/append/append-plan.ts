@@ -1,0 +1,157 @@
+import { sameContent } from "../../../domain/chat-message.js";
+import { DomainError } from "../../../domain/errors.js";
+import type { LogResult } from "../../storage-provider.js";
+import { endMicros, type Head } from "../heads.js";
+import type { Entry } from "../log-store.js";
+import type { Located } from "../read/lookup.js";
+import type { Given, Job } from "./append-job.js";
+import type { Unplaced } from "./placer.js";
+
+/** What one append means on a head. */
+export type Plan =
+  | { readonly kind: "write"; readonly entries: readonly Entry[]; readonly result: LogResult }
+  | { readonly kind: "known"; readonly result: LogResult }
+  | { readonly kind: "refuse"; readonly error: DomainError }
+  | { readonly kind: "older"; readonly fresh: readonly Given[]; readonly first: number | undefined };
+
+export type OlderPlan = Extract<Plan, { kind: "older" }>;
+
+/** The visible messages with the ids that were looked up. */
+export type Known = ReadonlyMap<string, Located>;
+
+/** The ids of an append that must be looked up before it is planned on `end`. */
+export function idsToLookUp(end: Head, { given, expectedPosition }: Job): string[] {
+  // Rule: look-up-in-segments. The unique key only covers the open log; ids in older segments must be looked up first.
+  const hasSegments = end.record.segments.length > 0;
+  const isPlain = !hasSegments && given.length === 1;
+  const isMisplaced = expectedPosition !== undefined && expectedPosition !== end.count;
+  // An append that the unique key will not see, because it is refused or goes to another log, may be the retry of an
+  // earlier one.
+  if (isPlain && !isMisplaced && !isOlderThanEnd(end, given[0] as Given)) return [];
+  return given.filter(({ isMade }) => !isMade).map(({ id }) => id);
+}
+
+/** Says what an append means on `end`, which is a head with the appends that are planned before this one. */
+export function planAppend(end: Head, known: Known, { given, expectedPosition }: Job, nowMicros: number): Plan {
+  for (const { id, message } of given) {
+    const found = known.get(id);
+    if (found && !isSame(found.entry, message)) {
+      return { kind: "refuse", error: takenWithOtherContent(id, end.record.sessionId) };
+    }
+  }
+  const messageIds = given.map(({ id }) => id);
+  const fresh = given.filter(({ id }) => !known.has(id));
+  const first = known.get(messageIds[0] as string);
+  if (fresh.length === 0) return { kind: "known", result: { messageIds, position: (first as Located).position } };
+  const entries = entriesAt(end, fresh, nowMicros);
+  const isOlder = entries.some(
+    ({ timestampMicros }, i) => timestampMicros < (entries[i - 1]?.timestampMicros ?? endMicros(end)),
+  );
+  if (isOlder) return { kind: "older", fresh, first: first?.position };
+  // Rule: repeated-id-ignores-position.
+  const expected = first ? undefined : expectedPosition;
+  if (expected !== undefined && expected !== end.count) {
+    return { kind: "refuse", error: misplaced(expected, end.count) };
+  }
+  return { kind: "write", entries, result: { messageIds, position: first ? first.position : end.count } };
+}
+
+/**
+ * Entries for messages at the end of a head. A message without a timestamp gets the later of now and the time of the
+ * one before it.
+ */
+export function entriesAt(end: Head, fresh: readonly Given[], nowMicros: number): Entry[] {
+  let last = endMicros(end);
+  return fresh.map(({ id, message }, i) => {
+    const timestampMicros = message.timestampMicros ?? Math.max(nowMicros, last);
+    last = Math.max(last, timestampMicros);
+    return {
+      log: end.record.log,
+      seq: end.seq + i + 1,
+      id,
+      timestampMicros,
+      role: message.role,
+      parts: message.parts,
+      metadata: message.metadata,
+      sessionId: end.record.sessionId,
+      originSessionId: end.record.sessionId,
+      owed: fresh.length - i - 1,
+    };
+  });
+}
+
+/**
+ * The head after entries were written at its end. Every append makes one, and a spread would make appends a tenth
+ * slower.
+ */
+export function endAfter(head: Head, entries: readonly Entry[], atMs: number = head.atMs): Head {
+  const last = entries.at(-1);
+  if (!last) return head;
+  return {
+    record: head.record,
+    seq: head.seq + entries.length,
+    state: head.state,
+    count: head.count + entries.length,
+    lastTimestampMicros: last.timestampMicros,
+    lastId: last.id,
+    atMs,
+  };
+}
+
+/** How many plans, counted from the first, are complete when only the first `stored` of their entries were stored. */
+export function wholePlans(plans: readonly Plan[], stored: number): number {
+  let left = stored;
+  for (const [i, plan] of plans.entries()) {
+    if (plan.kind !== "write") continue;
+    left -= plan.entries.length;
+    if (left < 0) return i;
+  }
+  return plans.length;
+}
+
+/** Carries a refusal out of a placement, before anything was changed. */
+export class Refusal extends Error {
+  constructor(cause: DomainError) {
+    super(cause.message, { cause });
+  }
+}
+
+/**
+ * The answer to a job whose messages will have these positions. Throws a Refusal when the caller expected another
+ * position.
+ */
+export function answerPlaced(
+  { given, expectedPosition }: Job,
+  plan: OlderPlan,
+  messages: readonly Unplaced[],
+  positions: readonly number[],
+): LogResult {
+  const messageIds = given.map(({ id }) => id);
+  if (plan.first !== undefined) {
+    const first = plan.first;
+    return { messageIds, position: first + positions.filter((position, i) => position - i <= first).length };
+  }
+  const position = positions[messages.findIndex(({ id }) => id === messageIds[0])] as number;
+  if (expectedPosition !== undefined && expectedPosition !== position) {
+    throw new Refusal(misplaced(expectedPosition, position));
+  }
+  return { messageIds, position };
+}
+
+function isOlderThanEnd(end: Head, { message }: Given): boolean {
+  return message.timestampMicros !== undefined && message.timestampMicros < endMicros(end);
+}
+
+function isSame(entry: Entry, message: Given["message"]): boolean {
+  const sameTime = message.timestampMicros === undefined || message.timestampMicros === entry.timestampMicros;
+  return sameTime && sameContent(entry, message);
+}
+
+function takenWithOtherContent(messageId: string, sessionId: string): DomainError {
+  const text = `Message ${JSON.stringify(messageId)} of session ${JSON.stringify(sessionId)} exists with other content`;
+  return new DomainError("already_exists", text);
+}
+
+function misplaced(expected: number, position: number): DomainError {
+  return new DomainError("aborted", `expected_position is ${expected}, but the message would get position ${position}`);
+}

@@ -1,0 +1,270 @@
+import type { Call } from "../../../domain/call.js";
+import { DomainError, notFound } from "../../../domain/errors.js";
+import type { LogResult, TurnOutcome } from "../../storage-provider.js";
+import type { EditorWait } from "../edit/editor-wait.js";
+import { clearIfOrphaned } from "../edit/orphans.js";
+import type { RecordWriter } from "../edit/record-writer.js";
+import type { Head, HistoryContext } from "../heads.js";
+import type { Entry } from "../log-store.js";
+import { locateOnHead } from "../read/lookup.js";
+import { Again, Retries } from "../retries.js";
+import { positionOf } from "../segments.js";
+import type { Job, PendingJobs } from "./append-job.js";
+import {
+  answerPlaced,
+  endAfter,
+  entriesAt,
+  idsToLookUp,
+  type Known,
+  type OlderPlan,
+  type Plan,
+  planAppend,
+  Refusal,
+  wholePlans,
+} from "./append-plan.js";
+import type { Attempt, Placement, Placer, Unplaced } from "./placer.js";
+
+/** What else happens to a session that is appended to. */
+export interface AppendListener {
+  /** Called while an append is written; the append waits for what it answers, which must not reject. */
+  readonly onAppend: (head: Head, call: Call | undefined) => Promise<void> | undefined;
+  /** Told of the head after every successful append. */
+  readonly onAppended: (head: Head) => void;
+}
+
+/** What every turn works with. */
+export interface AppendTurnParts extends AppendListener {
+  readonly context: HistoryContext;
+  readonly writer: RecordWriter;
+  readonly editorWait: EditorWait;
+  readonly placer: Placer;
+}
+
+/** What one step of a turn leaves for the next. */
+interface TurnState {
+  /** The head to go by; null when it has to be read. */
+  readonly head: Head | null;
+  /** Whether the head was read in this turn, and nothing has been written since. */
+  readonly isFresh: boolean;
+  /** Whether a write was cut short or refused, so that all ids are looked up, in the open log too. */
+  readonly looksUpAll: boolean;
+  /** What a lost attempt to place the first append has written. */
+  readonly attempt: Attempt | null;
+  /** The log in which a write of this turn stopped half way. */
+  readonly cutLog: string | null;
+}
+
+/** The appends at the front of a turn that can be done together, and why the next one cannot. */
+interface PlannedRun {
+  readonly plans: readonly Plan[];
+  /** The next one must be planned on a fresh head. */
+  readonly isStale?: boolean;
+  /** The next one has messages that are older than the history's last. */
+  readonly older?: OlderPlan;
+}
+
+/** Somebody else was first. The turn begins again, with what the lost step has learned. */
+class Lost extends Again {
+  readonly learned: Partial<TurnState>;
+
+  constructor(learned: Partial<TurnState>) {
+    super();
+    this.learned = learned;
+  }
+}
+
+const NOTHING_KNOWN: Known = new Map();
+
+/** One run through the appends of a turn: step after step, until each has its outcome. */
+export class AppendTurn {
+  readonly #parts: AppendTurnParts;
+  readonly #context: HistoryContext;
+  readonly #sessionId: string;
+  readonly #jobs: PendingJobs;
+  readonly #retries: Retries;
+
+  constructor(parts: AppendTurnParts, sessionId: string, jobs: PendingJobs) {
+    this.#parts = parts;
+    this.#context = parts.context;
+    this.#sessionId = sessionId;
+    this.#jobs = jobs;
+    this.#retries = new Retries(parts.context.options, sessionId);
+  }
+
+  async run(): Promise<void> {
+    const head = this.#context.cached(this.#sessionId);
+    let state: TurnState = { head, isFresh: false, looksUpAll: false, attempt: null, cutLog: null };
+    let reason: string | null = null;
+    while (this.#jobs.dropEnded()) {
+      try {
+        state = await this.#step(state, reason);
+        reason ??= "an append finds no place";
+      } catch (error) {
+        this.#context.forget(this.#sessionId);
+        if (!(error instanceof Again)) return this.#failAll(error);
+        reason = error.message;
+        await this.#retries.pause();
+        state = { ...state, ...(error instanceof Lost && error.learned), head: null };
+      }
+    }
+  }
+
+  /** `reason`: why the turn goes on after an earlier step; null at the first. */
+  async #step(before: TurnState, reason: string | null): Promise<TurnState> {
+    const { context, writer, editorWait, placer } = this.#parts;
+    const state = before.head ? before : await this.#reload(before);
+    const { head } = state;
+    if (!head) {
+      this.#failAll(notFound("Session", this.#sessionId));
+      return state;
+    }
+    if (reason !== null) this.#retries.count([head], reason);
+    const { call } = this.#jobs;
+    const isOurs = writer.sealedHere(head) || (head.state === "owed" && head.record.log === state.cutLog);
+    if (head.state !== "open" && !isOurs) {
+      await editorWait.settle(head, call);
+      return { ...state, head: null };
+    }
+    if (head.record.segments.length > context.options.maxSegments) {
+      await placer.merge(head, call);
+      return { ...state, head: null };
+    }
+    const { plans, isStale, older } = await this.#planAll(head, state, call);
+    if (isStale && plans.length === 0) {
+      if (state.isFresh) throw new Again();
+      return this.#reload(state);
+    }
+    if (older && plans.length === 0) return this.#placeFirst(head, state, older, call);
+    if (isOurs || head.seq >= context.options.maxLogEntries) {
+      await writer.rollOver(head, call);
+      return { ...state, head: null };
+    }
+    return this.#write(head, state, plans, call);
+  }
+
+  /** Plans as many appends as fit together, each on what the ones before it leave. */
+  async #planAll(head: Head, { isFresh, looksUpAll }: TurnState, call: Call | undefined): Promise<PlannedRun> {
+    const plans: Plan[] = [];
+    const ids = new Set<string>();
+    let end = head;
+    for (const job of this.#jobs.all) {
+      if (job.given.some(({ id }) => ids.has(id))) return { plans };
+      const wanted = looksUpAll ? job.given.map(({ id }) => id) : idsToLookUp(end, job);
+      const known = wanted.length === 0 ? NOTHING_KNOWN : await this.#lookUp(head, wanted, call);
+      if (known === null) return { plans, isStale: true };
+      const plan = planAppend(end, known, job, this.#context.options.nowMicros());
+      if (plan.kind === "older") return { plans, older: plan };
+      const isCertain = isFresh && !this.#context.isOld(head.atMs);
+      // Rule: refusals-re-read.
+      if (plan.kind !== "write" && !isCertain) return { plans, isStale: true };
+      plans.push(plan);
+      if (plan.kind !== "write") continue;
+      for (const { id } of plan.entries) ids.add(id);
+      end = endAfter(end, plan.entries);
+    }
+    return { plans };
+  }
+
+  /** The visible messages with these ids; null when the head turns out to be out of date. */
+  async #lookUp(head: Head, ids: readonly string[], call: Call | undefined): Promise<Known | null> {
+    try {
+      return await locateOnHead(this.#context, head, ids, call);
+    } catch (error) {
+      if (error instanceof Again) return null;
+      throw error;
+    }
+  }
+
+  async #write(head: Head, state: TurnState, plans: readonly Plan[], call: Call | undefined): Promise<TurnState> {
+    const entries: Entry[] = [];
+    for (const plan of plans) if (plan.kind === "write") entries.push(...plan.entries);
+    const atMs = this.#context.knownMs();
+    const answer = entries.length === 0 ? 0 : await this.#append(head, entries, call);
+    if (answer === "unnamed") throw new Again();
+    const stored = answer === "idTaken" ? 0 : answer;
+    // Rule: cut-batch-goes-on.
+    const done = wholePlans(plans, stored);
+    if (stored > 0 && this.#isLate(head) && !(await this.#isReachable(head, entries.slice(0, stored), call))) {
+      const error = new DomainError("unavailable", "The append took too long; whether it was stored is unknown");
+      this.#settle(plans.length, () => ({ ok: false, error }));
+      return { ...state, head: null };
+    }
+    this.#settle(done, (i) => outcomeOf(plans[i] as Plan));
+    if (stored < entries.length) {
+      throw new Lost({ looksUpAll: true, cutLog: stored > 0 ? head.record.log : state.cutLog });
+    }
+    if (entries.length === 0) return state;
+    // Rule: head-dated-before.
+    const after = endAfter(head, entries, atMs);
+    this.#context.remember(after);
+    this.#parts.onAppended(after);
+    return { ...state, head: after, isFresh: false };
+  }
+
+  async #append(head: Head, entries: readonly Entry[], call: Call | undefined) {
+    const appended = this.#context.store.append(head.record.log, head.seq + 1, entries, call);
+    const touched = this.#parts.onAppend(head, call);
+    if (!touched) return appended;
+    const [answer] = await Promise.all([appended, touched]);
+    return answer;
+  }
+
+  #isLate(head: Head): boolean {
+    // Rule: late-append-reached.
+    return this.#context.isOld(head.atMs);
+  }
+
+  /** Whether entries that took long to write are where everybody sees them. */
+  async #isReachable(head: Head, entries: readonly Entry[], call: Call | undefined): Promise<boolean> {
+    const now = await this.#context.load(this.#sessionId, call);
+    const { log } = head.record;
+    const isThere =
+      now?.record.log === log || (now && entries.every(({ seq }) => positionOf(now.record.segments, log, seq) >= 0));
+    if (!isThere) await clearIfOrphaned(this.#context, head.atMs, head.record.uid, call);
+    return !!isThere;
+  }
+
+  /** Puts the messages of the first append, not all of which are newer than the history, where they belong. */
+  async #placeFirst(head: Head, state: TurnState, plan: OlderPlan, call: Call | undefined): Promise<TurnState> {
+    const { writer, placer, onAppended } = this.#parts;
+    const job = this.#jobs.all[0] as Job;
+    const messages: Unplaced[] = entriesAt(head, plan.fresh, this.#context.options.nowMicros()).sort(
+      (a, b) => a.timestampMicros - b.timestampMicros,
+    );
+    const answer = (positions: readonly number[]) => answerPlaced(job, plan, messages, positions);
+    let placed: Placement<LogResult>;
+    try {
+      placed = await placer.place(head, messages, state.attempt, true, answer, call);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      if (this.#context.isOld(head.atMs) || !state.isFresh) return this.#reload({ ...state, attempt: null });
+      this.#settle(1, () => ({ ok: false, error: error.cause }));
+      if (writer.sealedHere(head)) await writer.rollOver(head, call);
+      return { ...state, head: null, attempt: null };
+    }
+    if ("lost" in placed) throw new Lost({ attempt: placed.lost });
+    this.#settle(1, () => ({ ok: true, result: placed.answer }));
+    const after = this.#context.cached(this.#sessionId);
+    if (after) onAppended(after);
+    return { ...state, head: after, isFresh: false, attempt: null };
+  }
+
+  async #reload(state: TurnState): Promise<TurnState> {
+    return { ...state, head: await this.#context.load(this.#sessionId, this.#jobs.call), isFresh: true };
+  }
+
+  #settle(count: number, outcomeAt: (i: number) => TurnOutcome): void {
+    if (count > 0) this.#retries.reset();
+    this.#jobs.settle(count, outcomeAt);
+  }
+
+  #failAll(error: unknown): void {
+    this.#settle(this.#jobs.all.length, () => ({ ok: false, error }));
+  }
+}
+
+function outcomeOf(plan: Plan): TurnOutcome {
+  if (plan.kind === "refuse") return { ok: false, error: plan.error };
+  if (plan.kind === "older") throw new Error("An older message was not placed");
+  return { ok: true, result: plan.result };
+}

@@ -1,0 +1,163 @@
+import type { Call } from "../../../domain/call.js";
+import { DomainError, invalidArgument } from "../../../domain/errors.js";
+import { sameStruct } from "../../../domain/json.js";
+import type { SessionChange } from "../../../domain/session.js";
+import type { TruncateOptions } from "../../storage-provider.js";
+import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
+import type { SessionRecord } from "../log-store.js";
+import { type Located, locateOnHead } from "../read/lookup.js";
+import { Again } from "../retries.js";
+import { sliceSegments, totalLength } from "../segments.js";
+import { undoAt, undoOfRevert } from "../undo.js";
+import type { EditorWait } from "./editor-wait.js";
+import { nextOf, type RecordReplacer } from "./record-replacer.js";
+import type { HistoryChange, RecordWriter } from "./record-writer.js";
+
+/** The answer of an edit on a head, and the change that it takes, if any. */
+interface EditPlan<T> {
+  readonly result: T;
+  readonly change?: HistoryChange | undefined;
+}
+
+/** Edits of one session. Each seals the log, plans on what is sealed and replaces the record, and starts over when somebody else was first. */
+export class Editor {
+  readonly #context: HistoryContext;
+  readonly #replacer: RecordReplacer;
+  readonly #writer: RecordWriter;
+  readonly #editorWait: EditorWait;
+
+  constructor(context: HistoryContext, replacer: RecordReplacer, writer: RecordWriter, editorWait: EditorWait) {
+    this.#context = context;
+    this.#replacer = replacer;
+    this.#writer = writer;
+    this.#editorWait = editorWait;
+  }
+
+  /** See StorageProvider.truncateMessages. */
+  truncate(sessionId: string, upToMessageId: string | null, options: TruncateOptions): Promise<number> {
+    return this.edit(sessionId, options, async (head) => {
+      checkRevision(head.record, options.expectedRevision);
+      const last = upToMessageId === null ? null : await this.#mustLocate(head, upToMessageId, options);
+      const kept = last === null ? 0 : last.position + 1;
+      const removed = head.count - kept;
+      if (removed === 0) return { result: 0 };
+      const segments = sliceSegments(visibleSegments(head), 0, kept);
+      const lastTimestampMicros = last?.entry.timestampMicros ?? null;
+      const undo = options.keepForUnrevert ? undoOfRevert(head) : null;
+      return { result: removed, change: { segments, lastTimestampMicros, undo, kept } };
+    });
+  }
+
+  /** See StorageProvider.restoreMessages. */
+  restore(sessionId: string, call?: Call): Promise<number> {
+    return this.edit(sessionId, call, async (head) => {
+      const undo = undoAt(head.record, head.seq);
+      if (!undo) {
+        throw new DomainError("failed_precondition", `Session ${JSON.stringify(sessionId)} has nothing to unrevert`);
+      }
+      const change = { ...undo, undo: null, kept: head.count };
+      return { result: totalLength(undo.segments) - head.count, change };
+    });
+  }
+
+  /** See StorageProvider.deleteSession. */
+  delete(sessionId: string, call?: Call): Promise<void> {
+    return this.#context.retrying(sessionId, call, async (saw) => {
+      const head = await this.settledHead(sessionId, call);
+      saw(head);
+      if (!(await this.#writer.commitDeletion(head, call))) throw new Again();
+    });
+  }
+
+  /** See StorageProvider.updateSession. No message changes, so nothing is sealed. */
+  update(sessionId: string, change: SessionChange, expectedRevision: number | undefined, call?: Call): Promise<Head> {
+    return this.#context.retrying(sessionId, call, async (saw) => {
+      const head = await this.#context.need(sessionId, call);
+      saw(head);
+      const { record } = head;
+      checkRevision(record, expectedRevision);
+      const title = change.title ?? record.title;
+      const metadata = change.metadata ?? record.metadata;
+      const isSame = title === record.title && sameStruct(metadata, record.metadata);
+      if (isSame) return head;
+      const updateTimeMicros = Math.max(record.updateTimeMicros, this.#context.options.nowMicros());
+      const next = {
+        ...nextOf(record),
+        title,
+        metadata,
+        updateTimeMicros,
+        sessionRevision: record.sessionRevision + 1,
+      };
+      const stored = await this.#replacer.replace(record, next, call);
+      if (!stored) throw new Again();
+      return { ...head, record: stored };
+    });
+  }
+
+  /** Runs an edit until it is stored or turns out to change nothing. Answers and refusals are never given from an old head. */
+  edit<T>(sessionId: string, call: Call | undefined, plan: (head: Head) => Promise<EditPlan<T>>): Promise<T> {
+    return this.#context.retrying(sessionId, call, async (saw) => {
+      const head = await this.settledHead(sessionId, call);
+      saw(head);
+      try {
+        const { result, change } = await plan(head);
+        if (!change && !this.#isOld(head)) {
+          await this.reopen(head, call);
+          return result;
+        }
+        if (change && (await this.#writer.commit(head, change, call))) return result;
+      } catch (error) {
+        const isRefusal = error instanceof DomainError && isDefinite(error);
+        if (isRefusal && !this.#isOld(head)) {
+          await this.#context.checkCurrent(head.record, call);
+          await this.reopen(head, call);
+          throw error;
+        }
+        if (!isRefusal) throw error;
+      }
+      throw new Again();
+    });
+  }
+
+  /** Reads a head whose log nobody else is closing. not_found: there is no such session. */
+  async settledHead(sessionId: string, call?: Call): Promise<Head> {
+    const head = await this.#context.need(sessionId, call);
+    if (head.state === "open" || this.#writer.sealedHere(head)) return head;
+    await this.#editorWait.settle(head, call);
+    return this.#context.need(sessionId, call);
+  }
+
+  /** Opens a fresh log if an edit of ours has sealed the log and then turned out to change nothing. */
+  async reopen(head: Head, call?: Call): Promise<void> {
+    if (this.#writer.sealedHere(head)) await this.#writer.rollOver(head, call);
+  }
+
+  async #mustLocate(head: Head, messageId: string, call?: Call): Promise<Located> {
+    const located = (await locateOnHead(this.#context, head, [messageId], call)).get(messageId);
+    if (!located) throw noMessage(messageId, head.record.sessionId);
+    return located;
+  }
+
+  #isOld(head: Head): boolean {
+    return this.#context.isOld(head.atMs);
+  }
+}
+
+/** `aborted` unless the record still has the revision that the caller expects, if any. */
+export function checkRevision({ sessionRevision }: SessionRecord, expectedRevision: number | undefined): void {
+  if (expectedRevision === undefined || expectedRevision === sessionRevision) return;
+  const text = `expected_revision is ${expectedRevision}, but the session's revision is ${sessionRevision}`;
+  throw new DomainError("aborted", text);
+}
+
+/** The spec's ValueError: `up_to_message_id` is not in the session. */
+export function noMessage(messageId: string, sessionId: string): DomainError {
+  return invalidArgument(
+    `up_to_message_id ${JSON.stringify(messageId)} is not in session ${JSON.stringify(sessionId)}`,
+  );
+}
+
+/** Whether an error says something about the history rather than about the store or the call. */
+export function isDefinite(error: DomainError): boolean {
+  return ["not_found", "invalid_argument", "failed_precondition", "already_exists", "aborted"].includes(error.code);
+}

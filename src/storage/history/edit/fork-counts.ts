@@ -1,0 +1,74 @@
+import { DomainError } from "../../../domain/errors.js";
+import type { Head, HistoryContext } from "../heads.js";
+import type { NextRecord } from "../log-store.js";
+
+/**
+ * Raises and lowers the `forks` of sessions whose logs another record is about to name. The end of a call does not end
+ * these steps: a caller that did not learn the outcome could neither lower the count nor leave it.
+ */
+export class ForkCounts {
+  readonly #context: HistoryContext;
+
+  constructor(context: HistoryContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Raises a source in the step that reads its record. However long reading the head takes, what it names is protected
+   * from then on.
+   */
+  async loadRaised(sessionId: string): Promise<Head | null> {
+    const { store } = this.#context;
+    const atMs = this.#context.knownMs();
+    const record = await store.raiseForks(sessionId);
+    if (!record) return null;
+    try {
+      const head = await this.#context.headOf(record, atMs);
+      this.#context.remember(head);
+      return head;
+    } catch (error) {
+      await this.lower(record.uid);
+      throw error;
+    }
+  }
+
+  /** Raises a source if its revision is still the one that was read. */
+  async raise({ record: { uid, revision } }: Head): Promise<boolean> {
+    return this.#context.store.addFork(uid, 1, revision);
+  }
+
+  /** Takes back what was raised. When that fails, the count stays too high: that costs space, never data. */
+  async lower(uid: string): Promise<void> {
+    try {
+      await this.#context.store.addFork(uid, -1);
+    } catch (error) {
+      this.#context.options.onAnomaly(
+        `The number of forks of ${uid} may be too high; sweep --repair counts them`,
+        error,
+      );
+    }
+  }
+
+  /**
+   * Stores a record that names a raised source. An unknown outcome is read back. When the record is not there, it may
+   * still arrive, so the source stays raised; it is lowered only after a definite refusal.
+   */
+  async create(record: NextRecord, sourceUid: string): Promise<"created" | "exists"> {
+    try {
+      return await this.#context.store.createRecord(record);
+    } catch (error) {
+      if (error instanceof DomainError && !isUnknown(error)) {
+        await this.lower(sourceUid);
+        throw error;
+      }
+      const stored = await this.#context.store.readRecord(record.sessionId).catch(() => null);
+      if (stored?.uid === record.uid) return "created";
+      throw error;
+    }
+  }
+}
+
+/** Whether a write that was rejected with this error may have happened all the same. */
+function isUnknown({ code }: DomainError): boolean {
+  return ["unavailable", "deadline_exceeded", "canceled", "internal"].includes(code);
+}

@@ -1,0 +1,53 @@
+import type { Call } from "../../../domain/call.js";
+import type { Head, HistoryContext } from "../heads.js";
+import type { NamedLog, SessionRecord } from "../log-store.js";
+import { namesLog } from "../record-facts.js";
+import { Again } from "../retries.js";
+import { nextOf, type RecordReplacer } from "./record-replacer.js";
+
+/** The logs, beside the open one, that a record names before entries are written to them. */
+export class NamedLogs {
+  readonly #context: HistoryContext;
+  readonly #replacer: RecordReplacer;
+
+  constructor(context: HistoryContext, replacer: RecordReplacer) {
+    this.#context = context;
+    this.#replacer = replacer;
+  }
+
+  /**
+   * Has the record name a fresh log, so that entries may be appended to it. A log for a copy comes beside the others,
+   * and a log for older messages replaces the one before. Answers the head with that record; null when somebody else
+   * was first.
+   */
+  async name(head: Head, purpose: NamedLog["purpose"], call?: Call): Promise<{ head: Head; log: string } | null> {
+    const { record } = head;
+    const log = this.#context.newLog(record.uid);
+    const others = record.namedLogs.filter((named) => purpose === "copy" || named.purpose !== purpose);
+    const stored = await this.#replacer.replace(
+      record,
+      { ...nextOf(record), namedLogs: [...others, { log, purpose }] },
+      call,
+    );
+    return stored && { head: { ...head, record: stored }, log };
+  }
+
+  /** Removes a log that nobody needs from the record, so that its entries can be swept. */
+  unname({ uid, sessionId }: SessionRecord, log: string, call?: Call): Promise<void> {
+    return this.#context.retrying(sessionId, call, async (saw) => {
+      const record = await this.#context.store.readRecordByUid(uid, call);
+      if (!record || !namesLog(record, log)) return;
+      saw(record);
+      const namedLogs = record.namedLogs.filter((named) => named.log !== log);
+      if (!(await this.#replacer.replace(record, { ...nextOf(record), namedLogs }, call))) throw new Again();
+    });
+  }
+}
+
+/**
+ * The named logs but those of copies. The copies were begun for another history than the new one, so their writers
+ * start over.
+ */
+export function withoutCopies({ namedLogs }: SessionRecord): readonly NamedLog[] {
+  return namedLogs.filter(({ purpose }) => purpose !== "copy");
+}

@@ -1,0 +1,69 @@
+import type { Call } from "../../../domain/call.js";
+import { DomainError } from "../../../domain/errors.js";
+import type { Placer } from "../append/placer.js";
+import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
+import type { AncestrySegment, NextRecord } from "../log-store.js";
+import { Again } from "../retries.js";
+
+/** A record of revision 1 with a uid and an open log of its own. */
+export function newRecord(
+  context: HistoryContext,
+  fields: Partial<NextRecord> & { readonly sessionId: string },
+): NextRecord {
+  const uid = context.options.newUid();
+  const now = context.options.nowMicros();
+  return {
+    uid,
+    parentId: "",
+    forkPointId: "",
+    inheritedCount: 0,
+    title: "",
+    createTimeMicros: now,
+    updateTimeMicros: now,
+    origin: null,
+    revision: 1,
+    sessionRevision: 1,
+    segments: [],
+    log: context.newLog(uid),
+    lastTimestampMicros: 0,
+    ancestry: [],
+    undo: null,
+    namedLogs: [],
+    rollovers: { count: 0, atMs: 0 },
+    dropped: [],
+    edits: [],
+    sources: [],
+    deleted: false,
+    markedAtMs: null,
+    ...fields,
+  };
+}
+
+/** The ancestry of a child of this session: the session's own ancestry, and then its messages as they are now. */
+export async function ancestryUnder(
+  context: HistoryContext,
+  placer: Placer,
+  parent: Head,
+  call?: Call,
+): Promise<readonly AncestrySegment[]> {
+  const { sessionId, ancestry } = parent.record;
+  const visible = visibleSegments(parent);
+  const all = [...ancestry, ...visible.map((segment): AncestrySegment => ({ ...segment, sessionId }))];
+  const bytes = bytesOf(all);
+  const { maxAncestryBytes } = context.options;
+  // Rule: ancestry-bounded. A record stays small enough to be replaced at once, however long the chain of parents.
+  if (bytes <= maxAncestryBytes) return all;
+  const fitsMerged = bytesOf([...ancestry, ...all.slice(-1)]) <= maxAncestryBytes;
+  if (fitsMerged && visible.length > 2) {
+    await placer.merge(parent, call);
+    throw new Again();
+  }
+  throw new DomainError(
+    "failed_precondition",
+    `Session ${JSON.stringify(sessionId)} has too long a chain of parents for another child: it would take ${bytes} bytes; at most ${maxAncestryBytes} are allowed`,
+  );
+}
+
+function bytesOf(ancestry: readonly AncestrySegment[]): number {
+  return Buffer.byteLength(JSON.stringify(ancestry));
+}

@@ -1,0 +1,63 @@
+import type { Call } from "../../../domain/call.js";
+import { untilCallEnd } from "../../../domain/call-end.js";
+import type { HistoryContext } from "../heads.js";
+import type { NamedLog, NextRecord, SessionRecord } from "../log-store.js";
+import { ownerOf } from "../record-facts.js";
+import { droppedRanges, logsOf, namedSegments } from "../segments.js";
+
+/** Replaces records by compare-and-set, and keeps account of what they no longer name. */
+export class RecordReplacer {
+  readonly #context: HistoryContext;
+
+  constructor(context: HistoryContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Replaces the record if its revision is still the one that was read; null when it is not. Notes as dropped what the
+   * new record no longer names. A session without forks that names only its own logs lets go of its sources.
+   */
+  async replace(record: SessionRecord, next: NextRecord, call?: Call): Promise<SessionRecord | null> {
+    const { options, store } = this.#context;
+    const namedLogs = stillWhole(record, next);
+    const dropped = next.deleted ? [] : droppedRanges(record, { ...next, namedLogs });
+    const full: NextRecord = {
+      ...next,
+      revision: record.revision + 1,
+      // Rule: dropped-side-log.
+      namedLogs,
+      dropped: [...record.dropped, ...dropped].slice(0, options.maxDropped),
+    };
+    this.#context.forget(record.sessionId);
+    const stored = await store.replaceRecord(full, record.revision, call);
+    if (!stored) return null;
+    return next.deleted ? stored : await untilCallEnd(this.#releaseSources(stored), call);
+  }
+
+  async #releaseSources(stored: SessionRecord): Promise<SessionRecord> {
+    const { store } = this.#context;
+    if (stored.sources.length === 0) return stored;
+    // Rule: lower-unforked-only. Forks of this session may name the sources, too.
+    if (stored.forks > 0) return stored;
+    // Rule: lower-unnamed-only.
+    if (namedSegments(stored).some((segment) => ownerOf(segment.log) !== stored.uid)) return stored;
+    const next = { ...nextOf(stored), sources: [], revision: stored.revision + 1 };
+    // The end of the call must not cut this off, because a count whose lowering is forgotten stays too high for ever.
+    const released = await store.replaceRecord(next, stored.revision);
+    if (!released) return stored;
+    for (const source of stored.sources) await store.addFork(source, -1);
+    return released;
+  }
+}
+
+/** The record as a caller of `replaceRecord` gives it. */
+export function nextOf(record: SessionRecord): NextRecord {
+  const { forks: _forks, ...rest } = record;
+  return rest;
+}
+
+/** The named logs of which the new record drops no range. Places in a dropped range must never be written again. */
+function stillWhole(before: SessionRecord, after: NextRecord): readonly NamedLog[] {
+  const cut = logsOf(droppedRanges({ ...before, namedLogs: [] }, { ...after, namedLogs: [] }));
+  return after.namedLogs.filter(({ log }) => !cut.includes(log));
+}

@@ -1,0 +1,138 @@
+import type { Call } from "../../../domain/call.js";
+import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
+import type { EditMark, NextRecord, Segment, SessionRecord } from "../log-store.js";
+import { undoAt } from "../undo.js";
+import { withoutCopies } from "./named-logs.js";
+import { clearIfOrphaned } from "./orphans.js";
+import { OwnSeals } from "./own-seals.js";
+import { nextOf, type RecordReplacer } from "./record-replacer.js";
+import { rolloversAfter } from "./rollovers.js";
+
+/** What an edit makes of a history. */
+export interface HistoryChange {
+  readonly segments: readonly Segment[];
+  /** Timestamp of the last message of the segments; null when there is none. */
+  readonly lastTimestampMicros: number | null;
+  readonly undo: SessionRecord["undo"];
+  /** How many messages at the front the edit leaves as they are; null when it changes no message. */
+  readonly kept: number | null;
+  /**
+   * Whether the edit only puts older messages in, which is an append to callers and leaves the revision that they see.
+   */
+  readonly isAppend?: boolean | undefined;
+  readonly sources?: readonly string[] | undefined;
+}
+
+/**
+ * Changes histories by three rules: seal the open log, plan on what is sealed, and replace the record by
+ * compare-and-set.
+ */
+export class RecordWriter {
+  readonly #context: HistoryContext;
+  readonly #replacer: RecordReplacer;
+  readonly #ownSeals: OwnSeals;
+
+  constructor(context: HistoryContext, replacer: RecordReplacer) {
+    this.#context = context;
+    this.#replacer = replacer;
+    this.#ownSeals = new OwnSeals(context.options.maxHeads);
+  }
+
+  /** Whether the open log is sealed, and by this process. */
+  sealedHere(head: Head): boolean {
+    return this.#ownSeals.has(head);
+  }
+
+  /**
+   * Seals the open log at the head's end and replaces the record. Answers the new head; null when somebody else was
+   * first.
+   */
+  async commit(head: Head, change: HistoryChange, call?: Call): Promise<Head | null> {
+    const { record } = head;
+    if (!(await this.#sealAt(head, call))) return null;
+    const atMs = this.#context.knownMs();
+    const next: NextRecord = {
+      ...nextOf(record),
+      segments: change.segments,
+      log: this.#context.newLog(record.uid),
+      lastTimestampMicros: change.lastTimestampMicros ?? 0,
+      undo: change.undo,
+      namedLogs: withoutCopies(record),
+      sources: change.sources ?? record.sources,
+      rollovers: { count: 0, atMs: 0 },
+      edits: this.#editsAfter(record, change.kept),
+      sessionRevision: record.sessionRevision + (change.kept === null || change.isAppend ? 0 : 1),
+      updateTimeMicros: change.kept === null ? record.updateTimeMicros : this.#updateTime(record),
+    };
+    return this.#putInPlace(record, next, atMs, call);
+  }
+
+  /** Seals the open log and makes the record a tombstone. false: somebody else was first. */
+  async commitDeletion(head: Head, call?: Call): Promise<boolean> {
+    const { record } = head;
+    if (!(await this.#sealAt(head, call))) return false;
+    const next = { ...nextOf(record), title: "", metadata: undefined, deleted: true };
+    const stored = await this.#replacer.replace(record, next, call);
+    if (stored) this.#ownSeals.forget(record);
+    return stored !== null;
+  }
+
+  /**
+   * Keeps the same messages as closed segments, and opens a fresh log. Answers the new head; null when somebody else
+   * was first.
+   */
+  async rollOver(head: Head, call?: Call): Promise<Head | null> {
+    const { record } = head;
+    // Rule: rollover-seals.
+    const end = await this.#context.store.seal(record.log, undefined, call);
+    await clearIfOrphaned(this.#context, head.atMs, record.uid, call);
+    if (end !== head.seq) {
+      this.#context.forget(record.sessionId);
+      return null;
+    }
+    // If only the title changes before the record is replaced, the next try need not wait for an editor again.
+    this.#ownSeals.note(record);
+    const atMs = this.#context.knownMs();
+    const next: NextRecord = {
+      ...nextOf(record),
+      segments: visibleSegments(head),
+      log: this.#context.newLog(record.uid),
+      lastTimestampMicros: head.lastTimestampMicros ?? 0,
+      // Rule: rollover-clears-undo.
+      undo: undoAt(record, head.seq),
+      namedLogs: withoutCopies(record),
+      rollovers: rolloversAfter(record, this.#context.options),
+      updateTimeMicros: head.seq > 0 ? this.#updateTime(record) : record.updateTimeMicros,
+    };
+    return this.#putInPlace(record, next, atMs, call);
+  }
+
+  async #putInPlace(record: SessionRecord, next: NextRecord, atMs: number, call?: Call): Promise<Head | null> {
+    const stored = await this.#replacer.replace(record, next, call);
+    if (!stored) return null;
+    this.#ownSeals.forget(record);
+    return this.#context.rememberEmpty(stored, atMs);
+  }
+
+  /** Seals the open log. Answers whether it ends where the head does. */
+  async #sealAt(head: Head, call?: Call): Promise<boolean> {
+    const { record } = head;
+    this.#context.forget(record.sessionId);
+    // Rule: seal-before-edit.
+    const end = await this.#context.store.seal(record.log, head.state === "owed" ? undefined : head.seq, call);
+    if (head.state !== "sealed" && end !== "unnamed") this.#ownSeals.note(record);
+    await clearIfOrphaned(this.#context, head.atMs, record.uid, call);
+    // Rule: plan-on-sealed. If more messages came before the seal, the next try plans on them, and nothing can follow
+    // any more.
+    return end === head.seq;
+  }
+
+  #editsAfter(record: SessionRecord, kept: number | null): readonly EditMark[] {
+    if (kept === null) return record.edits;
+    return [...record.edits, { revision: record.revision + 1, kept }].slice(-this.#context.options.maxEdits);
+  }
+
+  #updateTime(record: SessionRecord): number {
+    return Math.max(record.updateTimeMicros, this.#context.options.nowMicros());
+  }
+}

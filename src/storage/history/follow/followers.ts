@@ -1,0 +1,177 @@
+import { type Call, checkCall, endsBy } from "../../../domain/call.js";
+import { onCallEnd } from "../../../domain/call-end.js";
+import { DomainError, invalidArgument } from "../../../domain/errors.js";
+import type { FollowEvent, FollowPosition } from "../../../domain/page.js";
+import type { Head, HistoryContext } from "../heads.js";
+import type { Reader } from "../read/reader.js";
+import { Again } from "../retries.js";
+import { standingMessages } from "./follow-step.js";
+import { SessionTail } from "./session-tail.js";
+
+/** The followers of this process. One tail for each session serves all its followers. */
+export class Followers {
+  readonly #context: HistoryContext;
+  readonly #reader: Reader;
+  readonly #tails = new Map<string, SessionTail>();
+  #unsubscribe: Promise<(() => Promise<void>) | undefined> | null = null;
+  #isClosed = false;
+
+  constructor(context: HistoryContext, reader: Reader) {
+    this.#context = context;
+    this.#reader = reader;
+  }
+
+  /** See StorageProvider.followMessages. */
+  async follow(
+    sessionId: string,
+    from: number | FollowPosition | undefined,
+    call?: Call,
+  ): Promise<AsyncIterable<FollowEvent>> {
+    if (this.#isClosed) throw stopping();
+    const isTold = await this.#subscribe();
+    const tail = this.#tailOf(sessionId, isTold);
+    const hold = tail.hold();
+    try {
+      const head = await tail.refresh();
+      checkCall(call);
+      return this.#events(tail, startAt(from, head, sessionId), hold, call);
+    } catch (error) {
+      hold.release();
+      throw error;
+    }
+  }
+
+  /** Tells the session's followers that this process has written to it. */
+  wake(sessionId: string): void {
+    this.#tails.get(sessionId)?.wake();
+  }
+
+  /** Ends all followers with `unavailable`, and the subscription, if the store answers by the deadline. */
+  async close({ deadlineMs }: { readonly deadlineMs: number }): Promise<void> {
+    this.#isClosed = true;
+    for (const tail of this.#tails.values()) tail.end(stopping());
+    const ended = this.#unsubscribe?.then((unsubscribe) => unsubscribe?.());
+    if (ended) await endsBy(deadlineMs, ended);
+  }
+
+  /** Yields the events from where the follower stands to the tail's place, and then those of the tail. */
+  async *#events(
+    tail: SessionTail,
+    start: FollowPosition,
+    hold: { release(): void },
+    call: Call | undefined,
+  ): AsyncGenerator<FollowEvent> {
+    const { heartbeatMs, maxFollowerBacklog } = this.#context.options;
+    let at = start;
+    let queue: ReturnType<SessionTail["attach"]> | null = null;
+    const stopWatching = onCallEnd(call, () => queue?.wake());
+    try {
+      while (!queue) {
+        const place = tail.place();
+        if (place.at.position - at.position <= maxFollowerBacklog / 2) queue = tail.attach();
+        for await (const event of this.#catchUp(place.head, at, place.at, call)) {
+          at = event.at;
+          yield event;
+        }
+        at = place.at;
+      }
+      for (;;) {
+        checkCall(call);
+        const event = await queue.next(heartbeatMs);
+        checkCall(call);
+        if (event) at = event.at;
+        yield event ?? { kind: "heartbeat", at };
+      }
+    } finally {
+      stopWatching();
+      queue?.detach();
+      hold.release();
+    }
+  }
+
+  async *#catchUp(
+    head: Head,
+    from: FollowPosition,
+    to: FollowPosition,
+    call: Call | undefined,
+  ): AsyncGenerator<FollowEvent> {
+    const { sessionUid, revision } = to;
+    let position = Math.min(standingMessages(head.record, from, this.#context.options.maxEdits), to.position);
+    if (position < from.position) {
+      yield { kind: "truncated", messageCount: position, at: { sessionUid, revision, position } };
+    }
+    while (position < to.position) {
+      checkCall(call);
+      for (const message of await this.#readAt(head, position, to.position, call)) {
+        position++;
+        yield { kind: "appended", message, at: { sessionUid, revision, position } };
+      }
+    }
+  }
+
+  /**
+   * Rows of an old head may have been swept; then the follower is asked to resume. Rows of the current record are never
+   * swept, so missing ones are damage.
+   */
+  async #readAt(head: Head, from: number, to: number, call: Call | undefined) {
+    try {
+      return await this.#reader.messagesAt(head, from, Math.min(to, from + this.#context.options.chunk), call);
+    } catch (error) {
+      if (!(error instanceof Again)) throw error;
+      if (await this.#context.isCurrent(head.record, call)) {
+        const session = `Session ${JSON.stringify(head.record.sessionId)}`;
+        const damage = new DomainError("internal", `${session} is damaged: messages are missing in the store`);
+        this.#context.options.onAnomaly(`${session} is damaged: ${error.message}`, damage);
+        throw damage;
+      }
+      throw new DomainError("unavailable", "The history changed while it was read; resume with the last token");
+    }
+  }
+
+  #tailOf(sessionId: string, isTold: boolean): SessionTail {
+    const running = this.#tails.get(sessionId);
+    if (running) return running;
+    const tail = new SessionTail(this.#context, this.#reader, sessionId, isTold, () => {
+      if (this.#tails.get(sessionId) === tail) this.#tails.delete(sessionId);
+    });
+    this.#tails.set(sessionId, tail);
+    return tail;
+  }
+
+  /** Whether the store tells of other processes' writes. */
+  async #subscribe(): Promise<boolean> {
+    const { store, options } = this.#context;
+    this.#unsubscribe ??= (async () => {
+      try {
+        return await store.subscribe?.((uid) => this.#wakeUid(uid));
+      } catch (error) {
+        options.onAnomaly("The store cannot tell of changes; followers poll", error);
+        return undefined;
+      }
+    })();
+    return (await this.#unsubscribe) !== undefined;
+  }
+
+  #wakeUid(uid: string): void {
+    for (const tail of this.#tails.values()) tail.wakeIf(uid);
+  }
+}
+
+function startAt(from: number | FollowPosition | undefined, head: Head, sessionId: string): FollowPosition {
+  const { uid: sessionUid, revision } = head.record;
+  if (from === undefined) return { sessionUid, revision, position: head.count };
+  if (typeof from === "number") {
+    if (from < 0 || from > head.count) {
+      throw invalidArgument(`from_position is ${from}; the session has ${head.count} messages`);
+    }
+    return { sessionUid, revision, position: from };
+  }
+  if (from.sessionUid !== sessionUid) {
+    throw invalidArgument(`resume_token belongs to another session than ${JSON.stringify(sessionId)}`);
+  }
+  return from;
+}
+
+function stopping(): DomainError {
+  return new DomainError("unavailable", "The service is stopping");
+}

@@ -1,0 +1,257 @@
+import { DomainError, notFound } from "../../../domain/errors.js";
+import type { FollowEvent, FollowPosition } from "../../../domain/page.js";
+import type { Head, HistoryContext } from "../heads.js";
+import type { ResolvedHistoryOptions } from "../history-options.js";
+import type { Reader } from "../read/reader.js";
+import { Again, Retries } from "../retries.js";
+import { standingMessages } from "./follow-step.js";
+
+/** Safety poll for notifications that were missed. */
+const TOLD_POLL_MS = 5000;
+
+type Pause = ResolvedHistoryOptions["pause"];
+
+/** The head whose messages a tail is giving out, and how far it has come. */
+interface Place {
+  readonly head: Head;
+  readonly at: FollowPosition;
+}
+
+interface Waiting {
+  resolve(head: Head): void;
+  reject(error: unknown): void;
+}
+
+/** The events that wait for one follower. */
+class EventQueue {
+  readonly #limit: number;
+  readonly #pause: Pause;
+  readonly #onDetach: (queue: EventQueue) => void;
+  #events: FollowEvent[] = [];
+  #error: DomainError | null = null;
+  #wake: (() => void) | null = null;
+
+  constructor(limit: number, pause: Pause, onDetach: (queue: EventQueue) => void) {
+    this.#limit = limit;
+    this.#pause = pause;
+    this.#onDetach = onDetach;
+  }
+
+  push(event: FollowEvent): void {
+    if (this.#events.length >= this.#limit) {
+      this.#events = [];
+      this.fail(
+        new DomainError("resource_exhausted", `More than ${this.#limit} events wait: the reader does not keep up`),
+      );
+      this.detach();
+      return;
+    }
+    this.#events.push(event);
+    this.wake();
+  }
+
+  fail(error: DomainError): void {
+    this.#error ??= error;
+    this.wake();
+  }
+
+  wake(): void {
+    this.#wake?.();
+  }
+
+  /** The next event; null when none came in time, or after `wake`. Rejects when the tail has ended. */
+  async next(timeoutMs: number): Promise<FollowEvent | null> {
+    if (this.#events.length === 0 && !this.#error) await this.#wait(timeoutMs);
+    const event = this.#events.shift();
+    if (!event && this.#error) throw this.#error;
+    return event ?? null;
+  }
+
+  detach(): void {
+    this.#onDetach(this);
+  }
+
+  async #wait(timeoutMs: number): Promise<void> {
+    const waking = new AbortController();
+    this.#wake = () => waking.abort();
+    await this.#pause(timeoutMs, waking.signal);
+    this.#wake = null;
+  }
+}
+
+/**
+ * Follows one session for all its followers in this process: a change is read once and told to each, and nobody waits
+ * for a slow one. It looks when it is woken, and now and then, ever less often while nothing happens.
+ */
+export class SessionTail {
+  readonly #context: HistoryContext;
+  readonly #reader: Reader;
+  readonly #sessionId: string;
+  readonly #pollMs: { readonly first: number; readonly most: number };
+  readonly #onUnused: () => void;
+  readonly #retries: Retries;
+  readonly #queues = new Set<EventQueue>();
+  #holds = 0;
+  #place: Place | null = null;
+  #error: DomainError | null = null;
+  /** The head that was read last. */
+  #looked: Head | null = null;
+  /** Followers that wait for the next look. */
+  #waiting: Waiting[] = [];
+  #isWoken = false;
+  #wake: (() => void) | null = null;
+  #isRunning = false;
+
+  constructor(context: HistoryContext, reader: Reader, sessionId: string, isTold: boolean, onUnused: () => void) {
+    this.#context = context;
+    this.#reader = reader;
+    this.#sessionId = sessionId;
+    this.#pollMs = isTold ? { first: TOLD_POLL_MS, most: TOLD_POLL_MS } : context.options.pollMs;
+    this.#onUnused = onUnused;
+    this.#retries = new Retries(context.options, sessionId);
+  }
+
+  /** Keeps the tail running until it is released. */
+  hold(): { release(): void } {
+    this.#holds++;
+    let isHeld = true;
+    return {
+      release: () => {
+        if (isHeld && --this.#holds === 0) {
+          this.#onUnused();
+          this.wake();
+        }
+        isHeld = false;
+      },
+    };
+  }
+
+  /** Reads the history anew, and resolves to the head when everything up to it has been given out. */
+  refresh(): Promise<Head> {
+    if (this.#error) return Promise.reject(this.#error);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ resolve, reject });
+      this.wake();
+      if (!this.#isRunning) void this.#run();
+    });
+  }
+
+  /** Where the tail stands now. May only be called after a `refresh`. */
+  place(): Place {
+    if (!this.#place) throw this.#error ?? notFound("Session", this.#sessionId);
+    return this.#place;
+  }
+
+  /** A queue that receives every event after the present `place`. */
+  attach(): EventQueue {
+    const { maxFollowerBacklog, pause } = this.#context.options;
+    const queue = new EventQueue(maxFollowerBacklog, pause, (ended) => this.#queues.delete(ended));
+    if (this.#error) queue.fail(this.#error);
+    else this.#queues.add(queue);
+    return queue;
+  }
+
+  wake(): void {
+    this.#isWoken = true;
+    this.#wake?.();
+  }
+
+  wakeIf(uid: string): void {
+    if (this.#place?.head.record.uid === uid) this.wake();
+  }
+
+  /** Ends all followers. */
+  end(error: DomainError): void {
+    this.#error ??= error;
+    for (const queue of this.#queues) queue.fail(error);
+    this.#queues.clear();
+    for (const { reject } of this.#waiting.splice(0)) reject(error);
+    this.#onUnused();
+    this.wake();
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    let pollMs = this.#pollMs.first;
+    while (this.#holds > 0 && !this.#error) {
+      this.#isWoken = false;
+      const waiting = this.#waiting.splice(0);
+      try {
+        const before = this.#place;
+        await this.#look();
+        const place = this.place();
+        for (const { resolve } of waiting) resolve(place.head);
+        this.#retries.reset();
+        const isQuiet = before?.at.position === place.at.position && before.at.revision === place.at.revision;
+        pollMs = isQuiet ? Math.min(pollMs * 1.5, this.#pollMs.most) : this.#pollMs.first;
+      } catch (error) {
+        await this.#failed(error, waiting);
+      }
+      if (!this.#isWoken) await this.#sleep(pollMs);
+    }
+    this.#isRunning = false;
+  }
+
+  /** Reads what is new, and gives it to all followers. */
+  async #look(): Promise<void> {
+    const { options } = this.#context;
+    const head = await this.#context.need(this.#sessionId);
+    this.#looked = head;
+    const { uid: sessionUid, revision } = head.record;
+    if (!this.#place) {
+      this.#place = { head, at: { sessionUid, revision, position: head.count } };
+      return;
+    }
+    if (this.#place.at.sessionUid !== sessionUid) throw notFound("Session", this.#sessionId);
+    let { position } = this.#place.at;
+    const standing = Math.min(standingMessages(head.record, this.#place.at, options.maxEdits), head.count);
+    if (standing < position) {
+      position = standing;
+      const at = { sessionUid, revision, position };
+      this.#tell({ kind: "truncated", messageCount: position, at });
+    }
+    this.#place = { head, at: { sessionUid, revision, position } };
+    while (position < head.count) {
+      const to = Math.min(head.count, position + options.chunk);
+      const messages = await this.#reader.messagesAt(head, position, to);
+      for (const message of messages) {
+        position++;
+        const at = { sessionUid, revision, position };
+        this.#place = { head, at };
+        this.#tell({ kind: "appended", message, at });
+      }
+    }
+  }
+
+  #tell(event: FollowEvent): void {
+    for (const queue of this.#queues) queue.push(event);
+  }
+
+  async #failed(error: unknown, waiting: readonly Waiting[]): Promise<void> {
+    if (error instanceof Again) {
+      this.#waiting.unshift(...waiting);
+      this.#isWoken = true;
+      return this.#again(error);
+    }
+    for (const { reject } of waiting) reject(error);
+    if (error instanceof DomainError && error.code === "not_found") this.end(error);
+    else this.#context.options.onAnomaly(`Session ${JSON.stringify(this.#sessionId)} cannot be followed now`, error);
+  }
+
+  /** Pauses before rows that were missing are read again. Ends all followers when the rows never come. */
+  async #again({ message }: Again): Promise<void> {
+    try {
+      this.#retries.count(this.#looked ? [this.#looked] : [], message);
+      await this.#retries.pause();
+    } catch (error) {
+      this.end(error as DomainError);
+    }
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    const waking = new AbortController();
+    this.#wake = () => waking.abort();
+    await this.#context.options.pause(ms, waking.signal);
+    this.#wake = null;
+  }
+}

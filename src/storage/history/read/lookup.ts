@@ -1,0 +1,136 @@
+import type { Call } from "../../../domain/call.js";
+import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
+import type { Entry, Segment } from "../log-store.js";
+import { Again } from "../retries.js";
+import { logsOf, positionOf, sliceSegments, totalLength } from "../segments.js";
+
+export interface Located {
+  readonly entry: Entry;
+  readonly position: number;
+}
+
+/** The visible entries with these ids, by id. The store is asked for some ids at a time. */
+export function locate(
+  context: HistoryContext,
+  segments: readonly Segment[],
+  ids: readonly string[],
+  call?: Call,
+): Promise<Map<string, Located>> {
+  return locateIn(context, logsOf(segments), segments, ids, () => {}, call);
+}
+
+/**
+ * Does the same on a head. Throws `Again` when the open log holds one of the ids after the head's end, because the head
+ * is out of date then.
+ */
+export function locateOnHead(
+  context: HistoryContext,
+  head: Head,
+  ids: readonly string[],
+  call?: Call,
+): Promise<Map<string, Located>> {
+  const { log } = head.record;
+  const segments = visibleSegments(head);
+  const logs = [...new Set([...logsOf(segments), log])];
+  const checkEnd = (entry: Entry) => {
+    if (entry.log === log && entry.seq > head.seq && head.state === "open") throw new Again();
+  };
+  return locateIn(context, logs, segments, ids, checkEnd, call);
+}
+
+async function locateIn(
+  context: HistoryContext,
+  logs: readonly string[],
+  segments: readonly Segment[],
+  ids: readonly string[],
+  check: (entry: Entry) => void,
+  call?: Call,
+): Promise<Map<string, Located>> {
+  const located = new Map<string, Located>();
+  if (logs.length === 0) return located;
+  for (let i = 0; i < ids.length; i += context.options.chunk) {
+    const entries = await context.store.findById(logs, ids.slice(i, i + context.options.chunk), call);
+    for (const entry of entries) {
+      check(entry);
+      const position = positionOf(segments, entry.log, entry.seq);
+      if (position >= 0) located.set(entry.id, { entry, position });
+    }
+  }
+  return located;
+}
+
+/** All entries of closed segments; `Again` when one is missing: it was swept since the record was read. */
+export async function readSegments(
+  context: HistoryContext,
+  segments: readonly Segment[],
+  call?: Call,
+): Promise<Entry[]> {
+  const entries: Entry[] = [];
+  for await (const chunk of readInChunks(context, segments, call)) entries.push(...chunk);
+  return entries;
+}
+
+/** Entries of closed segments, some at a time; `Again` when one is missing. */
+export async function* readInChunks(
+  context: HistoryContext,
+  segments: readonly Segment[],
+  call?: Call,
+): AsyncGenerator<readonly Entry[]> {
+  const { chunk: limit, limits } = context.options;
+  for (const { log, first, last } of segments) {
+    for (let seq = first; seq <= last; ) {
+      const { entries } = await context.store.readRange(log, seq, last, { limit, maxBytes: limits.batchBytes }, call);
+      if (entries[0]?.seq !== seq) throw missing(log, seq);
+      yield entries;
+      seq += entries.length;
+    }
+  }
+}
+
+/**
+ * The number of messages of a visible list that are before a time, by the store's keys: bisects the segments by their
+ * first message, then asks the store for the place within one.
+ */
+export async function countBefore(
+  context: HistoryContext,
+  segments: readonly Segment[],
+  micros: number,
+  call?: Call,
+): Promise<number> {
+  let low = 0;
+  let high = segments.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    const { log, first } = segments[middle] as Segment;
+    const [entry] = (await context.store.readRange(log, first, first, {}, call)).entries;
+    if (!entry) throw missing(log, first);
+    if (entry.timestampMicros < micros) low = middle;
+    else high = middle - 1;
+  }
+  const segment = segments[low];
+  if (!segment) return 0;
+  const before = totalLength(segments.slice(0, low));
+  const seq = await context.store.seqAtTime(segment.log, segment.first, segment.last, micros, call);
+  if (seq === null)
+    throw new Again(`entries ${segment.first} to ${segment.last} of log ${segment.log} are missing in part`);
+  return before + seq - segment.first;
+}
+
+/** The entry at a position of a list; `Again` when it is missing. */
+export async function entryAt(
+  context: HistoryContext,
+  segments: readonly Segment[],
+  position: number,
+  call?: Call,
+): Promise<Entry> {
+  const [segment] = sliceSegments(segments, position, position + 1);
+  if (!segment) throw new Again();
+  const { entries } = await context.store.readRange(segment.log, segment.first, segment.first, {}, call);
+  if (!entries[0]) throw missing(segment.log, segment.first);
+  return entries[0];
+}
+
+/** What to throw when a row that a record names is not there. */
+export function missing(log: string, seq: number): Again {
+  return new Again(`entry ${seq} of log ${log} is missing`);
+}

@@ -1,0 +1,91 @@
+import type { Call } from "../../../domain/call.js";
+import type { ChatMessage } from "../../../domain/chat-message.js";
+import type { MessageQuery } from "../../../domain/page.js";
+import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
+import type { Entry, Segment, SessionRecord } from "../log-store.js";
+import { ancestryGroups, OPEN_END, segmentLength, totalLength } from "../segments.js";
+import { countBefore } from "./lookup.js";
+
+/** A segment in the order of a list, and how its messages are shown. */
+export interface Piece extends Segment {
+  readonly sessionId: string;
+  /** Position of its first message; null for ancestors. */
+  readonly position: number | null;
+  /** Which ancestor, counted from the oldest; undefined for the session's own. */
+  readonly ancestor: number | undefined;
+  /** Whether it is the open log, and may reach further than that does. */
+  readonly isOpen: boolean;
+}
+
+/** The pieces of a list. Without a head the open log's piece has no known end. */
+export async function piecesOf(
+  context: HistoryContext,
+  record: SessionRecord,
+  head: Head | null,
+  query: MessageQuery,
+  call?: Call,
+): Promise<Piece[]> {
+  const groups = query.includeAncestors ? ancestorPieces(record) : [];
+  groups.push(ownPieces(record, head));
+  const { sinceMicros, untilMicros } = query;
+  if (sinceMicros === undefined && untilMicros === undefined) return groups.flat();
+  // Timestamps never go down within a group, but may from one to the next.
+  const between: Piece[] = [];
+  for (const group of groups) {
+    const from = sinceMicros === undefined ? 0 : await countBefore(context, group, sinceMicros, call);
+    const to = untilMicros === undefined ? OPEN_END : await countBefore(context, group, untilMicros, call);
+    between.push(...slicePieces(group, from, to));
+  }
+  return between;
+}
+
+/** The closed segments, and the open log without a known end. */
+export function openSegments(record: SessionRecord): Segment[] {
+  return [...record.segments, { log: record.log, first: 1, last: OPEN_END - totalLength(record.segments) - 1 }];
+}
+
+/** The pieces from the `from`th to before the `to`th message of a list. */
+export function slicePieces(pieces: readonly Piece[], from: number, to: number): Piece[] {
+  const slices: Piece[] = [];
+  let start = 0;
+  for (const piece of pieces) {
+    const length = segmentLength(piece);
+    const skipped = Math.max(from - start, 0);
+    const end = Math.min(to - start, length);
+    if (skipped < end) {
+      const position = piece.position === null ? null : piece.position + skipped;
+      slices.push({ ...piece, first: piece.first + skipped, last: piece.first + end - 1, position });
+    }
+    start += length;
+  }
+  return slices;
+}
+
+/** An entry of a piece as the message that the list shows. */
+export function shownIn(piece: Piece, entry: Entry): ChatMessage {
+  const position = piece.position === null ? undefined : piece.position + entry.seq - piece.first;
+  return shownMessage(entry, piece.sessionId, position);
+}
+
+export function shownMessage(entry: Entry, sessionId: string, position: number | undefined): ChatMessage {
+  const { id, role, timestampMicros, parts, metadata, originSessionId } = entry;
+  return { id, sessionId, role, timestampMicros, parts, metadata, position, originSessionId };
+}
+
+function ancestorPieces(record: SessionRecord): Piece[][] {
+  return ancestryGroups(record.ancestry).map((group, ancestor) =>
+    group.map((segment) => ({ ...segment, position: null, ancestor, isOpen: false })),
+  );
+}
+
+function ownPieces(record: SessionRecord, head: Head | null): Piece[] {
+  const { sessionId } = record;
+  const pieces: Piece[] = [];
+  let position = 0;
+  for (const segment of head ? visibleSegments(head) : openSegments(record)) {
+    const isOpen = !head && segment.log === record.log;
+    pieces.push({ ...segment, sessionId, position, ancestor: undefined, isOpen });
+    position += segmentLength(segment);
+  }
+  return pieces;
+}

@@ -1,0 +1,193 @@
+import { type Call, checkCall } from "../../../domain/call.js";
+import type { ChatMessage } from "../../../domain/chat-message.js";
+import { DomainError, invalidArgument, notFound } from "../../../domain/errors.js";
+import type { LoadedSession, MessageCursor, MessagePage, MessageQuery } from "../../../domain/page.js";
+import type { Session } from "../../../domain/session.js";
+import type { GetMessagesOptions, ListMessagesOptions } from "../../storage-provider.js";
+import { endMicros, type Head, type HistoryContext } from "../heads.js";
+import type { SessionRecord } from "../log-store.js";
+import { Again } from "../retries.js";
+import { totalLength } from "../segments.js";
+import { undoAt } from "../undo.js";
+import { locate, readInChunks } from "./lookup.js";
+import { openSegments, piecesOf, shownIn, shownMessage, slicePieces } from "./pieces.js";
+import { type Window, WindowReader } from "./window-reader.js";
+
+/**
+ * Reads a record and then ranges of logs that never change, without any lock. A read that took longer than a minute
+ * starts over.
+ */
+export class Reader {
+  readonly #context: HistoryContext;
+  readonly #windows: WindowReader;
+
+  constructor(context: HistoryContext) {
+    this.#context = context;
+    this.#windows = new WindowReader(context);
+  }
+
+  /** See StorageProvider.getMessage. */
+  get(sessionId: string, messageId: string, call?: Call): Promise<ChatMessage | null> {
+    return this.#reading(sessionId, call, async () => {
+      const record = await this.#record(sessionId, call);
+      const visible = openSegments(record);
+      const located = (await locate(this.#context, visible, [messageId], call)).get(messageId);
+      if (!located || !(await this.#windows.isWhole(record, located.entry, call))) {
+        await this.#context.checkCurrent(record, call);
+        return null;
+      }
+      return shownMessage(located.entry, sessionId, located.position);
+    });
+  }
+
+  /** See StorageProvider.listMessages. */
+  list(sessionId: string, options: ListMessagesOptions): Promise<MessagePage> {
+    const { cursor, limit, offset = 0 } = options;
+    const query = queryOf(options);
+    return this.#reading(sessionId, options, async () => {
+      const hasTimes = query.sinceMicros !== undefined || query.untilMicros !== undefined;
+      const needsEnd = hasTimes || (query.newestFirst && !cursor);
+      const head = needsEnd ? await this.#context.need(sessionId, options) : null;
+      const record = head?.record ?? (await this.#record(sessionId, options));
+      if (cursor) checkCursor(cursor, record, query);
+      const pieces = await piecesOf(this.#context, record, head, query, options);
+      const at = { newestFirst: query.newestFirst ?? false, cursor, offset, limit };
+      const window = await this.#windows.window(record, pieces, at, options);
+      if (hasTimes && window.shown.length === 0) await this.#context.checkCurrent(record, options);
+      return this.#page(record, query, window);
+    });
+  }
+
+  /** See StorageProvider.loadSession. */
+  load(
+    sessionId: string,
+    options: { limit: number; cursor?: MessageCursor | undefined } & Call,
+  ): Promise<LoadedSession> {
+    const query = queryOf({ newestFirst: true });
+    return this.#reading(sessionId, options, async () => {
+      const head = await this.#context.need(sessionId, options);
+      const { cursor, limit } = options;
+      if (cursor) checkCursor(cursor, head.record, query);
+      const pieces = await piecesOf(this.#context, head.record, head, query, options);
+      const at = { newestFirst: true, cursor, offset: 0, limit };
+      const window = await this.#windows.window(head.record, pieces, at, options);
+      const page = this.#page(head.record, query, window);
+      return { session: this.sessionOf(head), messages: page.messages.toReversed(), next: page.next };
+    });
+  }
+
+  /** See StorageProvider.getSessionMessages. */
+  getAll(sessionId: string, options: GetMessagesOptions): Promise<ChatMessage[]> {
+    return this.#reading(sessionId, options, async () => {
+      const head = await this.#context.need(sessionId, options);
+      const pieces = await piecesOf(this.#context, head.record, head, queryOf(options), options);
+      const total = totalLength(pieces);
+      const { limit = total, offset = Math.max(total - limit, 0) } = options;
+      const messages: ChatMessage[] = [];
+      for (const piece of slicePieces(pieces, offset, Math.min(offset + limit, total))) {
+        for await (const entries of readInChunks(this.#context, [piece], options)) {
+          for (const entry of entries) messages.push(shownIn(piece, entry));
+        }
+      }
+      return messages;
+    });
+  }
+
+  /** Runs a read that begins with the head; see `#reading`. */
+  withHead<T>(sessionId: string, call: Call | undefined, read: (head: Head) => Promise<T>): Promise<T> {
+    return this.#reading(sessionId, call, async () => read(await this.#context.need(sessionId, call)));
+  }
+
+  /**
+   * Messages at positions `from` to `to - 1` of a head, for a follower; fewer at the limit of bytes, but one at least.
+   */
+  async messagesAt(head: Head, from: number, to: number, call?: Call): Promise<readonly ChatMessage[]> {
+    const pieces = await piecesOf(this.#context, head.record, head, {}, call);
+    const { shown } = await this.#windows.read(head.record, slicePieces(pieces, from, to), to - from, call);
+    return shown.map(({ message }) => message);
+  }
+
+  /** The session as a head shows it. The record's update time may lag appends; here it is exact. */
+  sessionOf(head: Head): Session {
+    const { record } = head;
+    const appendedMicros = head.seq > 0 ? Math.min(endMicros(head), this.#context.options.nowMicros()) : 0;
+    return {
+      ...sessionFields(record),
+      updateTimeMicros: Math.max(record.updateTimeMicros, appendedMicros),
+      messageCount: head.count,
+      reverted: undoAt(record, head.seq) !== null,
+    };
+  }
+
+  /** The session as lists show it: without its count, and with the update time that the record has. */
+  async listedSession(record: SessionRecord, call?: Call): Promise<Session> {
+    if (!record.undo) return { ...sessionFields(record), reverted: false };
+    const { last } = await this.#context.store.tail(record.log, call);
+    return { ...sessionFields(record), reverted: undoAt(record, last?.seq ?? 0) !== null };
+  }
+
+  /** Starts a read over when rows were missing, or when it took so long that a sweep may have removed some. */
+  #reading<T>(sessionId: string, call: Call | undefined, read: () => Promise<T>): Promise<T> {
+    return this.#context.retrying(sessionId, call, async () => {
+      checkCall(call);
+      const atMs = this.#context.knownMs();
+      // Rule: late-reader-restarts.
+      const isLate = () => this.#context.isOld(atMs);
+      try {
+        const result = await read();
+        if (!isLate()) return result;
+      } catch (error) {
+        if (error instanceof Again && !this.#context.isOld(atMs)) {
+          this.#context.options.onAnomaly(
+            `Rows of session ${JSON.stringify(sessionId)} were missing: ${error.message}`,
+          );
+        }
+        if (!(error instanceof DomainError) || !isLate()) throw error;
+      }
+      throw new Again("The read took longer than a record may be acted on");
+    });
+  }
+
+  async #record(sessionId: string, call?: Call): Promise<SessionRecord> {
+    const record = await this.#context.store.readRecord(sessionId, call);
+    if (!record) throw notFound("Session", sessionId);
+    return record;
+  }
+
+  #page(record: SessionRecord, query: MessageQuery, { shown, hasMore }: Window): MessagePage {
+    const messages = shown.map(({ message }) => message);
+    const last = shown.at(-1);
+    if (!hasMore || !last) return { messages };
+    const { log, seq, id } = last.entry;
+    const { ancestor } = last.piece;
+    return { messages, next: { sessionUid: record.uid, query, log, seq, messageId: id, ancestor } };
+  }
+}
+
+function sessionFields(record: SessionRecord): Omit<Session, "reverted"> {
+  return {
+    sessionId: record.sessionId,
+    parentId: record.parentId,
+    forkPointId: record.forkPointId,
+    title: record.title,
+    metadata: record.metadata,
+    createTimeMicros: record.createTimeMicros,
+    updateTimeMicros: record.updateTimeMicros,
+    inheritedCount: record.inheritedCount,
+    revision: record.sessionRevision,
+  };
+}
+
+function queryOf({ newestFirst, includeAncestors, sinceMicros, untilMicros }: MessageQuery): MessageQuery {
+  return { newestFirst: newestFirst ?? false, includeAncestors: includeAncestors ?? false, sinceMicros, untilMicros };
+}
+
+/** A cursor belongs to one list of one session; a session re-created under the same id is another one. */
+function checkCursor(cursor: MessageCursor, record: SessionRecord, query: MessageQuery): void {
+  if (cursor.sessionUid !== record.uid) {
+    throw invalidArgument(`page_token belongs to another session than ${JSON.stringify(record.sessionId)}`);
+  }
+  const given = queryOf(cursor.query);
+  const isSame = (Object.keys(given) as (keyof MessageQuery)[]).every((key) => given[key] === query[key]);
+  if (!isSame) throw invalidArgument("page_token belongs to a list in another order or with other filters");
+}

@@ -1,0 +1,187 @@
+import type { Call } from "../../../domain/call.js";
+import type { ChatMessage } from "../../../domain/chat-message.js";
+import { DomainError } from "../../../domain/errors.js";
+import { embeddedSize, messageSize } from "../../../domain/message-size.js";
+import type { MessageCursor } from "../../../domain/page.js";
+import type { HistoryContext } from "../heads.js";
+import type { Entry, Range, SessionRecord } from "../log-store.js";
+import { positionOf, segmentLength, totalLength } from "../segments.js";
+import { locate, missing } from "./lookup.js";
+import { type Piece, shownIn, slicePieces } from "./pieces.js";
+
+/** One message of a window, and where it is stored. */
+export interface Shown {
+  readonly message: ChatMessage;
+  readonly entry: Entry;
+  readonly piece: Piece;
+}
+
+/** Consecutive messages of a list. */
+export interface Window {
+  readonly shown: readonly Shown[];
+  /** Whether more of the list follows. */
+  readonly hasMore: boolean;
+}
+
+export interface WindowOptions {
+  readonly newestFirst: boolean;
+  readonly cursor?: MessageCursor | undefined;
+  readonly offset: number;
+  readonly limit: number;
+}
+
+/** Reads windows of lists: consecutive messages, up to a number and a size. Every method may throw `Again`. */
+export class WindowReader {
+  readonly #context: HistoryContext;
+
+  constructor(context: HistoryContext) {
+    this.#context = context;
+  }
+
+  /** The messages that follow a cursor, or an offset, in a list. */
+  async window(
+    record: SessionRecord,
+    pieces: readonly Piece[],
+    { newestFirst, cursor, offset, limit }: WindowOptions,
+    call?: Call,
+  ): Promise<Window> {
+    const place = cursor ? await this.#placeOf(record, pieces, cursor, call) : null;
+    if (!newestFirst) {
+      const from = place === null ? offset : place + 1;
+      return this.read(record, slicePieces(pieces, from, from + limit + 1), limit, call);
+    }
+    const to = Math.max(place ?? totalLength(pieces) - offset, 0);
+    const from = Math.max(to - limit, 0);
+    const { shown, hasMore } = await this.#readBackwards(slicePieces(pieces, from, to), limit, call);
+    return { shown, hasMore: hasMore || (from > 0 && shown.length > 0) };
+  }
+
+  /** Pieces from the front, up to `limit` messages and the limit of bytes. */
+  async read(record: SessionRecord, pieces: readonly Piece[], limit: number, call?: Call): Promise<Window> {
+    const page = new Page(limit, this.#context.options.limits.pageBytes);
+    for (const piece of pieces) {
+      const wanted = Math.min(segmentLength(piece), page.room + 1);
+      const last = piece.first + wanted - 1;
+      const options = { limit: wanted, maxBytes: page.bytesLeft };
+      const range = await this.#context.store.readRange(piece.log, piece.first, last, options, call);
+      if (!piece.isOpen) checkComplete(range, piece.log, piece.first, wanted);
+      else if (range.entries.length === 0) await this.#context.checkCurrent(record, call);
+      const isFull = range.entries.length === wanted;
+      // A known end is the end of a whole batch, so only a piece without one can end inside a batch.
+      const entries = piece.isOpen ? await this.#wholeBatches(record, range, isFull, call) : range.entries;
+      if (!page.add(piece, entries)) return page.window(true);
+      if (range.cut && (await this.#follows(record, piece, range, last, call))) return page.window(true);
+    }
+    return page.window(false);
+  }
+
+  /** Whether the batch of a message is stored to its last message, so that the message is visible. */
+  async isWhole(record: SessionRecord, entry: Entry, call?: Call): Promise<boolean> {
+    // Rule: whole-batches-only.
+    if (entry.owed === 0 || entry.log !== record.log) return true;
+    const end = entry.seq + entry.owed;
+    const head = this.#context.cached(record.sessionId);
+    if (head?.record.log === record.log && head.seq >= end) return true;
+    const { entries } = await this.#context.store.readRange(record.log, end, end, {}, call);
+    return entries.length === 1;
+  }
+
+  /** Reads from the back. All messages of the pieces are known to exist. */
+  async #readBackwards(pieces: readonly Piece[], limit: number, call?: Call): Promise<Window> {
+    const page = new Page(limit, this.#context.options.limits.pageBytes);
+    for (const piece of pieces.toReversed()) {
+      const wanted = segmentLength(piece);
+      const options = { descending: true, limit: wanted, maxBytes: page.bytesLeft };
+      const range = await this.#context.store.readRange(piece.log, piece.first, piece.last, options, call);
+      checkComplete(range, piece.log, piece.last, wanted, -1);
+      if (!page.add(piece, range.entries) || range.entries.length < wanted) return page.window(true);
+    }
+    return page.window(false);
+  }
+
+  /** Where the cursor's message is in the list now. Its stored place is tried first, then its id. */
+  async #placeOf(record: SessionRecord, pieces: readonly Piece[], cursor: MessageCursor, call?: Call): Promise<number> {
+    const before = pieces.findIndex((piece) => piece.ancestor === cursor.ancestor);
+    const group = pieces.filter((piece) => piece.ancestor === cursor.ancestor);
+    const start = totalLength(pieces.slice(0, Math.max(before, 0)));
+    const hinted = positionOf(group, cursor.log, cursor.seq);
+    if (hinted >= 0) return start + hinted;
+    // Rule: token-by-id.
+    const located = (await locate(this.#context, group, [cursor.messageId], call)).get(cursor.messageId);
+    if (located) return start + located.position;
+    await this.#context.checkCurrent(record, call);
+    throw new DomainError(
+      "failed_precondition",
+      `Message ${JSON.stringify(cursor.messageId)}, after which the page begins, is no longer in the history`,
+    );
+  }
+
+  /** Whether a piece goes on after a read that the limit of bytes has ended. */
+  async #follows(record: SessionRecord, piece: Piece, range: Range, last: number, call?: Call): Promise<boolean> {
+    const next = piece.first + range.entries.length;
+    if (next > last || !piece.isOpen) return next <= last;
+    const behind = await this.#context.store.readRange(piece.log, next, next, {}, call);
+    return (await this.#wholeBatches(record, behind, true, call)).length > 0;
+  }
+
+  /** Drops the messages at the end whose batch was incomplete when they were read. */
+  async #wholeBatches(
+    record: SessionRecord,
+    { entries, cut }: Range,
+    isFull: boolean,
+    call?: Call,
+  ): Promise<readonly Entry[]> {
+    const last = entries.at(-1);
+    // Rule: whole-batches-only.
+    if (!last || last.owed === 0) return entries;
+    // Only a batch cut by the page limit can continue after it.
+    if ((isFull || cut) && (await this.isWhole(record, last, call))) return entries;
+    let end = entries.length;
+    while (end > 0 && (entries[end - 1] as Entry).owed > 0) end--;
+    return entries.slice(0, end);
+  }
+}
+
+/** Collects messages up to a number and a size, but one at least. */
+class Page {
+  readonly #limit: number;
+  readonly #maxBytes: number;
+  readonly #shown: Shown[] = [];
+  #bytes = 0;
+
+  constructor(limit: number, maxBytes: number) {
+    this.#limit = limit;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Messages that still fit by number. */
+  get room(): number {
+    return this.#limit - this.#shown.length;
+  }
+
+  get bytesLeft(): number {
+    return Math.max(this.#maxBytes - this.#bytes, 1);
+  }
+
+  /** false: not all of them fit. */
+  add(piece: Piece, entries: readonly Entry[]): boolean {
+    for (const entry of entries) {
+      const message = shownIn(piece, entry);
+      const bytes = this.#bytes + embeddedSize(messageSize(message, message));
+      if (this.room === 0 || (bytes > this.#maxBytes && this.#shown.length > 0)) return false;
+      this.#bytes = bytes;
+      this.#shown.push({ message, entry, piece });
+    }
+    return true;
+  }
+
+  window(hasMore: boolean): Window {
+    return { shown: this.#shown, hasMore };
+  }
+}
+
+/** `Again` when rows of a closed range are missing: they were swept since the record was read. */
+function checkComplete({ entries, cut }: Range, log: string, firstSeq: number, wanted: number, step: 1 | -1 = 1): void {
+  if (wanted > 0 && entries[0]?.seq !== firstSeq) throw missing(log, firstSeq);
+  if (entries.length < wanted && !cut) throw missing(log, firstSeq + step * entries.length);
+}

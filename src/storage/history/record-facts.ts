@@ -1,0 +1,33 @@
+import type { SessionRecord } from "./log-store.js";
+
+/** How old a stored update time must be before an append moves it: lists are exact to this. */
+export const UPDATE_TIME_SLACK_MICROS = 1_000_000;
+
+/**
+ * When a sweep has something to do with a record, by the store's time: the earliest mark of what it may clear away, and
+ * 0 while something of that has no mark. Null: there is nothing to sweep. Stores keep it beside the record, for
+ * `listSweepable`.
+ */
+export function sweepTimeOf(record: Omit<SessionRecord, "forks">): number | null {
+  if (record.deleted) return record.markedAtMs ?? 0;
+  const marks = record.dropped.map(({ markedAtMs }) => markedAtMs ?? 0);
+  for (const { purpose, markedAtMs } of record.namedLogs) if (purpose === "copy") marks.push(markedAtMs ?? 0);
+  return marks.length === 0 ? null : marks.reduce((a, b) => Math.min(a, b));
+}
+
+/** Whether entries may be appended to the logs of a record: it lives, or it is being restored. */
+export function isWritable({ deleted, restoring }: Pick<SessionRecord, "deleted" | "restoring">): boolean {
+  return !deleted || restoring === true;
+}
+
+/** Whether a record lets entries into a log. */
+export function namesLog(record: Omit<SessionRecord, "forks">, wanted: string): boolean {
+  const { log, namedLogs } = record;
+  return isWritable(record) && (log === wanted || namedLogs.some((named) => named.log === wanted));
+}
+
+/** The uid of the session that owns a log: logs are named `uid.n`. */
+export function ownerOf(log: string): string {
+  const dot = log.indexOf(".");
+  return dot < 0 ? log : log.slice(0, dot);
+}

@@ -1,0 +1,69 @@
+import { type Call, checkCall } from "../../domain/call.js";
+import { DomainError } from "../../domain/errors.js";
+import type { Head } from "./heads.js";
+import type { ResolvedHistoryOptions } from "./history-options.js";
+import type { SessionRecord } from "./log-store.js";
+
+/** Turns in a row on the same state of a session, after which the session counts as damaged. */
+export const MAX_TURNS = 100;
+const FIRST_PAUSE_MS = 4;
+const MAX_PAUSE_MS = 500;
+
+/** The state of a session that a turn goes by. */
+export type Seen = Head | SessionRecord;
+
+/** What was read is out of date and must be read again. Thrown and caught inside this folder only. */
+export class Again extends Error {
+  constructor(reason = "The history has changed meanwhile") {
+    super(reason);
+  }
+}
+
+/**
+ * Bounds a loop that begins again whenever the history moved under it. As long as somebody moves the history there is
+ * progress, even if it is not ours. A history that stands still and yet gives no answer is damaged, and another turn
+ * would not help.
+ */
+export class Retries {
+  readonly #options: ResolvedHistoryOptions;
+  readonly #sessionId: string;
+  #seen = "";
+  #turns = 0;
+
+  constructor(options: ResolvedHistoryOptions, sessionId: string) {
+    this.#options = options;
+    this.#sessionId = sessionId;
+  }
+
+  /**
+   * Counts a turn that gave no answer on these heads or records. `internal` when too many in a row saw the same ones.
+   */
+  count(seen: readonly Seen[], reason: string): void {
+    const state = seen.map(stateOf).join("; ");
+    this.#turns = state === this.#seen ? this.#turns + 1 : 1;
+    this.#seen = state;
+    if (this.#turns < MAX_TURNS) return;
+    const session = `Session ${JSON.stringify(this.#sessionId)}`;
+    const error = new DomainError("internal", `${session} is damaged: ${MAX_TURNS} attempts met the same state`);
+    this.#options.onAnomaly(`${session} is damaged: ${reason}${state && ` (${state})`}`, error);
+    throw error;
+  }
+
+  /** Forgets the turns so far: something was achieved. */
+  reset(): void {
+    this.#turns = 0;
+  }
+
+  /** A short random wait before the next turn, which grows while nothing moves. Rejects when the call has ended. */
+  async pause(call?: Call): Promise<void> {
+    const mostMs = Math.min(FIRST_PAUSE_MS * 1.1 ** this.#turns, MAX_PAUSE_MS);
+    await this.#options.pause(this.#options.random() * mostMs, call?.signal);
+    checkCall(call);
+  }
+}
+
+function stateOf(seen: Seen): string {
+  if (!("record" in seen)) return `uid ${seen.uid}, revision ${seen.revision}`;
+  const { record, seq, state } = seen;
+  return `uid ${record.uid}, revision ${record.revision}, log ${record.log}, ${state} after ${seq} messages`;
+}

@@ -1,0 +1,199 @@
+import type { Call } from "../../../domain/call.js";
+import { DomainError, invalidArgument } from "../../../domain/errors.js";
+import type {
+  ReadNumbers,
+  RestoredImage,
+  RestoreOutcome,
+  StoredMessage,
+  WrittenRange,
+} from "../../../domain/session-image.js";
+import { newRecord } from "../edit/new-record.js";
+import type { HistoryContext } from "../heads.js";
+import type { Entry, NextRecord, Origin, Segment } from "../log-store.js";
+import { entryAt, locate } from "../read/lookup.js";
+import { ownerOf } from "../record-facts.js";
+import { totalLength } from "../segments.js";
+import { Owners } from "./owners.js";
+import { planRestore, type RestorePlan } from "./restore-plan.js";
+
+/** Puts sessions of a backup into a store: messages first, the record last. */
+export class Restorer {
+  readonly #context: HistoryContext;
+  readonly #owners: Owners;
+  /** Session id -> uid of sessions that are being restored, or that will be: a fork may come before its source. */
+  readonly #uids = new Map<string, string>();
+
+  constructor(context: HistoryContext) {
+    this.#context = context;
+    this.#owners = new Owners(context);
+  }
+
+  /** See StorageProvider.restoreSession. */
+  async restore(image: RestoredImage, read: ReadNumbers, call?: Call): Promise<RestoreOutcome> {
+    const { store, options } = this.#context;
+    const { sessionId } = image;
+    if (await store.readRecord(sessionId, call)) {
+      this.#uids.delete(sessionId);
+      return { kind: "exists" };
+    }
+    const uid = this.#uidOf(sessionId);
+    const plan = planRestore(image, () => this.#context.newLog(uid), options.maxLogEntries);
+    const sources = await this.#owners.raise(plan.shared);
+    if (sources === null) return { kind: "unshared" };
+    const record = await this.#recordOf(image, uid, plan, sources, call);
+    const kind =
+      plan.written.length === 0 ? await this.#add(record, call) : await this.#write(record, plan, read, call);
+    this.#uids.delete(sessionId);
+    if (kind === "exists") await this.#owners.lower(sources);
+    return kind === "exists" ? { kind } : { kind, written: plan.written };
+  }
+
+  /** A session that only shares is made in one step. */
+  async #add(record: NextRecord, call?: Call): Promise<"restored" | "exists"> {
+    const full = await this.#withLastTimes(record, call);
+    return (await this.#context.store.createRecord(full, call)) === "created" ? "restored" : "exists";
+  }
+
+  async #write(record: NextRecord, plan: RestorePlan, read: ReadNumbers, call?: Call): Promise<"restored" | "exists"> {
+    const { store } = this.#context;
+    const { uid, sessionId, sources } = record;
+    let full: NextRecord;
+    try {
+      const logs = new Set(plan.written.map(({ place }) => place.log));
+      const namedLogs = [...logs].map((log) => ({ log, purpose: "copy" }) as const);
+      const hidden = {
+        ...record,
+        segments: [],
+        ancestry: [],
+        undo: null,
+        namedLogs,
+        deleted: true,
+        restoring: true,
+      } as const;
+      await store.createRecord(hidden, call);
+      for (const range of plan.written) await this.#writeRange(range, record, plan, read, call);
+      full = await this.#withLastTimes(record, call);
+    } catch (error) {
+      if (await this.#discard(uid, call)) await this.#owners.lower(sources);
+      throw error;
+    }
+    const outcome = await store.publishRecord(full, call);
+    if (outcome === "published") return "restored";
+    const isDiscarded = await this.#discard(uid, call);
+    if (outcome === "exists" && isDiscarded) return "exists";
+    throw sweptAway(sessionId);
+  }
+
+  async #writeRange(
+    { place, ...numbers }: WrittenRange,
+    record: NextRecord,
+    plan: RestorePlan,
+    read: ReadNumbers,
+    call?: Call,
+  ): Promise<void> {
+    const { sessionId } = record;
+    const isShown = plan.segments.some((segment) => segment.log === place.log);
+    const others = plan.segments.filter((segment) => ownerOf(segment.log) !== record.uid);
+    let seq = place.first;
+    for await (const messages of read(numbers)) {
+      const entries = messages.map((message, i) => toEntry(message, place.log, seq + i, sessionId));
+      const ids = entries.map(({ id }) => id);
+      const known = isShown && others.length > 0 ? await locate(this.#context, others, ids, call) : null;
+      if (known && known.size > 0) throw twice([...known.keys()][0] ?? "", sessionId);
+      const stored = await this.#context.store.append(place.log, seq, entries, call);
+      if (stored !== entries.length) throw await this.#refusal(entries, sessionId, call);
+      seq += entries.length;
+    }
+    if (seq !== place.last + 1) throw invalidArgument(`Session ${JSON.stringify(sessionId)} lacks messages`);
+  }
+
+  /** Why not all entries were stored: nobody else writes these logs. */
+  async #refusal(entries: readonly Entry[], sessionId: string, call?: Call): Promise<DomainError> {
+    const ids = entries.map(({ id }) => id);
+    const found = await this.#context.store.findById([entries[0]?.log ?? ""], ids, call);
+    const other = found.find(({ id, seq }) => !entries.some((entry) => entry.id === id && entry.seq === seq));
+    const repeated = other?.id ?? ids.find((id, i) => ids.indexOf(id) < i);
+    return repeated === undefined ? sweptAway(sessionId) : twice(repeated, sessionId);
+  }
+
+  /** Takes away what was written. Whether the record was there, and it was this that removed it. */
+  async #discard(uid: string, call?: Call): Promise<boolean> {
+    const { store, options } = this.#context;
+    while (await store.deleteEntries({ uid }, options.chunk, call));
+    return store.deleteRecord(uid, call);
+  }
+
+  async #recordOf(
+    image: RestoredImage,
+    uid: string,
+    plan: RestorePlan,
+    sources: readonly string[],
+    call?: Call,
+  ): Promise<NextRecord> {
+    const { sessionId, parentId, forkPointId, inheritedCount, title, metadata, revision, undo } = image;
+    const { createTimeMicros, updateTimeMicros } = image;
+    const [ancestry, segments] = [plan.ancestry, plan.segments];
+    return newRecord(this.#context, {
+      ...{ uid, sessionId, parentId, forkPointId, inheritedCount, title, metadata, createTimeMicros, updateTimeMicros },
+      log: this.#context.newLog(uid),
+      origin: await this.#originOf(image, call),
+      sessionRevision: revision,
+      segments,
+      ancestry,
+      undo: undo && { segments: plan.undo ?? [], lastTimestampMicros: 0 },
+      sources,
+    });
+  }
+
+  async #withLastTimes(record: NextRecord, call?: Call): Promise<NextRecord> {
+    const lastOf = async (segments: readonly Segment[]) =>
+      segments.length === 0
+        ? 0
+        : (await entryAt(this.#context, segments, totalLength(segments) - 1, call)).timestampMicros;
+    const { segments, undo } = record;
+    return {
+      ...record,
+      lastTimestampMicros: await lastOf(segments),
+      undo: undo && { ...undo, lastTimestampMicros: await lastOf(undo.segments) },
+    };
+  }
+
+  async #originOf({ origin }: RestoredImage, call?: Call): Promise<Origin | null> {
+    if (origin === null) return null;
+    const { sourceLives, ...rest } = origin;
+    return { ...rest, sourceUid: sourceLives ? await this.#livingUid(origin.sourceSessionId, call) : "" };
+  }
+
+  /** The uid of a session that is there, or is being restored, or will be. */
+  async #livingUid(sessionId: string, call?: Call): Promise<string> {
+    const { store } = this.#context;
+    const find = async () => this.#uids.get(sessionId) ?? (await store.readRecord(sessionId, call))?.uid;
+    const found = await find();
+    if (found !== undefined) return found;
+    const isPromised = this.#uids.has(sessionId);
+    const promised = this.#uidOf(sessionId);
+    // It may have been published after it was looked for and before its uid was promised.
+    const published = isPromised ? undefined : (await store.readRecord(sessionId, call))?.uid;
+    return published ?? promised;
+  }
+
+  #uidOf(sessionId: string): string {
+    const uid = this.#uids.get(sessionId) ?? this.#context.options.newUid();
+    this.#uids.set(sessionId, uid);
+    return uid;
+  }
+}
+
+function toEntry(message: StoredMessage, log: string, seq: number, sessionId: string): Entry {
+  const { id, role, timestampMicros, parts, metadata, originSessionId } = message;
+  return { log, seq, id, timestampMicros, role, parts, metadata, sessionId, originSessionId, owed: 0 };
+}
+
+function twice(messageId: string, sessionId: string): DomainError {
+  return invalidArgument(`Message ${JSON.stringify(messageId)} is in session ${JSON.stringify(sessionId)} twice`);
+}
+
+function sweptAway(sessionId: string): DomainError {
+  const text = `Session ${JSON.stringify(sessionId)} took so long that a sweep has cleared it away; import it again`;
+  return new DomainError("unavailable", text);
+}

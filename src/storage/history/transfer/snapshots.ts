@@ -1,0 +1,95 @@
+import type { Call } from "../../../domain/call.js";
+import { DomainError } from "../../../domain/errors.js";
+import type {
+  ImageOrigin,
+  SessionKeys,
+  SessionSnapshot,
+  SnapshotRange,
+  StoredMessage,
+  StoredRange,
+} from "../../../domain/session-image.js";
+import { type HistoryContext, visibleSegments } from "../heads.js";
+import type { Entry, Origin, Segment } from "../log-store.js";
+import type { Reader } from "../read/reader.js";
+import { ownerOf } from "../record-facts.js";
+import { ancestryGroups, joinSegments } from "../segments.js";
+import { undoAt } from "../undo.js";
+
+/** Reads what a backup holds of sessions. */
+export class Snapshots {
+  readonly #context: HistoryContext;
+  readonly #reader: Reader;
+
+  constructor(context: HistoryContext, reader: Reader) {
+    this.#context = context;
+    this.#reader = reader;
+  }
+
+  /** See StorageProvider.scanSessions. */
+  async scan(after: string, limit: number, call?: Call): Promise<SessionKeys> {
+    const records = await this.#context.store.scanRecords(after, limit, call);
+    const living = records.filter((record) => !record.deleted);
+    const keys = living.map(({ sessionId, createTimeMicros }) => ({ sessionId, createTimeMicros }));
+    return { keys, ...(records.length === limit && { next: records.at(-1)?.uid }) };
+  }
+
+  /** See StorageProvider.snapshotSession. */
+  async snapshot(sessionId: string, call?: Call): Promise<SessionSnapshot | null> {
+    const head = await this.#context.load(sessionId, call);
+    if (!head) return null;
+    const { record, atMs } = head;
+    const session = this.#reader.sessionOf(head);
+    const undo = undoAt(record, head.seq);
+    const ranges = (segments: readonly Segment[]): SnapshotRange[] =>
+      joinSegments(segments).map((range) => ({ ...range, isOwn: ownerOf(range.log) === record.uid }));
+    return {
+      sessionId,
+      parentId: session.parentId,
+      forkPointId: session.forkPointId,
+      inheritedCount: session.inheritedCount,
+      title: session.title,
+      metadata: session.metadata,
+      createTimeMicros: session.createTimeMicros,
+      updateTimeMicros: session.updateTimeMicros,
+      revision: session.revision,
+      origin: record.origin && (await this.#origin(record.origin, call)),
+      ancestry: ancestryGroups(record.ancestry).map((group) => ({
+        sessionId: group[0]?.sessionId ?? "",
+        ranges: ranges(group),
+      })),
+      messages: ranges(visibleSegments(head)),
+      undo: undo && ranges(undo.segments),
+      isShared: record.forks > 0,
+      uid: record.uid,
+      atMs,
+    };
+  }
+
+  /** See StorageProvider.readStored. */
+  async read(snapshot: SessionSnapshot, range: StoredRange, call?: Call): Promise<readonly StoredMessage[]> {
+    const { store, options } = this.#context;
+    const { log, first, last } = range;
+    const limits = { limit: options.chunk, maxBytes: options.limits.pageBytes };
+    const { entries } = await store.readRange(log, first, last, limits, call);
+    if (entries[0]?.seq !== first) throw this.#vanished(snapshot);
+    // Rule: late-reader-restarts. While the session lives, nothing that it named can have been written again.
+    if (this.#context.isOld(snapshot.atMs)) {
+      const record = await store.readRecord(snapshot.sessionId, call);
+      if (record?.uid !== snapshot.uid) throw this.#vanished(snapshot);
+    }
+    return entries.map(storedMessage);
+  }
+
+  async #origin({ sourceUid, ...origin }: Origin, call?: Call): Promise<ImageOrigin> {
+    const source = await this.#context.store.readRecord(origin.sourceSessionId, call);
+    return { ...origin, sourceLives: source?.uid === sourceUid };
+  }
+
+  #vanished({ sessionId }: SessionSnapshot): DomainError {
+    return new DomainError("aborted", `Session ${JSON.stringify(sessionId)} has changed while it was read`);
+  }
+}
+
+function storedMessage({ id, role, timestampMicros, parts, metadata, originSessionId }: Entry): StoredMessage {
+  return { id, role, timestampMicros, parts, metadata, originSessionId };
+}

@@ -1,0 +1,47 @@
+import type { DomainError } from "../../domain/errors.js";
+import { isBusy } from "./sqlite-errors.js";
+
+/** How long nothing but failures may be seen before writes count as impossible. */
+const FAILING_MS = 5000;
+
+interface Failing {
+  readonly sinceMs: number;
+  /** The newest failure, and when that was. */
+  readonly error: DomainError;
+  readonly atMs: number;
+}
+
+/** Since when writes have failed, or have waited for the lock, without one success in between. */
+export class WriteHealth {
+  readonly #clockMs: () => number;
+  #failing: Failing | null = null;
+
+  /** `clockMs`: a steady clock; only differences are used. */
+  constructor(clockMs: () => number) {
+    this.#clockMs = clockMs;
+  }
+
+  succeeded(): void {
+    this.#failing = null;
+  }
+
+  failed(error: DomainError): void {
+    const atMs = this.#clockMs();
+    this.#failing = { sinceMs: this.#failing?.sinceMs ?? atMs, error, atMs };
+  }
+
+  /** The newest failure, when nothing else was seen for five seconds. */
+  get problem(): DomainError | null {
+    return this.#failing && this.#clockMs() - this.#failing.sinceMs >= FAILING_MS ? this.#failing.error : null;
+  }
+
+  /** Whether the newest failure was something else than a lock. */
+  get wasRefused(): boolean {
+    return this.#failing !== null && !isBusy(this.#failing.error.cause);
+  }
+
+  /** Whether that was less than five seconds ago: then a small write that succeeds says nothing. */
+  get wasRefusedLately(): boolean {
+    return this.wasRefused && this.#clockMs() - (this.#failing as Failing).atMs < FAILING_MS;
+  }
+}

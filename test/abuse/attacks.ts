@@ -1,0 +1,162 @@
+import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
+import { connect as connectTcp, type Socket } from "node:net";
+import { KEYS, LARGE_SESSION, type Target } from "./target.js";
+
+/** An attack that goes on until it is stopped. */
+export interface Attack {
+  readonly stop: () => void;
+  /** What came back so far: answers that refuse something, and streams and connections that the server ended. */
+  readonly refused: () => number;
+}
+
+/** Declares 9 MiB and stops one byte short, on many streams of one connection. */
+export function holdBodies(url: string, headers: Readonly<Record<string, string>>, streams = 250): Attack {
+  const declared = 9 * 1024 * 1024;
+  const body = Buffer.alloc(declared - 1, 0x20);
+  if (headers["content-type"]?.startsWith("application/grpc")) body.writeUInt32BE(declared - 5, 1);
+  const attacker = new Attacker(url);
+  for (let i = 0; i < streams; i += 1) attacker.open(headers).write(body);
+  return attacker;
+}
+
+/** The headers of a call by gRPC. */
+export function grpcHeaders(path: string, key?: string): Record<string, string> {
+  const headers = { ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" };
+  return key === undefined ? headers : { ...headers, authorization: `Bearer ${key}` };
+}
+
+/** The headers of a request that appends by REST or, with a type of its own, by Connect. */
+export function postHeaders(path: string, type: string, key: string): Record<string, string> {
+  return { ":method": "POST", ":path": path, "content-type": type, authorization: `Bearer ${key}` };
+}
+
+/** Asks about a new service each time, with as long a name as told, and goes after the first event; ten at a time. */
+export function watchNewNames(url: string, nameBytes: number): Attack {
+  const attacker = new Attacker(url);
+  let names = 0;
+  const next = (): void => {
+    names += 1;
+    const name = Buffer.alloc(nameBytes, String(names).padEnd(12, "n"));
+    const stream = attacker.open(grpcHeaders("/grpc.health.v1.Health/Watch"));
+    stream.once("data", () => stream.close());
+    stream.once("close", () => {
+      if (!attacker.isStopped) setTimeout(next, 5);
+    });
+    stream.end(frame(Buffer.concat([Buffer.from([0x0a]), varint(name.length), name])));
+  };
+  for (let i = 0; i < 10; i += 1) next();
+  return attacker;
+}
+
+/** Asks for pages of three MiB on one connection of HTTP/2, and reads none. */
+export function leaveUnread(target: Target, streams = 250): Attack {
+  const attacker = new Attacker(target.grpcUrl);
+  const id = Buffer.from(LARGE_SESSION);
+  const request = frame(Buffer.concat([Buffer.from([0x0a, id.length]), id]));
+  for (let i = 0; i < streams; i += 1) {
+    const stream = attacker.open(grpcHeaders("/sessionpool.v1.MessageService/ListMessages", KEYS.hostile));
+    stream.pause();
+    stream.end(request);
+  }
+  return attacker;
+}
+
+/** The same by HTTP/1.1, with a connection for each. */
+export function leaveUnreadSockets(target: Target, count = 150): Attack {
+  const request = [
+    `GET /session/${LARGE_SESSION}/message HTTP/1.1`,
+    "Host: localhost",
+    `Authorization: Bearer ${KEYS.hostile}`,
+    "\r\n",
+  ].join("\r\n");
+  return holdSockets(target.httpUrl, count, (socket) => {
+    socket.pause();
+    socket.write(request);
+  });
+}
+
+/** Opens connections and says nothing; where the server ends one, another takes its place. */
+export function staySilent(url: string, count: number): Attack {
+  return holdSockets(url, count, (socket) => socket.resume());
+}
+
+function holdSockets(url: string, count: number, begin: (socket: Socket) => void): Attack {
+  const { hostname, port } = new URL(url);
+  const sockets = new Set<Socket>();
+  let ended = 0;
+  let isStopped = false;
+  const open = (): void => {
+    const socket = connectTcp(Number(port), hostname, () => begin(socket));
+    sockets.add(socket);
+    socket.on("error", () => undefined);
+    socket.once("close", () => {
+      sockets.delete(socket);
+      if (isStopped) return;
+      ended += 1;
+      setTimeout(() => isStopped || open(), 50);
+    });
+  };
+  for (let i = 0; i < count; i += 1) open();
+  return {
+    refused: () => ended,
+    stop: () => {
+      isStopped = true;
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** A client of HTTP/2 that counts what it is refused, and connects again when it is cut off. */
+class Attacker implements Attack {
+  readonly #url: string;
+  #session: ClientHttp2Session;
+  #refused = 0;
+  isStopped = false;
+
+  constructor(url: string) {
+    this.#url = url;
+    this.#session = this.#connect();
+  }
+
+  readonly refused = (): number => this.#refused;
+
+  readonly stop = (): void => {
+    this.isStopped = true;
+    this.#session.destroy();
+  };
+
+  open(headers: Readonly<Record<string, string>>): ClientHttp2Stream {
+    if (this.#session.destroyed || this.#session.closed) this.#session = this.#connect();
+    const stream = this.#session.request(headers);
+    let isRefused = false;
+    stream.on("error", () => undefined);
+    stream.on("response", (answer) => {
+      const code = answer["grpc-status"];
+      isRefused = Number(answer[":status"]) >= 400 || (code !== undefined && code !== "0");
+    });
+    stream.once("close", () => {
+      if (!this.isStopped && (isRefused || stream.rstCode !== 0)) this.#refused += 1;
+    });
+    return stream;
+  }
+
+  #connect(): ClientHttp2Session {
+    const session = connectHttp2(this.#url, { settings: { initialWindowSize: 65_535 } });
+    session.on("error", () => undefined);
+    return session;
+  }
+}
+
+export function frame(message: Uint8Array): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(message.length, 1);
+  return Buffer.concat([head, message]);
+}
+
+function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  for (let left = value; ; left = Math.floor(left / 128)) {
+    if (left < 128) return Buffer.from([...bytes, left]);
+    bytes.push((left % 128) | 0x80);
+  }
+}

@@ -1,0 +1,106 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  type Attack,
+  grpcHeaders,
+  holdBodies,
+  leaveUnread,
+  leaveUnreadSockets,
+  postHeaders,
+  staySilent,
+  watchNewNames,
+} from "./attacks.js";
+import { type Observation, Observer } from "./observer.js";
+import { KEYS, Target } from "./target.js";
+
+/** How much more memory than at its start a server may have. */
+const LIMIT_MIB = 300;
+/** How long another client may wait on a quiet machine; on a busy one, this much more than it waits without an attack, many times over. */
+const LIMIT_MS = 1000;
+const BUSY_FACTOR = 20;
+const APPEND = "/sessionpool.v1.MessageService/AppendMessage";
+const REST_APPEND = "/session/ordinary/message";
+
+let target: Target;
+let observer: Observer;
+let unattacked: Observation;
+const attacks: Attack[] = [];
+
+afterEach(async () => {
+  for (const attack of attacks.splice(0)) attack.stop();
+  observer.close();
+  await target.stop();
+});
+
+describe("while an attack is held, memory stays within bounds and another client is served", () => {
+  beforeEach(async () => {
+    await startObserved();
+  });
+
+  it("health watches of new services with names of 8 MB", async () => {
+    attacks.push(watchNewNames(target.grpcUrl, 8_000_000));
+    expectServed(await observer.watch(8000));
+    expectRefused(10);
+  });
+
+  it("health watches of new services with short names", async () => {
+    attacks.push(watchNewNames(target.grpcUrl, 900));
+    expectServed(await observer.watch(5000));
+  });
+
+  it.each([
+    ["gRPC health, without a key", () => holdBodies(target.grpcUrl, grpcHeaders("/grpc.health.v1.Health/Check"))],
+    ["gRPC", () => holdBodies(target.grpcUrl, grpcHeaders(APPEND, KEYS.hostile))],
+    ["gRPC, with a key that may only read", () => holdBodies(target.grpcUrl, grpcHeaders(APPEND, KEYS.reader))],
+    ["REST", () => holdBodies(target.httpUrl, postHeaders(REST_APPEND, "application/json", KEYS.hostile))],
+    [
+      "REST, with a key that may only read",
+      () => holdBodies(target.httpUrl, postHeaders(REST_APPEND, "application/json", KEYS.reader)),
+    ],
+    ["Connect", () => holdBodies(target.httpUrl, postHeaders(APPEND, "application/json", KEYS.hostile))],
+    ["gRPC on the HTTP port", () => holdBodies(target.httpUrl, grpcHeaders(APPEND, KEYS.hostile))],
+  ])("bodies that stop one byte short, by %s", async (_front, start) => {
+    attacks.push(start());
+    expectServed(await observer.watch(8000));
+    expectRefused(150);
+  });
+
+  it("pages that nobody reads, on one connection of HTTP/2", async () => {
+    attacks.push(leaveUnread(target));
+    expectServed(await observer.watch(8000));
+  });
+
+  it("pages that nobody reads, by 150 connections of HTTP/1.1", async () => {
+    attacks.push(leaveUnreadSockets(target));
+    expectServed(await observer.watch(8000));
+  });
+});
+
+describe("with 1,024 descriptors, while 1,100 silent connections are held", () => {
+  it.each(["grpcUrl", "httpUrl"] as const)("another client gets in (%s)", async (port) => {
+    await startObserved({ descriptors: 1024 });
+    attacks.push(staySilent(target[port], 1100));
+    expectServed(await observer.watch(8000));
+    expectRefused(300);
+  });
+});
+
+/** Starts a server, and notes how it serves while nobody attacks it. */
+async function startObserved(options?: Parameters<typeof Target.start>[0]): Promise<void> {
+  target = await Target.start(options);
+  observer = new Observer(target);
+  unattacked = await observer.watch(1000);
+}
+
+function expectServed(seen: Observation): void {
+  expect(target.isRunning()).toBe(true);
+  expect(seen.failures).toEqual([]);
+  expect(seen.calls).toBeGreaterThan(2);
+  expect(seen.slowestMs).toBeLessThan(LIMIT_MS + BUSY_FACTOR * unattacked.slowestMs);
+  expect(seen.memoryMiB).toBeLessThan(LIMIT_MIB);
+}
+
+/** An attack that the server did not have to refuse would show nothing. */
+function expectRefused(atLeast: number): void {
+  const refused = attacks.reduce((sum, attack) => sum + attack.refused(), 0);
+  expect(refused).toBeGreaterThanOrEqual(atLeast);
+}

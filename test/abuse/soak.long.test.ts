@@ -1,0 +1,104 @@
+import { expect, it } from "vitest";
+import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
+import { GrpcClient } from "../support/grpc-client.js";
+import {
+  type Attack,
+  grpcHeaders,
+  holdBodies,
+  leaveUnread,
+  leaveUnreadSockets,
+  postHeaders,
+  staySilent,
+  watchNewNames,
+} from "./attacks.js";
+import { Observer } from "./observer.js";
+import { KEYS, Target } from "./target.js";
+
+const APPEND = "/sessionpool.v1.MessageService/AppendMessage";
+const ROUND_MS = 15_000;
+const LIMIT_MIB = 300;
+const WATCHERS = 50;
+
+/** SOAK_MINUTES=20 npm run soak */
+const minutes = Number(process.env.SOAK_MINUTES ?? 3);
+
+it(
+  "every attack at once leaves memory flat, and refuses no ordinary client and no watcher",
+  async () => {
+    const target = await Target.start({ descriptors: 1024 });
+    const observer = new Observer(target);
+    const watched = { events: 0, ends: [] as string[] };
+    let isOver = false;
+    const watchers = new GrpcClient(new URL(target.grpcUrl).host);
+    for (let i = 0; i < WATCHERS; i += 1) watch(watchers, watched, () => isOver);
+
+    const failures: string[] = [];
+    let peakMiB = 0;
+    let slowestMs = 0;
+    let calls = 0;
+    const refused = new Map<string, number>();
+    const endMs = Date.now() + minutes * 60_000;
+    for (let round = 1; Date.now() < endMs; round += 1) {
+      const attacks = Object.entries(attacksOn(target)).map(([name, start]) => [name, start()] as const);
+      const seen = await observer.watch(Math.min(ROUND_MS, endMs - Date.now()));
+      const message = { info: { role: "user" }, parts: [{ type: "text", text: `round ${round}` }] };
+      const appended = await target.fetch("/session/ordinary/message", { body: message });
+      if (!appended.ok) failures.push(`append: ${appended.status} ${await appended.text()}`);
+      for (const [name, attack] of attacks) {
+        attack.stop();
+        refused.set(name, (refused.get(name) ?? 0) + attack.refused());
+      }
+      failures.push(...seen.failures);
+      peakMiB = Math.max(peakMiB, seen.memoryMiB);
+      slowestMs = Math.max(slowestMs, seen.slowestMs);
+      calls += seen.calls;
+      console.log(
+        `round ${round}: memory +${seen.memoryMiB} MiB at most, slowest call ${seen.slowestMs} ms, ${seen.calls} calls,`,
+        `${seen.failures.length} refused, ${watched.events} events watched, ${watched.ends.length} watchers cut off`,
+      );
+    }
+    isOver = true;
+    console.log(
+      `\n${minutes} minutes: memory +${peakMiB} MiB at most, +${observer.grownNow()} MiB now, slowest call ${slowestMs} ms`,
+    );
+    console.log(`${calls} ordinary calls, ${failures.length} of them failed`, failures.slice(0, 5));
+    console.log(`${watched.events} events watched, ${watched.ends.length} watchers cut off`, watched.ends.slice(0, 5));
+    console.log("refused of each attack:", Object.fromEntries(refused));
+    watchers.close();
+    observer.close();
+    await target.stop();
+    expect(failures).toEqual([]);
+    expect(watched.ends).toEqual([]);
+    expect(peakMiB).toBeLessThan(LIMIT_MIB);
+  },
+  (minutes + 2) * 60_000,
+);
+
+function attacksOn(target: Target): Readonly<Record<string, () => Attack>> {
+  return {
+    "health names of 8 MB": () => watchNewNames(target.grpcUrl, 8_000_000),
+    "health names": () => watchNewNames(target.grpcUrl, 900),
+    "bodies to health": () => holdBodies(target.grpcUrl, grpcHeaders("/grpc.health.v1.Health/Check"), 50),
+    "bodies by gRPC": () => holdBodies(target.grpcUrl, grpcHeaders(APPEND, KEYS.hostile), 50),
+    "bodies by REST": () =>
+      holdBodies(target.httpUrl, postHeaders("/session/ordinary/message", "application/json", KEYS.hostile), 50),
+    "bodies with a read key": () =>
+      holdBodies(target.httpUrl, postHeaders(APPEND, "application/json", KEYS.reader), 50),
+    "unread pages by gRPC": () => leaveUnread(target, 60),
+    "unread pages by HTTP/1.1": () => leaveUnreadSockets(target, 30),
+    "silent connections": () => staySilent(target.grpcUrl, 1100),
+  };
+}
+
+/** Watchers that read, and count what they were told and how often they were cut off. */
+function watch(client: GrpcClient, seen: { events: number; ends: string[] }, isOver: () => boolean): void {
+  const stream = client.stream(MessageService, "WatchMessages", { sessionId: "ordinary" }, { key: KEYS.ordinary });
+  stream.on("data", () => {
+    seen.events += 1;
+  });
+  stream.on("error", (error) => {
+    if (isOver()) return;
+    seen.ends.push(error.message);
+    setTimeout(() => watch(client, seen, isOver), 100);
+  });
+}

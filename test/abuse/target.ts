@@ -1,0 +1,86 @@
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Child } from "../support/child.js";
+
+export const KEYS = { hostile: "hostile-key", reader: "reader-key", ordinary: "ordinary-key" } as const;
+
+const TEXT = "x".repeat(2_900_000);
+/** The session whose only page is as large as a page may be. */
+export const LARGE_SESSION = "large";
+
+/** A server with keys in a process of its own, and what its callers know of it. */
+export class Target {
+  readonly grpcUrl: string;
+  readonly httpUrl: string;
+  readonly #child: Child;
+  readonly #folder: string;
+
+  private constructor(child: Child, addresses: { grpc: string; http: string }, folder: string) {
+    this.#child = child;
+    this.grpcUrl = `http://${addresses.grpc}`;
+    this.httpUrl = addresses.http;
+    this.#folder = folder;
+  }
+
+  static async start({ descriptors = 4096 }: { readonly descriptors?: number } = {}): Promise<Target> {
+    const folder = mkdtempSync(join(tmpdir(), "session-pool-abuse-"));
+    const keysFile = join(folder, "keys.json");
+    writeFileSync(
+      keysFile,
+      JSON.stringify([entry("hostile", "write"), entry("reader", "read"), entry("ordinary", "write")]),
+    );
+    const flags = ["--storage", "memory:", "--keys-file", keysFile, "--log-level", "error"];
+    const { child, grpcAddress, httpUrl } = await Child.serveWithDescriptors(descriptors, ...flags);
+    const target = new Target(child, { grpc: grpcAddress, http: httpUrl }, folder);
+    await target.#fill();
+    return target;
+  }
+
+  /** Bytes of memory that the process has now. */
+  memory(): number {
+    const { pid } = this.#child.process;
+    const status = `/proc/${pid}/status`;
+    if (existsSync(status)) return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(status, "utf8"))?.[1]) * 1024;
+    return Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)], { encoding: "utf8" })) * 1024;
+  }
+
+  isRunning(): boolean {
+    return this.#child.process.exitCode === null && this.#child.process.signalCode === null;
+  }
+
+  fetch(
+    path: string,
+    { key = KEYS.ordinary, body }: { readonly key?: string; readonly body?: object } = {},
+  ): Promise<Response> {
+    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+    if (body === undefined) return fetch(this.httpUrl + path, { headers });
+    return fetch(this.httpUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
+  }
+
+  async stop(): Promise<void> {
+    this.#child.kill("SIGKILL");
+    await this.#child.ended();
+    rmSync(this.#folder, { recursive: true });
+  }
+
+  async #fill(): Promise<void> {
+    const large = { info: { role: "user" }, parts: [{ type: "text", text: TEXT }] };
+    for (const [path, body] of [
+      ["/session", { sessionId: LARGE_SESSION }],
+      [`/session/${LARGE_SESSION}/message`, large],
+      ["/session", { sessionId: "ordinary" }],
+    ] as const) {
+      const response = await this.fetch(path, { body });
+      if (!response.ok) throw new Error(`The server could not be filled: ${response.status} ${await response.text()}`);
+    }
+  }
+}
+
+/** All keys are of one namespace: the attacker may be anybody who has a key. */
+function entry(name: keyof typeof KEYS, scope: string): object {
+  const hash = `sha256:${createHash("sha256").update(KEYS[name]).digest("hex")}`;
+  return { name, hash, namespace: "default", scope };
+}

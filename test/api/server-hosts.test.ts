@@ -1,0 +1,148 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { request as httpRequest } from "node:http";
+import { connect } from "node:http2";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client, credentials, status } from "@grpc/grpc-js";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
+import { startTestServer, type TestServer } from "../support/server.js";
+
+const REBOUND = "evil.example";
+const LIST_SESSIONS = "/sessionpool.v1.SessionService/ListSessions";
+const HTTP_PATHS = ["/session", "/", "/docs", "/openapi.json", "/metrics", "/healthz", "/no-such-path"];
+
+describe("a server without keys, asked for by a host that is not this machine", () => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await startTestServer({ allowedHosts: ["sessions.example"] });
+  });
+
+  afterAll(() => server.stop());
+
+  it("answers 421 to every request of HTTP/1.1 and HTTP/2", async () => {
+    for (const path of HTTP_PATHS) {
+      expect((await ask(server, { path, host: `${REBOUND}:${server.httpPort}` })).status, path).toBe(421);
+      expect(await askH2(server, path, REBOUND), path).toBe(421);
+    }
+    const deleted = await ask(server, { method: "DELETE", path: "/session/x", host: REBOUND });
+    expect(deleted).toMatchObject({
+      status: 421,
+      body: { code: 7, message: expect.stringContaining("--allowed-hosts") },
+    });
+  });
+
+  it("answers permission_denied to Connect and to gRPC over HTTP", async () => {
+    const post = { method: "POST", path: LIST_SESSIONS, host: REBOUND };
+    const connectAnswer = await ask(server, {
+      ...post,
+      type: "application/json",
+      headers: { "connect-protocol-version": "1" },
+    });
+    expect(connectAnswer).toMatchObject({ status: 421, body: { code: "permission_denied" } });
+    for (const type of ["application/grpc-web+proto", "application/grpc"]) {
+      const answer = await ask(server, { ...post, type });
+      expect({ type, ...answer.headers }).toMatchObject({ type, "grpc-status": String(status.PERMISSION_DENIED) });
+    }
+  });
+
+  it("answers permission_denied on the gRPC port, to health and reflection, too", async () => {
+    for (const path of [
+      LIST_SESSIONS,
+      "/grpc.health.v1.Health/Check",
+      "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+    ]) {
+      expect(await callAs(server, path, REBOUND), path).toBe(status.PERMISSION_DENIED);
+    }
+    expect(await callAs(server, LIST_SESSIONS, "localhost:50051")).toBe(status.OK);
+    expect(await callAs(server, LIST_SESSIONS, "sessions.example")).toBe(status.OK);
+  });
+
+  it("serves its own names and those that were allowed", async () => {
+    for (const host of ["localhost", "127.0.0.1:8080", "127.1.2.3", "[::1]:80", "sessions.example:8443"]) {
+      expect((await ask(server, { path: "/session", host })).status, host).toBe(200);
+    }
+  });
+
+  it("refuses a change of a foreign origin where the browser sends no Sec-Fetch-Site", async () => {
+    const share = { method: "POST", path: "/session/x/share", host: "localhost" };
+    const foreign = await ask(server, { ...share, headers: { origin: "http://evil.example" } });
+    expect(foreign).toMatchObject({ status: 403, body: { code: 7 } });
+    const own = await ask(server, { ...share, headers: { origin: "http://localhost" } });
+    expect(own).toMatchObject({ status: 404 });
+  });
+});
+
+it("a server with keys serves every host, unless some are given", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "session-pool-hosts-"));
+  const keysFile = join(folder, "keys.json");
+  const key = newKey();
+  writeFileSync(keysFile, JSON.stringify([{ name: "k", hash: hashRandomKey(key), namespace: "n", scope: "read" }]));
+  const headers = { authorization: `Bearer ${key}` };
+  const open = await startTestServer({ keysFile });
+  expect((await ask(open, { path: "/session", host: REBOUND, headers })).status).toBe(200);
+  await open.stop();
+  const strict = await startTestServer({ keysFile, allowedHosts: ["sessions.example"] });
+  expect((await ask(strict, { path: "/session", host: REBOUND, headers })).status).toBe(421);
+  expect((await ask(strict, { path: "/session", host: "sessions.example", headers })).status).toBe(200);
+  await strict.stop();
+  rmSync(folder, { recursive: true });
+});
+
+interface Asked {
+  readonly path: string;
+  readonly host: string;
+  readonly method?: string;
+  readonly type?: string;
+  readonly headers?: Record<string, string>;
+}
+
+interface Answered {
+  readonly status: number | undefined;
+  readonly headers: object;
+  readonly body: unknown;
+}
+
+function ask({ httpPort }: TestServer, { path, host, method = "GET", type, headers }: Asked): Promise<Answered> {
+  return new Promise((resolve, reject) => {
+    const all = { host, ...headers, ...(type && { "content-type": type }) };
+    const request = httpRequest({ host: "127.0.0.1", port: httpPort, path, method, headers: all }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk) => {
+        text += chunk;
+      });
+      response.on("end", () => {
+        const isJson = response.headers["content-type"] === "application/json";
+        resolve({ status: response.statusCode, headers: response.headers, body: isJson ? JSON.parse(text) : text });
+      });
+    });
+    request.on("error", reject).end();
+  });
+}
+
+function askH2({ httpUrl }: TestServer, path: string, authority: string): Promise<unknown> {
+  const session = connect(httpUrl);
+  return new Promise((resolve, reject) => {
+    session.on("error", reject);
+    const stream = session.request({ ":path": path, ":authority": authority });
+    stream.on("response", (headers) => {
+      resolve(headers[":status"]);
+      session.destroy();
+    });
+    stream.on("error", () => undefined);
+  });
+}
+
+/** Resolves to the code that the call ended with. */
+function callAs({ grpcAddress }: TestServer, path: string, authority: string): Promise<status> {
+  const client = new Client(grpcAddress, credentials.createInsecure(), { "grpc.default_authority": authority });
+  const identity = (bytes: Buffer) => bytes;
+  return new Promise((resolve) => {
+    client.makeUnaryRequest(path, identity, identity, Buffer.alloc(0), (error) => {
+      client.close();
+      resolve(error === null ? status.OK : error.code);
+    });
+  });
+}

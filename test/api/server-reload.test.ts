@@ -1,0 +1,156 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect } from "node:tls";
+import { credentials, type ServiceError, status } from "@grpc/grpc-js";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
+import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
+import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
+import { makeCertificate } from "../support/certificate.js";
+import { Child } from "../support/child.js";
+import { GrpcClient } from "../support/grpc-client.js";
+import { poll } from "../support/poll.js";
+import { startTestServer, type TestServer } from "../support/server.js";
+
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "session-pool-reload-"));
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe("a watch", () => {
+  it("ends with unauthenticated when its key is removed, on every front, and no other does", async () => {
+    const keys = { kept: newKey(), removed: newKey() };
+    const keysFile = writeKeys("watch.json", keys);
+    const server = await startTestServer({ keysFile });
+    const grpc = new GrpcClient(server.grpcAddress);
+    await grpc.call(SessionService, "CreateSession", { sessionId: "s" }, { key: keys.kept });
+    const kept = watch(grpc, keys.kept);
+    const removed = watch(grpc, keys.removed);
+    const overRest = await watchByRest(server, keys.removed);
+    await Promise.all([kept.begun, removed.begun]);
+    writeKeys("watch.json", { kept: keys.kept });
+    expect(await removed.ended).toBe(status.UNAUTHENTICATED);
+    expect(await overRest.text()).toContain('{"error":{"code":16,');
+    await grpc.call(MessageService, "AppendMessage", appendOf("after"), { key: keys.kept });
+    await poll(() => kept.events() === 1, "the other watch goes on");
+    grpc.close();
+    await server.stop();
+  });
+
+  it("ends with unauthenticated when its token expires", async () => {
+    const { publicKey, privateKey } = await generateKeyPair("ES256", { extractable: true });
+    const jwks = join(folder, "jwks.json");
+    writeFileSync(jwks, JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), alg: "ES256" }] }));
+    const server = await startTestServer({ jwt: { jwks, namespaceClaim: "namespace", scopeClaim: "scope" } });
+    const grpc = new GrpcClient(server.grpcAddress);
+    const sign = (expires: string) =>
+      new SignJWT({ namespace: "n", scope: "write" })
+        .setProtectedHeader({ alg: "ES256" })
+        .setExpirationTime(expires)
+        .sign(privateKey);
+    await grpc.call(SessionService, "CreateSession", { sessionId: "s" }, { key: await sign("1h") });
+    const short = watch(grpc, await sign("2s"));
+    await short.begun;
+    expect(await short.ended).toBe(status.UNAUTHENTICATED);
+    grpc.close();
+    await server.stop();
+  });
+});
+
+describe("certificates", () => {
+  it("that are replaced are served on both ports, and one that cannot be used is not", async () => {
+    const tls = { certPath: join(folder, "cert.pem"), keyPath: join(folder, "key.pem") };
+    makeCertificate(tls);
+    const server = await startTestServer({ tls });
+    const second = makeCertificate(tls);
+    await poll(async () => (await fingerprints(server)).every((shown) => second.includes(shown)), "both ports show it");
+    const grpc = new GrpcClient(server.grpcAddress, credentials.createSsl(second));
+    expect(await grpc.call(SessionService, "ListSessions", {})).toEqual({ answer: {} });
+    grpc.close();
+    writeFileSync(tls.certPath, "no certificate");
+    server.reload();
+    expect((await fingerprints(server)).every((shown) => second.includes(shown))).toBe(true);
+    await server.stop();
+  });
+
+  it("that do not belong to the key are refused at start with one clear line", async () => {
+    const one = { certPath: join(folder, "one.pem"), keyPath: join(folder, "one-key.pem") };
+    const two = { certPath: join(folder, "two.pem"), keyPath: join(folder, "two-key.pem") };
+    makeCertificate(one);
+    makeCertificate(two);
+    const mixed = { certPath: one.certPath, keyPath: two.keyPath };
+    await expect(startTestServer({ tls: mixed })).rejects.toThrow(
+      /^TLS cannot be served with .*one\.pem and .*two-key\.pem/,
+    );
+  });
+});
+
+describe("SIGHUP", () => {
+  it.each([1, 2])("has the keys read again by each of %i workers, and ends nothing", async (workers) => {
+    const keysFile = writeKeys(`hup-${workers}.json`, { one: newKey() });
+    const storage = `sqlite:${join(folder, `hup-${workers}.db`)}`;
+    const args = ["--keys-file", keysFile, "--storage", storage, "--workers", String(workers)];
+    const { child, httpUrl } = await Child.serve(...args);
+    child.kill("SIGHUP");
+    const isReadAgain = () => child.stderr.split("Keys file read again").length - 1 === workers;
+    await poll(isReadAgain, "the file is read again");
+    expect((await fetch(`${httpUrl}/healthz`)).status).toBe(200);
+    child.kill("SIGTERM");
+    expect(await child.ended()).toMatchObject({ code: 0, signal: null });
+  });
+});
+
+function writeKeys(file: string, keys: Readonly<Record<string, string>>): string {
+  const path = join(folder, file);
+  const entries = Object.entries(keys).map(([name, key]) => ({
+    name,
+    hash: hashRandomKey(key),
+    namespace: "n",
+    scope: "write",
+  }));
+  writeFileSync(path, JSON.stringify(entries));
+  return path;
+}
+
+function watch(grpc: GrpcClient, key: string) {
+  const stream = grpc.stream(MessageService, "WatchMessages", { sessionId: "s" }, { key });
+  let events = 0;
+  stream.on("data", () => {
+    events += 1;
+  });
+  const ended = new Promise<number>((resolve) => stream.on("error", (error: ServiceError) => resolve(error.code)));
+  const begun = new Promise<void>((resolve) => stream.once("metadata", () => resolve()));
+  return { ended, begun, events: () => events };
+}
+
+/** Resolves when the stream has begun. */
+function watchByRest(server: TestServer, key: string): Promise<Response> {
+  const headers = { authorization: `Bearer ${key}` };
+  return fetch(`${server.httpUrl}/session/s/message:watch`, { headers });
+}
+
+function appendOf(id: string) {
+  return { sessionId: "s", message: { info: { id, role: "user" }, parts: [] } };
+}
+
+/** The certificates that the ports show, as lines of PEM without their ends. */
+async function fingerprints(server: TestServer): Promise<readonly string[]> {
+  const grpcPort = Number(server.grpcAddress.split(":")[1]);
+  return Promise.all([grpcPort, server.httpPort].map(shownCertificate));
+}
+
+function shownCertificate(port: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: "127.0.0.1", rejectUnauthorized: false, ALPNProtocols: ["h2"] }, () => {
+      const base64 = socket.getPeerCertificate().raw.toString("base64");
+      socket.destroy();
+      resolve(base64.slice(0, 64));
+    });
+    socket.on("error", reject);
+  });
+}

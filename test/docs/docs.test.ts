@@ -1,0 +1,81 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+
+const ROOT = join(import.meta.dirname, "../..");
+const files = listFiles();
+const pages = files.filter((path) => path.endsWith(".md"));
+const sources = files.filter((path) => /^(src|test|proto|scripts|examples)\/.*\.(ts|mjs|js|proto)$/.test(path));
+
+describe("the documents", () => {
+  it.each(pages)("%s links only to what is there", (page) => {
+    expect(linksOf(page).filter((target) => !isThere(page, target))).toEqual([]);
+  });
+
+  it.each(pages.filter((page) => page.startsWith("docs/")))("%s has no heading twice", (page) => {
+    const anchors = anchorsOf(page);
+    expect(anchors.filter((anchor, i) => anchors.indexOf(anchor) !== i)).toEqual([]);
+  });
+
+  it("are the only ones that the code refers to", () => {
+    const missing = sources.flatMap((path) =>
+      [...read(path).matchAll(/\bdocs\/[\w/-]+\.md\b/g)]
+        .map(([name]) => name)
+        .filter((name) => !existsSync(join(ROOT, name)))
+        .map((name) => `${path}: ${name}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it("describe every rule that the code names", () => {
+    const described = new Set(anchorsOf("docs/history.md"));
+    const named = files
+      .filter((path) => path.startsWith("src/"))
+      .flatMap((path) => [...read(path).matchAll(/\bRule: ([a-z-]+)\./g)].map(([, rule]) => rule as string));
+    expect(named.filter((rule) => !described.has(rule))).toEqual([]);
+  });
+
+  it("list every decision", () => {
+    const records = files.filter((path) => /^docs\/decisions\/\d{4}-/.test(path)).map((path) => path.slice(15));
+    const listed = linksOf("docs/decisions/README.md").filter((target) => /^\d{4}-/.test(target));
+    expect(listed).toEqual(records.sort());
+  });
+});
+
+function listFiles(): readonly string[] {
+  const tracked = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
+    cwd: ROOT,
+    encoding: "utf8",
+  });
+  return tracked.split("\n").filter((path) => path !== "" && existsSync(join(ROOT, path)));
+}
+
+function read(path: string): string {
+  return readFileSync(join(ROOT, path), "utf8");
+}
+
+/** Targets of the page's links and pictures, but for those on the web. */
+function linksOf(page: string): readonly string[] {
+  const text = read(page).replace(/^```.*?^```$/gms, "");
+  const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target as string);
+  return targets.filter((target) => !/^[a-z]+:/.test(target));
+}
+
+function isThere(page: string, target: string): boolean {
+  const [path = "", anchor] = target.split("#");
+  const file = path === "" ? page : join(dirname(page), path);
+  if (!existsSync(join(ROOT, file))) return false;
+  return anchor === undefined || anchorsOf(file).includes(anchor);
+}
+
+/** The names by which a page's headings can be linked to, as GitHub makes them. */
+function anchorsOf(page: string): readonly string[] {
+  const headings = [...read(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading]) => heading as string);
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, "")
+      .replaceAll(" ", "-"),
+  );
+}

@@ -1,0 +1,111 @@
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** What a client asks of a service, and what became of it. */
+export type Reply =
+  | { readonly kind: "answer"; readonly body: Record<string, unknown> }
+  /** It surely did not happen. */
+  | { readonly kind: "refusal"; readonly status: number; readonly text: string }
+  /** It may have happened. */
+  | { readonly kind: "unknown" };
+
+const CALL_MS = 5000;
+/** Too busy, unreachable, too late. */
+const UNKNOWN_STATUS: ReadonlySet<number> = new Set([429, 499, 503, 504]);
+const PAUSE_MS = 20;
+
+/** A process of a fleet. */
+export interface Service {
+  readonly child: { readonly process: ChildProcess; kill(signal: NodeJS.Signals): void };
+  readonly httpUrl: string;
+}
+
+/** Service processes on one database, of which any may be killed or stopped at any time. */
+export class Fleet<S extends Service = Service> {
+  readonly #serve: () => Promise<S>;
+  readonly #services: S[] = [];
+
+  #isStopped = false;
+
+  constructor(serve: () => Promise<S>) {
+    this.#serve = serve;
+  }
+
+  get size(): number {
+    return this.#services.length;
+  }
+
+  async start(count: number): Promise<void> {
+    this.#services.push(...(await Promise.all(Array.from({ length: count }, () => this.#serve()))));
+  }
+
+  /** SIGKILL, and another one in its place. */
+  async killAndRestart(index: number): Promise<void> {
+    await this.#end(index);
+    this.#services[index] = await this.#serve();
+  }
+
+  async freeze(index: number, ms: number): Promise<void> {
+    const { child } = this.at(index);
+    child.kill("SIGSTOP");
+    await sleep(ms);
+    child.kill("SIGCONT");
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await Promise.all(this.#services.map((_, index) => this.#end(index)));
+  }
+
+  async send(index: number, method: string, path: string, body?: unknown): Promise<Reply> {
+    try {
+      const answer = await fetch(`${this.at(index).httpUrl}${path}`, {
+        method,
+        headers: { "content-type": "application/json", "grpc-timeout": `${CALL_MS}m` },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        signal: AbortSignal.timeout(2 * CALL_MS),
+      });
+      const text = await answer.text();
+      if (answer.ok) return { kind: "answer", body: JSON.parse(text) as Record<string, unknown> };
+      return UNKNOWN_STATUS.has(answer.status) ? { kind: "unknown" } : { kind: "refusal", status: answer.status, text };
+    } catch {
+      return { kind: "unknown" };
+    }
+  }
+
+  /** Asks one process after the other until there is an answer or a refusal. */
+  async settle(
+    first: number,
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<{ reply: Reply; isRepeat: boolean }> {
+    for (let tries = 0; ; tries++) {
+      if (this.#isStopped) throw new Error("The services were stopped");
+      const reply = await this.send((first + tries) % this.size, method, path, body);
+      if (reply.kind !== "unknown") return { reply, isRepeat: tries > 0 };
+      await sleep(PAUSE_MS);
+    }
+  }
+
+  async #end(index: number): Promise<void> {
+    const { process } = this.at(index).child;
+    if (process.exitCode !== null || process.signalCode !== null) return;
+    const ended = once(process, "exit");
+    process.kill("SIGKILL");
+    await ended;
+  }
+
+  at(index: number): S {
+    const service = this.#services[index];
+    if (!service) throw new Error(`No service ${index}`);
+    return service;
+  }
+}
+
+/** The answer's body; a refusal is an error here. */
+export function bodyOf(reply: Reply, what: string): Record<string, unknown> {
+  if (reply.kind === "answer") return reply.body;
+  throw new Error(`${what}: ${reply.kind === "refusal" ? `${reply.status} ${reply.text}` : "no answer"}`);
+}

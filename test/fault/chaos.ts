@@ -1,0 +1,56 @@
+import { expect } from "vitest";
+import { seededRandom } from "../simulation/random.js";
+import { type Final, findViolations } from "./chaos-checker.js";
+import { ChaosClient, readFinal, type Shared } from "./chaos-client.js";
+import type { Fleet } from "./chaos-fleet.js";
+import { ChaosOwner } from "./chaos-owner.js";
+
+export const PROCESSES = 3;
+
+export interface ChaosSizes {
+  readonly clients: number;
+  /** Of the clients, so many edit a session of their own; the others append to all the others. */
+  readonly owners: number;
+  readonly sessions: number;
+}
+
+/** Lets clients work while `disturb` does its worst, and then compares what they were told with what is there. */
+export async function runChaos(
+  fleet: Fleet,
+  sizes: ChaosSizes,
+  seed: number,
+  disturb: () => Promise<void>,
+): Promise<void> {
+  const shared: Shared = { fleet, sessions: [], history: [] };
+  for (let i = 0; i < sizes.sessions - sizes.owners; i++) {
+    const sessionId = `shared-${i}`;
+    await fleet.settle(i % PROCESSES, "POST", "/session", { sessionId });
+    shared.sessions.push(sessionId);
+  }
+  const owners = Array.from(
+    { length: sizes.owners },
+    (_, i) => new ChaosOwner(`owner${i}`, fleet, seededRandom(seed + i)),
+  );
+  const clients = Array.from(
+    { length: sizes.clients - sizes.owners },
+    (_, i) => new ChaosClient(`c${i}`, shared, seededRandom(seed + 100 + i)),
+  );
+
+  let isOver = false;
+  const work = Promise.all([...owners, ...clients].map((client) => client.work(() => isOver)));
+  const faults = disturb().finally(() => {
+    isOver = true;
+  });
+  await Promise.all([work, faults]);
+
+  for (const owner of owners) await owner.check();
+  const finals = new Map<string, Final[]>();
+  for (const session of shared.sessions) {
+    finals.set(session, await Promise.all(Array.from({ length: PROCESSES }, (_, i) => readFinal(fleet, i, session))));
+  }
+  const acknowledged = shared.history.filter((one) => one.kind === "append" && one.position >= 0);
+  console.info(`chaos: ${shared.history.length} calls noted, ${acknowledged.length} appends acknowledged`);
+  expect(findViolations(shared.history, finals)).toEqual([]);
+  expect(owners.flatMap(({ problems }) => problems)).toEqual([]);
+  expect(acknowledged.length).toBeGreaterThan(sizes.clients);
+}

@@ -1,0 +1,165 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Database from "libsql";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { MongoStorageProvider } from "../../src/storage/mongodb/mongo-storage-provider.js";
+import { SqliteStorageProvider } from "../../src/storage/sqlite/sqlite-storage-provider.js";
+import type { StorageProvider } from "../../src/storage/storage-provider.js";
+import { Child } from "../support/child.js";
+import { startMongoProxy } from "../support/mongo-proxy.js";
+import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
+import { poll } from "../support/poll.js";
+
+/** Below what the drivers wait for, which is 30 s and more, and well above the second or two that the ends take. */
+const IN_TIME_MS = 25_000;
+const MESSAGE = { info: { role: "user" }, parts: [{ type: "text", text: "hello" }] };
+
+/** A store that can be made to answer nothing. */
+interface Freezable {
+  readonly url: string;
+  /** Commands that wait for its answer. On SQLite a lock stops only those that write. */
+  readonly commands: readonly string[];
+  open(): Promise<StorageProvider>;
+  freeze(): Promise<void> | void;
+  thaw(): void;
+}
+
+const server = await startMongoServer();
+const folder = mkdtempSync(join(tmpdir(), "session-pool-frozen-"));
+const path = join(folder, "pool.db");
+const lock = new Database(path);
+const children: Child[] = [];
+
+const SQLITE: Freezable = {
+  url: `sqlite:${path}`,
+  commands: ["todo add x", "todo clear"],
+  open: () => SqliteStorageProvider.open(path),
+  freeze: () => void lock.exec("BEGIN IMMEDIATE"),
+  thaw: () => void (lock.inTransaction && lock.exec("ROLLBACK")),
+};
+
+const mongoUrl = server ? freshDatabaseUrl(server) : "";
+const MONGODB: Freezable = {
+  url: mongoUrl,
+  commands: ["sweep", "export"],
+  open: () => MongoStorageProvider.connect(mongoUrl),
+  freeze: () => server?.process?.freeze(),
+  thaw: () => server?.process?.thaw(),
+};
+
+beforeAll(async () => {
+  const provider = await SQLITE.open();
+  await provider.close();
+});
+afterEach(() => {
+  SQLITE.thaw();
+  MONGODB.thaw();
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+});
+afterAll(async () => {
+  lock.close();
+  await server?.stop();
+  rmSync(folder, { recursive: true });
+});
+
+describe.each([
+  ["SQLite behind another process's lock", true, SQLITE],
+  ["a MongoDB that has stopped", Boolean(server?.process), MONGODB],
+] as const)("on %s", (_name, canFreeze, store) => {
+  describe.skipIf(!canFreeze)("which these tests can freeze", () => {
+    it.each(["1", "2"])("serve by %s workers ends a second after --shutdown-s at the latest", async (workers) => {
+      const { child, httpUrl } = await serve(store, workers);
+      expect(await post(`${httpUrl}/session`, { sessionId: `s${workers}` })).toBe(200);
+      expect(await post(`${httpUrl}/session/s${workers}/message`, MESSAGE)).toBe(200);
+      const watching = await fetch(`${httpUrl}/session/s${workers}/message:watch`, {
+        headers: { accept: "text/event-stream" },
+      });
+      expect(watching.status).toBe(200);
+      await store.freeze();
+      const cutOff = post(`${httpUrl}/session/s${workers}/message`, MESSAGE);
+      await poll(() => isInFlight(httpUrl), "the call is in flight");
+      child.kill("SIGTERM");
+      const ended = await inTime(child.ended());
+      expect(ended).toMatchObject({ signal: null });
+      expect(ended.stderr).toContain("Calls that were still running have been cut off");
+      expect(await cutOff).not.toBe(200);
+      await watching.body?.cancel().catch(() => {});
+    });
+
+    it.each(store.commands)("%s ends by the signal", async (command) => {
+      await store.freeze();
+      const child = new Child([...command.split(" "), "--storage", store.url]);
+      children.push(child);
+      await once(child.process, "spawn");
+      child.kill("SIGTERM");
+      expect(await inTime(child.ended())).toMatchObject({ code: null, signal: "SIGTERM" });
+    });
+
+    it("a program that embeds the package closes by its deadline", async () => {
+      const provider = await store.open();
+      await provider.createSession({ sessionId: "embedded" });
+      await provider.logMessages("embedded", [{ id: "m", role: "user", parts: [] }]);
+      const events = await provider.followMessages("embedded", 0);
+      const ended = events[Symbol.asyncIterator]();
+      expect(await ended.next()).toMatchObject({ value: { kind: "appended" } });
+      await store.freeze();
+      const cutOff = expect(ended.next()).rejects.toMatchObject({ code: "unavailable" });
+      await inTime(provider.close({ deadlineMs: Date.now() + 500 }));
+      await cutOff;
+    });
+  });
+});
+
+describe.skipIf(!server?.process)("on a MongoDB that has stopped", () => {
+  it("serve writes into its log what it could not write into the store", async () => {
+    let hasStopped = false;
+    // The update time of a session is written a moment after its messages: by then the store answers nothing.
+    const proxy = await startMongoProxy(server?.process?.port ?? 0, {
+      refuse: (_name, command) => {
+        if (hasStopped) return new Promise(() => {});
+        hasStopped = command.insert === "messages";
+        return undefined;
+      },
+    });
+    const url = freshDatabaseUrl({ uri: `mongodb://127.0.0.1:${proxy.port}/?directConnection=true` });
+    const { child, httpUrl } = await serve({ url }, "1");
+    await post(`${httpUrl}/session`, { sessionId: "logged" });
+    expect(await post(`${httpUrl}/session/logged/message`, MESSAGE)).toBe(200);
+    child.kill("SIGTERM");
+    const ended = await inTime(child.ended());
+    expect(ended).toMatchObject({ code: 0, signal: null });
+    expect(ended.stderr).toContain("The update times of 1 sessions could not be written");
+    await proxy.close();
+  });
+});
+
+async function serve({ url }: Pick<Freezable, "url">, workers: string) {
+  const served = await Child.serve("--storage", url, "--shutdown-s", "1", "--workers", workers);
+  children.push(served.child);
+  return served;
+}
+
+/** Rejects when it takes longer than anybody may wait for the end. */
+async function inTime<T>(end: Promise<T>): Promise<T> {
+  const timeout = AbortSignal.timeout(IN_TIME_MS);
+  const late = once(timeout, "abort").then(() => {
+    throw new Error(`Not ended after ${IN_TIME_MS} ms`);
+  });
+  return Promise.race([end, late]);
+}
+
+/** The status; undefined when the connection broke. */
+async function post(url: string, body: object): Promise<number | undefined> {
+  try {
+    const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    return (await fetch(url, init)).status;
+  } catch {
+    return undefined;
+  }
+}
+
+async function isInFlight(httpUrl: string): Promise<boolean> {
+  return /session_pool_calls_in_flight [1-9]/.test(await (await fetch(`${httpUrl}/metrics`)).text());
+}

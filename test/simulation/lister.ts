@@ -1,0 +1,71 @@
+import { DomainError } from "../../src/domain/errors.js";
+import type { SessionCursor } from "../../src/domain/page.js";
+import { type Observed, READS } from "./linearizable.js";
+import type { SimDatabase } from "./sim-database.js";
+
+/** One list of all sessions, page by page, and which sessions were alive when it began and when it ended. */
+export interface Listing {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly ids: readonly string[];
+  /** Session ids by uid. */
+  readonly before: ReadonlyMap<string, string>;
+  readonly after: ReadonlyMap<string, string>;
+}
+
+interface Page {
+  readonly sessions: readonly { readonly sessionId: string }[];
+  readonly next?: SessionCursor | undefined;
+}
+
+/** Reads a whole list. Null: a page was not answered. */
+export async function listAll(
+  db: SimDatabase,
+  nowMs: () => number,
+  page: (cursor: SessionCursor | undefined) => Promise<Page | "died">,
+): Promise<Listing | null> {
+  const [fromMs, before, ids] = [nowMs(), living(db), [] as string[]];
+  let cursor: SessionCursor | undefined;
+  do {
+    const answer = await orNull(page(cursor));
+    if (answer === null || answer === "died") return null;
+    ids.push(...answer.sessions.map(({ sessionId }) => sessionId));
+    cursor = answer.next;
+  } while (cursor);
+  return { fromMs, toMs: nowMs(), ids, before, after: living(db) };
+}
+
+/** Every session that lived all the time, and that nobody changed, or had changed shortly before, is listed exactly once. */
+export function checkListing(
+  { fromMs, toMs, ids, before, after }: Listing,
+  history: readonly Observed[],
+  lagMs: number,
+) {
+  for (const [uid, sessionId] of before) {
+    if (!after.has(uid)) continue;
+    const isChanged = history.some((seen) => {
+      const answeredMs = seen.answeredAt === Number.POSITIVE_INFINITY ? seen.answeredAt : seen.toMs;
+      return changes(seen, sessionId) && seen.fromMs <= toMs && answeredMs >= fromMs - lagMs;
+    });
+    const times = ids.filter((id) => id === sessionId).length;
+    if (!isChanged && times !== 1) throw new Error(`Session ${sessionId} was listed ${times} times: ${ids.join(" ")}`);
+  }
+}
+
+function changes({ operation }: Observed, sessionId: string): boolean {
+  return !READS.has(operation.op) && ("to" in operation ? operation.to : operation.id) === sessionId;
+}
+
+function living(db: SimDatabase): Map<string, string> {
+  const records = db.records().filter(({ deleted }) => !deleted);
+  return new Map(records.map(({ uid, sessionId }) => [uid, sessionId]));
+}
+
+async function orNull<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof DomainError && error.code === "unavailable") return null;
+    throw error;
+  }
+}

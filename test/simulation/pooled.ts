@@ -1,0 +1,94 @@
+import type { Call } from "../../src/domain/call.js";
+import type { NewChatMessage } from "../../src/domain/chat-message.js";
+import type { MessageCursor, SessionCursor } from "../../src/domain/page.js";
+import type { NewSession, SessionChange } from "../../src/domain/session.js";
+import { RootPool } from "../../src/pool/root-pool.js";
+import type { SessionPool } from "../../src/pool/session-pool.js";
+import {
+  type ForkOptions,
+  type ForkResult,
+  type ListMessagesOptions,
+  type LogOptions,
+  StorageProvider,
+  type TruncateOptions,
+} from "../../src/storage/storage-provider.js";
+
+/**
+ * A process as its clients see it: the pool with its turn lock and its queue of appends over a provider, called by the names of the provider's
+ * operations, so that both can be asked the same.
+ */
+export class PooledProvider extends StorageProvider {
+  readonly #storage: StorageProvider;
+  readonly #pool: SessionPool;
+
+  constructor(storage: StorageProvider) {
+    super();
+    this.#storage = storage;
+    this.#pool = new RootPool({ storage, logger: { warn: () => {} } }).sessions;
+  }
+
+  override createSession(session: NewSession, call?: Call) {
+    return this.#pool.createSession(session, call);
+  }
+
+  override getSession(sessionId: string, call?: Call) {
+    return this.#pool.getSession(sessionId, call);
+  }
+
+  override loadSession(sessionId: string, options: { limit: number; cursor?: MessageCursor | undefined } & Call) {
+    return this.#pool.loadSession(sessionId, options);
+  }
+
+  override listSessions(options: { parentId: string; limit: number; cursor?: SessionCursor | undefined } & Call) {
+    return this.#pool.listSessions(options);
+  }
+
+  override updateSession(
+    sessionId: string,
+    change: SessionChange,
+    options?: { expectedRevision?: number | undefined } & Call,
+  ) {
+    return this.#pool.updateSession(sessionId, change, options);
+  }
+
+  override deleteSession(sessionId: string, call?: Call) {
+    return this.#pool.deleteSession(sessionId, call);
+  }
+
+  override getMessage(sessionId: string, messageId: string, call?: Call) {
+    return this.#pool.getMessage(sessionId, messageId, call);
+  }
+
+  override getMessageCount(sessionId: string, call?: Call) {
+    return this.#pool.getMessageCount(sessionId, call);
+  }
+
+  override listMessages(sessionId: string, options: ListMessagesOptions) {
+    return this.#pool.listMessages(sessionId, options);
+  }
+
+  override logMessages(sessionId: string, messages: readonly NewChatMessage[], options?: LogOptions) {
+    return this.#pool.appendMessages(sessionId, messages, options);
+  }
+
+  override async forkConversation(sourceId: string, targetId: string, options: ForkOptions): Promise<ForkResult> {
+    const { as, ...given } = options;
+    if (as === "copy") return this.#pool.copyMessagesCounted(sourceId, targetId, given);
+    // The pool's sharing takes neither a title nor a message up to which it goes; forking takes the same way.
+    if (as === "share") return this.#storage.forkConversation(sourceId, targetId, options);
+    return this.#pool.forkSession(sourceId, { ...given, newSessionId: targetId });
+  }
+
+  /** Under the pool's lock, but without the session that reverting answers besides: that is read at another moment. */
+  override truncateMessages(sessionId: string, upToMessageId: string, options: TruncateOptions = {}) {
+    if (!options.keepForUnrevert) return this.#pool.truncateMessages(sessionId, upToMessageId, options);
+    return this.#pool.turnLock.run(sessionId, options, () =>
+      this.#storage.truncateMessages(sessionId, upToMessageId, options),
+    );
+  }
+
+  /** As `truncateMessages`. */
+  override restoreMessages(sessionId: string, call?: Call) {
+    return this.#pool.turnLock.run(sessionId, call, () => this.#storage.restoreMessages(sessionId, call));
+  }
+}

@@ -1,0 +1,20 @@
+import { World } from "../world.js";
+import { APPEND_SCHEDULES } from "./append-schedules.js";
+import { EDIT_SCHEDULES } from "./edit-schedules.js";
+import { FORK_SCHEDULES } from "./fork-schedules.js";
+import type { RuleSchedule } from "./scenes.js";
+import { SWEEP_SCHEDULES } from "./sweep-schedules.js";
+
+export const RULE_SCHEDULES: readonly RuleSchedule[] = [
+  ...EDIT_SCHEDULES,
+  ...FORK_SCHEDULES,
+  ...SWEEP_SCHEDULES,
+  ...APPEND_SCHEDULES,
+];
+
+/** What the schedule of a rule comes to. */
+export async function runSchedule(name: string): Promise<string> {
+  const schedule = RULE_SCHEDULES.find(({ rule }) => rule === name);
+  if (!schedule) throw new Error(`Rule ${name} has no schedule`);
+  return await schedule.run(new World(schedule.store));
+}

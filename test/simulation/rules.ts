@@ -1,0 +1,152 @@
+import type { BreakableRule, BrokenStatement } from "../support/broken-rules.js";
+
+const HISTORY = "src/storage/history";
+const WRITER = `${HISTORY}/edit/record-writer.ts`;
+const REPLACER = `${HISTORY}/edit/record-replacer.ts`;
+const BRANCHER = `${HISTORY}/edit/brancher.ts`;
+const TURN = `${HISTORY}/append/append-turn.ts`;
+const PLAN = `${HISTORY}/append/append-plan.ts`;
+const WINDOWS = `${HISTORY}/read/window-reader.ts`;
+const SWEEPER = `${HISTORY}/sweeper.ts`;
+const DATABASE = "test/simulation/sim-database.ts";
+const STORE = "test/simulation/sim-store.ts";
+const ATOMIC_STORE = "test/simulation/atomic-sim-store.ts";
+const WEAK_STORE = "test/simulation/weak-sim-store.ts";
+
+/** How each of the rules in docs/history.md is broken to show that it is needed. Those that stores keep are broken in the simulated ones. */
+export const BREAKABLE_RULES: readonly BreakableRule[] = [
+  rule("seal-before-edit", [
+    WRITER,
+    'const end = await this.#context.store.seal(record.log, head.state === "owed" ? undefined : head.seq, call);',
+    'const end: number | "unnamed" = head.seq;',
+  ]),
+  rule("plan-on-sealed", [WRITER, "return end === head.seq;", "return true;"]),
+  rule("rollover-seals", [
+    WRITER,
+    "const end = await this.#context.store.seal(record.log, undefined, call);",
+    'const end: number | "unnamed" = head.seq;',
+  ]),
+  rule("wait-for-editor", [
+    `${HISTORY}/edit/editor-wait.ts`,
+    "if (await this.#changesWithin(head, waitMs, call)) return;",
+    "",
+  ]),
+  rule("compare-and-set", [
+    DATABASE,
+    "if (current?.revision !== ifRevision) return null;",
+    "if (!current) return null;",
+  ]),
+  rule("tail-first-gap", [
+    STORE,
+    "const seq = last?.seq ?? 0;",
+    "const seq = rows.at(-1)?.entry === null ? (rows.at(-1) as Row).seq - 1 : (last?.seq ?? 0);",
+  ]),
+  rule("append-clears-undo", [`${HISTORY}/undo.ts`, "return seq > 0 ? null : record.undo;", "return record.undo;"]),
+  rule("rollover-clears-undo", [WRITER, "undo: undoAt(record, head.seq),", "undo: record.undo,"]),
+
+  rule("named-logs-only", [ATOMIC_STORE, 'if (!this.db.names(log)) return "unnamed";', ""]),
+  rule(
+    "head-dated-before",
+    [BRANCHER, "return this.#newHead(full, atMs);", "return this.#newHead(full, this.#context.knownMs());"],
+    [TURN, "endAfter(head, entries, atMs);", "endAfter(head, entries, this.#context.knownMs());"],
+  ),
+  rule("look-up-in-segments", [
+    PLAN,
+    "const hasSegments = end.record.segments.length > 0;",
+    "const hasSegments = false;",
+  ]),
+  rule("repeated-id-ignores-position", [
+    PLAN,
+    "const expected = first ? undefined : expectedPosition;",
+    "const expected = expectedPosition;",
+  ]),
+  rule("refusals-re-read", [TURN, 'if (plan.kind !== "write" && !isCertain) return { plans, isStale: true };', ""]),
+  rule("cut-batch-goes-on", [
+    TURN,
+    "const done = wholePlans(plans, stored);",
+    "const done = stored < entries.length ? 0 : plans.length;",
+  ]),
+  rule(
+    "whole-batches-only",
+    [WINDOWS, "if (entry.owed === 0 || entry.log !== record.log) return true;", "return true;"],
+    [WINDOWS, "if (!last || last.owed === 0) return entries;", "return entries;"],
+    [
+      STORE,
+      "const last = messages.findLast((row) => isAtomic || row.entry?.owed === 0)?.entry;",
+      "const last = messages.at(-1)?.entry;",
+    ],
+  ),
+  rule("side-log-reuse", [
+    `${HISTORY}/append/placer.ts`,
+    "const isNamed = namesLog(head.record, attempt.log);",
+    "const isNamed = true;",
+  ]),
+  rule("dropped-side-log", [REPLACER, "namedLogs,\n      dropped: [", "dropped: ["]),
+  rule("token-by-id", [
+    WINDOWS,
+    "const located = (await locate(this.#context, group, [cursor.messageId], call)).get(cursor.messageId);",
+    "const located = undefined as { readonly position: number } | undefined;",
+  ]),
+  rule("update-time-with-append", [
+    ATOMIC_STORE,
+    "this.db.touchOwner(log);",
+    "this.steps.leave([() => [this.db.touchOwner(log)].length > 0]);",
+  ]),
+
+  rule("raise-before-child", [
+    BRANCHER,
+    "const source = await this.#counts.loadRaised(sourceId);",
+    "const source = await this.#context.load(sourceId, call);",
+  ]),
+  rule("raise-at-revision", [
+    BRANCHER,
+    "const source = await this.#counts.loadRaised(sourceId);",
+    `const source = await this.#context.load(sourceId, call);
+     if (source) await this.#context.store.addFork(source.record.uid, 1);`,
+  ]),
+  rule("repeated-create-unknown", [WEAK_STORE, 'if (made === "exists" && isRepeat) throw unavailable();', ""]),
+  rule("forks-apart", [DATABASE, "forks: current.forks,", "forks: 0,"]),
+  rule("lower-unforked-only", [REPLACER, "if (stored.forks > 0) return stored;", ""]),
+  rule("lower-unnamed-only", [
+    REPLACER,
+    "if (namedSegments(stored).some((segment) => ownerOf(segment.log) !== stored.uid)) return stored;",
+    "",
+  ]),
+  rule("lower-once", [SWEEPER, "if (isOurs) {", "{"]),
+  rule("share-copy-unforked-only", [
+    BRANCHER,
+    "if (target.count === 0 && target.record.forks === 0) {",
+    "if (target.count === 0) {",
+  ]),
+
+  rule("sweep-unforked-only", [DATABASE, ".filter((record) => record.forks === 0)", ""]),
+  rule("sweep-old-only", [SWEEPER, "const ageMs = own.sweepAgeMs;", "const ageMs = 0;"]),
+  rule("sweep-store-clock", [
+    STORE,
+    'return this.request(call, "timeMs", [], () => this.db.timeMs());',
+    'return this.request(call, "timeMs", [], () => this.steps.wallMs());',
+  ]),
+  rule("entries-after-record", [SWEEPER, "await this.#deleteAll({ uid }, call);\n    } finally {", "} finally {"]),
+  rule("orphans-deleted", [
+    `${HISTORY}/edit/orphans.ts`,
+    "while (await store.deleteEntries({ uid }, options.chunk, call));",
+    "",
+  ]),
+  rule("late-append-reached", [TURN, "return this.#context.isOld(head.atMs);", "return false;"]),
+  rule(
+    "late-reader-restarts",
+    [`${HISTORY}/heads.ts`, "if (isPast) {", "if (isPast && Number.isNaN(atMs)) {"],
+    [`${HISTORY}/read/reader.ts`, "const isLate = () => this.#context.isOld(atMs);", "const isLate = () => false;"],
+  ),
+  rule("negative-answers-checked", [
+    `${HISTORY}/heads.ts`,
+    "if (!(await this.isCurrent(record, call))) throw new Again();",
+    "",
+  ]),
+];
+
+type Broken = readonly [file: BrokenStatement["file"], statement: string, broken: string];
+
+function rule(name: string, ...statements: readonly Broken[]): BreakableRule {
+  return { name, statements: statements.map(([file, statement, broken]) => ({ file, statement, broken })) };
+}

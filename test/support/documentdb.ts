@@ -1,0 +1,140 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { type Document, Long } from "mongodb";
+import { type MongoProxy, type ServerManner, startMongoProxy } from "./mongo-proxy.js";
+import type { MongoServer } from "./mongo-server.js";
+
+/** Every so many commands of a kind meet another's write, as they do on a busy server. */
+const CONFLICT_EVERY = 5;
+const WRITES: ReadonlySet<string> = new Set(["insert", "update", "delete", "findAndModify"]);
+const REPLICA_SET_FIELDS = [
+  ...["setName", "setVersion", "hosts", "passives", "arbiters", "primary", "me", "secondary", "electionId"],
+  ...["lastWrite", "topologyVersion"],
+];
+
+const NO_CHANGE_STREAMS = refusal(
+  115,
+  "CommandNotSupported",
+  "Stage $changeStream is not supported yet in native pipeline",
+);
+const NO_NOW = refusal(9, "FailedToParse", "The $$NOW operator cannot be used within this specific context");
+const CONFLICT = refusal(112, "WriteConflict", "Could not acquire lock for operation due to conflict");
+
+export interface DocumentDb extends MongoServer {
+  readonly proxy: MongoProxy;
+  /** How many commands waited for each other for ever. */
+  readonly deadlocks: () => number;
+}
+
+/**
+ * A server that answers as DocumentDB 0.108 does wherever that differs from MongoDB in what this package uses: a proxy in front of the server of the tests.
+ * What it stands for was seen on the real one, which MONGODB_URI may name instead.
+ */
+export async function startDocumentDb({ uri }: MongoServer): Promise<DocumentDb> {
+  const locks = new RowLocks();
+  const proxy = await startMongoProxy(Number(new URL(uri).port), documentDbManner(locks));
+  const stop = () => proxy.close();
+  return {
+    uri: `mongodb://127.0.0.1:${proxy.port}`,
+    kind: "given",
+    process: null,
+    proxy,
+    deadlocks: () => locks.deadlocks,
+    stop,
+  };
+}
+
+function documentDbManner(locks: RowLocks): ServerManner {
+  const counts = new Map<string, number>();
+  return {
+    async refuse(name, command) {
+      if (name === "aggregate" && command.pipeline[0]?.$changeStream) return NO_CHANGE_STREAMS;
+      if (!WRITES.has(name)) return undefined;
+      if (namesNow([command.updates, command.update])) return NO_NOW;
+      if (name === "update" && !(await locks.takeAll(command.updates))) return deadlock();
+      const count = (counts.get(name) ?? 0) + 1;
+      counts.set(name, count);
+      if (count % CONFLICT_EVERY !== 0) return undefined;
+      return name !== "findAndModify" && (count / CONFLICT_EVERY) % 2 === 0 ? deadlock() : CONFLICT;
+    },
+    // A write with a transaction number is one that the driver may send again, and that is done again then.
+    ask: (_name, { txnNumber, ...command }) => (txnNumber === undefined ? [command] : [command, command]),
+    answer(name, { operationTime: _operationTime, $clusterTime: _clusterTime, ...reply }) {
+      if (reply.isWritablePrimary !== undefined || name === "hello") return greeting(reply);
+      return { ...reply, ...(reply.writeErrors ? { writeErrors: reply.writeErrors.map(plainDuplicate) } : {}) };
+    },
+  };
+}
+
+/** No replica set; it calls itself a router, and tells its time as a number. */
+function greeting(reply: Document): Document {
+  const rest = Object.entries(reply).filter(([field]) => !REPLICA_SET_FIELDS.includes(field));
+  return { ...Object.fromEntries(rest), msg: "isdbgrid", localTime: Long.fromNumber(Number(reply.localTime)) };
+}
+
+/** What it says of a unique key: neither the fields nor the values. */
+function plainDuplicate({ keyPattern: _keyPattern, keyValue: _keyValue, ...error }: Document): Document {
+  const [, index] = /index: (?:\S+\$)?(\S+)/.exec(error.errmsg) ?? [];
+  if (Number(error.code) !== 11000 || index === undefined) return error;
+  return { ...error, errmsg: `Duplicate key violation on the requested collection: Index '${index}'` };
+}
+
+/** Rows that one command holds until all its statements are done: a command is a transaction. */
+class RowLocks {
+  readonly #holders = new Map<string, Waiter>();
+  deadlocks = 0;
+
+  /** Takes the rows one after the other, and waits for those that others hold; false when they wait for each other. */
+  async takeAll(statements: readonly Document[]): Promise<boolean> {
+    const own = new Waiter();
+    try {
+      for (const { q } of statements) {
+        const row = String(q._id);
+        for (let holder = this.#holders.get(row); holder && holder !== own; holder = this.#holders.get(row)) {
+          if (!own.mayWaitFor(holder)) {
+            this.deadlocks++;
+            return false;
+          }
+          await holder.done;
+        }
+        this.#holders.set(row, own);
+        await nextTurn();
+      }
+      return true;
+    } finally {
+      for (const [row, holder] of this.#holders) if (holder === own) this.#holders.delete(row);
+      own.end();
+    }
+  }
+}
+
+/** A command that waits for another one, or for none. */
+class Waiter {
+  end = (): void => {};
+  readonly done = new Promise<void>((resolve) => {
+    this.end = resolve;
+  });
+  #waitsFor: Waiter | null = null;
+
+  mayWaitFor(other: Waiter): boolean {
+    for (let one: Waiter | null = other; one; one = one.#waitsFor) if (one === this) return false;
+    this.#waitsFor = other;
+    return true;
+  }
+}
+
+/** Whether an expression names the server's clock; `$literal` holds what a caller wrote. */
+function namesNow(value: unknown): boolean {
+  if (value === "$$NOW") return true;
+  if (Array.isArray(value)) return value.some(namesNow);
+  if (value === null || typeof value !== "object" || "_bsontype" in value) return false;
+  return Object.entries(value).some(([field, inner]) => field !== "$literal" && namesNow(inner));
+}
+
+/** Of a statement, where it has a code of PostgreSQL's own. */
+function deadlock(): Document {
+  return { ok: 1, n: 0, writeErrors: [{ index: 0, code: 16_948_356, errmsg: "deadlock detected" }] };
+}
+
+function refusal(code: number, codeName: string, errmsg: string): Document {
+  return { ok: 0, code, codeName, errmsg };
+}

@@ -1,0 +1,274 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { importSessions } from "../../../src/commands/transfer/import-sessions.js";
+
+const root = mkdtempSync(join(tmpdir(), "session-pool-refusals-"));
+const file = join(root, "file.jsonl");
+const database = join(root, "pool.db");
+afterAll(() => rmSync(root, { recursive: true }));
+
+const HEADER = { format: "session-pool", version: 2 };
+const END = { todos: [] };
+const times = { createTimeMicros: 1, updateTimeMicros: 2, revision: 1 };
+const session = (given: object = {}) => ({ session: { sessionId: "s", title: "", ...times, messages: [], ...given } });
+const message = (given: object = {}) => ({
+  message: { id: "m", role: "user", timestampMicros: 5, parts: [], ...given },
+});
+const deep = (levels: number): string => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
+
+/** Lines of a file after its header, and what the one error says. */
+const OWN: readonly (readonly [string, readonly (object | string)[], RegExp])[] = [
+  ["a line that is no JSON", [session(), '{"message":'], /Line 3: it is not valid JSON$/],
+  ["a line that is null", ["null"], /Line 2: it is neither a session, a message nor todos$/],
+  ["a line of another kind", [{ what: 1 }], /Line 2: it is neither a session, a message nor todos$/],
+  ["a line of two kinds", [{ ...session(), ...END }], /Line 2: it is neither a session, a message nor todos$/],
+  ["a message before any session", [message(), END], /Line 2: a message comes before any session$/],
+  ["a message that no session names", [session(), message(), END], /Line 3: no session names this message$/],
+  ["a session that is a text", [{ session: "s" }], /Line 2: session must be an object, but it is "s"$/],
+  [
+    "a session without an id",
+    [session({ sessionId: undefined })],
+    /Line 2: session.sessionId must be a string, but it is missing$/,
+  ],
+  ["an empty session id", [session({ sessionId: "" })], /Line 2: sessionId is required$/],
+  ["a session id with a control character", [session({ sessionId: "a\nb" })], /Line 2: .*control characters$/],
+  [
+    "a session id that is no Unicode",
+    [
+      '{"session":{"sessionId":"\\ud800","title":"","createTimeMicros":1,"updateTimeMicros":1,"revision":1,"messages":[]}}',
+    ],
+    /Line 2: .*not well-formed Unicode/,
+  ],
+  ["a title that is a number", [session({ title: 5 })], /Line 2: session.title must be a string, but it is 5$/],
+  [
+    "metadata that is a list",
+    [session({ metadata: [] })],
+    /Line 2: session.metadata must be an object, but it is a list$/,
+  ],
+  [
+    "metadata that is too deep",
+    [
+      `{"session":{"sessionId":"s","title":"","createTimeMicros":1,"updateTimeMicros":1,"revision":1,"messages":[],"metadata":${deep(5000)}}}`,
+    ],
+    /Line 2: metadata is nested deeper than 96 levels$/,
+  ],
+  [
+    "a time that is no whole number",
+    [session({ createTimeMicros: 1.5 })],
+    /Line 2: session.createTimeMicros must be a whole number, but it is 1.5$/,
+  ],
+  [
+    "a time that is too large",
+    [session({ updateTimeMicros: 1e300 })],
+    /Line 2: session.updateTimeMicros must be a whole number/,
+  ],
+  [
+    "revision 0",
+    [session({ revision: 0 })],
+    /Line 2: session.revision must be a whole number of at least 1, but it is 0$/,
+  ],
+  [
+    "an origin of no kind",
+    [session({ origin: { kind: "x" } })],
+    /Line 2: session.origin.kind must be fork or share, but it is "x"$/,
+  ],
+  ["messages that are no list", [session({ messages: 5 })], /Line 2: session.messages must be a list, but it is 5$/],
+  [
+    "numbers that go down",
+    [session({ messages: [[2, 1]] })],
+    /Line 2: session.messages\[0\] must be the numbers of a first and a last message$/,
+  ],
+  [
+    "number 0",
+    [session({ messages: [[0, 1]] })],
+    /Line 2: session.messages\[0\]\[0\] must be a whole number of at least 1, but it is 0$/,
+  ],
+  [
+    "a number that is not in the file",
+    [session({ messages: [[1, 2]] }), message(), END],
+    /Line 2: session "s" names messages up to 2, but the last one is 1$/,
+  ],
+  [
+    "a huge number",
+    [session({ messages: [[1, 9e15]] }), message(), END],
+    /Line 2: session "s" names messages up to 9000000000000000/,
+  ],
+  [
+    "numbers with a gap",
+    [session({ messages: [[2, 2]] }), message(), END],
+    /Line 2: it names message 2, but no session names message 1$/,
+  ],
+  [
+    "a message twice in one list",
+    [
+      session({
+        messages: [
+          [1, 1],
+          [1, 1],
+        ],
+      }),
+      message(),
+      END,
+    ],
+    /Line 2: message 1 is in one list twice$/,
+  ],
+  [
+    "timestamps that go down",
+    [session({ messages: [[1, 2]] }), message(), message({ id: "n", timestampMicros: 4 }), END],
+    /Line 2: session "s" shows message 2 after one with a later timestamp$/,
+  ],
+  ["a session twice", [session(), session(), END], /Line 3: session "s" is in the file twice$/],
+  [
+    "a message that is a list",
+    [session({ messages: [[1, 1]] }), { message: [] }],
+    /Line 3: message must be an object, but it is a list$/,
+  ],
+  [
+    "a message without parts",
+    [session({ messages: [[1, 1]] }), message({ parts: undefined })],
+    /Line 3: message.parts must be a list, but it is missing$/,
+  ],
+  [
+    "a message without a role",
+    [session({ messages: [[1, 1]] }), message({ role: "" })],
+    /Line 3: message.info.role is required$/,
+  ],
+  [
+    "a part that is null",
+    [session({ messages: [[1, 1]] }), message({ parts: [null] })],
+    /Line 3: message.parts\[0\] must be an object, but it is null$/,
+  ],
+  [
+    "a part without a type",
+    [session({ messages: [[1, 1]] }), message({ parts: [{ id: "", type: "", text: "" }] })],
+    /Line 3: message.parts\[0\].type is required$/,
+  ],
+  [
+    "data that is a text",
+    [session({ messages: [[1, 1]] }), message({ parts: [{ id: "", type: "x", text: "", data: "y" }] })],
+    /Line 3: message.parts\[0\].data must be an object, but it is "y"$/,
+  ],
+  ["todos that are no list", [{ todos: {} }], /Line 2: todos must be a list, but it is an object$/],
+  [
+    "a todo without an id",
+    [{ todos: [{ id: "", content: "", status: "", priority: "" }] }],
+    /Line 2: todos\[0\].id is required$/,
+  ],
+  ["a line after the todos", [END, session()], /Line 3: it follows the todos, which are the end of the file$/],
+  ["a file that was cut at a line", [session()], /The file is not whole: its last line, with the todos, is missing$/],
+];
+
+const OLD: typeof OWN = [
+  ["a line that is no JSON", ["{"], /Line 2: it is not valid JSON$/],
+  ["a message before any session", [message()], /Line 2: a message comes before any session$/],
+  ["a session without an id", [{ session: {} }], /Line 2: session.sessionId must be a string, but it is missing$/],
+  ["a message without an id", [{ session: { sessionId: "s" } }, message({ id: "" })], /Line 3: id is required$/],
+  [
+    "timestamps that go down",
+    [{ session: { sessionId: "s" } }, message(), message({ id: "n", timestampMicros: 1 })],
+    /Line 2: message 2 has an earlier timestamp/,
+  ],
+];
+
+const FOREIGN: readonly (readonly [string, string, RegExp])[] = [
+  ["no JSON", "nonsense", /the file is no JSON, nor an export of session-pool$/],
+  ["an empty file", "", /the file is no JSON, nor an export of session-pool$/],
+  ["JSON of something else", "[1]", /the file is no export of session-pool, OpenCode or ChatGPT$/],
+  ["null", "null", /the file is no export of session-pool, OpenCode or ChatGPT$/],
+  [
+    "a version that is to come",
+    '{"format":"session-pool","version":3}\n',
+    /the file has version 3; this program reads versions up to 2$/,
+  ],
+  ["no version", '{"format":"session-pool"}\n', /the file has version ""/],
+  ["OpenCode: no id", '{"info":{},"messages":[]}', /info.id must be a string, but it is missing$/],
+  [
+    "OpenCode: messages of another kind",
+    '{"info":{"id":"s"},"messages":[1]}',
+    /messages\[0\] must be an object, but it is 1$/,
+  ],
+  [
+    "OpenCode: no parts",
+    '{"info":{"id":"s"},"messages":[{"info":{"id":"m","role":"u"}}]}',
+    /messages\[0\].parts must be a list, but it is missing$/,
+  ],
+  [
+    "OpenCode: a time of another kind",
+    '{"info":{"id":"s"},"messages":[{"info":{"id":"m","role":"u","time":5},"parts":[]}]}',
+    /messages\[0\].info.time must be an object, but it is 5$/,
+  ],
+  [
+    "OpenCode: no role",
+    '{"info":{"id":"s"},"messages":[{"info":{"id":"m","role":""},"parts":[]}]}',
+    /Session "s", message "m": message.info.role is required$/,
+  ],
+  [
+    "OpenCode: a message twice",
+    '{"info":{"id":"s"},"messages":[{"info":{"id":"m","role":"u"},"parts":[]},{"info":{"id":"m","role":"u"},"parts":[]}]}',
+    /Session "s", message "m": message "m" is in the session twice$/,
+  ],
+  ["ChatGPT: mapping of another kind", '[{"mapping":5}]', /\[0\].mapping must be an object, but it is 5$/],
+  ["ChatGPT: a node of another kind", '[{"mapping":{"a":5}}]', /\[0\].mapping\["a"\] must be an object, but it is 5$/],
+  ["ChatGPT: no id", '[{"mapping":{}}]', /Session "": sessionId is required$/],
+  [
+    "ChatGPT: no content",
+    '[{"id":"c","mapping":{"a":{"message":{"id":"m","author":{"role":"user"}}}}}]',
+    /\[0\].mapping\["a"\].message.content must be an object, but it is missing$/,
+  ],
+  [
+    "ChatGPT: a part of another kind",
+    '[{"id":"c","mapping":{"a":{"message":{"id":"m","author":{"role":"user"},"content":{"content_type":"text","parts":[5]}}}}}]',
+    /parts\[0\] must be a string, but it is 5$/,
+  ],
+];
+
+describe("a file of this program's own is refused with one line, and nothing is made:", () => {
+  it.each(OWN)("%s", async (_, lines, text) => expectRefusal(textOf(HEADER, lines), text));
+  it("bytes that are no UTF-8", async () => {
+    const bytes = Buffer.concat([Buffer.from(textOf(HEADER, [])), Buffer.from([0x7b, 0xff, 0x7d, 0x0a])]);
+    await expectRefusal(bytes, /Line 2: it is not UTF-8$/);
+  });
+  it("a message twice in one session", async () => {
+    const lines = [session({ messages: [[1, 2]] }), message(), message(), END];
+    await expectRefusal(textOf(HEADER, lines), /Line 4: message "m" is in the session twice$/);
+  });
+});
+
+describe("a file of version 0.1.0 is refused with one line, and nothing is made:", () => {
+  it.each(OLD)("%s", async (_, lines, text) => expectRefusal(textOf({ ...HEADER, version: 1 }, lines), text));
+});
+
+describe("a foreign file is refused with one line, and nothing is made:", () => {
+  it.each(FOREIGN)("%s", async (_, content, text) => expectRefusal(content, text));
+});
+
+describe("a file that cannot be read is refused with one line:", () => {
+  const target = { storage: `sqlite:${database}`, namespace: "default" };
+  it("a file that is not there", async () => {
+    await expect(importSessions(target, join(root, "nowhere"))).rejects.toThrow(/nowhere: there is no such file$/);
+  });
+  it("a folder", async () => {
+    mkdirSync(join(root, "folder"));
+    await expect(importSessions(target, join(root, "folder"))).rejects.toThrow(/folder: it is no file$/);
+  });
+});
+
+function textOf(header: object, lines: readonly (object | string)[]): string {
+  return [header, ...lines].map((line) => `${typeof line === "string" ? line : JSON.stringify(line)}\n`).join("");
+}
+
+async function expectRefusal(content: string | Buffer, text: RegExp): Promise<void> {
+  writeFileSync(file, content);
+  const error = await importSessions({ storage: `sqlite:${database}`, namespace: "default" }, file).then(
+    () => expect.unreachable("the file was imported"),
+    (reason: unknown) => reason as Error,
+  );
+  expect(error.message).toMatch(text);
+  expect(error.message.startsWith(`${file}: `)).toBe(true);
+  // Only such an error is told in one line.
+  expect(error.constructor).toBe(Error);
+  expect(error.message).not.toContain("\n");
+  expect(existsSync(database)).toBe(false);
+}

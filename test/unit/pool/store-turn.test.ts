@@ -1,0 +1,182 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { DomainError } from "../../../src/domain/errors.js";
+import { RootPool } from "../../../src/pool/root-pool.js";
+import type { SessionPool } from "../../../src/pool/session-pool.js";
+import { LogHistoryProvider } from "../../../src/storage/history/log-history-provider.js";
+import { MemoryLogDatabase } from "../../../src/storage/memory/memory-log-database.js";
+import {
+  type LoggedMessage,
+  type LogOptions,
+  type LogResult,
+  StorageProvider,
+} from "../../../src/storage/storage-provider.js";
+import { NaiveStorageProvider, naiveState } from "../../contract/model.js";
+import { message, messages, refusal } from "../../contract/storage-provider/fixtures.js";
+
+/** The spec's provider: it logs messages one by one. */
+class MessageByMessage extends StorageProvider {
+  readonly logged: (LoggedMessage & LogOptions)[] = [];
+
+  override async logMessage(logged: LoggedMessage, options?: LogOptions): Promise<LogResult> {
+    if (logged.id === "bad") throw new Error("bad");
+    this.logged.push({ ...logged, ...options });
+    return { messageIds: [logged.id ?? "made"], position: this.logged.length - 1 };
+  }
+}
+
+/** A provider that knows batches and no turns. */
+class BatchByBatch extends NaiveStorageProvider {
+  override logTurn = StorageProvider.prototype.logTurn;
+}
+
+/** A provider that notes what it is asked. */
+class Noting extends NaiveStorageProvider {
+  readonly asked: string[] = [];
+
+  override async createSession(...args: Parameters<NaiveStorageProvider["createSession"]>) {
+    this.asked.push("createSession");
+    return super.createSession(...args);
+  }
+
+  override async logTurn(...args: Parameters<NaiveStorageProvider["logTurn"]>) {
+    this.asked.push("logTurn");
+    return super.logTurn(...args);
+  }
+}
+
+describe("appends that create their session", () => {
+  const CREATE = { createSession: true };
+  let provider: Noting;
+  let sessions: SessionPool;
+
+  beforeEach(() => {
+    provider = new Noting(naiveState());
+    sessions = new RootPool({ storage: provider }).sessions;
+  });
+
+  it("make it when it is missing, and ask for nothing more when it is there", async () => {
+    expect(await sessions.appendMessages("s", messages("a", "b"), CREATE)).toEqual({
+      messageIds: ["a", "b"],
+      position: 0,
+    });
+    expect(provider.asked).toEqual(["logTurn", "createSession", "logTurn"]);
+    expect(await sessions.getSession("s")).toMatchObject({ title: "", parentId: "", messageCount: 2 });
+    provider.asked.length = 0;
+    expect(await sessions.appendMessages("s", messages("c"), CREATE)).toMatchObject({ position: 2 });
+    expect(provider.asked).toEqual(["logTurn"]);
+  });
+
+  it("answer a repetition as the first time", async () => {
+    const first = await sessions.appendMessages("s", messages("a"), { ...CREATE, expectedPosition: 0 });
+    expect(await sessions.appendMessages("s", messages("a"), { ...CREATE, expectedPosition: 0 })).toEqual(first);
+    expect(await sessions.getMessageCount("s")).toBe(1);
+  });
+
+  it("are stored in their order, whatever waits between them, and leave those that do not create it refused", async () => {
+    const outcomes = await Promise.allSettled([
+      sessions.appendMessages("s", messages("a"), CREATE),
+      sessions.appendMessages("s", messages("b")),
+      sessions.appendMessages("s", messages("c"), CREATE),
+      sessions.appendMessages("s", messages("d"), CREATE),
+    ]);
+    expect(outcomes).toMatchObject([
+      { value: { messageIds: ["a"], position: 0 } },
+      { reason: { code: "not_found" } },
+      { value: { messageIds: ["c"], position: 1 } },
+      { value: { messageIds: ["d"], position: 2 } },
+    ]);
+  });
+
+  it("are all stored when several processes make the session at once", async () => {
+    const database = new MemoryLogDatabase();
+    const pools = [0, 1, 2].map(() => {
+      const storage = new LogHistoryProvider(database.namespace("default"));
+      return new RootPool({ storage }).sessions;
+    });
+    const ids = Array.from({ length: 12 }, (_, i) => `m${i}`);
+    const appends = ids.map((id, i) => (pools[i % 3] as SessionPool).appendMessage("s", message(id), CREATE));
+    expect(await Promise.all(appends)).toEqual(ids);
+    const stored = await (pools[0] as SessionPool).getMessages("s");
+    expect(stored.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+    expect((await (pools[1] as SessionPool).listSessions({ limit: 9 })).sessions).toHaveLength(1);
+  });
+
+  it("leave the session behind when they are refused", async () => {
+    await refusal(sessions.appendMessages("s", messages("a"), { ...CREATE, expectedPosition: 4 }), "aborted");
+    expect(await sessions.getMessageCount("s")).toBe(0);
+  });
+
+  it("make no session for messages that are malformed", async () => {
+    await refusal(sessions.appendMessages("s", messages("a", "a"), CREATE), "invalid_argument");
+    expect(provider.asked).toEqual([]);
+  });
+
+  it("are refused with the error of the creation", async () => {
+    provider.createSession = async () => {
+      throw new DomainError("unavailable", "no store");
+    };
+    await refusal(sessions.appendMessages("s", messages("a"), CREATE), "unavailable");
+  });
+
+  it("work with a provider that knows no turns", async () => {
+    sessions = new RootPool({ storage: new BatchByBatch(naiveState()) }).sessions;
+    expect(await sessions.appendMessage("s", message("a"), CREATE)).toBe("a");
+  });
+});
+
+describe("appends to a provider that knows no turns", () => {
+  let sessions: SessionPool;
+
+  beforeEach(async () => {
+    sessions = new RootPool({ storage: new BatchByBatch(naiveState()) }).sessions;
+    await sessions.createSession({ sessionId: "s" });
+  });
+
+  it("are stored batch by batch, each with its own answer", async () => {
+    const outcomes = await Promise.allSettled([
+      sessions.appendMessages("s", messages("a")),
+      sessions.appendMessages("s", messages("b", "c")),
+      sessions.appendMessages("s", [message("a", { role: "other" })]),
+      sessions.appendMessages("s", messages("d"), { expectedPosition: 3 }),
+    ]);
+    expect(outcomes).toMatchObject([
+      { value: { messageIds: ["a"], position: 0 } },
+      { value: { messageIds: ["b", "c"], position: 1 } },
+      { reason: { code: "already_exists" } },
+      { value: { messageIds: ["d"], position: 3 } },
+    ]);
+  });
+});
+
+describe("appends to a provider that knows only logMessage", () => {
+  let provider: MessageByMessage;
+  let sessions: SessionPool;
+
+  beforeEach(() => {
+    provider = new MessageByMessage();
+    sessions = new RootPool({ storage: provider }).sessions;
+  });
+
+  it("are logged one by one, with their session and options", async () => {
+    const results = await Promise.all([
+      sessions.appendMessage("s", message("a")),
+      sessions.appendMessage("s", message("b"), { expectedPosition: 1 }),
+    ]);
+    expect(results).toEqual(["a", "b"]);
+    expect(provider.logged).toMatchObject([
+      { ...message("a"), sessionId: "s" },
+      { ...message("b"), sessionId: "s", expectedPosition: 1 },
+    ]);
+  });
+
+  it("of which one fails leave the others alone", async () => {
+    const outcomes = await Promise.allSettled(["a", "bad", "b"].map((id) => sessions.appendMessage("s", message(id))));
+    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  });
+
+  it("are refused when they are several: one by one they would not be all or nothing", async () => {
+    const error = await refusal(sessions.appendMessages("s", messages("a", "b")), "unimplemented");
+    expect(error.message).toContain("MessageByMessage");
+    expect(provider.logged).toEqual([]);
+  });
+});

@@ -1,0 +1,319 @@
+import { create, type Message } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { describe, expect, it } from "vitest";
+import { CountMessagesResponseSchema, MessageService } from "../../../../gen/sessionpool/v1/message_service_pb.js";
+import { ApiError } from "../../../../src/api/api-error.js";
+import type { ApiContext, ApiMethod } from "../../../../src/api/method-table.js";
+import { DEFAULT_LOAD, type LoadLimits } from "../../../../src/config.js";
+import { DomainError } from "../../../../src/domain/errors.js";
+import { DEFAULT_LIMITS } from "../../../../src/domain/limits.js";
+import { RootPool } from "../../../../src/pool/root-pool.js";
+import { openAuthenticator } from "../../../../src/server/auth/authenticator.js";
+import { CheckedCaller } from "../../../../src/server/call/caller.js";
+import { Metrics } from "../../../../src/server/call/metrics.js";
+import type { Arrival, FrontCall, Principal } from "../../../../src/server/front-call.js";
+import { Admissions } from "../../../../src/server/load/admissions.js";
+import { createLogger } from "../../../../src/server/logging.js";
+import { MINUTE_MS, passingDeadline } from "../../../support/call-endings.js";
+import { TestLogger } from "../../../support/test-logger.js";
+
+const ANSWER = create(CountMessagesResponseSchema, { count: 7n });
+const REQUEST = ANSWER as Message;
+const READER: Principal = { name: "reader", namespace: "a", scope: "read" };
+const ARRIVAL: Arrival = { front: "rest", principal: READER };
+
+describe("a unary call", () => {
+  it("gives the implementation the namespace's pool, the deadline and the signal", async () => {
+    const pools = new Map([["a", new RootPool()]]);
+    const { caller } = makeCaller({ rootPoolFor: (name) => pools.get(name)! });
+    let seen: ApiContext | undefined;
+    const call = frontCall();
+    const method = unaryMethod(async (context) => {
+      seen = context;
+      return ANSWER;
+    });
+    expect(await caller.unary(method, REQUEST, call)).toBe(ANSWER);
+    expect(seen?.rootPool).toBe(pools.get("a"));
+    expect(seen?.signal).toBe(call.signal);
+    expect(seen?.limits).toBe(DEFAULT_LIMITS);
+    expect(seen!.deadlineMs! - Date.now()).toBeLessThanOrEqual(DEFAULT_LOAD.unaryDeadlineMs);
+  });
+
+  it("keeps a deadline of the client's that is sooner", async () => {
+    const { caller } = makeCaller({ load: { unaryDeadlineMs: 2 * MINUTE_MS } });
+    const { call } = passingDeadline();
+    let seen: number | undefined;
+    const method = unaryMethod(async (context) => {
+      seen = context.deadlineMs;
+      return ANSWER;
+    });
+    await caller.unary(method, REQUEST, frontCall(call));
+    expect(seen).toBe(call.deadlineMs);
+  });
+
+  it("ends at the deadline even if the store hangs", async () => {
+    const { caller } = makeCaller({ load: { unaryDeadlineMs: 10 } });
+    const hanging = unaryMethod(() => new Promise(() => undefined));
+    await expect(caller.unary(hanging, REQUEST, frontCall())).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    expect(caller.inFlight).toBe(0);
+  });
+
+  it("does not begin when the deadline has passed", async () => {
+    const { caller } = makeCaller();
+    let begun = false;
+    const method = unaryMethod(async () => {
+      begun = true;
+      return ANSWER;
+    });
+    const call = frontCall({ deadlineMs: Date.now() - 1 });
+    await expect(caller.unary(method, REQUEST, call)).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    expect(begun).toBe(false);
+  });
+
+  it("tells the implementation when the client has gone", async () => {
+    const { caller } = makeCaller();
+    const gone = new AbortController();
+    const patient = unaryMethod(
+      ({ signal }) =>
+        new Promise((_resolve, reject) => {
+          signal?.addEventListener("abort", () => reject(new DomainError("canceled", "The call was canceled")));
+        }),
+    );
+    const answer = caller.unary(patient, REQUEST, frontCall({ signal: gone.signal }));
+    gone.abort();
+    await expect(answer).rejects.toMatchObject({ code: Code.Canceled });
+    await expect(caller.unary(patient, REQUEST, frontCall({ signal: gone.signal }))).rejects.toMatchObject({
+      code: Code.Canceled,
+    });
+  });
+
+  it("needs the method's scope", async () => {
+    const { caller } = makeCaller();
+    const write = { ...unaryMethod(async () => ANSWER), scope: "write" as const };
+    expect(() => caller.admit(write, ARRIVAL)).toThrow(
+      new ApiError(Code.PermissionDenied, 'The key "reader" has the scope read; CountMessages needs write'),
+    );
+    const admin = { ...READER, scope: "admin" as const };
+    const admission = caller.admit(write, { ...ARRIVAL, principal: admin });
+    expect(await caller.unary(write, REQUEST, frontCall({ principal: admin, admission }))).toBe(ANSWER);
+  });
+
+  it("is refused beyond the limit of calls, before its body is read, and welcome again after an answer", async () => {
+    const { caller } = makeCaller({ load: { inFlightCalls: 2 } });
+    const method = unaryMethod(async () => ANSWER);
+    const admissions = [caller.admit(method, ARRIVAL), caller.admit(method, ARRIVAL)];
+    expect(() => caller.admit(method, ARRIVAL)).toThrow(expect.objectContaining({ code: Code.ResourceExhausted }));
+    await caller.unary(method, REQUEST, frontCall({ admission: admissions[0]! }));
+    expect(caller.admit(method, ARRIVAL)).toBeDefined();
+  });
+
+  it("is counted when it is refused", async () => {
+    const { caller, metrics } = makeCaller({ load: { inFlightCalls: 1 } });
+    const method = unaryMethod(async () => ANSWER);
+    caller.admit(method, ARRIVAL);
+    expect(() => caller.admit(method, ARRIVAL)).toThrow();
+    const labels = 'method="sessionpool.v1.MessageService/CountMessages",front="rest",code="resource_exhausted"';
+    expect(await metrics.registry.metrics()).toContain(`session_pool_calls_total{${labels}} 1`);
+  });
+
+  it("answers unexpected errors with a fixed text, and logs the cause but no content", async () => {
+    const logger = new TestLogger();
+    const { caller } = makeCaller({ logger: logger.pino });
+    const broken = unaryMethod(async () => {
+      throw new TypeError("disk on fire");
+    });
+    await expect(caller.unary(broken, REQUEST, frontCall())).rejects.toMatchObject({
+      code: Code.Internal,
+      message: "Internal error",
+    });
+    expect(logger.lines).toHaveLength(1);
+    expect(logger.lines[0]).toMatchObject({
+      msg: "Call failed",
+      method: "CountMessages",
+      key: "reader",
+      namespace: "a",
+      code: "internal",
+      err: { message: "disk on fire" },
+    });
+  });
+
+  it("is counted by method, front and code", async () => {
+    const { caller, metrics } = makeCaller();
+    const missing = unaryMethod(async () => {
+      throw new DomainError("not_found", "no");
+    });
+    await caller.unary(
+      unaryMethod(async () => ANSWER),
+      REQUEST,
+      frontCall(),
+    );
+    await expect(caller.unary(missing, REQUEST, frontCall())).rejects.toMatchObject({ code: Code.NotFound });
+    const text = await metrics.registry.metrics();
+    const labels = 'method="sessionpool.v1.MessageService/CountMessages",front="rest"';
+    expect(text).toContain(`session_pool_calls_total{${labels},code="ok"} 1`);
+    expect(text).toContain(`session_pool_calls_total{${labels},code="not_found"} 1`);
+    expect(text).toContain(`session_pool_call_duration_seconds_bucket{${labels},le="+Inf"} 1`);
+    expect(text).toContain("session_pool_calls_in_flight 0");
+  });
+});
+
+describe("a stream", () => {
+  it("passes events on, and ends when the implementation does", async () => {
+    const { caller } = makeCaller();
+    const method = streamMethod(async function* () {
+      yield ANSWER;
+      yield ANSWER;
+    });
+    const events = await caller.stream(method, REQUEST, frontCall());
+    expect(await collect(events)).toEqual([ANSWER, ANSWER]);
+    expect(caller.openStreams).toBe(0);
+  });
+
+  it("ends at the client's deadline, also while nothing happens", async () => {
+    const { caller } = makeCaller();
+    const { call, end } = passingDeadline();
+    const events = await caller.stream(silentStream(), REQUEST, frontCall(call));
+    const ended = collect(events);
+    end();
+    await expect(ended).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+  });
+
+  it("tells the implementation when the client has gone", async () => {
+    const { caller } = makeCaller();
+    const gone = new AbortController();
+    let signal: AbortSignal | undefined;
+    const method = silentStream((context) => {
+      signal = context.signal;
+    });
+    const events = await caller.stream(method, REQUEST, frontCall({ signal: gone.signal }));
+    const ended = collect(events);
+    gone.abort();
+    await expect(ended).rejects.toMatchObject({ code: Code.Canceled });
+    expect(signal?.aborted).toBe(true);
+    expect(caller.openStreams).toBe(0);
+  });
+
+  it("tells the implementation when the reader stops", async () => {
+    const { caller } = makeCaller();
+    let signal: AbortSignal | undefined;
+    const method = streamMethod(async function* (context) {
+      signal = context.signal;
+      for (;;) yield ANSWER;
+    });
+    for await (const event of await caller.stream(method, REQUEST, frontCall())) {
+      expect(event).toBe(ANSWER);
+      break;
+    }
+    expect(signal?.aborted).toBe(true);
+    expect(caller.openStreams).toBe(0);
+  });
+
+  it("is refused beyond the limit of watchers", async () => {
+    const { caller } = makeCaller({ load: { watchers: 1 } });
+    const admission = caller.admit(silentStream(), ARRIVAL);
+    const first = await caller.stream(silentStream(), REQUEST, frontCall({ admission }));
+    expect(() => caller.admit(silentStream(), ARRIVAL)).toThrow(
+      expect.objectContaining({ code: Code.ResourceExhausted }),
+    );
+    await first[Symbol.asyncIterator]().return?.();
+    expect(caller.admit(silentStream(), ARRIVAL)).toBeDefined();
+  });
+
+  it("is over when the beginning fails", async () => {
+    const { caller } = makeCaller();
+    const method = {
+      ...streamMethod(async function* () {}),
+      stream: () => Promise.reject(new DomainError("not_found", "x")),
+    };
+    await expect(caller.stream(method, REQUEST, frontCall())).rejects.toMatchObject({ code: Code.NotFound });
+    expect(caller.openStreams).toBe(0);
+  });
+});
+
+describe("a stopping server", () => {
+  it("lets calls finish, refuses new ones, and ends streams with unavailable", async () => {
+    const { caller } = makeCaller();
+    const { promise, resolve } = deferred<Message>();
+    const running = caller.unary(
+      unaryMethod(() => promise),
+      REQUEST,
+      frontCall(),
+    );
+    const events = await caller.stream(silentStream(), REQUEST, frontCall());
+    const ended = collect(events);
+    let isStopped = false;
+    const stopped = caller.stop().then(() => {
+      isStopped = true;
+    });
+    await expect(ended).rejects.toMatchObject({ code: Code.Unavailable, message: "The server is stopping" });
+    await expect(
+      caller.unary(
+        unaryMethod(async () => ANSWER),
+        REQUEST,
+        frontCall(),
+      ),
+    ).rejects.toMatchObject({
+      code: Code.Unavailable,
+    });
+    expect(isStopped).toBe(false);
+    resolve(ANSWER);
+    expect(await running).toBe(ANSWER);
+    await stopped;
+  });
+});
+
+interface Changes {
+  readonly rootPoolFor?: (namespace: string) => RootPool;
+  readonly load?: Partial<LoadLimits>;
+  readonly logger?: ReturnType<typeof createLogger>;
+}
+
+function makeCaller({ rootPoolFor = () => new RootPool(), load, logger = createLogger("silent") }: Changes = {}) {
+  const metrics = new Metrics();
+  const caller = new CheckedCaller({
+    authenticator: openAuthenticator,
+    rootPoolFor,
+    limits: DEFAULT_LIMITS,
+    load: { ...DEFAULT_LOAD, ...load },
+    metrics,
+    logger,
+  });
+  return { caller, metrics };
+}
+
+function frontCall(changes: Partial<FrontCall> = {}): FrontCall {
+  const admission = new Admissions(DEFAULT_LOAD, { perKey: false }).admit("call", READER, undefined);
+  return { ...ARRIVAL, admission, signal: new AbortController().signal, ...changes };
+}
+
+function unaryMethod(unary: (context: ApiContext) => Promise<Message>): ApiMethod {
+  const desc = MessageService.method.countMessages;
+  return { desc, scope: "read", grpcOnly: false, unary: (_request, context) => unary(context) };
+}
+
+function streamMethod(stream: (context: ApiContext) => AsyncIterable<Message>): ApiMethod {
+  const desc = MessageService.method.watchMessages;
+  return { desc, scope: "read", grpcOnly: false, stream: async (_request, context) => stream(context) };
+}
+
+/** Never says anything. */
+function silentStream(onBegin: (context: ApiContext) => void = () => undefined): ApiMethod {
+  return streamMethod((context) => {
+    onBegin(context);
+    return { [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => undefined) }) };
+  });
+}
+
+async function collect(events: AsyncIterable<Message>): Promise<Message[]> {
+  const all: Message[] = [];
+  for await (const event of events) all.push(event);
+  return all;
+}
+
+function deferred<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
+  let resolve: (value: T) => void = () => undefined;
+  const promise = new Promise<T>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}

@@ -1,0 +1,107 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import {
+  create,
+  createFileRegistry,
+  type DescMessage,
+  fromBinary,
+  fromJson,
+  type JsonObject,
+  type Message,
+  toBinary,
+  toJson,
+} from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { describe, expect, it } from "vitest";
+import { binaryMessageWriter as binaryWriter } from "../../../../src/server/codec/binary-writer.js";
+import { messageReader } from "../../../../src/server/codec/json-reader.js";
+import { jsonMessageWriter as jsonWriter } from "../../../../src/server/codec/json-writer.js";
+import { decodeStruct, encodeStruct } from "../../../../src/server/codec/struct-codec.js";
+import { StructFields } from "../../../../src/server/codec/struct-fields.js";
+import { structsAsBytes } from "../../../../src/server/codec/wire-types.js";
+import { SchemaBook } from "../../../../src/server/rest/openapi/schema.js";
+
+const PROTO = fileURLToPath(new URL("./kinds.proto", import.meta.url));
+const BUF = fileURLToPath(new URL("../../../../node_modules/.bin/buf", import.meta.url));
+
+/** Compiled as the API is; the file stands alone, so that buf takes it from standard input. */
+const image = execFileSync(BUF, ["build", `${PROTO}#include_package_files=false`, "-o", "-#format=binpb"]);
+const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, image));
+const KINDS = registry.getMessage("test.kinds.Kinds") as DescMessage;
+
+const STRUCT = { text: "a", list: [1, null, { deep: true }] };
+
+const CASES: readonly (readonly [string, JsonObject])[] = [
+  ["nothing", {}],
+  ["an enum", { color: "RED" }],
+  ["an optional enum that is zero", { maybeColor: "COLOR_UNSPECIFIED" }],
+  ["a list of enums", { colors: ["RED", "COLOR_UNSPECIFIED", "RED"] }],
+  ["a double", { ratio: 0.1 }],
+  ["a double that JSON cannot hold", { ratio: "-Infinity" }],
+  ["a map of scalars", { counts: { a: "1", b: "0" } }],
+  ["a map of Structs", { structs: { a: STRUCT, b: {} } }],
+  ["a map of messages", { kinds: { "-1": { sixteen: "x", color: "RED" } } }],
+  ["a oneof's text", { word: "" }],
+  ["a oneof's number", { number: 0 }],
+  ["a oneof's message", { nested: { ratio: 1.5, nested: { word: "w" } } }],
+  ["a oneof's enum", { hue: "COLOR_UNSPECIFIED" }],
+  ["a packed list", { numbers: [1, -1, 0] }],
+  ["bytes", { raw: "AAE=" }],
+  ["an unsigned number", { unsigned: 4_294_967_295 }],
+  ["a null Value", { value: null }],
+  ["a Value", { value: [STRUCT, 1] }],
+  ["a wrapper", { wrapped: "7" }],
+  ["fields of large numbers", { sixteen: "x", large: [{ sixteen: "y" }, {}], largest: "-1" }],
+  ["a list of Structs", { list: [STRUCT, {}] }],
+  ["a Struct beside them", { data: STRUCT, color: "RED", ratio: 2 }],
+];
+
+describe("a field of a kind that the codecs leave to the library", () => {
+  it.each(CASES)("is written as binary: %s", (_, json) => {
+    const message = fromJson(KINDS, json);
+    const bytes = binaryWriter(KINDS)(message);
+    expect(fromBinary(KINDS, new Uint8Array(bytes))).toEqual(message);
+    expect(bytes).toHaveLength(toBinary(KINDS, message).length);
+  });
+
+  it.each(CASES)("is read from JSON: %s", (_, json) => {
+    expect(messageReader(KINDS)(structuredClone(json))).toEqual(fromJson(KINDS, json));
+  });
+
+  it.each(CASES)("is written as JSON: %s", (_, json) => {
+    const message = fromJson(KINDS, json);
+    expect(JSON.parse(jsonWriter(KINDS)(message))).toEqual(toJson(KINDS, message, { alwaysEmitImplicit: true }));
+  });
+
+  it.each(CASES)("is the same after the wire's types: %s", (_, json) => {
+    const message: Message = fromJson(KINDS, json);
+    const wireType = structsAsBytes([KINDS.file]).getMessage(KINDS.typeName) as DescMessage;
+    const fields = new StructFields([KINDS]);
+    const wire = fields.convert(message, encodeStruct);
+    expect(toBinary(wireType, wire)).toHaveLength(toBinary(KINDS, message).length);
+    const read = fromBinary(wireType, toBinary(KINDS, message));
+    expect(create(KINDS, fields.convert(read, decodeStruct))).toEqual(message);
+  });
+
+  it.each([
+    [{ word: "a", number: 1 }, "number: only one of choice may be set"],
+    [{ nested: { color: "BLUE" } }, /^nested\.color: /],
+    [{ ratio: "much" }, /^ratio: /],
+    [{ counts: { a: "x" } }, /^counts: /],
+    [{ data: 1 }, "data: expected an object, got 1"],
+    [{ ratio: 1, unknown: 1 }, 'body: unknown field "unknown"'],
+  ])("is refused by name in %j", (json, message) => {
+    expect(() => messageReader(KINDS)(json)).toThrow(message);
+  });
+
+  it("has a schema", () => {
+    const { properties } = new SchemaBook().describe(KINDS) as { properties: Record<string, unknown> };
+    expect(Object.keys(properties)).toEqual(KINDS.fields.map(({ jsonName }) => jsonName));
+    expect(properties.colors).toEqual({ type: "array", items: { type: "string", enum: ["COLOR_UNSPECIFIED", "RED"] } });
+  });
+
+  it("is what the proto file says", () => {
+    expect(KINDS.fields).toHaveLength(readFileSync(PROTO, "utf8").match(/ = \d+;/g)!.length - 2);
+  });
+});

@@ -1,0 +1,49 @@
+import { describe, expect, it, vi } from "vitest";
+import { makeCors } from "../../../../src/server/http/cors.js";
+import type { HttpRequest, HttpResponse } from "../../../../src/server/http/listener.js";
+
+const OTHER = "https://other.example";
+
+function ask(origins: readonly string[], method: string, headers: Record<string, string>): boolean {
+  const request = { method, headers: { host: "localhost:8080", ...headers } } as unknown as HttpRequest;
+  const response = { setHeader: vi.fn() } as unknown as HttpResponse;
+  return makeCors(origins)(request, response);
+}
+
+describe("a page of another origin", () => {
+  for (const site of ["cross-site", "same-site"]) {
+    it(`may not change anything by a simple request (${site})`, () => {
+      const headers = { origin: OTHER, "sec-fetch-site": site };
+      expect(() => ask([], "POST", headers)).toThrow(/--cors-origin/);
+      expect(() => ask(["https://known.example"], "DELETE", headers)).toThrow(/--cors-origin/);
+    });
+  }
+
+  it("may when its origin is allowed, and may always ask for what it then cannot read", () => {
+    const headers = { origin: OTHER, "sec-fetch-site": "cross-site" };
+    expect(ask([OTHER], "POST", headers)).toBe(false);
+    expect(ask([], "GET", headers)).toBe(false);
+  });
+
+  it("is told from the server's own pages, and from programs", () => {
+    expect(ask([], "POST", { origin: OTHER, "sec-fetch-site": "same-origin" })).toBe(false);
+    expect(ask([], "POST", { origin: "http://localhost:8080" })).toBe(false);
+    expect(ask([], "POST", {})).toBe(false);
+  });
+
+  it.each([
+    [{ origin: OTHER }, "another host"],
+    [{ origin: "http://localhost:8081" }, "another port"],
+    [{ origin: "null" }, "an origin that is hidden"],
+    [{ origin: "chrome-extension://localhost:8080" }, "a page that is no web page"],
+  ])("is known by its origin where the browser sends no Sec-Fetch-Site: %j", (headers) => {
+    for (const method of ["POST", "PATCH", "DELETE"]) expect(() => ask([], method, headers)).toThrow(/--cors-origin/);
+    expect(() => ask(["https://known.example"], "POST", headers)).toThrow(/--cors-origin/);
+    expect(ask([], "GET", headers)).toBe(false);
+  });
+
+  it("is not taken for one when a proxy ends TLS, or the origin leaves out the scheme's own port", () => {
+    expect(ask([], "POST", { origin: "https://sessions.example", host: "sessions.example" })).toBe(false);
+    expect(ask([], "POST", { origin: "https://sessions.example", host: "sessions.example:443" })).toBe(false);
+  });
+});

@@ -1,0 +1,175 @@
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { beforeAll, describe, expect, test } from "vitest";
+import { comments } from "../../../../../gen/comments.js";
+import { readBindings } from "../../../../../src/server/rest/binding.js";
+import { openApiDocument } from "../../../../../src/server/rest/openapi/openapi.js";
+import { METHODS } from "../rest-server.js";
+
+// biome-ignore lint/suspicious/noExplicitAny: a document of any shape
+type Json = any;
+
+let document: Json;
+beforeAll(() => {
+  document = JSON.parse(JSON.stringify(openApiDocument(METHODS, "1.2.3")));
+});
+
+const operations = (): Json[] =>
+  Object.entries<Json>(document.paths).flatMap(([path, item]) =>
+    Object.entries<Json>(item).map(([method, operation]) => ({ path, method, ...operation })),
+  );
+
+function operation(method: string, path: string): Json {
+  return document.paths[path][method];
+}
+
+/** Everything in the document with the key. */
+function* valuesOf(value: Json, key: string): Generator<Json> {
+  if (typeof value !== "object" || value === null) return;
+  for (const [name, inner] of Object.entries(value)) {
+    if (name === key) yield inner;
+    yield* valuesOf(inner, key);
+  }
+}
+
+describe("openApiDocument", () => {
+  test("is valid OpenAPI 3.1", async () => {
+    const validator = new Validator();
+    expect(await validator.validate(structuredClone(document))).toEqual({ valid: true });
+    expect(validator.version).toBe("3.1");
+    const broken = structuredClone(document);
+    delete broken.paths["/session"].get.responses[200].description;
+    expect((await new Validator().validate(broken)).valid).toBe(false);
+  });
+
+  test("refers only to what is there, and to all of it", () => {
+    const references = new Set<string>(valuesOf(document, "$ref"));
+    for (const reference of references) {
+      const target = reference
+        .slice(2)
+        .split("/")
+        .reduce((value: Json, key) => value?.[key], document);
+      expect(target, reference).toBeDefined();
+    }
+    for (const kind of ["schemas", "parameters", "responses"]) {
+      const names = Object.keys(document.components[kind]).filter(
+        (name) => !references.has(`#/components/${kind}/${name}`),
+      );
+      expect(names).toEqual([]);
+    }
+  });
+
+  test("has every binding, each with an id and exactly the parameters of its path", () => {
+    const bindings = METHODS.flatMap(({ desc }) => readBindings(desc));
+    expect(operations()).toHaveLength(bindings.length);
+    expect(new Set(operations().map(({ operationId }) => operationId)).size).toBe(bindings.length);
+    for (const { path, parameters } of operations()) {
+      const named = parameters.filter((one: Json) => one.in === "path").map((one: Json) => `{${one.name}}`);
+      expect(path.match(/\{[^}]+\}/g) ?? []).toEqual(named);
+    }
+  });
+
+  test("does not mention what REST does not serve", () => {
+    expect(JSON.stringify(document)).not.toMatch(/TodoTracker|AddTodo/);
+  });
+
+  test("says what the comments of the API say", () => {
+    const get = operation("get", "/session/{sessionId}");
+    expect(get.description).toBe(comments["sessionpool.v1.SessionService.GetSession"]);
+    expect(get.summary).toBe("Returns a session with its exact `message_count` and `update_time`");
+    expect(get.parameters[0].description).toBe(comments["sessionpool.v1.GetSessionRequest.session_id"]);
+    expect(document.components.schemas.Session.properties.title.description).toBe(
+      comments["sessionpool.v1.Session.title"],
+    );
+    expect(document.tags.map(({ name }: Json) => name)).toEqual(["SessionService", "MessageService", "TodoService"]);
+    for (const one of operations()) expect(one.summary).toMatch(/^[A-Z].*[^.]$/);
+  });
+
+  test("every message, field and RPC of REST has a comment or is a plain request or response", () => {
+    const uncommented = METHODS.filter(({ grpcOnly }) => !grpcOnly).flatMap(({ desc }) =>
+      [desc.input, desc.output].flatMap((message) =>
+        message.fields.map((field) => `${message.typeName}.${field.name}`),
+      ),
+    );
+    expect(uncommented.filter((name) => !comments[name])).toEqual([]);
+  });
+
+  test("has queries, bodies and answers as they are bound", () => {
+    const append = operation("post", "/session/{sessionId}/message");
+    expect(append.requestBody.content["application/json"].schema).toEqual({
+      $ref: "#/components/schemas/MessageWithParts",
+    });
+    expect(append.requestBody.required).toBe(true);
+    const inQuery = (one: Json): string[] =>
+      one.parameters.filter((p: Json) => p.in === "query").map((p: Json) => p.name);
+    expect(inQuery(append)).toEqual(["expectedPosition", "createSession"]);
+    const fork = operation("post", "/session/{sessionId}/fork");
+    expect(inQuery(fork)).toEqual([]);
+    expect(fork.requestBody.required).toBe(false);
+    expect(Object.keys(fork.requestBody.content["application/json"].schema.properties)).toEqual([
+      "upToMessageId",
+      "newSessionId",
+      "title",
+    ]);
+    const list = operation("get", "/session/{sessionId}/message");
+    expect(inQuery(list)).toEqual([
+      "limit",
+      "offset",
+      "pageToken",
+      "newestFirst",
+      "includeAncestors",
+      "since",
+      "until",
+    ]);
+    expect(list.requestBody).toBeUndefined();
+    for (const path of ["/{sessionId}/todo", "/session/{sessionId}/todo"]) {
+      expect(operation("get", path).responses[200].content["application/json"].schema).toEqual({
+        type: "array",
+        items: { $ref: "#/components/schemas/Todo" },
+      });
+    }
+  });
+
+  test("has types as proto3 JSON writes them", () => {
+    const { MessageInfo, MessageWithParts } = document.components.schemas;
+    expect(MessageInfo.properties.position).toMatchObject({ type: "string", format: "int64", readOnly: true });
+    expect(MessageInfo.properties.timestamp).toMatchObject({ type: "string", format: "date-time" });
+    expect(MessageInfo.properties.metadata).toMatchObject({ type: "object", additionalProperties: true });
+    expect(MessageInfo.required).toEqual(["role"]);
+    expect(MessageWithParts.required).toEqual(["info"]);
+    expect(MessageWithParts.properties.parts).toMatchObject({
+      type: "array",
+      items: { $ref: "#/components/schemas/Part" },
+    });
+  });
+
+  test("has streams, errors and keys", () => {
+    const watch = operation("get", "/session/{sessionId}/message:watch");
+    expect(Object.keys(watch.responses[200].content)).toEqual(["text/event-stream", "application/x-ndjson"]);
+    expect(watch.parameters.map(({ name }: Json) => name)).toContain("Last-Event-ID");
+    expect(document.components.schemas.WatchMessagesResponse.allOf).toEqual([
+      { oneOf: [{ required: ["appended"] }, { required: ["truncated"] }, { required: ["heartbeat"] }] },
+    ]);
+    expect(Object.keys(operation("get", "/session/{sessionId}").responses)).toContain("404");
+    expect(Object.keys(operation("patch", "/session/{sessionId}").responses)).toEqual(
+      expect.arrayContaining([
+        "400",
+        "401",
+        "403",
+        "404",
+        "409",
+        "413",
+        "415",
+        "429",
+        "500",
+        "501",
+        "503",
+        "504",
+        "default",
+      ]),
+    );
+    expect(Object.keys(operation("get", "/session").responses)).not.toContain("413");
+    expect(document.components.responses.Error429.headers).toHaveProperty("Retry-After");
+    expect(document.components.securitySchemes.bearer).toMatchObject({ type: "http", scheme: "bearer" });
+    expect(document.info.version).toBe("1.2.3");
+  });
+});

@@ -1,0 +1,148 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { DomainError } from "../../../../src/domain/errors.js";
+import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
+import type { LogStore } from "../../../../src/storage/history/log-store.js";
+import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
+import { poll } from "../../../support/poll.js";
+
+type Member = (...args: unknown[]) => Promise<unknown>;
+
+/** A memory store, some of whose calls are changed. */
+let changes: Partial<Record<keyof LogStore, (real: Member, args: unknown[]) => Promise<unknown>>>;
+let store: LogStore;
+let provider: LogHistoryProvider;
+
+beforeEach(async () => {
+  changes = {};
+  store = new MemoryLogDatabase().namespace("test");
+  const changed = new Proxy(store, {
+    get(target, name: keyof LogStore) {
+      const member = target[name] as Member | undefined;
+      if (!member) return undefined;
+      return (...args: unknown[]) => {
+        const change = changes[name];
+        return change ? change(member.bind(target), args) : member.apply(target, args);
+      };
+    },
+  });
+  provider = new LogHistoryProvider(changed);
+  for (const sessionId of ["source", "target"]) await provider.createSession({ sessionId });
+  await provider.logMessages("source", [{ id: "m1", role: "user", parts: [] }]);
+});
+
+const forks = async () => (await store.readRecord("source"))?.forks;
+
+const kinds: [string, (call: object) => Promise<unknown>][] = [
+  ["a fork", (call) => provider.forkConversation("source", "new", { as: "fork", ...call })],
+  [
+    "a fork up to a message",
+    (call) => provider.forkConversation("source", "new", { as: "fork", upToMessageId: "m1", ...call }),
+  ],
+  ["a child", (call) => provider.createSession({ sessionId: "new", parentId: "source" }, call)],
+];
+
+describe.each(kinds)("%s that ends after its source was raised", (_name, make) => {
+  it.each([
+    ["canceled", undefined],
+    ["deadline_exceeded", new DomainError("deadline_exceeded", "The deadline has passed")],
+  ])("with %s lowers it, although the call is over", async (code, reason) => {
+    const stop = new AbortController();
+    changes.tail = async (real, args) => {
+      stop.abort(reason);
+      return real(...args);
+    };
+    await expect(make({ signal: stop.signal })).rejects.toMatchObject({ code });
+    await poll(async () => (await forks()) === 0, "the source is lowered");
+    expect(await store.readRecord("new")).toBeNull();
+  });
+
+  it("because the end of its log cannot be read lowers it", async () => {
+    changes.tail = async () => {
+      throw new DomainError("unavailable", "no");
+    };
+    await expect(make({})).rejects.toMatchObject({ code: "unavailable" });
+    expect(await forks()).toBe(0);
+  });
+
+  it("while its record is being stored is heard to the end, and keeps the source", async () => {
+    const stop = new AbortController();
+    changes.createRecord = async (real, args) => {
+      stop.abort();
+      await new Promise((resolve) => setImmediate(resolve));
+      return real(...args);
+    };
+    await expect(make({ signal: stop.signal })).rejects.toMatchObject({ code: "canceled" });
+    await poll(async () => (await store.readRecord("new")) !== null, "the record is stored");
+    expect(await forks()).toBe(1);
+  });
+
+  it("with an unknown outcome is read back, and answered when it is there", async () => {
+    changes.createRecord = async (real, args) => {
+      await real(...args);
+      throw new DomainError("unavailable", "The connection was lost");
+    };
+    await make({});
+    expect(await forks()).toBe(1);
+    expect(await provider.getSession("new")).toMatchObject({ parentId: "source" });
+  });
+
+  it("with an unknown outcome keeps the source raised when the record is not there: it may still come", async () => {
+    changes.createRecord = async () => {
+      throw new DomainError("unavailable", "The connection was lost");
+    };
+    await expect(make({})).rejects.toMatchObject({ code: "unavailable" });
+    expect(await forks()).toBe(1);
+  });
+
+  it("with a definite refusal of its record lowers it", async () => {
+    changes.createRecord = async () => {
+      throw new DomainError("resource_exhausted", "The disk is full");
+    };
+    await expect(make({})).rejects.toMatchObject({ code: "resource_exhausted" });
+    expect(await forks()).toBe(0);
+  });
+});
+
+describe("a copy into an empty session", () => {
+  it("that is canceled after its source was raised is heard to the end", async () => {
+    const stop = new AbortController();
+    changes.seal = async (real, args) => {
+      stop.abort();
+      await new Promise((resolve) => setImmediate(resolve));
+      return real(...args);
+    };
+    const call = { as: "copy" as const, signal: stop.signal };
+    await expect(provider.forkConversation("source", "target", call)).rejects.toMatchObject({ code: "canceled" });
+    await poll(async () => (await store.readRecord("target"))?.segments.length === 1, "the copy is made");
+    expect(await forks()).toBe(1);
+  });
+
+  it("that is lost against another edit lowers what it raised", async () => {
+    changes.replaceRecord = async (real, args) => {
+      changes = {};
+      await provider.updateSession("target", { title: "first" });
+      return real(...args);
+    };
+    await provider.forkConversation("source", "target", { as: "copy" });
+    expect(await forks()).toBe(1);
+    expect((await store.readRecord("target"))?.sources).toHaveLength(1);
+  });
+});
+
+describe("an edit that lets go of its sources", () => {
+  it("lowers them although the call is over", async () => {
+    await provider.logMessages("target", [{ id: "t1", role: "user", parts: [] }]);
+    await provider.forkConversation("source", "fork", { as: "fork" });
+    await provider.logMessages("fork", [{ id: "m0", role: "user", parts: [], timestampMicros: 1 }]);
+    const stop = new AbortController();
+    changes.addFork = async (real, args) => {
+      stop.abort();
+      return real(...args);
+    };
+    await expect(provider.truncateMessages("fork", "m0", { signal: stop.signal })).rejects.toMatchObject({
+      code: "canceled",
+    });
+    await poll(async () => (await forks()) === 0, "the source is lowered");
+    expect(await provider.getMessageCount("fork")).toBe(1);
+  });
+});

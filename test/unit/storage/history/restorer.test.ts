@@ -1,0 +1,141 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { ReadNumbers, RestoredImage, SharedRange, StoredMessage } from "../../../../src/domain/session-image.js";
+import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
+import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
+
+const DAY_MS = 24 * 3600 * 1000;
+let nowMs: number;
+let database: MemoryLogDatabase;
+let provider: LogHistoryProvider;
+
+beforeEach(() => {
+  nowMs = 1_750_000_000_000;
+  database = new MemoryLogDatabase({ now: () => nowMs });
+  provider = new LogHistoryProvider(database.namespace("default"), { nowMicros: () => nowMs * 1000 });
+});
+
+describe("restoreSession", () => {
+  it("shows a session only when it is whole", async () => {
+    const seen: unknown[] = [];
+    const outcome = await provider.restoreSession(image([{ first: 1, last: 3 }]), async function* () {
+      seen.push(await provider.listSessions({ parentId: "", limit: 10 }));
+      yield [message(1), message(2)];
+      seen.push(await provider.getSession("s").catch(({ code }) => code));
+      yield [message(3)];
+    });
+    expect(outcome).toMatchObject({ kind: "restored", written: [{ first: 1, last: 3 }] });
+    expect(seen).toEqual([{ sessions: [] }, "not_found"]);
+    expect((await provider.getSessionMessages("s")).map(({ id }) => id)).toEqual(["m1", "m2", "m3"]);
+  });
+
+  it("leaves nothing of a session that it cannot finish, and shares nothing any more", async () => {
+    const shared = await sharedRange("source");
+    const failing: ReadNumbers = async function* () {
+      yield [message(7)];
+      throw new Error("The file cannot be read");
+    };
+    await expect(provider.restoreSession(image([shared, { first: 7, last: 8 }]), failing)).rejects.toThrow(
+      "cannot be read",
+    );
+    const { records, logs } = database.dump();
+    expect(records).toMatchObject([{ sessionId: "source", forks: 0 }]);
+    expect(logs.size).toBe(1);
+  });
+
+  it("refuses an id that is in the shared part, too", async () => {
+    const shared = await sharedRange("source");
+    const restored = provider.restoreSession(image([shared, { first: 2, last: 2 }]), reading);
+    await expect(restored).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: 'Message "m2" is in session "s" twice',
+    });
+    expect(database.dump().records).toMatchObject([{ sessionId: "source", forks: 0 }]);
+  });
+
+  it("shares what the owner names, and not what it has dropped since", async () => {
+    const shared = await sharedRange("source");
+    await provider.truncateMessages("source", "m1");
+    expect(await provider.restoreSession(image([shared]), reading)).toEqual({ kind: "unshared" });
+    const first = { ...shared, last: shared.first };
+    expect(await provider.restoreSession(image([first]), reading)).toMatchObject({ kind: "restored" });
+    await provider.deleteSession("source");
+    expect(await provider.restoreSession({ ...image([first]), sessionId: "t" }, reading)).toEqual({ kind: "unshared" });
+    expect((await provider.getSessionMessages("s")).map(({ id }) => id)).toEqual(["m1"]);
+  });
+
+  it("stores nothing when the id is taken", async () => {
+    await provider.createSession({ sessionId: "s", title: "Mine" });
+    expect(await provider.restoreSession(image([{ first: 1, last: 1 }]), reading)).toEqual({ kind: "exists" });
+    expect(database.dump().records).toMatchObject([{ title: "Mine" }]);
+  });
+
+  it("stores nothing when somebody takes the id while the messages are written", async () => {
+    const outcome = await provider.restoreSession(image([{ first: 1, last: 1 }]), async function* () {
+      await provider.createSession({ sessionId: "s", title: "Mine" });
+      yield [message(1)];
+    });
+    expect(outcome).toEqual({ kind: "exists" });
+    expect(database.dump()).toMatchObject({ records: [{ title: "Mine" }], logs: new Map() });
+  });
+});
+
+describe("a sweep", () => {
+  it("leaves a session alone that is being restored, however long that takes", async () => {
+    const outcome = await provider.restoreSession(image([{ first: 1, last: 2 }]), async function* () {
+      yield [message(1)];
+      await provider.sweep();
+      nowMs += DAY_MS / 2;
+      await provider.sweep();
+      yield [message(2)];
+    });
+    expect(outcome.kind).toBe("restored");
+    expect(await provider.getMessageCount("s")).toBe(2);
+  });
+
+  it("ends a restoring that looks abandoned before it deletes anything, so that nothing half swept is ever shown", async () => {
+    const restored = provider.restoreSession(image([{ first: 1, last: 2 }]), async function* () {
+      yield [message(1)];
+      await provider.sweep();
+      nowMs += DAY_MS + 1;
+      await provider.sweep();
+      yield [message(2)];
+    });
+    await expect(restored).rejects.toMatchObject({ code: "unavailable" });
+    await expect(provider.getSession("s")).rejects.toMatchObject({ code: "not_found" });
+    expect(database.dump()).toMatchObject({ records: [], logs: new Map() });
+  });
+});
+
+function message(number: number): StoredMessage {
+  return { id: `m${number}`, role: "user", timestampMicros: number, parts: [], originSessionId: "s" };
+}
+
+const reading: ReadNumbers = async function* ({ first, last }) {
+  yield Array.from({ length: last - first + 1 }, (_, i) => message(first + i));
+};
+
+function image(messages: RestoredImage["messages"]): RestoredImage {
+  return {
+    sessionId: "s",
+    parentId: "",
+    forkPointId: "",
+    inheritedCount: 0,
+    title: "",
+    createTimeMicros: 1,
+    updateTimeMicros: 1,
+    revision: 1,
+    origin: null,
+    ancestry: [],
+    messages,
+    undo: null,
+  };
+}
+
+/** Messages m1 to m3 of a new session. */
+async function sharedRange(sessionId: string): Promise<SharedRange> {
+  await provider.createSession({ sessionId });
+  await provider.logMessages(sessionId, [1, 2, 3].map(message));
+  const [range] = (await provider.snapshotSession(sessionId))?.messages ?? [];
+  if (range === undefined) throw new Error("The session has no messages");
+  return { log: range.log, first: range.first, last: range.last, ownerId: sessionId };
+}

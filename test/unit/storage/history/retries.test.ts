@@ -1,0 +1,67 @@
+import { describe, expect, it } from "vitest";
+import { DomainError } from "../../../../src/domain/errors.js";
+import { HistoryContext } from "../../../../src/storage/history/heads.js";
+import type { SessionRecord } from "../../../../src/storage/history/log-store.js";
+import { Again, MAX_TURNS } from "../../../../src/storage/history/retries.js";
+import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
+
+const record = (revision: number) => ({ uid: "u", revision }) as SessionRecord;
+
+function contextOf() {
+  const waits: number[] = [];
+  const told: string[] = [];
+  const context = new HistoryContext(new MemoryLogDatabase().namespace("test"), {
+    random: () => 1,
+    pause: async (ms) => void waits.push(ms),
+    onAnomaly: (text) => told.push(text),
+  });
+  return { context, waits, told };
+}
+
+describe("retrying", () => {
+  it("ends with internal after 100 turns on the same state, and says what was seen", async () => {
+    const { context, waits, told } = contextOf();
+    let turns = 0;
+    const run = context.retrying("s", undefined, async (saw) => {
+      turns++;
+      saw(record(3));
+      throw new Again("entry 7 of log u.1 is missing");
+    });
+    await expect(run).rejects.toMatchObject({ code: "internal" });
+    expect(turns).toBe(MAX_TURNS);
+    expect(told).toEqual([`Session "s" is damaged: entry 7 of log u.1 is missing (uid u, revision 3)`]);
+    expect(waits).toEqual([...waits].sort((a, b) => a - b));
+    expect(waits.at(-1)).toBe(500);
+  });
+
+  it("goes on for as long as somebody moves the session, with short waits", async () => {
+    const { context, waits } = contextOf();
+    let turns = 0;
+    const run = context.retrying("s", undefined, async (saw) => {
+      saw(record(turns++));
+      if (turns < 5 * MAX_TURNS) throw new Again();
+      return turns;
+    });
+    expect(await run).toBe(5 * MAX_TURNS);
+    expect(Math.max(...waits)).toBeLessThan(5);
+  });
+
+  it("ends with the call", async () => {
+    const { context } = contextOf();
+    const stop = new AbortController();
+    const run = context.retrying("s", { signal: stop.signal }, async () => {
+      stop.abort();
+      throw new Again();
+    });
+    await expect(run).rejects.toMatchObject({ code: "canceled" });
+  });
+
+  it("repeats nothing but what is out of date", async () => {
+    const { context } = contextOf();
+    const error = new DomainError("unavailable", "no");
+    const run = context.retrying("s", undefined, async () => {
+      throw error;
+    });
+    await expect(run).rejects.toBe(error);
+  });
+});

@@ -1,0 +1,214 @@
+import { setImmediate } from "node:timers/promises";
+import { beforeEach, describe, expect, it } from "vitest";
+import { DomainError, notFound } from "../../../../src/domain/errors.js";
+import { SessionTail } from "../../../../src/storage/history/follow/session-tail.js";
+import type { Head, HistoryContext } from "../../../../src/storage/history/heads.js";
+import type { EditMark } from "../../../../src/storage/history/log-store.js";
+import type { Reader } from "../../../../src/storage/history/read/reader.js";
+
+const POLL_MS = { first: 100, most: 200 };
+
+let uid: string;
+let revision: number;
+let count: number;
+let edits: readonly EditMark[];
+/** What reading the session fails with. */
+let failure: Error | null;
+/** Pauses that last, each with the function that ends it. */
+let pauses: { readonly ms: number; readonly end: () => void }[];
+let anomalies: string[];
+let unused: number;
+let tail: SessionTail;
+
+function tailThat(isTold: boolean): SessionTail {
+  // Of this tail alone: that of an earlier test may still end a pause.
+  const own = pauses;
+  const options = {
+    pollMs: POLL_MS,
+    maxFollowerBacklog: 2,
+    chunk: 2,
+    maxEdits: 8,
+    random: () => 0.5,
+    onAnomaly: (text: string) => anomalies.push(text),
+    pause: (ms: number, signal?: AbortSignal) =>
+      new Promise<void>((resolve) => {
+        const pause = { ms, end: () => resolve() };
+        own.push(pause);
+        signal?.addEventListener("abort", pause.end);
+      }).finally(() => own.shift()),
+  };
+  const need = async () => {
+    if (failure) throw failure;
+    return { record: { uid, revision, edits }, count } as unknown as Head;
+  };
+  const reader = {
+    messagesAt: async (_: Head, from: number, to: number) =>
+      Array.from({ length: to - from }, (_, i) => ({ id: `m${from + i}` })),
+  };
+  const context = { options, need } as unknown as HistoryContext;
+  return new SessionTail(context, reader as unknown as Reader, "s", isTold, () => unused++);
+}
+
+/** Lets everything happen that waits for nothing but its turn. */
+async function settle(): Promise<void> {
+  for (let i = 0; i < 10; i++) await setImmediate();
+}
+
+beforeEach(() => {
+  uid = "u1";
+  revision = 1;
+  count = 1;
+  edits = [];
+  failure = null;
+  pauses = [];
+  anomalies = [];
+  unused = 0;
+  tail = tailThat(false);
+});
+
+describe("a tail", () => {
+  it("stands at the end of what it saw first, and tells what comes after it", async () => {
+    tail.hold();
+    await tail.refresh();
+    const queue = tail.attach();
+    count = 3;
+    await tail.refresh();
+    const at = (position: number) => ({ sessionUid: "u1", revision: 1, position });
+    expect([await queue.next(1), await queue.next(1)]).toEqual([
+      { kind: "appended", message: { id: "m1" }, at: at(2) },
+      { kind: "appended", message: { id: "m2" }, at: at(3) },
+    ]);
+    expect(tail.place()).toMatchObject({ head: { count: 3 }, at: at(3) });
+  });
+
+  it("tells how far an edit has cut what it told", async () => {
+    count = 5;
+    tail.hold();
+    await tail.refresh();
+    const queue = tail.attach();
+    [count, revision, edits] = [3, 2, [{ revision: 2, kept: 2 }]];
+    await tail.refresh();
+    expect([await queue.next(1), await queue.next(1)]).toMatchObject([
+      { kind: "truncated", messageCount: 2, at: { revision: 2, position: 2 } },
+      { kind: "appended", message: { id: "m2" }, at: { revision: 2, position: 3 } },
+    ]);
+  });
+
+  it("looks ever less often while nothing happens, and often again after an append or an edit", async () => {
+    tail.hold();
+    await tail.refresh();
+    const slept = async () => {
+      await settle();
+      const [pause] = pauses;
+      pause?.end();
+      return pause?.ms;
+    };
+    expect([await slept(), await slept(), await slept(), await slept()]).toEqual([100, 150, 200, 200]);
+    await settle();
+    count = 2;
+    expect([await slept(), await slept(), await slept()]).toEqual([200, 100, 150]);
+    await settle();
+    revision = 2;
+    expect([await slept(), await slept()]).toEqual([200, 100]);
+  });
+
+  it("looks every five seconds when the store tells of changes, and at once when it is told of one of its session", async () => {
+    tail = tailThat(true);
+    tail.hold();
+    await tail.refresh();
+    const queue = tail.attach();
+    await settle();
+    expect(pauses.map(({ ms }) => ms)).toEqual([5000]);
+    count = 2;
+    tail.wakeIf("u2");
+    await settle();
+    expect(tail.place().at.position).toBe(1);
+    tail.wakeIf("u1");
+    await settle();
+    expect(tail.place().at.position).toBe(2);
+    expect(await queue.next(1)).toMatchObject({ kind: "appended" });
+    expect(pauses.map(({ ms }) => ms)).toEqual([5000]);
+  });
+
+  it("ends a follower for whom more events wait than are allowed, and goes on for the others", async () => {
+    tail.hold();
+    await tail.refresh();
+    const [slow, quick] = [tail.attach(), tail.attach()];
+    count = 3;
+    await tail.refresh();
+    for (let i = 0; i < 2; i++) expect(await quick.next(1)).toMatchObject({ kind: "appended" });
+    count = 4;
+    await tail.refresh();
+    await expect(slow.next(1)).rejects.toMatchObject({ code: "resource_exhausted" });
+    expect(await quick.next(1)).toMatchObject({ message: { id: "m3" } });
+  });
+
+  it("tells a follower that has gone away nothing more", async () => {
+    tail.hold();
+    await tail.refresh();
+    const queue = tail.attach();
+    queue.detach();
+    count = 2;
+    await tail.refresh();
+    const waiting = queue.next(7);
+    await settle();
+    pauses.find(({ ms }) => ms === 7)?.end();
+    expect(await waiting).toBeNull();
+  });
+
+  it("stops when the last one lets go of it, and is let go of once by each", async () => {
+    const holds = [tail.hold(), tail.hold()];
+    await tail.refresh();
+    await settle();
+    holds[0]?.release();
+    holds[0]?.release();
+    await settle();
+    expect([unused, pauses.length]).toEqual([0, 1]);
+    holds[1]?.release();
+    await settle();
+    expect([unused, pauses.length]).toEqual([1, 0]);
+    tail.hold();
+    expect(await tail.refresh()).toMatchObject({ count: 1 });
+  });
+
+  it.each([
+    ["is deleted", () => (failure = notFound("Session", "s"))],
+    ["was made anew", () => (uid = "u2")],
+  ])("ends all followers when the session %s", async (_, change) => {
+    tail.hold();
+    await tail.refresh();
+    const queue = tail.attach();
+    change();
+    await expect(tail.refresh()).rejects.toMatchObject({ code: "not_found" });
+    await expect(queue.next(1)).rejects.toMatchObject({ code: "not_found" });
+    await expect(tail.refresh()).rejects.toMatchObject({ code: "not_found" });
+    await expect(tail.attach().next(1)).rejects.toMatchObject({ code: "not_found" });
+    expect([unused, anomalies]).toEqual([1, []]);
+  });
+
+  it("goes on after any other failure, and says so in the log", async () => {
+    tail.hold();
+    await tail.refresh();
+    const queue = tail.attach();
+    failure = new DomainError("unavailable", "The store has gone");
+    await expect(tail.refresh()).rejects.toBe(failure);
+    expect(anomalies).toEqual(['Session "s" cannot be followed now']);
+    failure = null;
+    count = 2;
+    await tail.refresh();
+    expect(await queue.next(1)).toMatchObject({ kind: "appended" });
+  });
+
+  it("keeps the first error that ends it", async () => {
+    tail.hold();
+    await tail.refresh();
+    const first = new DomainError("unavailable", "The service is stopping");
+    tail.end(first);
+    tail.end(new DomainError("internal", "Another"));
+    await expect(tail.refresh()).rejects.toBe(first);
+  });
+
+  it("has no place before it has looked", () => {
+    expect(() => tail.place()).toThrow(notFound("Session", "s"));
+  });
+});

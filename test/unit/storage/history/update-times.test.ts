@@ -1,0 +1,142 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Head, HistoryContext } from "../../../../src/storage/history/heads.js";
+import { UpdateTimes } from "../../../../src/storage/history/update-times.js";
+
+let written: [string, number][][];
+let failures: string[];
+let timers: { readonly ms: number; readonly run: () => void }[];
+let nowMicros: number;
+/** What the next write of times does. */
+let fail: Error | null;
+let updateTimes: UpdateTimes;
+
+beforeEach(() => {
+  written = [];
+  failures = [];
+  timers = [];
+  nowMicros = 1;
+  fail = null;
+  const context = {
+    store: {
+      async touchRecords(times: ReadonlyMap<string, number>) {
+        if (fail) throw fail;
+        written.push([...times]);
+      },
+    },
+    options: {
+      nowMicros: () => nowMicros,
+      touchDelayMs: 1000,
+      maxHeads: 2,
+      startTimer: (ms: number, run: () => void) => {
+        const timer = { ms, run };
+        timers.push(timer);
+        return () => timers.splice(timers.indexOf(timer), 1);
+      },
+      onAnomaly: (text: string) => failures.push(text),
+    },
+  };
+  updateTimes = new UpdateTimes(context as unknown as HistoryContext);
+});
+
+function headOf(uid: string, updateTimeMicros = 0): Head {
+  return { record: { uid, updateTimeMicros } } as Head;
+}
+
+function note(uid: string): void {
+  updateTimes.note(headOf(uid));
+}
+
+/** Runs the timer that is set, which must be this one. */
+async function elapse(ms: number): Promise<void> {
+  expect(timers.map((timer) => timer.ms)).toEqual([ms]);
+  timers[0]?.run();
+  await updateTimes.flush();
+}
+
+it("writes the times of all sessions together a moment later", async () => {
+  note("a");
+  note("b");
+  await elapse(1000);
+  expect(written).toEqual([
+    [
+      ["a", 1],
+      ["b", 1],
+    ],
+  ]);
+  expect(timers).toEqual([]);
+});
+
+it("keeps what could not be written, tells of it once, and writes it when the store answers again", async () => {
+  fail = new Error("gone");
+  note("a");
+  await elapse(1000);
+  nowMicros = 2;
+  note("b");
+  await elapse(5000);
+  expect(failures).toEqual(["The update times of 1 sessions could not be written"]);
+  fail = null;
+  await elapse(5000);
+  expect(written).toEqual([
+    [
+      ["a", 1],
+      ["b", 2],
+    ],
+  ]);
+  note("a");
+  await elapse(1000);
+  expect(written).toHaveLength(2);
+});
+
+it("does not put an older time in the place of a newer one", async () => {
+  fail = new Error("gone");
+  note("a");
+  const failing = updateTimes.flush();
+  nowMicros = 7;
+  note("a");
+  await failing;
+  fail = null;
+  await updateTimes.flush();
+  expect(written).toEqual([[["a", 7]]]);
+});
+
+it("tells at the end what was not written by the deadline", async () => {
+  note("a");
+  fail = new Error("gone");
+  await updateTimes.close({ deadlineMs: 0 });
+  expect(failures).toEqual(["The update times of 1 sessions could not be written"]);
+  expect(timers).toEqual([]);
+});
+
+describe("beside an append", () => {
+  const MINUTE = 60_000_000;
+
+  it("writes a time that is more than a minute old, and no other", async () => {
+    nowMicros = 5 * MINUTE;
+    expect(updateTimes.writeOld(headOf("a", 4 * MINUTE), undefined)).toBeUndefined();
+    await updateTimes.writeOld(headOf("a", 4 * MINUTE - 1), undefined);
+    expect(written).toEqual([[["a", 5 * MINUTE]]]);
+  });
+
+  it("writes none again that this process has written in the last minute, though the head does not tell", async () => {
+    nowMicros = 5 * MINUTE;
+    note("a");
+    await elapse(1000);
+    nowMicros += MINUTE;
+    expect(updateTimes.writeOld(headOf("a"), undefined)).toBeUndefined();
+    nowMicros += 1;
+    expect(updateTimes.writeOld(headOf("a"), undefined)).toBeDefined();
+  });
+
+  it("forgets what it wrote of sessions that are long out of use", async () => {
+    nowMicros = 5 * MINUTE;
+    for (const uid of ["a", "b", "c"]) await updateTimes.writeOld(headOf(uid), undefined);
+    expect(updateTimes.writeOld(headOf("c"), undefined)).toBeUndefined();
+    expect(updateTimes.writeOld(headOf("a"), undefined)).toBeDefined();
+  });
+
+  it("does not fail the append when the time cannot be written", async () => {
+    nowMicros = 5 * MINUTE;
+    fail = new Error("gone");
+    await expect(updateTimes.writeOld(headOf("a"), undefined)).resolves.toBeUndefined();
+  });
+});

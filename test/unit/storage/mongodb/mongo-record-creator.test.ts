@@ -1,0 +1,149 @@
+import { type Collection, MongoNetworkError, MongoServerError } from "mongodb";
+import { beforeEach, describe, expect, it } from "vitest";
+import { MongoCommands } from "../../../../src/storage/mongodb/mongo-commands.js";
+import { MongoRecordCreator } from "../../../../src/storage/mongodb/mongo-record-creator.js";
+import type { RecordDocument } from "../../../../src/storage/mongodb/record-document.js";
+import { WriteIds } from "../../../../src/storage/mongodb/write-ids.js";
+import { record } from "../../../contract/log-store/fixtures.js";
+
+type Stored = { -readonly [field in keyof RecordDocument]: RecordDocument[field] };
+
+/** Says what becomes of the sends, one after the other; `done` once they are used up. */
+type Fate = "done" | "done, answer lost" | "still on its way" | "not done";
+
+/** The collection of the sessions, with its unique keys. */
+class Sessions {
+  readonly documents: Stored[] = [];
+  fates: Fate[] = [];
+  readonly #onTheirWay: Stored[] = [];
+
+  get collection(): Collection<RecordDocument> {
+    return {
+      insertOne: this.#send.bind(this),
+      findOne: this.#findOne.bind(this),
+      deleteOne: this.#deleteOne.bind(this),
+    } as never;
+  }
+
+  /** Carries out what was on its way. */
+  arrive(): void {
+    for (const document of this.#onTheirWay.splice(0)) {
+      try {
+        this.insert(document);
+      } catch (error) {
+        expect(error).toBeInstanceOf(MongoServerError);
+      }
+    }
+  }
+
+  insert(document: Stored): void {
+    const isTaken = this.documents.some(
+      ({ _id, session_id, tombstone }) =>
+        _id === document._id || (session_id === document.session_id && tombstone === document.tombstone),
+    );
+    if (isTaken) throw new MongoServerError({ code: 11000, message: "E11000 duplicate key error" });
+    this.documents.push({ ...document });
+  }
+
+  living(sessionId: string): string[] {
+    return this.documents.filter((one) => one.session_id === sessionId && one.tombstone === "").map(({ _id }) => _id);
+  }
+
+  async #send(document: Stored): Promise<void> {
+    const fate = this.fates.shift() ?? "done";
+    if (fate === "still on its way") this.#onTheirWay.push(document);
+    if (fate.startsWith("done")) this.insert(document);
+    if (fate !== "done") throw new MongoNetworkError("lost");
+  }
+
+  async #findOne({ _id }: { _id: string }): Promise<Stored | null> {
+    return this.documents.find((one) => one._id === _id) ?? null;
+  }
+
+  async #deleteOne({ _id, write }: Stored): Promise<void> {
+    const at = this.documents.findIndex((one) => one._id === _id && one.write.equals(write));
+    if (at >= 0) this.documents.splice(at, 1);
+  }
+}
+
+describe("a record is created", () => {
+  let sessions: Sessions;
+  let knownMs: number;
+  let creator: MongoRecordCreator;
+  const child = record("u", { sessionId: "s", sources: ["parent"] });
+
+  beforeEach(() => {
+    sessions = new Sessions();
+    knownMs = 5000;
+    const safeReads = { options: { readConcern: { level: "linearizable" } } } as const;
+    const parts = {
+      commands: new MongoCommands(5000),
+      ids: new WriteIds(),
+      safeReads,
+      clock: { knownMs: () => knownMs },
+    };
+    creator = new MongoRecordCreator("default", sessions.collection, parts);
+  });
+
+  async function createOther(): Promise<void> {
+    expect(await creator.create(record("other", { sessionId: "s" }))).toBe("created");
+  }
+
+  function deleteOther(): void {
+    const [other] = sessions.documents;
+    if (other) other.tombstone = other._id;
+  }
+
+  it.each<Fate>(["done, answer lost", "not done", "still on its way"])(
+    "once when the first send was %s",
+    async (fate) => {
+      sessions.fates = [fate];
+      expect(await creator.create(child)).toBe("created");
+      sessions.arrive();
+      expect(sessions.living("s")).toEqual(["u"]);
+    },
+  );
+
+  it("or is surely not: a send that is on its way creates nothing after the answer `exists`", async () => {
+    await createOther();
+    sessions.fates = ["still on its way"];
+    expect(await creator.create(child)).toBe("exists");
+    deleteOther();
+    sessions.arrive();
+    expect(sessions.living("s")).toEqual([]);
+    expect(sessions.documents.find(({ _id }) => _id === "u")).toMatchObject({ sources: [], sweep_time: null });
+  });
+
+  it("or is surely not, although the answers of later sends are lost too", async () => {
+    await createOther();
+    sessions.fates = ["still on its way", "not done", "done", "done, answer lost"];
+    expect(await creator.create(child)).toBe("exists");
+    deleteOther();
+    sessions.arrive();
+    expect(sessions.living("s")).toEqual([]);
+  });
+
+  it("by the first send, when that comes before its uid is kept out", async () => {
+    await createOther();
+    sessions.fates = ["still on its way", "not done"];
+    const answer = creator.create(child);
+    deleteOther();
+    sessions.arrive();
+    expect(await answer).toBe("created");
+    expect(sessions.living("s")).toEqual(["u"]);
+  });
+
+  it("`exists` leaves nothing where no send can be on its way", async () => {
+    await createOther();
+    expect(await creator.create(child)).toBe("exists");
+    expect(sessions.documents).toHaveLength(1);
+  });
+
+  it("and taken back when it was sent again so late that the first one may have come, gone and been swept", async () => {
+    sessions.fates = ["not done"];
+    const answer = creator.create(child);
+    knownMs += 60_001;
+    await expect(answer).rejects.toMatchObject({ code: "unavailable" });
+    expect(sessions.documents).toEqual([]);
+  });
+});

@@ -1,0 +1,168 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Database from "libsql";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
+import { APPLICATION_ID, SCHEMA_VERSION } from "../../../../src/storage/sqlite/schema.js";
+import { SqliteLogDatabase } from "../../../../src/storage/sqlite/sqlite-log-database.js";
+
+/** The schema of version 0.1.0. */
+const VERSION_1 = `
+CREATE TABLE messages (
+	log TEXT NOT NULL,
+	seq INTEGER NOT NULL,
+	id TEXT,
+	timestamp INTEGER NOT NULL,
+	role TEXT NOT NULL,
+	session_id TEXT NOT NULL,
+	origin TEXT,
+	size INTEGER NOT NULL,
+	body TEXT NOT NULL,
+	PRIMARY KEY (log, seq)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX messages_by_id ON messages (log, id);
+
+CREATE TABLE sessions (
+	uid TEXT NOT NULL PRIMARY KEY,
+	namespace TEXT NOT NULL,
+	session_id TEXT NOT NULL,
+	parent_id TEXT NOT NULL,
+	update_time INTEGER NOT NULL,
+	revision INTEGER NOT NULL,
+	forks INTEGER NOT NULL,
+	deleted_at INTEGER,
+	sweep_at INTEGER,
+	body TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sessions_by_uid ON sessions (namespace, uid);
+CREATE UNIQUE INDEX sessions_by_id ON sessions (namespace, session_id) WHERE deleted_at IS NULL;
+CREATE INDEX sessions_by_time ON sessions (namespace, update_time, session_id) WHERE deleted_at IS NULL;
+CREATE INDEX sessions_by_parent ON sessions (namespace, parent_id, update_time, session_id) WHERE deleted_at IS NULL;
+CREATE INDEX sessions_to_sweep ON sessions (namespace, sweep_at) WHERE forks = 0 AND sweep_at IS NOT NULL;
+
+CREATE TABLE todos (
+	namespace TEXT NOT NULL PRIMARY KEY,
+	revision INTEGER NOT NULL,
+	body TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+`;
+
+let folder: string;
+let path: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "session-pool-"));
+  path = join(folder, "old.db");
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** What version 0.1.0 keeps of a record as JSON. */
+function body(more: object): string {
+  return JSON.stringify({
+    ...{ forkPointId: "", inheritedCount: 0, title: "", createTimeMicros: 5, origin: null, version: 3, segments: [] },
+    ...{ lastTimestampMicros: 0, ancestry: [], undo: null, sideLog: null, rollovers: { count: 0, atMs: 0 } },
+    ...{ dropped: [], edits: [], sources: [] },
+    ...more,
+  });
+}
+
+/** A file as version 0.1.0 leaves it: a session with a log for older messages, a dropped range and a fork, and a tombstone. */
+function makeOldFile(): void {
+  const db = new Database(path);
+  db.exec(`PRAGMA page_size = 8192; ${VERSION_1} PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = 1;`);
+  const message = db.prepare("INSERT INTO messages VALUES (?, ?, ?, ?, 'user', 'a', NULL, 20, ?)");
+  const entries: [string, number, string | null, number][] = [
+    ...[1, 2, 3].map((seq): [string, number, string, number] => ["ua.1", seq, `m${seq}`, seq * 10]),
+    ["ua.1", 4, null, 0],
+    ["ua.s", 1, "older", 15],
+    ["ua.2", 1, "m4", 40],
+    ["ud.1", 1, "dead", 1],
+  ];
+  for (const [log, seq, id, time] of entries) message.run([log, seq, id, time, id === null ? "" : '{"parts":[]}']);
+  const session = db.prepare("INSERT INTO sessions VALUES (?, 'default', ?, '', 7, ?, ?, ?, ?, ?)");
+  const segments = [
+    { log: "ua.1", first: 1, last: 1 },
+    { log: "ua.s", first: 1, last: 1 },
+    { log: "ua.1", first: 2, last: 2 },
+  ];
+  const dropped = [{ log: "ua.1", first: 3, last: Number.MAX_SAFE_INTEGER, droppedAtMs: 99 }];
+  const ofA = {
+    log: "ua.2",
+    sideLog: "ua.s",
+    segments,
+    dropped,
+    lastTimestampMicros: 20,
+    title: "nul\u0000 and \u{1F600}",
+  };
+  session.run(["ua", "a", 6, 1, null, 99, body(ofA)]);
+  session.run(["ub", "b", 1, 0, null, null, body({ log: "ub.1", segments: segments.slice(0, 1), sources: ["ua"] })]);
+  session.run(["ud", "d", 2, 0, 98, 98, body({ log: "ud.1" })]);
+  db.prepare("INSERT INTO todos VALUES ('default', 2, ?)").run([
+    '[{"id":"t","content":"c","status":"","priority":""}]',
+  ]);
+  db.close();
+}
+
+it("brings a file of version 0.1.0 up to date, with all that it holds", async () => {
+  makeOldFile();
+  let nowMs = 1_000_000;
+  const database = await SqliteLogDatabase.open(path, { now: () => nowMs });
+  const store = database.namespace("default");
+  const provider = new LogHistoryProvider(store);
+  expect(await store.readRecord("a")).toMatchObject({
+    ...{
+      uid: "ua",
+      revision: 6,
+      sessionRevision: 3,
+      forks: 1,
+      log: "ua.2",
+      title: "nul\u0000 and \u{1F600}",
+      deleted: false,
+    },
+    namedLogs: [{ log: "ua.s", purpose: "older" }],
+    dropped: [{ log: "ua.1", first: 3, last: Number.MAX_SAFE_INTEGER }],
+  });
+  const ids = async (id: string) => (await provider.getSessionMessages(id)).map((message) => message.id);
+  expect(await ids("a")).toEqual(["m1", "older", "m2", "m4"]);
+  expect(await ids("b")).toEqual(["m1"]);
+  expect(await provider.readTodos()).toMatchObject({ revision: 2, todos: [{ id: "t" }] });
+  await provider.logMessages("a", [{ id: "m5", role: "user", parts: [] }]);
+  await provider.logMessages("a", [{ id: "older2", role: "user", parts: [], timestampMicros: 12 }]);
+  expect(await ids("a")).toEqual(["m1", "older2", "older", "m2", "m4", "m5"]);
+  await provider.deleteSession("b");
+  for (let i = 0; i < 3; i++) {
+    await provider.sweep();
+    nowMs += 600_001;
+  }
+  expect((await store.scanRecords("", 10)).map(({ uid }) => uid)).toEqual(["ua"]);
+  expect(await store.listOrphans(10)).toEqual([]);
+  expect((await store.readRange("ua.1", 3, 3)).entries).toEqual([]);
+  await provider.close();
+  await database.close();
+});
+
+it("brings it up to date once though many open it at once, and says so in the file", async () => {
+  makeOldFile();
+  const databases = await Promise.all(Array.from({ length: 4 }, () => SqliteLogDatabase.open(path)));
+  for (const database of databases) {
+    expect(await database.namespace("default").readRecord("b")).toMatchObject({ uid: "ub", sources: ["ua"] });
+    await database.close();
+  }
+  const db = new Database(path);
+  expect(db.prepare("PRAGMA user_version").raw().get([])).toEqual([SCHEMA_VERSION]);
+  expect(db.prepare("SELECT name FROM sqlite_schema WHERE name = 'sessions_1'").all([])).toEqual([]);
+  db.close();
+});
+
+it("leaves the file as it was when it cannot be brought up to date", async () => {
+  makeOldFile();
+  const db = new Database(path);
+  db.prepare("UPDATE sessions SET body = 'no JSON' WHERE uid = 'ub'").run([]);
+  db.close();
+  await expect(SqliteLogDatabase.open(path)).rejects.toMatchObject({ code: "failed_precondition" });
+  const after = new Database(path);
+  expect(after.prepare("PRAGMA user_version").raw().get([])).toEqual([1]);
+  expect(after.prepare("SELECT count(*) FROM sessions WHERE deleted_at IS NULL").raw().get([])).toEqual([2]);
+  after.close();
+});

@@ -1,0 +1,179 @@
+import { existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type Database from "libsql";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { DatabaseFiles } from "../../../../src/storage/sqlite/database-files.js";
+import { openFile } from "../../../../src/storage/sqlite/open-file.js";
+import { SqliteConnection } from "../../../../src/storage/sqlite/sqlite-connection.js";
+import { SqliteLogDatabase } from "../../../../src/storage/sqlite/sqlite-log-database.js";
+import { SqliteLogStore } from "../../../../src/storage/sqlite/sqlite-log-store.js";
+
+const GONE = {
+  code: "unavailable",
+  message: "The database file was deleted or replaced while it was open: put it back, or restart the service",
+};
+const FULL = { code: "unavailable", message: "The disk of the database is full" };
+const LOCKED = { code: "unavailable", message: "The database file is locked by another process" };
+
+describe("a SQLite store refuses writes, and says so when asked,", () => {
+  let folder: string;
+  let path: string;
+  let db: Database.Database;
+  let other: Database.Database | undefined;
+  let nowMs: number;
+  let connection: SqliteConnection;
+  let store: SqliteLogStore;
+  let revision: number;
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), "session-pool-"));
+    path = join(folder, "my.db");
+    nowMs = 0;
+    revision = 0;
+    other = undefined;
+    await open((real) => real);
+    await write();
+  });
+  afterEach(async () => {
+    other?.close();
+    await connection.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const open = async (wrap: (real: Database.Database) => Database.Database) => {
+    db = wrap(await openFile(path));
+    const clockMs = () => nowMs;
+    connection = new SqliteConnection(db, { files: new DatabaseFiles(path, clockMs), clockMs });
+    store = new SqliteLogStore(connection, "default", Date.now);
+  };
+  const write = async (deadlineMs?: number) => {
+    expect(await store.replaceTodos([], revision, { deadlineMs })).toBe(true);
+    revision++;
+  };
+  const move = (end: string, from: string, to: string) => renameSync(`${from}${end}`, `${to}${end}`);
+  const aside = () => join(folder, "aside.db");
+
+  it("while the file is gone, until it is back", async () => {
+    for (const end of ["", "-wal", "-shm"]) move(end, path, aside());
+    await expect(store.ping()).rejects.toMatchObject(GONE);
+    const [one, two] = await Promise.allSettled([write(), store.seal("u.1")]);
+    expect([one, two]).toMatchObject([{ reason: GONE }, { reason: GONE }]);
+    for (const end of ["", "-wal", "-shm"]) move(end, aside(), path);
+    await store.ping();
+    await write();
+    expect(await store.readTodos()).toMatchObject({ revision: 2 });
+  });
+
+  it("while another file stands in its place, which it never touches", async () => {
+    for (const end of ["", "-wal", "-shm"]) move(end, path, aside());
+    const successor = await SqliteLogDatabase.open(path);
+    expect(await successor.namespace("default").replaceTodos([], 0)).toBe(true);
+    await expect(write()).rejects.toMatchObject(GONE);
+    await expect(store.ping()).rejects.toMatchObject(GONE);
+    await connection.close();
+    expect(existsSync(`${path}-wal`)).toBe(true);
+    await successor.namespace("default").ping();
+    expect(await successor.namespace("default").readTodos()).toMatchObject({ revision: 1 });
+    await successor.close();
+  });
+
+  it.each(["-wal", "-shm"])("when %s is gone: at once when asked, and by writes within a second", async (end) => {
+    move(end, path, aside());
+    nowMs = 1000;
+    await expect(write()).rejects.toMatchObject(GONE);
+    await expect(store.ping()).rejects.toMatchObject(GONE);
+    move(end, aside(), path);
+    await store.ping();
+    await write();
+  });
+
+  it("after waiting five seconds for another process's lock, until that ends", async () => {
+    other = await openFile(path);
+    other.exec("BEGIN IMMEDIATE");
+    await expect(write(Date.now() + 20)).rejects.toMatchObject({ code: "deadline_exceeded" });
+    nowMs = 4999;
+    await store.ping();
+    nowMs = 5000;
+    await expect(Promise.all([store.ping(), store.ping()])).rejects.toMatchObject(LOCKED);
+    other.exec("COMMIT");
+    await store.ping();
+    await write();
+  });
+
+  it("while callers have heard nothing but a full disk for five seconds, until one can write", async () => {
+    let isFull = true;
+    await connection.close();
+    await open((real) => failingCommits(real, () => isFull));
+    for (nowMs = 0; nowMs < 5000; nowMs += 1000) {
+      await expect(write()).rejects.toMatchObject(FULL);
+      await store.ping();
+    }
+    await expect(store.ping()).rejects.toMatchObject(FULL);
+    isFull = false;
+    await expect(store.ping()).rejects.toMatchObject(FULL);
+    await write();
+    await store.ping();
+  });
+
+  it("when nobody writes any more, until the disk has room and a write of its own succeeds", async () => {
+    let isFull = true;
+    await connection.close();
+    await open((real) => failingCommits(real, () => isFull));
+    await expect(write()).rejects.toMatchObject(FULL);
+    const room = vi.spyOn(DatabaseFiles.prototype, "freeBytes").mockReturnValue(100_000);
+    nowMs = 5000;
+    isFull = false;
+    await expect(store.ping()).rejects.toMatchObject(FULL);
+    room.mockRestore();
+    isFull = true;
+    await expect(store.ping()).rejects.toMatchObject(FULL);
+    isFull = false;
+    nowMs = 10_000;
+    await store.ping();
+  });
+
+  it("and lets its own try write a page", async () => {
+    let isFull = true;
+    await connection.close();
+    await open((real) => failingCommits(real, () => isFull));
+    await expect(write()).rejects.toMatchObject(FULL);
+    isFull = false;
+    nowMs = 5000;
+    other = await openFile(path);
+    // It changes for a connection when another one has written.
+    const version = other.prepare("PRAGMA data_version").raw();
+    const before = version.get([]);
+    await store.ping();
+    expect(version.get([])).not.toEqual(before);
+  });
+});
+
+/** A database whose disk is full as long as that answers true. */
+function failingCommits(real: Database.Database, isFull: () => boolean): Database.Database {
+  return new Proxy(real, {
+    get: (target, name) => {
+      const value = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      return (...values: unknown[]) => {
+        const result = value.apply(target, values);
+        return name === "prepare" && values[0] === "COMMIT" ? failing(result, isFull) : result;
+      };
+    },
+  });
+}
+
+function failing<T extends object>(statement: T, isFull: () => boolean): T {
+  return new Proxy(statement, {
+    get: (target, name) => {
+      const value = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      return (...values: unknown[]) => {
+        if (name === "run" && isFull()) {
+          throw Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
+        }
+        return value.apply(target, values);
+      };
+    },
+  });
+}
