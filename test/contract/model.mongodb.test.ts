@@ -1,12 +1,19 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe } from "vitest";
-import type { LogDatabase } from "../../src/storage/history/log-store.js";
+import type { LogDatabase, LogStore } from "../../src/storage/history/log-store.js";
 import { openMongoDatabase } from "../support/mongo-database.js";
 import { startMongoServer } from "../support/mongo-server.js";
+import { poll } from "../support/poll.js";
 import { describeModel } from "./model/describe-model.js";
 
 const server = await startMongoServer();
 let database: LogDatabase;
+
+/** The server's clock moves by whole seconds, and a sweep deletes only what an earlier second has marked. */
+async function waitForNextTime(store: LogStore): Promise<void> {
+  const beganMs = await store.timeMs();
+  await poll(async () => (await store.timeMs()) > beganMs, "the server's clock moves");
+}
 
 describe.skipIf(!server)("with a server", () => {
   beforeAll(async () => {
@@ -21,7 +28,13 @@ describe.skipIf(!server)("with a server", () => {
     "MongoDB",
     async () => {
       const namespace = randomBytes(8).toString("hex");
-      return { store: () => database.namespace(namespace), close: async () => {}, sweepAgeMs: 1 };
+      const store = database.namespace(namespace);
+      return {
+        store: () => database.namespace(namespace),
+        close: async () => {},
+        sweepAgeMs: 1,
+        passTime: () => waitForNextTime(store),
+      };
     },
     3,
   );
