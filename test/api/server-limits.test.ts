@@ -7,7 +7,7 @@ import {
   HealthCheckRequestSchema,
   HealthCheckResponseSchema,
   HealthCheckResponse_ServingStatus as ServingStatus,
-} from "../../gen/health/v1/health_pb.js";
+} from "../../gen/grpc/health/v1/health_pb.js";
 import { DEFAULT_LOAD, type LoadLimits } from "../../src/config.js";
 import { poll } from "../support/poll.js";
 import { startTestServer, type TestServer } from "../support/server.js";

@@ -8,7 +8,6 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { credentials, makeClientConstructor, type ServiceDefinition } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
-import { protoPath } from "grpc-health-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
@@ -16,8 +15,10 @@ import { makeCertificate } from "../support/certificate.js";
 import { GrpcClient } from "../support/grpc-client.js";
 import { poll } from "../support/poll.js";
 import { startTestServer, type TestServer } from "../support/server.js";
+import { PROTO_FOLDER } from "../support/toolchain.js";
 
 const ORIGIN = "https://app.test";
+const HEALTH_PROTO = join(PROTO_FOLDER, "grpc/health/v1/health.proto");
 
 let server: TestServer;
 
@@ -31,7 +32,7 @@ afterAll(() => server.stop());
 describe("grpc.health.v1", () => {
   it("tells the state of the server and of each service, and watchers of its end", async () => {
     const own = await startTestServer();
-    const health = clientOf(protoPath, "grpc.health.v1.Health", own.grpcAddress);
+    const health = clientOf(HEALTH_PROTO, "grpc.health.v1.Health", own.grpcAddress);
     const check = (service: string) =>
       new Promise((done, fail) => {
         health.Check({ service }, (error: unknown, answer: unknown) => (error ? fail(error) : done(answer)));
@@ -55,7 +56,7 @@ describe("grpc.health.v1", () => {
     const path = join(folder, "pool.db");
     const aside = join(folder, "aside.db");
     const own = await startTestServer({ storage: `sqlite:${path}` });
-    const health = clientOf(protoPath, "grpc.health.v1.Health", own.grpcAddress);
+    const health = clientOf(HEALTH_PROTO, "grpc.health.v1.Health", own.grpcAddress);
     const seen: string[] = [];
     const watch = health.Watch({ service: "" });
     watch.on("data", ({ status }: { status: string }) => seen.push(status)).on("error", () => undefined);

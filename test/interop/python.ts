@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { cached, GOOGLE_PROTO_FOLDER, install, needPrograms, PROTO_FOLDER, run } from "../support/toolchain.js";
+import { cached, install, needPrograms, PROTO_FOLDER, run } from "../support/toolchain.js";
 
 const PACKAGES = ["grpcio==1.85.1", "grpcio-tools==1.85.1", "googleapis-common-protos==1.76.0"];
 
@@ -26,7 +26,6 @@ async function generate(program: string, folder: string): Promise<void> {
   const files = ["options", "session_service", "message_service", "todo_service"].map(
     (name) => `sessionpool/v1/${name}.proto`,
   );
-  const includes = [`-I${PROTO_FOLDER}`, `-I${GOOGLE_PROTO_FOLDER}`];
   const outputs = [`--python_out=${folder}`, `--grpc_python_out=${folder}`];
-  await run(program, ["-m", "grpc_tools.protoc", ...includes, ...outputs, ...files]);
+  await run(program, ["-m", "grpc_tools.protoc", `-I${PROTO_FOLDER}`, ...outputs, ...files]);
 }

@@ -10,8 +10,6 @@ import { withLock } from "./lock.js";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export const PROTO_FOLDER = join(ROOT, "proto");
-/** google/api/annotations.proto and what it needs, without the network. */
-export const GOOGLE_PROTO_FOLDER = join(ROOT, "node_modules/google-gax/build/protos");
 
 const CACHE = join(ROOT, "node_modules/.cache/interop");
 const DONE = ".done";

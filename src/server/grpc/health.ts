@@ -12,7 +12,7 @@ import {
   HealthCheckResponseSchema,
   Health as HealthService,
   HealthCheckResponse_ServingStatus as ServingStatus,
-} from "../../../gen/health/v1/health_pb.js";
+} from "../../../gen/grpc/health/v1/health_pb.js";
 import { ApiError, invalidArgument } from "../../api/api-error.js";
 import type { OpenMethod } from "./gate.js";
 import { toStatus } from "./status.js";

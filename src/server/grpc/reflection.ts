@@ -3,7 +3,7 @@ import { type DescFile, type DescService, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import type { Server } from "@grpc/grpc-js";
 import type { ReflectionService } from "@grpc/reflection";
-import { Health } from "../../../gen/health/v1/health_pb.js";
+import { Health } from "../../../gen/grpc/health/v1/health_pb.js";
 import type { OpenMethod } from "./gate.js";
 import { addLazyMethods, type ServiceTaker } from "./lazy-methods.js";
 
