@@ -3,8 +3,8 @@ import { cp, mkdir } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { build } from "esbuild";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { preparePythonClient } from "../clients/python.js";
 import { goPrograms } from "../interop/go.js";
-import { preparePython } from "../interop/python.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { cached, describeWith, install, needPrograms, PROTO_FOLDER, ROOT, run } from "../support/toolchain.js";
 
@@ -25,7 +25,7 @@ interface Example {
 }
 
 await describeExample("Python", async () => {
-  const { program, env } = await preparePython();
+  const { program, env } = await preparePythonClient("client");
   return { program, env, args: ({ grpcAddress }) => [join(EXAMPLES, "python/conversation.py"), grpcAddress] };
 });
 

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import grpc
+from sessionpool.v1.message_service_pb2_grpc import MessageServiceStub
+from sessionpool.v1.session_service_pb2_grpc import SessionServiceStub
+from sessionpool.v1.todo_service_pb2_grpc import TodoServiceStub, TodoTrackerServiceStub
+
+from session_pool.retry import Patience
+from session_pool.transport import async_channel, async_sleep
+
+if TYPE_CHECKING:
+    from sessionpool.v1.message_service_pb2_grpc import MessageServiceAsyncStub
+    from sessionpool.v1.session_service_pb2_grpc import SessionServiceAsyncStub
+    from sessionpool.v1.todo_service_pb2_grpc import TodoServiceAsyncStub, TodoTrackerServiceAsyncStub
+    from typing_extensions import Self
+
+    from session_pool.transport import AsyncUnary
+
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
+
+
+class Calls:
+    """The channel, the stubs of all services, and calls that are sent again."""
+
+    sessions: SessionServiceAsyncStub
+    """Every RPC of SessionService, as it is: `client.sessions.UpdateSession(UpdateSessionRequest(...))`. Sends nothing again."""
+    messages: MessageServiceAsyncStub
+    """Every RPC of MessageService."""
+    todos: TodoServiceAsyncStub
+    """Every RPC of TodoService."""
+    todo_tracker: TodoTrackerServiceAsyncStub
+    """Every RPC of TodoTrackerService."""
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        key: str | None = None,
+        tls: bool | grpc.ChannelCredentials = False,
+        timeout: float = 30.0,
+        retry_for: float = 10.0,
+    ) -> None:
+        """Opens no connection before the first call.
+
+        Args:
+            address: `host:port` of the gRPC port.
+            key: API key or token, if the server needs one.
+            tls: True for TLS by the certificates of this machine, or credentials of your own.
+            timeout: Seconds that each attempt of a call may take. Does not concern `watch`.
+            retry_for: Seconds after the first failure in which a call is sent again when the server cannot be reached (`UNAVAILABLE`)
+                or does not answer in time (`DEADLINE_EXCEEDED`). 0 sends nothing again.
+        """
+        self._channel = async_channel(address, key, tls)
+        self._timeout = timeout
+        self._retry_for = retry_for
+        self.sessions = SessionServiceStub(self._channel)
+        self.messages = MessageServiceStub(self._channel)
+        self.todos = TodoServiceStub(self._channel)
+        self.todo_tracker = TodoTrackerServiceStub(self._channel)
+
+    async def close(self) -> None:
+        """Ends the connection, and with it whatever still runs."""
+        await self._channel.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *ended_by: object) -> None:
+        await self.close()
+
+    async def _once(self, method: AsyncUnary[Request, Answer], request: Request) -> Answer:
+        return await method(request, timeout=self._timeout)
+
+    async def _again(self, method: AsyncUnary[Request, Answer], request: Request) -> Answer:
+        """For requests that may be sent twice: those that only read, and those that hold the ids of what they make."""
+        patience = Patience(self._retry_for)
+        while True:
+            try:
+                return await method(request, timeout=self._timeout)
+            except grpc.RpcError as error:
+                pause = patience.pause_after(error)
+            await async_sleep(pause)

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import Any
+
+from sessionpool.v1.message_service_pb2 import (
+    AppendMessageRequest,
+    AppendMessageResponse,
+    AppendMessagesRequest,
+    AppendMessagesResponse,
+    CountMessagesRequest,
+    GetMessageRequest,
+    ListMessagesRequest,
+    MessageWithParts,
+)
+from sessionpool.v1.session_service_pb2 import (
+    CreateSessionRequest,
+    DeleteSessionRequest,
+    ForkSessionRequest,
+    GetSessionRequest,
+    ListSessionsRequest,
+    LoadSessionRequest,
+    LoadSessionResponse,
+    RevertSessionRequest,
+    Session,
+    UnrevertSessionRequest,
+)
+from sessionpool.v1.todo_service_pb2 import ListTodosRequest, Todo
+
+from session_pool._async.watch import Watching
+from session_pool.messages import new_id, with_id
+from session_pool.values import to_struct
+
+
+class AsyncSessionPoolClient(Watching):
+    """A connection to a server, kept until `close` or the end of the `with` block.
+
+    Reads, and calls that make something, are sent again when the server cannot be reached or does not answer in time: ids are made
+    here, so nothing is stored twice. Errors are gRPC's: `grpc.RpcError`, with a `code()` and `details()`.
+    """
+
+    async def create_session(
+        self, session_id: str = "", *, title: str = "", parent_id: str = "", metadata: Mapping[str, Any] | None = None
+    ) -> Session:
+        """Makes an empty session. With the id of a session that has the same title, parent and metadata, answers that one.
+
+        `ALREADY_EXISTS`: another session has the id. `NOT_FOUND`: no session `parent_id`.
+        """
+        request = CreateSessionRequest(session_id=session_id or new_id(), title=title, parent_id=parent_id)
+        if metadata:
+            request.metadata.CopyFrom(to_struct(metadata))
+        return await self._again(self.sessions.CreateSession, request)
+
+    async def get_session(self, session_id: str) -> Session:
+        """The session with its exact `message_count` and `update_time`. `NOT_FOUND`: no such session."""
+        return await self._again(self.sessions.GetSession, GetSessionRequest(session_id=session_id))
+
+    async def load_session(self, session_id: str, *, limit: int | None = None) -> LoadSessionResponse:
+        """The session and its last messages, oldest first: 100 of them without `limit`, at most 1,000 and about 3 MiB."""
+        return await self._again(self.sessions.LoadSession, LoadSessionRequest(session_id=session_id, limit=limit))
+
+    async def list_sessions(self, *, parent_id: str = "") -> AsyncIterator[Session]:
+        """All sessions, or those with this parent, the most recently updated first; page by page as they are needed."""
+        request = ListSessionsRequest(parent_id=parent_id)
+        while True:
+            page = await self._again(self.sessions.ListSessions, request)
+            for session in page.sessions:
+                yield session
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    async def delete_session(self, session_id: str) -> None:
+        """Deletes a session and its messages. Forks keep theirs. Not sent again. `NOT_FOUND`: no such session."""
+        await self._once(self.sessions.DeleteSession, DeleteSessionRequest(session_id=session_id))
+
+    async def fork_session(
+        self, session_id: str, *, up_to_message_id: str = "", new_session_id: str = "", title: str = ""
+    ) -> Session:
+        """Makes a session that begins with this one's messages, up to and including `up_to_message_id` or all of them."""
+        request = ForkSessionRequest(session_id=session_id, up_to_message_id=up_to_message_id, title=title)
+        request.new_session_id = new_session_id or new_id()
+        return (await self._again(self.sessions.ForkSession, request)).session
+
+    async def revert_session(self, session_id: str, *, up_to_message_id: str = "") -> int:
+        """Removes all messages after `up_to_message_id`, or all; returns how many. Not sent again. See `unrevert_session`."""
+        request = RevertSessionRequest(session_id=session_id, up_to_message_id=up_to_message_id)
+        request.to_start = not up_to_message_id
+        return (await self._once(self.sessions.RevertSession, request)).removed_count
+
+    async def unrevert_session(self, session_id: str) -> int:
+        """Brings back what reverts removed, until the history changes; returns how many messages. Not sent again."""
+        request = UnrevertSessionRequest(session_id=session_id)
+        return (await self._once(self.sessions.UnrevertSession, request)).restored_count
+
+    async def append(
+        self,
+        session_id: str,
+        message: MessageWithParts,
+        *,
+        expected_position: int | None = None,
+        create_session: bool = False,
+    ) -> AppendMessageResponse:
+        """Appends a message, 3 MiB at most, once however often it is sent. Answers its id, made here if it had none, and position.
+
+        `ABORTED`: the message would not get `expected_position`. `ALREADY_EXISTS`: the id has other content. `NOT_FOUND`: no such
+        session, and `create_session` was not given.
+        """
+        request = AppendMessageRequest(
+            session_id=session_id,
+            message=with_id(message),
+            expected_position=expected_position,
+            create_session=create_session,
+        )
+        return await self._again(self.messages.AppendMessage, request)
+
+    async def append_all(
+        self,
+        session_id: str,
+        messages: Iterable[MessageWithParts],
+        *,
+        expected_position: int | None = None,
+        create_session: bool = False,
+    ) -> AppendMessagesResponse:
+        """Appends 1 to 1,000 messages, 8 MiB at most, all or nothing. Otherwise as `append`; the position is the first one's."""
+        request = AppendMessagesRequest(
+            session_id=session_id,
+            messages=map(with_id, messages),
+            expected_position=expected_position,
+            create_session=create_session,
+        )
+        return await self._again(self.messages.AppendMessages, request)
+
+    async def get_message(self, session_id: str, message_id: str) -> MessageWithParts:
+        """One message. `NOT_FOUND`: the session or the message."""
+        request = GetMessageRequest(session_id=session_id, message_id=message_id)
+        return await self._again(self.messages.GetMessage, request)
+
+    async def count_messages(self, session_id: str) -> int:
+        """The number of messages."""
+        return (await self._again(self.messages.CountMessages, CountMessagesRequest(session_id=session_id))).count
+
+    async def list_messages(
+        self,
+        session_id: str,
+        *,
+        newest_first: bool = False,
+        include_ancestors: bool = False,
+        page_size: int | None = None,
+    ) -> AsyncIterator[MessageWithParts]:
+        """All messages, page by page as they are needed: what is appended meanwhile neither skips nor repeats any."""
+        request = ListMessagesRequest(
+            session_id=session_id, limit=page_size, newest_first=newest_first, include_ancestors=include_ancestors
+        )
+        while True:
+            page = await self._again(self.messages.ListMessages, request)
+            for message in page.messages:
+                yield message
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    async def list_todos(self) -> list[Todo]:
+        """The one todo list that all sessions share."""
+        answer = await self._again(self.todos.ListTodos, ListTodosRequest(session_id="-"))
+        return list(answer.todos)

@@ -1,0 +1,37 @@
+"""Messages as callers usually write and read them."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Part
+
+from session_pool.values import to_struct
+
+
+def new_id() -> str:
+    """An id that no other message or session has. Made here rather than by the server, so that a call can be sent again."""
+    return str(uuid4())
+
+
+def text(role: str, text: str, *, id: str = "", metadata: Mapping[str, Any] | None = None) -> MessageWithParts:
+    """A message with one part of type `text`. `role` is `user`, `assistant`, `system`, `tool` or any other; an id is made without one."""
+    info = MessageInfo(id=id or new_id(), role=role)
+    if metadata:
+        info.metadata.CopyFrom(to_struct(metadata))
+    return MessageWithParts(info=info, parts=[Part(type="text", text=text)])
+
+
+def text_of(message: MessageWithParts) -> str:
+    """The texts of the message's parts of type `text`, one after the other."""
+    return "".join(part.text for part in message.parts if part.type == "text")
+
+
+def with_id(message: MessageWithParts) -> MessageWithParts:
+    """The message itself if it has an id, else a copy with a new one."""
+    if message.info.id:
+        return message
+    copy = MessageWithParts()
+    copy.CopyFrom(message)
+    copy.info.id = new_id()
+    return copy

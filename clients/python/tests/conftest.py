@@ -1,0 +1,43 @@
+"""The servers that the tests call: SESSION_POOL_ADDRESS, and SESSION_POOL_KEYED_ADDRESS, which SESSION_POOL_KEY opens."""
+
+import os
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+from proxy import Proxy
+
+from session_pool import AsyncSessionPoolClient, SessionPoolClient, new_id
+
+
+@pytest.fixture
+def address() -> str:
+    return os.environ["SESSION_POOL_ADDRESS"]
+
+
+@pytest.fixture
+def keyed() -> tuple[str, str]:
+    return os.environ["SESSION_POOL_KEYED_ADDRESS"], os.environ["SESSION_POOL_KEY"]
+
+
+@pytest.fixture
+def client(address: str) -> Iterator[SessionPoolClient]:
+    with SessionPoolClient(address) as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture
+async def async_client(address: str) -> AsyncIterator[AsyncSessionPoolClient]:
+    async with AsyncSessionPoolClient(address) as opened:
+        yield opened
+
+
+@pytest.fixture
+def proxy(address: str) -> Iterator[Proxy]:
+    with Proxy(address) as started:
+        yield started
+
+
+@pytest.fixture
+def session_id(client: SessionPoolClient) -> str:
+    return client.create_session(new_id()).session_id

@@ -1,0 +1,76 @@
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
+import { startTestServer, type TestServer } from "../support/server.js";
+import { describeWith, ROOT, run } from "../support/toolchain.js";
+import { PYTHON_CLIENT, preparePythonClient } from "./python.js";
+
+const JSON_BODY = { "content-type": "application/json" };
+
+/** The programs in Python of the pages that users copy from. */
+function documentedPrograms(): readonly (readonly [page: string, source: string])[] {
+  return ["README.md", "docs/clients.md", "clients/python/README.md"].flatMap((page) => {
+    const blocks = readFileSync(join(ROOT, page), "utf8").matchAll(/^```python\n(.*?)^```$/gms);
+    return [...blocks].map(([, source]) => [page, source as string] as const);
+  });
+}
+
+await describeWith(
+  "the client for Python",
+  () => preparePythonClient("client"),
+  ({ program, env }) => {
+    let folder: string;
+    let open: TestServer;
+    let keyed: TestServer;
+    const key = newKey();
+
+    beforeAll(async () => {
+      folder = await mkdtemp(join(tmpdir(), "session-pool-python-"));
+      const keysFile = join(folder, "keys.json");
+      const entry = { name: "python", hash: hashRandomKey(key), namespace: "default", scope: "write" };
+      await writeFile(keysFile, JSON.stringify([entry]), { mode: 0o600 });
+      open = await startTestServer();
+      keyed = await startTestServer({ keysFile });
+    });
+
+    afterAll(async () => {
+      await open?.stop();
+      await keyed?.stop();
+      await rm(folder, { recursive: true, force: true });
+    });
+
+    it("passes its own tests against a started server", async () => {
+      const servers = {
+        SESSION_POOL_ADDRESS: open.grpcAddress,
+        SESSION_POOL_KEYED_ADDRESS: keyed.grpcAddress,
+        SESSION_POOL_KEY: key,
+      };
+      const args = ["-m", "pytest", "-q", "--tb=short", "tests"];
+      const printed = await run(program, args, { cwd: PYTHON_CLIENT, env: { ...env, ...servers } });
+      expect(printed).toMatch(/\d+ passed/);
+      expect(printed).not.toMatch(/skipped|failed/);
+    });
+
+    it.each(documentedPrograms())("runs what %s shows", async (_page, source) => {
+      const { port } = new URL(`http://${open.grpcAddress}`);
+      const made = await fetch(`${open.httpUrl}/session`, {
+        method: "POST",
+        body: '{"sessionId": "trip"}',
+        headers: JSON_BODY,
+      });
+      expect(made.status).toBe(200);
+      await run(program, ["-c", source.replaceAll("localhost:50051", `localhost:${port}`)], { env });
+    });
+
+    it("is typed throughout", async () => {
+      const cache = join(folder, "mypy");
+      const printed = await run(program, ["-m", "mypy", "--strict", "--cache-dir", cache, "-p", "session_pool"], {
+        env,
+      });
+      expect(printed).toMatch(/Success/);
+    });
+  },
+);

@@ -1,0 +1,40 @@
+import { join } from "node:path";
+import { cached, install, needPrograms, PROTO_FOLDER, ROOT } from "../support/toolchain.js";
+
+export const PYTHON_CLIENT = join(ROOT, "clients/python");
+
+/** What builds the package: the same as in its pyproject.toml. */
+const BUILD = [
+  "hatchling==1.33.0",
+  "googleapis-common-protos==1.76.0",
+  "grpcio-tools==1.76.0",
+  "mypy-protobuf==3.7.0",
+  "unasync==0.6.0",
+];
+const RUN = ["grpcio==1.85.1", "protobuf==6.33.6"];
+const CHECK = ["pytest==9.2.0", "pytest-asyncio==1.5.0", "mypy==2.4.1", "types-grpcio", "types-protobuf"];
+
+export const PIP = ["-m", "pip", "--quiet", "--disable-pip-version-check", "install"];
+
+export interface PythonClient {
+  /** A Python that has the package and what its tests need. */
+  readonly program: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** A Python with the client as it stands, with its tests' tools and with `more` packages. */
+export async function preparePythonClient(name: string, more: readonly string[] = []): Promise<PythonClient> {
+  needPrograms("python3");
+  const packages = [...BUILD, ...RUN, ...CHECK, ...more];
+  const environment = await cached(`python-${name}`, packages, async (folder) => {
+    await install("python3", ["-m", "venv", folder]);
+    await install(join(folder, "bin/python"), [...PIP, "--prefer-binary", ...packages]);
+  });
+  const program = join(environment, "bin/python");
+  const inputs = [...packages, PYTHON_CLIENT, PROTO_FOLDER];
+  const site = await cached(`python-${name}-package`, inputs, async (folder) => {
+    await install(program, [...PIP, "--no-build-isolation", "--no-deps", "--target", folder, PYTHON_CLIENT]);
+  });
+  // No bytecode: the sources of the package are inputs of the cache.
+  return { program, env: { PYTHONPATH: site, MYPYPATH: site, PYTHONDONTWRITEBYTECODE: "1" } };
+}
