@@ -4,14 +4,8 @@ import { cached, install, needPrograms, PROTO_FOLDER, ROOT } from "../support/to
 export const PYTHON_CLIENT = join(ROOT, "clients/python");
 
 /** What builds the package: the same as in its pyproject.toml. */
-const BUILD = [
-  "hatchling==1.33.0",
-  "googleapis-common-protos==1.76.0",
-  "grpcio-tools==1.76.0",
-  "mypy-protobuf==3.7.0",
-  "unasync==0.6.0",
-];
-const RUN = ["grpcio==1.85.1", "protobuf==6.33.6"];
+const BUILD = ["hatchling==1.33.0", "grpcio-tools==1.76.0", "mypy-protobuf==3.7.0", "unasync==0.6.0"];
+const RUN = ["googleapis-common-protos==1.76.0", "grpcio==1.85.1", "protobuf==6.33.6"];
 const CHECK = ["pytest==9.2.0", "pytest-asyncio==1.5.0", "mypy==2.4.1", "types-grpcio", "types-protobuf"];
 
 export const PIP = ["-m", "pip", "--quiet", "--disable-pip-version-check", "install"];
