@@ -3,7 +3,7 @@ import { Command } from "commander";
 import type { TodoFields } from "./commands/todo.js";
 import { addHealthOptions, addNamespaceOption, addServeOptions, addStorageOption, readServeConfig } from "./config.js";
 import { DomainError } from "./domain/errors.js";
-import { parseScope } from "./flags.js";
+import { parseScope, positive, wholeNumber } from "./flags.js";
 import { VERSION } from "./version.js";
 
 /** Loaded when they are called: each needs but a part of the whole. */
@@ -14,6 +14,7 @@ const commands = {
   indexes: () => import("./commands/indexes.js"),
   keys: () => import("./commands/keys.js"),
   serve: () => import("./commands/serve.js"),
+  sessions: () => import("./commands/sessions.js"),
   sweep: () => import("./commands/sweep.js"),
   todo: () => import("./commands/todo.js"),
 };
@@ -49,10 +50,33 @@ program
   .description("print the keys that a MongoDB gets, as lines for mongosh")
   .action(async () => (await commands.indexes()).printIndexes());
 
+addSessionCommands(program.command("sessions").description("list, show, watch and delete sessions"));
 addTodoCommands(program.command("todo").description("read and change the todo list"));
-addKeyCommands(program.command("keys").description("make API keys"));
+addKeyCommands(program.command("keys").description("make, list and remove API keys"));
 
 program.parseAsync().catch(fail).finally(endSoon);
+
+function addSessionCommands(sessions: Command): void {
+  const command = (usage: string, description: string) =>
+    addNamespaceOption(addStorageOption(sessions.command(usage).description(description))).option(
+      "--json",
+      "print JSON as REST answers it, one object a line",
+      false,
+    );
+  command("list", "print sessions, the most recently updated first")
+    .option("--limit <n>", "most sessions to print; all when absent", positive)
+    .option("--parent <id>", "only sessions that were made from this one")
+    .action(async (flags) => (await commands.sessions()).listSessions(flags, flags));
+  command("show <id>", "print a session and its last messages")
+    .option("--limit <n>", "most messages to print, 1000 at most", positive, 100)
+    .action(async (id: string, flags) => (await commands.sessions()).showSession(flags, id, flags));
+  command("tail <id>", "print the last messages of a session, and watch it until Ctrl-C")
+    .option("--limit <n>", "messages to begin with", wholeNumber, 10)
+    .action(async (id: string, flags) => (await commands.sessions()).tailSession(flags, id, flags));
+  command("delete <ids...>", "delete sessions and their messages; forks keep theirs").action(
+    async (ids: string[], flags) => (await commands.sessions()).deleteSessions(flags, ids),
+  );
+}
 
 function addTodoCommands(todo: Command): void {
   const command = (usage: string, description: string) =>
@@ -88,6 +112,17 @@ function addKeyCommands(keys: Command): void {
     .action(async (name: string, { keysFile, namespace, scope }) =>
       (await commands.keys()).addKey(keysFile, { name, namespace, scope }),
     );
+  keys
+    .command("list")
+    .description("print the name, scope and namespace of each key, in the order of the file")
+    .requiredOption("--keys-file <file>", "file to read")
+    .option("--json", "print JSON, one object a line", false)
+    .action(async ({ keysFile, json }) => (await commands.keys()).listKeys(keysFile, { json }));
+  keys
+    .command("remove <name>")
+    .description("remove a key from the keys file; a server that reads it ends what runs under the key")
+    .requiredOption("--keys-file <file>", "file to remove it from")
+    .action(async (name: string, { keysFile }) => (await commands.keys()).removeKey(keysFile, name));
   keys
     .command("hash")
     .description("print the hash of a key of your own, read from standard input")

@@ -14,17 +14,42 @@ export interface NewKey {
 
 /** Makes a key, adds its hash to the file, and prints the key: it is written nowhere else. */
 export async function addKey(path: string, { name, namespace, scope }: NewKey): Promise<void> {
-  const entries = existsSync(path) ? (JSON.parse(await readFile(path, "utf8")) as object[]) : [];
-  if (existsSync(path)) readKeyFile(path);
-  if (entries.some((entry) => (entry as NewKey).name === name))
+  const entries = existsSync(path) ? await readEntries(path) : [];
+  if (entries.some((entry) => entry.name === name))
     throw new Error(`Keys file ${path} has a key named ${name} already`);
   const key = newKey();
-  const all = [...entries, { name, hash: hashRandomKey(key), namespace, scope }];
-  // Moved into place: a server that reads the file meanwhile sees the old one or the new one.
-  const draft = `${path}.${randomUUID()}`;
-  await writeFile(draft, `${JSON.stringify(all, null, 2)}\n`, { mode: 0o600, flag: "wx" });
-  await rename(draft, path);
+  await writeEntries(path, [...entries, { name, hash: hashRandomKey(key), namespace, scope }]);
   process.stdout.write(`${key}\n`);
+}
+
+/** Prints what each key may do, never its hash. */
+export async function listKeys(path: string, { json }: { readonly json: boolean }): Promise<void> {
+  for (const { name, namespace, scope } of await readEntries(path)) {
+    const line = json ? JSON.stringify({ name, namespace, scope }) : `${name}  ${scope}  ${namespace}`;
+    process.stdout.write(`${line}\n`);
+  }
+}
+
+/** Takes every key of that name out of the file. */
+export async function removeKey(path: string, name: string): Promise<void> {
+  const entries = await readEntries(path);
+  const kept = entries.filter((entry) => entry.name !== name);
+  if (kept.length === entries.length) throw new Error(`Keys file ${path} has no key named ${name}`);
+  await writeEntries(path, kept);
+}
+
+type Entry = NewKey & { readonly hash: string };
+
+async function readEntries(path: string): Promise<readonly Entry[]> {
+  readKeyFile(path);
+  return JSON.parse(await readFile(path, "utf8")) as readonly Entry[];
+}
+
+/** Moved into place: a server that reads the file meanwhile sees the old one or the new one. */
+async function writeEntries(path: string, entries: readonly Entry[]): Promise<void> {
+  const draft = `${path}.${randomUUID()}`;
+  await writeFile(draft, `${JSON.stringify(entries, null, 2)}\n`, { mode: 0o600, flag: "wx" });
+  await rename(draft, path);
 }
 
 /** Prints the slow hash of a key of one's own, read from standard input so that no shell remembers it. */

@@ -1,0 +1,58 @@
+import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+import type { MessageWithParts, Part, WatchMessagesResponse } from "../../gen/sessionpool/v1/message_service_pb.js";
+import type { Session } from "../../gen/sessionpool/v1/session_service_pb.js";
+
+/** A session in a list: when it was updated, its id and its title. */
+export function sessionLine({ updateTime, sessionId, title }: Session): string {
+  return shown(`${timeText(updateTime)}  ${sessionId}  ${title}`.trimEnd());
+}
+
+/** What there is to know of a session, one field a line. */
+export function sessionText(session: Session): string {
+  const fields = [
+    ["session", session.sessionId],
+    ["title", session.title],
+    ["parent", session.parentId],
+    ["messages", String(session.messageCount ?? "")],
+    ["created", timeText(session.createTime)],
+    ["updated", timeText(session.updateTime)],
+    ["reverted", session.reverted ? "yes: unrevert brings messages back" : ""],
+    ["metadata", session.metadata === undefined ? "" : JSON.stringify(session.metadata)],
+  ] as const;
+  const given = fields.filter(([, value]) => value !== "");
+  return given.map(([name, value]) => shown(`${name.padEnd(9)} ${value}`)).join("\n");
+}
+
+/** A message: a line with its position, time, role and id, and its parts below. */
+export function messageText({ info, parts }: MessageWithParts): string {
+  const place = info?.position === undefined ? "" : `#${info.position} `;
+  const head = shown(`${place}${timeText(info?.timestamp)} ${info?.role} ${info?.id}`);
+  return ["", head, ...parts.map(partText)].join("\n");
+}
+
+/** An event of a session that is watched. */
+export function eventText({ event }: WatchMessagesResponse): string {
+  if (event.case === "appended") return messageText(event.value);
+  if (event.case === "truncated") return `\n-- cut: ${event.value.messageCount ?? 0n} messages still stand`;
+  return `\n-- ${event.case}`;
+}
+
+function partText({ type, text, data }: Part): string {
+  const structured = data === undefined ? "" : JSON.stringify(data);
+  const content = [text, structured].filter((piece) => piece !== "").join(" ");
+  return shown(type === "text" ? content : `[${type}] ${content}`)
+    .split("\n")
+    .map((line) => `  ${line}`)
+    .join("\n");
+}
+
+function timeText(time: Timestamp | undefined): string {
+  return time === undefined ? "" : timestampDate(time).toISOString();
+}
+
+/** What others wrote must not command the terminal: controls but line breaks and tabs are shown as escapes. */
+function shown(text: string): string {
+  return text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, (control) =>
+    control === "\n" || control === "\t" ? control : `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

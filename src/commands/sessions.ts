@@ -1,0 +1,112 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  MessageWithPartsSchema,
+  WatchMessagesRequestSchema,
+  WatchMessagesResponseSchema,
+} from "../../gen/sessionpool/v1/message_service_pb.js";
+import {
+  DeleteSessionRequestSchema,
+  GetSessionRequestSchema,
+  ListSessionsRequestSchema,
+  LoadSessionRequestSchema,
+  SessionSchema,
+} from "../../gen/sessionpool/v1/session_service_pb.js";
+import { messageMethods } from "../api/message-service.js";
+import type { ApiContext } from "../api/method-table.js";
+import { sessionMethods } from "../api/session-service.js";
+import { DEFAULT_LIMITS } from "../domain/limits.js";
+import { jsonMessageWriter } from "../server/codec/json-writer.js";
+import { eventText, messageText, sessionLine, sessionText } from "./session-text.js";
+import { StopSignals } from "./signals.js";
+import { withPools } from "./with-pools.js";
+
+export interface SessionsTarget {
+  readonly storage: string;
+  readonly namespace: string;
+  /** One JSON object a line, as REST answers it, instead of text for people. */
+  readonly json: boolean;
+}
+
+/** Page of lists that the command goes through. */
+const PAGE = 1000;
+
+const sessionJson = jsonMessageWriter(SessionSchema);
+const messageJson = jsonMessageWriter(MessageWithPartsSchema);
+const eventJson = jsonMessageWriter(WatchMessagesResponseSchema);
+
+/** Prints the newest sessions, or all of them without a limit, the most recently updated first. */
+export function listSessions(
+  target: SessionsTarget,
+  { limit = Number.POSITIVE_INFINITY, parent = "" }: { readonly limit?: number; readonly parent?: string },
+): Promise<void> {
+  return withApi(target, async (context) => {
+    let left = limit;
+    let pageToken = "";
+    do {
+      const request = create(ListSessionsRequestSchema, { limit: Math.min(left, PAGE), parentId: parent, pageToken });
+      const page = await sessionMethods.listSessions.handle(request, context);
+      for (const session of page.sessions) print(target.json ? sessionJson(session) : sessionLine(session));
+      left -= page.sessions.length;
+      pageToken = page.nextPageToken;
+    } while (pageToken !== "" && left > 0);
+  });
+}
+
+/** Prints a session and its last messages, oldest first. */
+export function showSession(
+  target: SessionsTarget,
+  sessionId: string,
+  { limit }: { readonly limit: number },
+): Promise<void> {
+  return withApi(target, async (context) => {
+    const request = create(LoadSessionRequestSchema, { sessionId, limit });
+    const { session, messages } = await sessionMethods.loadSession.handle(request, context);
+    print(target.json ? sessionJson(session!) : sessionText(session!));
+    for (const message of messages) print(target.json ? messageJson(message) : messageText(message));
+  });
+}
+
+/** Prints the last messages of a session, and watches it until the process is told to end, or the session is deleted. */
+export function tailSession(
+  target: SessionsTarget,
+  sessionId: string,
+  { limit }: { readonly limit: number },
+): Promise<void> {
+  return withApi(target, async (context) => {
+    const stopped = new AbortController();
+    new StopSignals().next().then(() => stopped.abort());
+    const { messageCount = 0n } = await sessionMethods.getSession.handle(
+      create(GetSessionRequestSchema, { sessionId }),
+      context,
+    );
+    const fromPosition = messageCount > limit ? messageCount - BigInt(limit) : 0n;
+    const request = create(WatchMessagesRequestSchema, { sessionId, fromPosition });
+    try {
+      const events = await messageMethods.watchMessages.handle(request, { ...context, signal: stopped.signal });
+      for await (const event of events) {
+        if (event.event.case !== "heartbeat") print(target.json ? eventJson(event) : eventText(event));
+      }
+    } catch (error) {
+      if (!stopped.signal.aborted) throw error;
+    }
+  });
+}
+
+/** Deletes sessions, one after the other, and prints the id of each. */
+export function deleteSessions(target: SessionsTarget, sessionIds: readonly string[]): Promise<void> {
+  return withApi(target, async (context) => {
+    for (const sessionId of sessionIds) {
+      await sessionMethods.deleteSession.handle(create(DeleteSessionRequestSchema, { sessionId }), context);
+      print(target.json ? JSON.stringify({ sessionId }) : `Deleted ${JSON.stringify(sessionId)}`);
+    }
+  });
+}
+
+/** The commands call what the fronts call, so that they say the same. */
+function withApi({ storage, namespace }: SessionsTarget, run: (context: ApiContext) => Promise<void>): Promise<void> {
+  return withPools(storage, (pools) => run({ rootPool: pools.for(namespace), limits: DEFAULT_LIMITS }));
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

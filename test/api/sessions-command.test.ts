@@ -1,0 +1,123 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Child, run, type Served } from "../support/child.js";
+import { poll } from "../support/poll.js";
+
+const folder = mkdtempSync(join(tmpdir(), "session-pool-sessions-"));
+const env = { SESSION_POOL_STORAGE: `sqlite:${join(folder, "chat.db")}` };
+let served: Served;
+
+beforeAll(async () => {
+  served = await Child.serveWith(env);
+  await call("/session", { sessionId: "trip", title: "Kyoto \u001b[2J in May", metadata: { budget: 3 } });
+  await append("trip", "m1", "When do the azaleas bloom?");
+  await append("trip", "m2", "Late April\nto the middle of May.");
+  await call("/session/trip/message", {
+    info: { id: "m3", role: "assistant" },
+    parts: [{ type: "tool_call", data: { name: "weather" } }],
+  });
+  await call("/session", { sessionId: "child", parentId: "trip" });
+});
+
+afterAll(async () => {
+  served.child.kill("SIGTERM");
+  await served.child.ended();
+  rmSync(folder, { recursive: true });
+});
+
+describe("session-pool sessions, beside a server", () => {
+  it("lists sessions, the most recently updated first, for people and as JSON", async () => {
+    const { stdout } = await run(["sessions", "list"], env);
+    expect(stdout).toMatch(/^\S+Z {2}child\n\S+Z {2}trip {2}Kyoto \\u001b\[2J in May\n$/);
+    expect(jsonLines(await run(["sessions", "list", "--json", "--limit", "1"], env))).toMatchObject([
+      { sessionId: "child", parentId: "trip", revision: "1" },
+    ]);
+    expect(jsonLines(await run(["sessions", "list", "--json", "--parent", "child"], env))).toEqual([]);
+  });
+
+  it("shows a session with its last messages", async () => {
+    const { stdout } = await run(["sessions", "show", "trip", "--limit", "2"], env);
+    expect(stdout).toContain("session   trip\ntitle     Kyoto \\u001b[2J in May\nmessages  3\n");
+    expect(stdout).toContain('metadata  {"budget":3}\n');
+    expect(stdout).toMatch(/\n#1 \S+Z user m2\n {2}Late April\n {2}to the middle of May\.\n/);
+    expect(stdout).toMatch(/\n#2 \S+Z assistant m3\n {2}\[tool_call\] \{"name":"weather"\}\n$/);
+    expect(stdout).not.toContain("azaleas");
+    const shown = jsonLines(await run(["sessions", "show", "trip", "--json"], env));
+    expect(shown).toMatchObject([{ sessionId: "trip", messageCount: "3" }, ...["m1", "m2", "m3"].map(infoOf)]);
+  });
+
+  it("watches a session in another process until it is told to end", async () => {
+    const tail = new Child(["sessions", "tail", "trip", "--limit", "1", "--json"], env);
+    await poll(() => tail.stdout.includes('"m3"'), "the last message is there");
+    await append("trip", "m4", "And the maples?");
+    await poll(() => tail.stdout.includes('"m4"'), "the new message is there");
+    await call("/session/trip/message:truncate", { upToMessageId: "m3" });
+    await poll(() => tail.stdout.includes("truncated"), "the cut is there");
+    tail.kill("SIGINT");
+    const ended = await tail.ended();
+    expect(ended).toMatchObject({ code: 0, stderr: "" });
+    expect(jsonLines(ended)).toMatchObject([
+      { appended: infoOf("m3") },
+      { appended: infoOf("m4") },
+      { truncated: { messageCount: "3" } },
+    ]);
+  });
+
+  it("deletes sessions, and names the one that is not there", async () => {
+    await call("/session", { sessionId: "a" });
+    expect(await run(["sessions", "delete", "a"], env)).toMatchObject({ code: 0, stdout: 'Deleted "a"\n' });
+    const again = await run(["sessions", "delete", "a"], env);
+    expect(again).toMatchObject({ code: 1, stdout: "", stderr: 'session-pool: Session "a" not found\n' });
+    for (const command of ["show", "tail"]) {
+      expect(await run(["sessions", command, "a"], env)).toMatchObject({ code: 1, stderr: again.stderr });
+    }
+  });
+
+  it("refuses a database that is not there", async () => {
+    const { code, stderr } = await run(["sessions", "list", "--storage", `sqlite:${join(folder, "typo.db")}`]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^session-pool: .*typo\.db.*\n$/);
+  });
+});
+
+describe("session-pool keys", () => {
+  const file = ["--keys-file", join(folder, "keys.json")];
+
+  it("lists what each key may do, without its hash, and removes one by its name", async () => {
+    await run(["keys", "add", "web", ...file]);
+    await run(["keys", "add", "reader", "--scope", "read", "--namespace", "team", ...file]);
+    expect((await run(["keys", "list", ...file])).stdout).toBe("web  write  default\nreader  read  team\n");
+    expect((await run(["keys", "remove", "web", ...file])).code).toBe(0);
+    expect(jsonLines(await run(["keys", "list", "--json", ...file]))).toEqual([
+      { name: "reader", namespace: "team", scope: "read" },
+    ]);
+    expect(JSON.parse(readFileSync(file[1] as string, "utf8"))).toHaveLength(1);
+  });
+
+  it("names a key that is not there, and a file that is not there", async () => {
+    const unknown = await run(["keys", "remove", "nobody", ...file]);
+    expect(unknown).toMatchObject({ code: 1, stderr: `session-pool: Keys file ${file[1]} has no key named nobody\n` });
+    expect((await run(["keys", "list", "--keys-file", join(folder, "none.json")])).stderr).toMatch(/cannot be read/);
+  });
+});
+
+function infoOf(id: string): object {
+  return { info: { id } };
+}
+
+function jsonLines({ stdout }: { readonly stdout: string }): unknown[] {
+  const lines = stdout.split("\n").filter((line) => line !== "");
+  return lines.map((line) => JSON.parse(line) as unknown);
+}
+
+function append(sessionId: string, id: string, text: string): Promise<void> {
+  return call(`/session/${sessionId}/message`, { info: { id, role: "user" }, parts: [{ type: "text", text }] });
+}
+
+async function call(path: string, body: object): Promise<void> {
+  const headers = { "content-type": "application/json" };
+  const answer = await fetch(served.httpUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
+  expect(answer.status).toBe(200);
+}
