@@ -1,0 +1,87 @@
+import type { Transport } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-web";
+import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
+import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
+import { TodoService, TodoTrackerService } from "../../gen/sessionpool/v1/todo_service_pb.js";
+import {
+  type Appended,
+  type AppendOptions,
+  append,
+  type HistoryOptions,
+  history,
+  type NewMessage,
+  type StoredMessage,
+} from "./messages.js";
+import { createServiceClient, type ServiceClient } from "./service-client.js";
+import { type WatchEvent, type WatchOptions, watch } from "./watch.js";
+
+export interface SessionPoolClientOptions {
+  /** Address of the server's HTTP port, such as `http://127.0.0.1:8080`. In a browser the page's own origin when absent. */
+  readonly baseUrl?: string;
+  /** API key or token, or what makes one for each call. None for a server without keys. */
+  readonly key?: string | (() => string | Promise<string>);
+  /** Most times that a call which is safe to repeat is sent again after a fault that passes; 5 when absent. */
+  readonly retries?: number;
+  /** Time for each call that is no stream, all its attempts together; unlimited when absent. A call's own `timeoutMs` wins. */
+  readonly timeoutMs?: number;
+  /** Sends the requests; the global `fetch` when absent. */
+  readonly fetch?: typeof globalThis.fetch;
+  /** Another transport of Connect, for example gRPC of `@connectrpc/connect-node`. Excludes `baseUrl`, `key` and `fetch`. */
+  readonly transport?: Transport;
+}
+
+/** A client of one server, for one key. It holds no connection open but those of watches. */
+export interface SessionPoolClient {
+  readonly sessions: ServiceClient<typeof SessionService>;
+  readonly messages: ServiceClient<typeof MessageService>;
+  readonly todos: ServiceClient<typeof TodoService>;
+  /** Served by the gRPC port only: needs a `transport` that speaks gRPC. */
+  readonly todoTracker: ServiceClient<typeof TodoTrackerService>;
+  /** Appends one message, or up to 1,000, 8 MiB at most, all or nothing. Sent again with the same ids after a fault that passes. */
+  append(sessionId: string, messages: NewMessage | readonly NewMessage[], options?: AppendOptions): Promise<Appended>;
+  /** All messages of a session, read page by page while they are iterated. */
+  history(sessionId: string, options?: HistoryOptions): AsyncGenerator<StoredMessage, void, undefined>;
+  /**
+   * Follows a session for as long as it is iterated, and connects again after faults that pass, with nothing missed and nothing
+   * repeated. Throws the service's error when the session is unknown or deleted (`not_found`), and when key or arguments are refused.
+   */
+  watch(sessionId: string, options?: WatchOptions): AsyncGenerator<WatchEvent, void, undefined>;
+}
+
+/** Makes a client. It connects when it is called, not before. */
+export function createSessionPoolClient(options: SessionPoolClientOptions = {}): SessionPoolClient {
+  const transport = options.transport ?? createTransport(options);
+  const policy = { retries: options.retries ?? 5, timeoutMs: options.timeoutMs };
+  const messages = createServiceClient(MessageService, transport, policy);
+  return {
+    sessions: createServiceClient(SessionService, transport, policy),
+    messages,
+    todos: createServiceClient(TodoService, transport, policy),
+    todoTracker: createServiceClient(TodoTrackerService, transport, policy),
+    append: (sessionId, added, appendOptions) => append(messages, sessionId, added, appendOptions),
+    history: (sessionId, historyOptions) => history(messages, sessionId, historyOptions),
+    watch: (sessionId, watchOptions) => watch(messages, sessionId, watchOptions),
+  };
+}
+
+function createTransport({ baseUrl, key, fetch }: SessionPoolClientOptions): Transport {
+  return createConnectTransport({
+    baseUrl: (baseUrl ?? pageOrigin()).replace(/\/+$/, ""),
+    useBinaryFormat: true,
+    ...(fetch !== undefined && { fetch }),
+    interceptors: [
+      (next) => async (request) => {
+        if (key !== undefined) {
+          request.header.set("Authorization", `Bearer ${typeof key === "string" ? key : await key()}`);
+        }
+        return next(request);
+      },
+    ],
+  });
+}
+
+function pageOrigin(): string {
+  const { location } = globalThis as { location?: { origin: string } };
+  if (location === undefined) throw new TypeError("baseUrl is required outside a browser");
+  return location.origin;
+}

@@ -1,0 +1,103 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { ulid } from "ulid";
+import type {
+  MessageService,
+  MessageWithParts,
+  MessageWithPartsSchema,
+} from "../../gen/sessionpool/v1/message_service_pb.js";
+import type { NumberInit, WithNumbers } from "./int64.js";
+import type { ServiceClient } from "./service-client.js";
+
+/** A message as the service answers it, with numbers for its 64-bit integers. */
+export type StoredMessage = WithNumbers<MessageWithParts>;
+
+/** A message to append. */
+export type NewMessage = NumberInit<MessageInitShape<typeof MessageWithPartsSchema>>;
+
+type JsonObject = NonNullable<StoredMessage["info"]>["metadata"];
+
+export interface TextOptions {
+  /** Id of the message, 1-128 bytes; a ULID is made here when it is absent. */
+  readonly id?: string;
+  /** When; the time of storing when absent. */
+  readonly timestamp?: Date;
+  /** Anything to keep with the message, 64 KiB at most. */
+  readonly metadata?: JsonObject;
+}
+
+/** A message of one text. Its id is made here, so that sending it again stores nothing twice. */
+export function text(
+  role: string,
+  content: string,
+  { id = ulid(), timestamp, metadata }: TextOptions = {},
+): NewMessage {
+  const info = {
+    id,
+    role,
+    ...(timestamp !== undefined && { timestamp: timestampFromDate(timestamp) }),
+    ...(metadata !== undefined && { metadata }),
+  };
+  return { info, parts: [{ type: "text", text: content }] };
+}
+
+/** The texts of a message's parts of type `text`, one after the other. */
+export function textOf(message: StoredMessage): string {
+  return message.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+export interface AppendOptions {
+  /** Append only if the first message gets this position. */
+  readonly expectedPosition?: number;
+  /** Make the session first if it is missing. */
+  readonly createSession?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+export interface Appended {
+  /** Ids of the messages, in order. */
+  readonly messageIds: readonly string[];
+  /** Position of the first message now. */
+  readonly position: number;
+}
+
+/** Appends one message, or up to 1,000, 8 MiB at most, all or nothing. */
+export async function append(
+  messages: ServiceClient<typeof MessageService>,
+  sessionId: string,
+  added: NewMessage | readonly NewMessage[],
+  { signal, ...options }: AppendOptions = {},
+): Promise<Appended> {
+  const call = signal === undefined ? {} : { signal };
+  const { messageIds, position } = await messages.appendMessages(
+    { sessionId, ...options, messages: (Array.isArray(added) ? added : [added]) as NewMessage[] },
+    call,
+  );
+  return { messageIds, position };
+}
+
+export interface HistoryOptions {
+  /** From the newest to the oldest. */
+  readonly newestFirst?: boolean;
+  /** Put the messages of the parent chain in front. */
+  readonly includeAncestors?: boolean;
+  /** Most messages of one page, 1,000 at most; 100 when absent. All pages are read, one when it is needed. */
+  readonly pageSize?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** All messages of a session, page by page. */
+export async function* history(
+  messages: ServiceClient<typeof MessageService>,
+  sessionId: string,
+  { pageSize, signal, ...options }: HistoryOptions = {},
+): AsyncGenerator<StoredMessage, void, undefined> {
+  const call = signal === undefined ? {} : { signal };
+  const limit = pageSize === undefined ? {} : { limit: pageSize };
+  let pageToken = "";
+  do {
+    const page = await messages.listMessages({ sessionId, ...options, ...limit, pageToken }, call);
+    yield* page.messages;
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+}

@@ -1,0 +1,58 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+
+const FIRST_DELAY_MS = 100;
+const LONGEST_DELAY_MS = 5_000;
+
+export interface RetryOptions {
+  /** Most times that a call is sent again. */
+  readonly retries: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Time for all attempts together. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** Sends a call, and sends it again after faults that pass. `attempt` gets the time that is left. */
+export async function withRetries<T>(
+  { retries, signal, timeoutMs }: RetryOptions,
+  attempt: (timeoutMs: number | undefined) => Promise<T>,
+): Promise<T> {
+  const endMs = timeoutMs === undefined ? undefined : Date.now() + timeoutMs;
+  for (let failures = 0; ; failures++) {
+    try {
+      return await attempt(endMs === undefined ? undefined : Math.max(1, endMs - Date.now()));
+    } catch (thrown) {
+      const error = ConnectError.from(thrown);
+      const delayMs = delayAfter(error, failures);
+      const isLate = endMs !== undefined && Date.now() + delayMs >= endMs;
+      if (failures >= retries || !isPassing(error) || isLate || signal?.aborted === true) throw error;
+      await pause(delayMs, signal);
+    }
+  }
+}
+
+/** Whether the same call may succeed later. Without a code of the service it was the connection that failed. */
+export function isPassing(error: ConnectError): boolean {
+  if (error.code === Code.ResourceExhausted) return error.metadata.has("retry-after");
+  return error.code === Code.Unavailable || error.code === Code.DeadlineExceeded || error.code === Code.Unknown;
+}
+
+/** Twice as long after each failure, a random part of it, and at least what the server asks for. */
+export function delayAfter(error: ConnectError, failures: number): number {
+  const longestMs = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** failures);
+  const askedMs = Number(error.metadata.get("retry-after") ?? 0) * 1000;
+  return Math.max(Number.isFinite(askedMs) ? askedMs : 0, longestMs * (0.5 + Math.random() / 2));
+}
+
+/** Resolves after that time, or at once when the signal is aborted. */
+export function pause(delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, delayMs);
+    if (signal?.aborted === true) end();
+    else signal?.addEventListener("abort", end);
+  });
+}

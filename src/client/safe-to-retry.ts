@@ -1,0 +1,58 @@
+import { clone, type DescMethod, type Message } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import { ulid } from "ulid";
+import {
+  AppendMessageRequestSchema,
+  AppendMessagesRequestSchema,
+  type MessageWithParts,
+} from "../../gen/sessionpool/v1/message_service_pb.js";
+import {
+  CreateSessionRequestSchema,
+  ForkSessionRequestSchema,
+  ShareSessionRequestSchema,
+} from "../../gen/sessionpool/v1/session_service_pb.js";
+
+type GiveIds = (request: Message) => void;
+
+/** What makes each of these calls safe to repeat: the ids that the service would otherwise choose. */
+const GIVE_IDS: ReadonlyMap<string, GiveIds> = new Map<string, GiveIds>([
+  [AppendMessageRequestSchema.typeName, (request) => giveMessageId((request as never as One).message)],
+  [AppendMessagesRequestSchema.typeName, (request) => (request as never as Many).messages.forEach(giveMessageId)],
+  [CreateSessionRequestSchema.typeName, (request) => giveId(request, "sessionId")],
+  [ForkSessionRequestSchema.typeName, (request) => giveId(request, "newSessionId")],
+  [ShareSessionRequestSchema.typeName, (request) => giveId(request, "newSessionId")],
+]);
+
+interface One {
+  readonly message?: MessageWithParts;
+}
+
+interface Many {
+  readonly messages: readonly MessageWithParts[];
+}
+
+/**
+ * The request with every id that a repetition needs, and whether it may be sent again. Reads may; so may appends, and what makes a
+ * session, with ids made here where the caller gave none.
+ */
+export function safeToRetry(
+  method: DescMethod,
+  request: Message,
+): { readonly request: Message; readonly isSafe: boolean } {
+  if (method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS) return { request, isSafe: true };
+  const giveIds = GIVE_IDS.get(method.input.typeName);
+  if (giveIds === undefined)
+    return { request, isSafe: method.idempotency === MethodOptions_IdempotencyLevel.IDEMPOTENT };
+  const copy = clone(method.input, request);
+  giveIds(copy);
+  return { request: copy, isSafe: true };
+}
+
+function giveMessageId(message: MessageWithParts | undefined): void {
+  if (message?.info !== undefined) giveId(message.info, "id");
+}
+
+function giveId(owner: object, field: string): void {
+  const fields = owner as Record<string, unknown>;
+  if (fields[field] === "") fields[field] = ulid();
+}

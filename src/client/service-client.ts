@@ -1,0 +1,70 @@
+import type {
+  DescMethodServerStreaming,
+  DescMethodUnary,
+  DescService,
+  Message,
+  MessageInitShape,
+  MessageShape,
+} from "@bufbuild/protobuf";
+import { type CallOptions, createClient, makeAnyClient, type Transport } from "@connectrpc/connect";
+import { fromNumbers, type NumberInit, type WithNumbers, withNumbers } from "./int64.js";
+import { withRetries } from "./retry.js";
+import { safeToRetry } from "./safe-to-retry.js";
+
+/** One method for each RPC of a service. 64-bit integers are numbers; calls that may be repeated are. */
+export type ServiceClient<Service extends DescService> = {
+  [Name in keyof Service["method"]]: Service["method"][Name] extends DescMethodUnary<infer Input, infer Output>
+    ? (
+        request: NumberInit<MessageInitShape<Input>>,
+        options?: CallOptions,
+      ) => Promise<WithNumbers<MessageShape<Output>>>
+    : Service["method"][Name] extends DescMethodServerStreaming<infer Input, infer Output>
+      ? (
+          request: NumberInit<MessageInitShape<Input>>,
+          options?: CallOptions,
+        ) => AsyncIterable<WithNumbers<MessageShape<Output>>>
+      : never;
+};
+
+export interface CallPolicy {
+  /** Most times that a call which is safe to repeat is sent again. */
+  readonly retries: number;
+  /** Time for all attempts of a call that names none. */
+  readonly timeoutMs?: number | undefined;
+}
+
+type Method = (request: object, options?: CallOptions) => unknown;
+
+export function createServiceClient<Service extends DescService>(
+  service: Service,
+  transport: Transport,
+  policy: CallPolicy,
+): ServiceClient<Service> {
+  const plain = createClient(service, transport) as unknown as Record<string, Method>;
+  return makeAnyClient(service, (method) => {
+    const call = plain[method.localName] as Method;
+    if (method.methodKind === "server_streaming") {
+      return (init: object, options?: CallOptions) => {
+        const events = call(fromNumbers(method.input, init), options) as AsyncIterable<Message>;
+        return mapped(events, (event) => withNumbers(method.output, event));
+      };
+    }
+    return async (init: object, options: CallOptions = {}) => {
+      const { request, isSafe } = safeToRetry(method, fromNumbers(method.input, init));
+      const { signal, timeoutMs = policy.timeoutMs } = options;
+      const retries = isSafe ? policy.retries : 0;
+      const answer = await withRetries({ retries, signal, timeoutMs }, (timeLeftMs) => {
+        const deadline = timeLeftMs === undefined ? {} : { timeoutMs: timeLeftMs };
+        return call(request, { ...options, ...deadline }) as Promise<Message>;
+      });
+      return withNumbers(method.output, answer);
+    };
+  }) as ServiceClient<Service>;
+}
+
+async function* mapped<From, To>(
+  items: AsyncIterable<From>,
+  map: (item: From) => To,
+): AsyncGenerator<To, void, undefined> {
+  for await (const item of items) yield map(item);
+}

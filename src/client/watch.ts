@@ -1,0 +1,114 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { MessageService, WatchMessagesResponse } from "../../gen/sessionpool/v1/message_service_pb.js";
+import type { WithNumbers } from "./int64.js";
+import { delayAfter, isPassing, pause } from "./retry.js";
+import type { ServiceClient } from "./service-client.js";
+
+/** An event of a session; `event.case` says which. */
+export type WatchEvent = WithNumbers<WatchMessagesResponse>;
+
+export interface WatchOptions {
+  /** Begin with the message at this position; from now on when neither this nor `resumeToken` is given. */
+  readonly fromPosition?: number;
+  /** `resumeToken` of an earlier event: goes on after it. Excludes `fromPosition`. */
+  readonly resumeToken?: string;
+  /** Ends the watch: the iteration is over, without an error. */
+  readonly signal?: AbortSignal;
+  /** Told of each fault before the watch connects again. */
+  readonly onRetry?: (error: ConnectError) => void;
+  /** A connection that is silent for so long is given up: three heartbeats, 45,000 ms, when absent. */
+  readonly silenceMs?: number;
+}
+
+type Start = { readonly fromPosition: number } | { readonly resumeToken: string };
+
+const SILENCE_MS = 45_000;
+
+/**
+ * Follows a session for as long as it is iterated, and connects again after faults that pass, with nothing missed and nothing repeated.
+ *
+ * Heartbeats are left out. It throws the service's error when the session is unknown or deleted (`not_found`), and when key or
+ * arguments are refused.
+ */
+export async function* watch(
+  messages: ServiceClient<typeof MessageService>,
+  sessionId: string,
+  options: WatchOptions = {},
+): AsyncGenerator<WatchEvent, void, undefined> {
+  const { signal } = options;
+  const { fromPosition, resumeToken } = options;
+  let start: Start | undefined =
+    resumeToken !== undefined ? { resumeToken } : fromPosition !== undefined ? { fromPosition } : undefined;
+  const isPinned = start !== undefined;
+  for (let failures = 0; !isAborted(signal); failures++) {
+    try {
+      // "Now" is the moment of the call, also when the first connection breaks before its first event.
+      start ??= { fromPosition: await countMessages(messages, sessionId, signal) };
+      for await (const event of connect(messages, sessionId, start, options)) {
+        failures = 0;
+        start = { resumeToken: event.resumeToken };
+        if (event.event.case !== "heartbeat") yield event;
+      }
+    } catch (thrown) {
+      const error = ConnectError.from(thrown);
+      if (isAborted(signal)) return;
+      // Messages were removed since they were counted.
+      const isStale =
+        !isPinned && error.code === Code.InvalidArgument && start !== undefined && "fromPosition" in start;
+      if (isStale) start = undefined;
+      else if (!isPassing(error) && !isBehind(error, failures)) throw error;
+      options.onRetry?.(error);
+      await pause(delayAfter(error, failures), signal);
+    }
+  }
+}
+
+async function countMessages(
+  messages: ServiceClient<typeof MessageService>,
+  sessionId: string,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  return (await messages.countMessages({ sessionId }, signal === undefined ? {} : { signal })).count;
+}
+
+/** One connection. It fails with `unavailable` when it is silent for too long, or ends without a reason. */
+async function* connect(
+  messages: ServiceClient<typeof MessageService>,
+  sessionId: string,
+  start: Start,
+  { signal, silenceMs = SILENCE_MS }: WatchOptions,
+): AsyncGenerator<WatchEvent, void, undefined> {
+  const connection = new AbortController();
+  const end = () => connection.abort();
+  signal?.addEventListener("abort", end);
+  let isSilent = false;
+  const giveUp = () => {
+    isSilent = true;
+    end();
+  };
+  let timer = setTimeout(giveUp, silenceMs);
+  try {
+    for await (const event of messages.watchMessages({ sessionId, ...start }, { signal: connection.signal })) {
+      clearTimeout(timer);
+      yield event;
+      timer = setTimeout(giveUp, silenceMs);
+    }
+  } catch (error) {
+    if (!isSilent) throw error;
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", end);
+    end();
+  }
+  throw new ConnectError(isSilent ? `No event for ${silenceMs} ms` : "The stream ended", Code.Unavailable);
+}
+
+/** A reader that did not keep up is cut off, and may go on where it was. */
+function isBehind(error: ConnectError, failures: number): boolean {
+  return error.code === Code.ResourceExhausted && failures === 0;
+}
+
+/** A call, because the state changes while the watch waits. */
+function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true;
+}

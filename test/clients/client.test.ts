@@ -1,0 +1,117 @@
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Code, createSessionPoolClient, text, textOf } from "../../src/client/index.js";
+import { startTestServer, type TestServer } from "../support/server.js";
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer();
+});
+
+afterAll(() => server.stop());
+
+const newClient = (fetch?: typeof globalThis.fetch) =>
+  createSessionPoolClient({ baseUrl: `${server.httpUrl}/`, ...(fetch !== undefined && { fetch }) });
+
+/** Loses the answers to the first calls of an RPC, after the server has done its work. */
+function losingAnswers(rpc: string, times: number): typeof globalThis.fetch {
+  let lost = 0;
+  return async (input, init) => {
+    const response = await fetch(input, init);
+    if (!`${input}`.endsWith(rpc) || lost++ >= times) return response;
+    await response.arrayBuffer();
+    throw new TypeError("fetch failed");
+  };
+}
+
+/** Cuts each stream after its first bytes, as a broken connection does. */
+const cuttingStreams: typeof globalThis.fetch = async (input, init) => {
+  const response = await fetch(input, init);
+  if (!`${input}`.endsWith("WatchMessages") || response.body === null) return response;
+  const reader = response.body.getReader();
+  let isFirst = true;
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      if (!isFirst) {
+        await reader.cancel();
+        controller.error(new TypeError("terminated"));
+        return;
+      }
+      isFirst = false;
+      const { value } = await reader.read();
+      if (value !== undefined) controller.enqueue(value);
+    },
+  });
+  return new Response(body, { headers: response.headers });
+};
+
+describe("the client", () => {
+  it("keeps a conversation, and reads it page by page", async () => {
+    const client = newClient();
+    const { sessionId } = await client.sessions.createSession({ title: "Kyoto in May" });
+    const added = Array.from({ length: 7 }, (_none, i) => text("user", `Question ${i}`, { metadata: { turn: i } }));
+    expect((await client.append(sessionId, added)).position).toBe(0);
+    expect((await client.append(sessionId, text("assistant", "Late April"))).position).toBe(7);
+    const texts: string[] = [];
+    for await (const message of client.history(sessionId, { pageSize: 3, newestFirst: true }))
+      texts.push(textOf(message));
+    expect(texts).toEqual(["Late April", ...added.map((_message, i) => `Question ${6 - i}`)]);
+    expect((await client.sessions.getSession({ sessionId })).messageCount).toBe(8);
+  });
+
+  it("stores nothing twice when answers are lost", async () => {
+    const client = newClient(losingAnswers("AppendMessages", 2));
+    await client.append("lost", text("user", "Once"), { createSession: true });
+    expect((await client.messages.countMessages({ sessionId: "lost" })).count).toBe(1);
+  });
+
+  it("follows a session over connections that break, with nothing missed or repeated", async () => {
+    const client = newClient(cuttingStreams);
+    await client.append("followed", text("user", "0", { id: "0" }), { createSession: true });
+    const seen: string[] = [];
+    for await (const { event } of client.watch("followed", { fromPosition: 0 })) {
+      if (event.case !== "appended") continue;
+      seen.push(event.value.info?.id ?? "");
+      if (seen.length === 5) break;
+      const id = `${seen.length}`;
+      await client.append("followed", text("user", id, { id }));
+    }
+    expect(seen).toEqual(["0", "1", "2", "3", "4"]);
+  });
+
+  it("answers the service's errors", async () => {
+    await expect(newClient().messages.countMessages({ sessionId: "nobody" })).rejects.toMatchObject({
+      code: Code.NotFound,
+      rawMessage: 'Session "nobody" not found',
+    });
+    await expect(newClient().watch("nobody").next()).rejects.toMatchObject({ code: Code.NotFound });
+  });
+
+  it("says that it lacks an address outside a browser", () => {
+    expect(() => createSessionPoolClient()).toThrow("baseUrl is required outside a browser");
+  });
+
+  it("speaks gRPC by another transport, with which todos are written", async () => {
+    const transport = createGrpcTransport({ baseUrl: `http://${server.grpcAddress}` });
+    const client = createSessionPoolClient({ transport });
+    await client.todoTracker.addTodo({ todo: { id: "t", content: "Book the ryokan" } });
+    expect((await client.todos.listTodos({ sessionId: "any" })).todos).toMatchObject([{ id: "t" }]);
+  });
+});
+
+describe("a client with a key", () => {
+  it("sends what makes the key anew for each call", async () => {
+    const seen: (string | null)[] = [];
+    const remember: typeof globalThis.fetch = (input, init) => {
+      seen.push(new Headers(init?.headers).get("authorization"));
+      return fetch(input, init);
+    };
+    let made = 0;
+    const key = async () => `key-${made++}`;
+    const client = createSessionPoolClient({ baseUrl: server.httpUrl, key, fetch: remember });
+    await client.sessions.listSessions({});
+    await client.sessions.listSessions({});
+    expect(seen).toEqual(["Bearer key-0", "Bearer key-1"]);
+  });
+});

@@ -1,0 +1,144 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { Code, ConnectError, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
+import { describe, expect, it } from "vitest";
+import { MessageService, MessageWithPartsSchema } from "../../../gen/sessionpool/v1/message_service_pb.js";
+import { SessionService } from "../../../gen/sessionpool/v1/session_service_pb.js";
+import { createSessionPoolClient, type SessionPoolClient, text } from "../../../src/client/index.js";
+
+type Sessions = Partial<ServiceImpl<typeof SessionService>>;
+type Messages = Partial<ServiceImpl<typeof MessageService>>;
+
+function clientOf(messages: Messages, sessions: Sessions = {}, retries = 5): SessionPoolClient {
+  const transport = createRouterTransport(({ service }) => {
+    service(MessageService, messages);
+    service(SessionService, sessions);
+  });
+  return createSessionPoolClient({ transport, retries });
+}
+
+/** Fails with these errors, one a call, and answers after them. */
+function failing<T>(errors: readonly unknown[], answer: T): { readonly calls: unknown[]; call(request: unknown): T } {
+  const calls: unknown[] = [];
+  return {
+    calls,
+    call(request) {
+      const error = errors[calls.push(request) - 1];
+      if (error !== undefined) throw error;
+      return answer;
+    },
+  };
+}
+
+const UNAVAILABLE = new ConnectError("The store cannot be reached", Code.Unavailable);
+
+describe("a call", () => {
+  it("is sent again with the id that was made for it first", async () => {
+    const server = failing([UNAVAILABLE, UNAVAILABLE], { messageId: "m", position: 0n });
+    const client = clientOf({ appendMessage: (request) => server.call(request) });
+    const message = create(MessageWithPartsSchema, { info: { role: "user" } });
+    await client.messages.appendMessage({ sessionId: "s", message });
+    const ids = (server.calls as { message: { info: { id: string } } }[]).map(({ message }) => message.info.id);
+    expect(ids[0]).toMatch(/^[0-9A-Z]{26}$/);
+    expect(new Set([ids[1], ids[2]])).toEqual(new Set([ids[0]]));
+    expect(message.info?.id).toBe("");
+  });
+
+  it("keeps the ids that it was given, in batches, too", async () => {
+    const server = failing([UNAVAILABLE], { messageIds: ["a", "b"], position: 3n });
+    const client = clientOf({ appendMessages: (request) => server.call(request) });
+    expect(await client.append("s", [text("user", "A", { id: "a" }), text("user", "B", { id: "b" })])).toEqual({
+      messageIds: ["a", "b"],
+      position: 3,
+    });
+    const sent = server.calls as { messages: { info: { id: string } }[] }[];
+    expect(sent.map(({ messages }) => messages.map(({ info }) => info.id))).toEqual([
+      ["a", "b"],
+      ["a", "b"],
+    ]);
+  });
+
+  it("that makes a session is sent again with the same id", async () => {
+    const server = failing([UNAVAILABLE], { sessionId: "s" });
+    const client = clientOf({}, { createSession: (request) => server.call(request) });
+    await client.sessions.createSession({ title: "Kyoto" });
+    const ids = (server.calls as { sessionId: string }[]).map(({ sessionId }) => sessionId);
+    expect(ids[0]).toMatch(/^[0-9A-Z]{26}$/);
+    expect(ids[1]).toBe(ids[0]);
+  });
+
+  it("that a repetition could do twice is sent once", async () => {
+    const server = failing([UNAVAILABLE], {});
+    const client = clientOf({}, { deleteSession: (request) => server.call(request) });
+    await expect(client.sessions.deleteSession({ sessionId: "s" })).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(server.calls).toHaveLength(1);
+  });
+
+  it("is not sent again after an error that stays", async () => {
+    const server = failing([new ConnectError("no", Code.AlreadyExists)], { messageIds: [], position: 0n });
+    const client = clientOf({ appendMessages: (request) => server.call(request) });
+    await expect(client.append("s", text("user", "A"))).rejects.toMatchObject({ code: Code.AlreadyExists });
+    expect(server.calls).toHaveLength(1);
+  });
+
+  it("is sent again when the server says after which time, and not when it is too large", async () => {
+    const busy = new ConnectError("Too many calls", Code.ResourceExhausted, { "retry-after": "0" });
+    const server = failing([busy, new ConnectError("Too large", Code.ResourceExhausted)], { count: 1n });
+    const client = clientOf({ countMessages: (request) => server.call(request) });
+    await expect(client.messages.countMessages({ sessionId: "s" })).rejects.toThrow("Too large");
+    expect(server.calls).toHaveLength(2);
+  });
+
+  it("gives up after as many repetitions as allowed, and when it is canceled", async () => {
+    const server = failing(Array(9).fill(UNAVAILABLE), { count: 1n });
+    const client = clientOf({ countMessages: (request) => server.call(request) }, {}, 1);
+    await expect(client.messages.countMessages({ sessionId: "s" })).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(server.calls).toHaveLength(2);
+    const signal = AbortSignal.abort();
+    await expect(client.messages.countMessages({ sessionId: "s" }, { signal })).rejects.toMatchObject({
+      code: Code.Canceled,
+    });
+  });
+
+  it("takes no more than its time for all attempts together", async () => {
+    const server = failing(Array(9).fill(UNAVAILABLE), { count: 1n });
+    const client = clientOf({ countMessages: (request) => server.call(request) });
+    const call = client.messages.countMessages({ sessionId: "s" }, { timeoutMs: 20 });
+    await expect(call).rejects.toBeInstanceOf(ConnectError);
+    expect(server.calls.length).toBeLessThan(3);
+  });
+});
+
+describe("64-bit integers", () => {
+  it("are numbers in requests and in answers, nested ones and those of events, too", async () => {
+    const seen: unknown[] = [];
+    const info = { id: "m", role: "user", position: 7n, timestamp: { seconds: 5n, nanos: 0 } };
+    const client = clientOf({
+      appendMessages(request) {
+        seen.push(request.expectedPosition);
+        return { messageIds: ["m"], position: 7n };
+      },
+      listMessages: () => ({ messages: [{ info }] }),
+      async *watchMessages() {
+        const event = { case: "appended", value: { info } } as const;
+        yield { event } satisfies MessageInitShape<(typeof MessageService.method.watchMessages)["output"]>;
+      },
+    });
+    await client.append("s", text("user", "A"), { expectedPosition: 7 });
+    expect(seen).toEqual([7n]);
+    const { messages } = await client.messages.listMessages({ sessionId: "s" });
+    expect(messages[0]?.info?.position).toBe(7);
+    expect(messages[0]?.info?.timestamp?.seconds).toBe(5n);
+    for await (const { event } of client.messages.watchMessages({ sessionId: "s" }))
+      expect(event).toMatchObject({ case: "appended", value: { info: { position: 7 } } });
+  });
+
+  it("that no number holds are refused, never rounded", async () => {
+    const client = clientOf({ countMessages: () => ({ count: 2n ** 53n }) });
+    await expect(client.messages.countMessages({ sessionId: "s" })).rejects.toThrow(
+      "count is 9007199254740992, which no number holds exactly",
+    );
+    await expect(client.append("s", text("user", "A"), { expectedPosition: 0.5 })).rejects.toThrow(
+      "expected_position must be a whole number up to 2^53 - 1, and is 0.5",
+    );
+  });
+});

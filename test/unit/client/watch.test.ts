@@ -1,0 +1,125 @@
+import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
+import { describe, expect, it } from "vitest";
+import { MessageService, type WatchMessagesRequest } from "../../../gen/sessionpool/v1/message_service_pb.js";
+import { createSessionPoolClient, type WatchOptions } from "../../../src/client/index.js";
+
+type Connection = (signal: AbortSignal) => AsyncGenerator<object, void, undefined>;
+
+/** Serves these connections, one after the other; resolves to what was sent to begin each, and to the ids of the messages seen. */
+async function watching(connections: readonly Connection[], options: WatchOptions & { count?: bigint } = {}) {
+  const starts: WatchMessagesRequest[] = [];
+  const transport = createRouterTransport(({ service }) => {
+    service(MessageService, {
+      countMessages: () => ({ count: options.count ?? 0n }),
+      async *watchMessages(request, { signal }) {
+        starts.push(request);
+        yield* (connections[starts.length - 1] ?? gone)(signal);
+      },
+    });
+  });
+  const seen: string[] = [];
+  const faults: string[] = [];
+  const client = createSessionPoolClient({ transport, retries: 0 });
+  const watch = client.watch("s", { ...options, onRetry: ({ rawMessage }) => faults.push(rawMessage) });
+  const end = await (async () => {
+    for await (const { event } of watch) {
+      seen.push(event.case === "appended" ? (event.value.info?.id ?? "") : `${event.case}`);
+    }
+  })().catch((error: ConnectError) => error.rawMessage);
+  return { starts: starts.map(({ fromPosition, resumeToken }) => resumeToken || fromPosition), seen, faults, end };
+}
+
+const appended = (id: string) => ({
+  event: { case: "appended", value: { info: { id, role: "user" } } },
+  resumeToken: `after ${id}`,
+});
+
+const heartbeat = (resumeToken: string) => ({ event: { case: "heartbeat", value: {} }, resumeToken });
+
+// biome-ignore lint/correctness/useYield: a connection that only fails
+async function* gone(): AsyncGenerator<object, void, undefined> {
+  throw new ConnectError("Session is gone", Code.NotFound);
+}
+
+const broken = () => new ConnectError("Connection lost", Code.Unavailable);
+
+describe("a watch", () => {
+  it("goes on after the last event, a heartbeat or not, when its connection breaks", async () => {
+    const watched = await watching([
+      async function* () {
+        yield appended("a");
+        throw broken();
+      },
+      async function* () {
+        yield appended("b");
+        yield heartbeat("later");
+        throw broken();
+      },
+    ]);
+    expect(watched).toEqual({
+      starts: [0n, "after a", "later"],
+      seen: ["a", "b"],
+      faults: ["Connection lost", "Connection lost"],
+      end: "Session is gone",
+    });
+  });
+
+  it("that begins now begins at the call, also when the first connection breaks before an event", async () => {
+    const watched = await watching(
+      [
+        // biome-ignore lint/correctness/useYield: a connection that only fails
+        async function* () {
+          throw broken();
+        },
+      ],
+      { count: 4n },
+    );
+    expect(watched.starts).toEqual([4n, 4n]);
+  });
+
+  it("begins where it is told", async () => {
+    expect((await watching([], { fromPosition: 2 })).starts).toEqual([2n]);
+    expect((await watching([], { resumeToken: "token" })).starts).toEqual(["token"]);
+  });
+
+  it("counts again when messages were removed before it had begun, and refuses a position past the end", async () => {
+    // biome-ignore lint/correctness/useYield: a connection that only fails
+    const past: Connection = async function* () {
+      throw new ConnectError("Past the end", Code.InvalidArgument);
+    };
+    expect((await watching([past], { count: 4n })).end).toBe("Session is gone");
+    expect((await watching([past], { fromPosition: 4 })).end).toBe("Past the end");
+  });
+
+  it("gives up a connection that is silent", async () => {
+    const silent: Connection = async function* (signal) {
+      yield appended("a");
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    };
+    const watched = await watching([silent], { silenceMs: 10 });
+    expect(watched).toMatchObject({ seen: ["a"], faults: ["No event for 10 ms"], starts: [0n, "after a"] });
+  });
+
+  it("resumes a reader that did not keep up", async () => {
+    const slow: Connection = async function* () {
+      yield appended("a");
+      throw new ConnectError("Does not keep up", Code.ResourceExhausted);
+    };
+    expect((await watching([slow])).starts).toEqual([0n, "after a"]);
+  });
+
+  it("ends without an error when it is canceled", async () => {
+    const stop = new AbortController();
+    const watched = await watching(
+      [
+        async function* (signal) {
+          yield appended("a");
+          stop.abort();
+          await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        },
+      ],
+      { signal: stop.signal },
+    );
+    expect(watched).toMatchObject({ seen: ["a"], end: undefined, faults: [] });
+  });
+});
