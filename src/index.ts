@@ -6,7 +6,7 @@ import type {
 import type { SqliteStorageProvider as SqliteProvider } from "./storage/sqlite/sqlite-storage-provider.js";
 
 export type { Call } from "./domain/call.js";
-export type { ChatMessage, NewChatMessage, Part } from "./domain/chat-message.js";
+export type { ChatMessage, MessageChange, NewChatMessage, Part } from "./domain/chat-message.js";
 export { DomainError, type ErrorCode, NotImplementedError } from "./domain/errors.js";
 export type { JsonObject, JsonValue } from "./domain/json.js";
 export { DEFAULT_LIMITS, type Limits } from "./domain/limits.js";

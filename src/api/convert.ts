@@ -7,7 +7,7 @@ import type {
 } from "../../gen/sessionpool/v1/message_service_pb.js";
 import type { Session as ProtoSession } from "../../gen/sessionpool/v1/session_service_pb.js";
 import type { Todo as ProtoTodo } from "../../gen/sessionpool/v1/todo_service_pb.js";
-import type { ChatMessage, NewChatMessage, Part } from "../domain/chat-message.js";
+import type { ChatMessage, MessageChange, NewChatMessage, Part } from "../domain/chat-message.js";
 import { invalidArgument } from "../domain/errors.js";
 import type { JsonObject } from "../domain/json.js";
 import type { FollowEvent } from "../domain/page.js";
@@ -61,6 +61,18 @@ export function fromMessageWithParts(field: string, message: MessageWithParts | 
     timestampMicros: fromMessageTimestamp(`${field}.info.timestamp`, info.timestamp),
     parts: message.parts.map(fromPart),
     metadata: info.metadata,
+  };
+}
+
+/** What a message sets: an empty role or list of parts counts as not set. `field` names the message in errors. */
+export function fromMessageChange(field: string, message: MessageWithParts | undefined): MessageChange {
+  if (message === undefined) throw invalidArgument(`${field} is required`);
+  const { info, parts } = message;
+  return {
+    role: info?.role || undefined,
+    timestampMicros: fromMessageTimestamp(`${field}.info.timestamp`, info?.timestamp),
+    parts: parts.length === 0 ? undefined : parts.map(fromPart),
+    metadata: info?.metadata,
   };
 }
 

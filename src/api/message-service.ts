@@ -7,6 +7,8 @@ import type {
   CopyMessagesResponse,
   CountMessagesRequest,
   CountMessagesResponse,
+  DeleteMessageRequest,
+  DeleteMessageResponse,
   GetMessageRequest,
   ListMessagesRequest,
   ListMessagesResponse,
@@ -14,15 +16,24 @@ import type {
   MessageWithParts,
   TruncateMessagesRequest,
   TruncateMessagesResponse,
+  UpdateMessageRequest,
   WatchMessagesRequest,
   WatchMessagesResponse,
 } from "../../gen/sessionpool/v1/message_service_pb.js";
+import type { MessageChange } from "../domain/chat-message.js";
 import { invalidArgument, notFound } from "../domain/errors.js";
 import type { FollowPosition, MessageQuery } from "../domain/page.js";
 import { pageLimit } from "../domain/validate-page.js";
 import type { ApiContext, ServiceMethods } from "./api-method.js";
 import { callOf, keptOf, optionalCount, optionalText } from "./call-options.js";
-import { fromBoundTimestamp, fromMessageWithParts, toMessageWithParts, toWatchResponse } from "./convert.js";
+import {
+  fromBoundTimestamp,
+  fromMessageChange,
+  fromMessageWithParts,
+  toMessageWithParts,
+  toWatchResponse,
+} from "./convert.js";
+import { maskedFields } from "./field-mask.js";
 import { mapEach } from "./map-each.js";
 import { decodeMessageToken, decodeResumeToken, encodeMessageToken } from "./page-token.js";
 
@@ -34,6 +45,8 @@ export const messageMethods: ServiceMethods<typeof MessageService> = {
   countMessages: { scope: "read", handle: countMessages },
   copyMessages: { scope: "write", handle: copyMessages },
   truncateMessages: { scope: "write", handle: truncateMessages },
+  updateMessage: { scope: "write", handle: updateMessage },
+  deleteMessage: { scope: "write", handle: deleteMessage },
   watchMessages: { scope: "read", handle: watchMessages },
 };
 
@@ -126,6 +139,40 @@ async function truncateMessages(
     ...callOf(context),
   });
   return { $typeName: "sessionpool.v1.TruncateMessagesResponse", removedCount: BigInt(removed) };
+}
+
+async function updateMessage(request: UpdateMessageRequest, context: ApiContext): Promise<MessageWithParts> {
+  const { sessionId, messageId } = request;
+  const message = await context.rootPool.sessions.updateMessage(sessionId, messageId, changeOf(request), {
+    expectedRevision: optionalCount(request.expectedRevision),
+    ...callOf(context),
+  });
+  return toMessageWithParts(message);
+}
+
+/** A field that the mask names is emptied when the request does not set it. */
+function changeOf({ messageId, message, updateMask }: UpdateMessageRequest): MessageChange {
+  const id = message?.info?.id ?? "";
+  if (id !== "" && id !== messageId) {
+    throw invalidArgument(`message.info.id is ${JSON.stringify(id)}; it must be that of the message, or empty`);
+  }
+  const { timestampMicros, ...set } = fromMessageChange("message", message);
+  const fields = maskedFields(updateMask, ["parts", "info.metadata", "info.role"]);
+  if (fields === undefined) return { ...set, timestampMicros };
+  return {
+    role: fields.includes("info.role") ? (set.role ?? "") : undefined,
+    parts: fields.includes("parts") ? (set.parts ?? []) : undefined,
+    metadata: fields.includes("info.metadata") ? (set.metadata ?? {}) : undefined,
+  };
+}
+
+async function deleteMessage(request: DeleteMessageRequest, context: ApiContext): Promise<DeleteMessageResponse> {
+  const { sessionId, messageId } = request;
+  await context.rootPool.sessions.deleteMessage(sessionId, messageId, {
+    expectedRevision: optionalCount(request.expectedRevision),
+    ...callOf(context),
+  });
+  return { $typeName: "sessionpool.v1.DeleteMessageResponse" };
 }
 
 async function watchMessages(

@@ -20,6 +20,16 @@ export interface NewChatMessage {
   readonly metadata?: JsonObject | undefined;
 }
 
+/** New content of a message. What is absent stays as it is. */
+export interface MessageChange {
+  readonly role?: string | undefined;
+  readonly parts?: readonly Part[] | undefined;
+  /** Replaced whole; an empty object empties it. */
+  readonly metadata?: JsonObject | undefined;
+  /** Not a change: the time that the message must have, so that nobody takes it for one. */
+  readonly timestampMicros?: number | undefined;
+}
+
 /** A message as a session shows it: the canonical persisted message of the spec. */
 export interface ChatMessage {
   readonly id: string;

@@ -1,4 +1,4 @@
-import type { NewChatMessage, Part } from "./chat-message.js";
+import type { MessageChange, NewChatMessage, Part } from "./chat-message.js";
 import { invalidArgument } from "./errors.js";
 import type { Limits } from "./limits.js";
 import { embeddedSize, messageSize } from "./message-size.js";
@@ -28,17 +28,29 @@ function checkCount(messages: readonly NewChatMessage[], limits: Limits): void {
   }
 }
 
+/** New content of a message, as far as it is given. That the whole message is not too large is the provider's to check. */
+export function checkMessageChange(change: MessageChange, limits: Limits): void {
+  checkContent("message", change, limits);
+  const { role = "x", parts = [], metadata } = change;
+  checkBytes("message", messageSize({ role, parts, metadata }), limits.messageBytes);
+}
+
 /** Resolves to its size as protobuf. */
 function checkNewMessage(field: string, message: NewChatMessage, limits: Limits): number {
   checkOptionalId(`${field}.info.id`, message.id, limits);
   checkText(`${field}.info.role`, message.role);
-  if (message.role === "") throw invalidArgument(`${field}.info.role is required`);
-  checkTimestamp(`${field}.info.timestamp`, message.timestampMicros);
-  checkMetadata(`${field}.info.metadata`, message.metadata, limits);
-  for (const [i, part] of message.parts.entries()) checkPart(`${field}.parts[${i}]`, part, limits);
+  checkContent(field, message, limits);
   const size = messageSize(message);
   checkBytes(field, size, limits.messageBytes);
   return size;
+}
+
+function checkContent(field: string, { role, parts, metadata, timestampMicros }: MessageChange, limits: Limits): void {
+  if (role !== undefined) checkText(`${field}.info.role`, role);
+  if (role === "") throw invalidArgument(`${field}.info.role is required`);
+  checkTimestamp(`${field}.info.timestamp`, timestampMicros);
+  checkMetadata(`${field}.info.metadata`, metadata, limits);
+  for (const [i, part] of (parts ?? []).entries()) checkPart(`${field}.parts[${i}]`, part, limits);
 }
 
 function checkTimestamp(field: string, micros: number | undefined): void {

@@ -1,7 +1,7 @@
 import type { Call } from "../domain/call.js";
 import type { SessionCursor } from "../domain/page.js";
 import type { Session } from "../domain/session.js";
-import type { LogOptions, TurnAppend } from "../storage/storage-provider.js";
+import type { LogOptions, RevisionOptions, TurnAppend } from "../storage/storage-provider.js";
 
 export interface AppendOptions extends LogOptions {
   /** Make the session first if it is missing. It stays, empty, when the append is then refused. */
@@ -20,10 +20,8 @@ export interface CopyOptions extends Call {
   readonly expectedRevision?: number | undefined;
 }
 
-export interface EditOptions extends Call {
-  /** Edit only if the session's revision is this. */
-  readonly expectedRevision?: number | undefined;
-}
+/** Of edits: those of the provider. */
+export type EditOptions = RevisionOptions;
 
 export interface CopiedMessages {
   /** Last message really copied; null when none was. */

@@ -1,6 +1,6 @@
 import type { Call } from "../domain/call.js";
 import { checkCall } from "../domain/call.js";
-import type { ChatMessage, NewChatMessage } from "../domain/chat-message.js";
+import type { ChatMessage, MessageChange, NewChatMessage } from "../domain/chat-message.js";
 import { NotImplementedError, notFound } from "../domain/errors.js";
 import { ulidFactory } from "../domain/ids.js";
 import type {
@@ -13,7 +13,7 @@ import type {
 } from "../domain/page.js";
 import type { NewSession, Session, SessionChange } from "../domain/session.js";
 import { checkId, checkOptionalId } from "../domain/validate.js";
-import { checkNewMessages } from "../domain/validate-message.js";
+import { checkMessageChange, checkNewMessages } from "../domain/validate-message.js";
 import { pageLimit } from "../domain/validate-page.js";
 import { checkExpected, checkNewSession, checkSessionChange, checkTitle } from "../domain/validate-session.js";
 import type { StorageManager } from "../storage/storage-manager.js";
@@ -179,6 +179,32 @@ export class SessionPool {
     );
   }
 
+  /**
+   * Gives one message new content, at the same place and time, and resolves to it; forks made before keep theirs. What `change` leaves out stays. A message
+   * that has that content already stays as it is, so that a retry is safe. `not_found`: no such message. `aborted`: `expectedRevision` is not the
+   * session's revision.
+   */
+  async updateMessage(
+    sessionId: string,
+    messageId: string,
+    change: MessageChange,
+    options?: EditOptions,
+  ): Promise<ChatMessage> {
+    this.#checkEdit(sessionId, messageId, options);
+    checkMessageChange(change, this.#root.limits);
+    return await this.turnLock.run(sessionId, options, () =>
+      this.#storageFor("updating messages").updateMessage(sessionId, messageId, change, options),
+    );
+  }
+
+  /** Removes one message for good; forks made before keep it. Errors are as with updateMessage: the retry of one that worked is `not_found`. */
+  async deleteMessage(sessionId: string, messageId: string, options?: EditOptions): Promise<void> {
+    this.#checkEdit(sessionId, messageId, options);
+    await this.turnLock.run(sessionId, options, () =>
+      this.#storageFor("deleting messages").deleteMessage(sessionId, messageId, options),
+    );
+  }
+
   /** Makes an empty session. A retry with an id and what that session holds now answers it. `already_exists`: the id is taken. `not_found`: no such parent. */
   async createSession(session: NewSession = {}, call?: Call): Promise<Session> {
     checkCall(call);
@@ -308,6 +334,12 @@ export class SessionPool {
   #checkCut(sessionId: string, upToMessageId: string | null, options: EditOptions | undefined): void {
     this.#checkChange(sessionId, options);
     if (upToMessageId !== null) checkId("up_to_message_id", upToMessageId, this.#root.limits);
+    checkExpected("expected_revision", options?.expectedRevision);
+  }
+
+  #checkEdit(sessionId: string, messageId: string, options: EditOptions | undefined): void {
+    this.#checkChange(sessionId, options);
+    checkId("message_id", messageId, this.#root.limits);
     checkExpected("expected_revision", options?.expectedRevision);
   }
 

@@ -95,6 +95,14 @@ export class StorageManager implements StorageOperations {
     return this.#active.restoreMessages(...args);
   }
 
+  updateMessage(...args: Args<"updateMessage">) {
+    return this.#active.updateMessage(...args);
+  }
+
+  deleteMessage(...args: Args<"deleteMessage">) {
+    return this.#active.deleteMessage(...args);
+  }
+
   followMessages(...args: Args<"followMessages">) {
     return this.#active.followMessages(...args);
   }

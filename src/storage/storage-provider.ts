@@ -1,5 +1,5 @@
 import type { Call } from "../domain/call.js";
-import type { ChatMessage, NewChatMessage } from "../domain/chat-message.js";
+import type { ChatMessage, MessageChange, NewChatMessage } from "../domain/chat-message.js";
 import { NotImplementedError } from "../domain/errors.js";
 import type {
   FollowEvent,
@@ -93,6 +93,11 @@ export interface TruncateOptions extends Call {
   /** Keep what is removed, for `restoreMessages`: a revert. */
   readonly keepForUnrevert?: boolean | undefined;
   /** Remove only if the session's revision is this. */
+  readonly expectedRevision?: number | undefined;
+}
+
+export interface RevisionOptions extends Call {
+  /** Edit only if the session's revision is this. */
   readonly expectedRevision?: number | undefined;
 }
 
@@ -226,6 +231,29 @@ export abstract class StorageProvider {
   /** Brings back what truncates with `keepForUnrevert` removed since the last other edit or append; resolves to how many. `failed_precondition`: nothing to bring back. */
   restoreMessages(_sessionId: string, _call?: Call): Promise<number> {
     return this.#lacks("restoring messages");
+  }
+
+  /**
+   * Gives one message new content, at the same place and time, and answers it as it is then; forks made before keep what they have. All or nothing.
+   * When the message has that content already, nothing changes. `not_found`: no such message, whatever `expectedRevision` says. `aborted`:
+   * `expectedRevision` is not the session's revision; the text names that. `invalid_argument`: the message would be over its limit, or
+   * `timestampMicros` is not its time.
+   */
+  updateMessage(
+    _sessionId: string,
+    _messageId: string,
+    _change: MessageChange,
+    _options?: RevisionOptions,
+  ): Promise<ChatMessage> {
+    return this.#lacks("updating messages");
+  }
+
+  /**
+   * Removes one message from this session for good; forks made before keep it, and the positions after it go down by one. Errors are as with
+   * updateMessage.
+   */
+  deleteMessage(_sessionId: string, _messageId: string, _options?: RevisionOptions): Promise<void> {
+    return this.#lacks("deleting messages");
   }
 
   /**

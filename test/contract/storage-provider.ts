@@ -13,6 +13,7 @@ import { T0 } from "./storage-provider/fixtures.js";
 import { describeFollowing } from "./storage-provider/following.js";
 import { describeForks } from "./storage-provider/forks.js";
 import { describeLists } from "./storage-provider/lists.js";
+import { describeMessageEdits } from "./storage-provider/message-edits.js";
 import { describeOlderMessages } from "./storage-provider/older-messages.js";
 import { describeReads } from "./storage-provider/reads.js";
 import { describeRestores } from "./storage-provider/restores.js";
@@ -97,6 +98,7 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeLists(subject);
   describeCursors(subject);
   describeEdits(subject);
+  describeMessageEdits(subject);
   describeRestores(subject);
   describeForks(subject);
   describeSharing(subject);

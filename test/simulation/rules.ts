@@ -77,8 +77,8 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     ],
   ),
   rule("side-log-reuse", [
-    `${HISTORY}/append/placer.ts`,
-    "const isNamed = namesLog(head.record, attempt.log);",
+    `${HISTORY}/append/side-logs.ts`,
+    "const isNamed = namesLog(record, attempt.log);",
     "const isNamed = true;",
   ]),
   rule("dropped-side-log", [REPLACER, "namedLogs,\n      dropped: [", "dropped: ["]),

@@ -6,8 +6,8 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.js";
 import { file_google_api_field_behavior } from "../../google/api/field_behavior_pb.js";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_sessionpool_v1_options } from "./options_pb.js";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
@@ -15,7 +15,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file sessionpool/v1/message_service.proto.
  */
 export const file_sessionpool_v1_message_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRzZXNzaW9ucG9vbC92MS9tZXNzYWdlX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxImcKEE1lc3NhZ2VXaXRoUGFydHMSLgoEaW5mbxgBIAEoCzIbLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VJbmZvQgPgQQISIwoFcGFydHMYAiADKAsyFC5zZXNzaW9ucG9vbC52MS5QYXJ0IugBCgtNZXNzYWdlSW5mbxIKCgJpZBgBIAEoCRIRCgRyb2xlGAIgASgJQgPgQQISLQoJdGltZXN0YW1wGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCghtZXRhZGF0YRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFwoKc2Vzc2lvbl9pZBgFIAEoCUID4EEDEhoKCHBvc2l0aW9uGAYgASgDQgPgQQNIAIgBARIeChFvcmlnaW5fc2Vzc2lvbl9pZBgHIAEoCUID4EEDQgsKCV9wb3NpdGlvbiJaCgRQYXJ0EgoKAmlkGAEgASgJEhEKBHR5cGUYAiABKAlCA+BBAhIMCgR0ZXh0GAMgASgJEiUKBGRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IqsBChRBcHBlbmRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEjEKB21lc3NhZ2UYAiABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEh4KEWV4cGVjdGVkX3Bvc2l0aW9uGAMgASgDSACIAQESFgoOY3JlYXRlX3Nlc3Npb24YBCABKAhCFAoSX2V4cGVjdGVkX3Bvc2l0aW9uIj0KFUFwcGVuZE1lc3NhZ2VSZXNwb25zZRISCgptZXNzYWdlX2lkGAEgASgJEhAKCHBvc2l0aW9uGAIgASgDIq0BChVBcHBlbmRNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIyCghtZXNzYWdlcxgCIAMoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSHgoRZXhwZWN0ZWRfcG9zaXRpb24YAyABKANIAIgBARIWCg5jcmVhdGVfc2Vzc2lvbhgEIAEoCEIUChJfZXhwZWN0ZWRfcG9zaXRpb24iPwoWQXBwZW5kTWVzc2FnZXNSZXNwb25zZRITCgttZXNzYWdlX2lkcxgBIAMoCRIQCghwb3NpdGlvbhgCIAEoAyI7ChFHZXRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiggIKE0xpc3RNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgVsaW1pdBgCIAEoBUgAiAEBEhMKBm9mZnNldBgDIAEoBUgBiAEBEhIKCnBhZ2VfdG9rZW4YBCABKAkSFAoMbmV3ZXN0X2ZpcnN0GAUgASgIEhkKEWluY2x1ZGVfYW5jZXN0b3JzGAYgASgIEikKBXNpbmNlGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgV1bnRpbBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCAoGX2xpbWl0QgkKB19vZmZzZXQiYwoUTGlzdE1lc3NhZ2VzUmVzcG9uc2USMgoIbWVzc2FnZXMYASADKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIqChRDb3VudE1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIiYKFUNvdW50TWVzc2FnZXNSZXNwb25zZRINCgVjb3VudBgBIAEoAyKUAQoTQ29weU1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhkKEXRhcmdldF9zZXNzaW9uX2lkGAIgASgJEhgKEHVwX3RvX21lc3NhZ2VfaWQYAyABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YBCABKANIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iWgoUQ29weU1lc3NhZ2VzUmVzcG9uc2USGgoNZm9ya19wb2ludF9pZBgBIAEoCUgAiAEBEhQKDGNvcGllZF9jb3VudBgCIAEoA0IQCg5fZm9ya19wb2ludF9pZCKPAQoXVHJ1bmNhdGVNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIYChB1cF90b19tZXNzYWdlX2lkGAIgASgJEhAKCHRvX3N0YXJ0GAMgASgIEh4KEWV4cGVjdGVkX3JldmlzaW9uGAQgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIjEKGFRydW5jYXRlTWVzc2FnZXNSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDIm4KFFdhdGNoTWVzc2FnZXNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGgoNZnJvbV9wb3NpdGlvbhgCIAEoA0gAiAEBEhQKDHJlc3VtZV90b2tlbhgDIAEoCUIQCg5fZnJvbV9wb3NpdGlvbiLMAQoVV2F0Y2hNZXNzYWdlc1Jlc3BvbnNlEjQKCGFwcGVuZGVkGAEgASgLMiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0c0gAEi4KCXRydW5jYXRlZBgCIAEoCzIZLnNlc3Npb25wb29sLnYxLlRydW5jYXRlZEgAEi4KCWhlYXJ0YmVhdBgDIAEoCzIZLnNlc3Npb25wb29sLnYxLkhlYXJ0YmVhdEgAEhQKDHJlc3VtZV90b2tlbhgEIAEoCUIHCgVldmVudCI5CglUcnVuY2F0ZWQSGgoNbWVzc2FnZV9jb3VudBgBIAEoA0gAiAEBQhAKDl9tZXNzYWdlX2NvdW50IgsKCUhlYXJ0YmVhdDKmCQoOTWVzc2FnZVNlcnZpY2USjAEKDUFwcGVuZE1lc3NhZ2USJC5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLkFwcGVuZE1lc3NhZ2VSZXNwb25zZSIugtPkkwIoOgdtZXNzYWdlIh0vc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZRKPAQoOQXBwZW5kTWVzc2FnZXMSJS5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlc1JlcXVlc3QaJi5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlc1Jlc3BvbnNlIi6C0+STAig6ASoiIy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOmJhdGNoEogBCgpHZXRNZXNzYWdlEiEuc2Vzc2lvbnBvb2wudjEuR2V0TWVzc2FnZVJlcXVlc3QaIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzIjWQAgGC0+STAiwSKi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlL3ttZXNzYWdlX2lkfRKDAQoMTGlzdE1lc3NhZ2VzEiMuc2Vzc2lvbnBvb2wudjEuTGlzdE1lc3NhZ2VzUmVxdWVzdBokLnNlc3Npb25wb29sLnYxLkxpc3RNZXNzYWdlc1Jlc3BvbnNlIiiQAgGC0+STAh8SHS9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlEowBCg1Db3VudE1lc3NhZ2VzEiQuc2Vzc2lvbnBvb2wudjEuQ291bnRNZXNzYWdlc1JlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5Db3VudE1lc3NhZ2VzUmVzcG9uc2UiLpACAYLT5JMCJRIjL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6Y291bnQSiAEKDENvcHlNZXNzYWdlcxIjLnNlc3Npb25wb29sLnYxLkNvcHlNZXNzYWdlc1JlcXVlc3QaJC5zZXNzaW9ucG9vbC52MS5Db3B5TWVzc2FnZXNSZXNwb25zZSItgtPkkwInOgEqIiIvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTpjb3B5EpgBChBUcnVuY2F0ZU1lc3NhZ2VzEicuc2Vzc2lvbnBvb2wudjEuVHJ1bmNhdGVNZXNzYWdlc1JlcXVlc3QaKC5zZXNzaW9ucG9vbC52MS5UcnVuY2F0ZU1lc3NhZ2VzUmVzcG9uc2UiMYLT5JMCKzoBKiImL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6dHJ1bmNhdGUSrAEKDVdhdGNoTWVzc2FnZXMSJC5zZXNzaW9ucG9vbC52MS5XYXRjaE1lc3NhZ2VzUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLldhdGNoTWVzc2FnZXNSZXNwb25zZSJMyvMYHQoMcmVzdW1lX3Rva2VuEg1mcm9tX3Bvc2l0aW9ugtPkkwIlEiMvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTp3YXRjaDABYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sessionpool_v1_options]);
+  fileDesc("CiRzZXNzaW9ucG9vbC92MS9tZXNzYWdlX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxImcKEE1lc3NhZ2VXaXRoUGFydHMSLgoEaW5mbxgBIAEoCzIbLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VJbmZvQgPgQQISIwoFcGFydHMYAiADKAsyFC5zZXNzaW9ucG9vbC52MS5QYXJ0IugBCgtNZXNzYWdlSW5mbxIKCgJpZBgBIAEoCRIRCgRyb2xlGAIgASgJQgPgQQISLQoJdGltZXN0YW1wGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCghtZXRhZGF0YRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFwoKc2Vzc2lvbl9pZBgFIAEoCUID4EEDEhoKCHBvc2l0aW9uGAYgASgDQgPgQQNIAIgBARIeChFvcmlnaW5fc2Vzc2lvbl9pZBgHIAEoCUID4EEDQgsKCV9wb3NpdGlvbiJaCgRQYXJ0EgoKAmlkGAEgASgJEhEKBHR5cGUYAiABKAlCA+BBAhIMCgR0ZXh0GAMgASgJEiUKBGRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IqsBChRBcHBlbmRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEjEKB21lc3NhZ2UYAiABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEh4KEWV4cGVjdGVkX3Bvc2l0aW9uGAMgASgDSACIAQESFgoOY3JlYXRlX3Nlc3Npb24YBCABKAhCFAoSX2V4cGVjdGVkX3Bvc2l0aW9uIj0KFUFwcGVuZE1lc3NhZ2VSZXNwb25zZRISCgptZXNzYWdlX2lkGAEgASgJEhAKCHBvc2l0aW9uGAIgASgDIq0BChVBcHBlbmRNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIyCghtZXNzYWdlcxgCIAMoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSHgoRZXhwZWN0ZWRfcG9zaXRpb24YAyABKANIAIgBARIWCg5jcmVhdGVfc2Vzc2lvbhgEIAEoCEIUChJfZXhwZWN0ZWRfcG9zaXRpb24iPwoWQXBwZW5kTWVzc2FnZXNSZXNwb25zZRITCgttZXNzYWdlX2lkcxgBIAMoCRIQCghwb3NpdGlvbhgCIAEoAyI7ChFHZXRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiggIKE0xpc3RNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgVsaW1pdBgCIAEoBUgAiAEBEhMKBm9mZnNldBgDIAEoBUgBiAEBEhIKCnBhZ2VfdG9rZW4YBCABKAkSFAoMbmV3ZXN0X2ZpcnN0GAUgASgIEhkKEWluY2x1ZGVfYW5jZXN0b3JzGAYgASgIEikKBXNpbmNlGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgV1bnRpbBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCAoGX2xpbWl0QgkKB19vZmZzZXQiYwoUTGlzdE1lc3NhZ2VzUmVzcG9uc2USMgoIbWVzc2FnZXMYASADKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIqChRDb3VudE1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIiYKFUNvdW50TWVzc2FnZXNSZXNwb25zZRINCgVjb3VudBgBIAEoAyKUAQoTQ29weU1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhkKEXRhcmdldF9zZXNzaW9uX2lkGAIgASgJEhgKEHVwX3RvX21lc3NhZ2VfaWQYAyABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YBCABKANIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iWgoUQ29weU1lc3NhZ2VzUmVzcG9uc2USGgoNZm9ya19wb2ludF9pZBgBIAEoCUgAiAEBEhQKDGNvcGllZF9jb3VudBgCIAEoA0IQCg5fZm9ya19wb2ludF9pZCKPAQoXVHJ1bmNhdGVNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIYChB1cF90b19tZXNzYWdlX2lkGAIgASgJEhAKCHRvX3N0YXJ0GAMgASgIEh4KEWV4cGVjdGVkX3JldmlzaW9uGAQgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIjEKGFRydW5jYXRlTWVzc2FnZXNSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDItgBChRVcGRhdGVNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkSMQoHbWVzc2FnZRgDIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEh4KEWV4cGVjdGVkX3JldmlzaW9uGAUgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uInQKFERlbGV0ZU1lc3NhZ2VSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCRIeChFleHBlY3RlZF9yZXZpc2lvbhgDIAEoA0gAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiIXChVEZWxldGVNZXNzYWdlUmVzcG9uc2UibgoUV2F0Y2hNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIaCg1mcm9tX3Bvc2l0aW9uGAIgASgDSACIAQESFAoMcmVzdW1lX3Rva2VuGAMgASgJQhAKDl9mcm9tX3Bvc2l0aW9uIswBChVXYXRjaE1lc3NhZ2VzUmVzcG9uc2USNAoIYXBwZW5kZWQYASABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzSAASLgoJdHJ1bmNhdGVkGAIgASgLMhkuc2Vzc2lvbnBvb2wudjEuVHJ1bmNhdGVkSAASLgoJaGVhcnRiZWF0GAMgASgLMhkuc2Vzc2lvbnBvb2wudjEuSGVhcnRiZWF0SAASFAoMcmVzdW1lX3Rva2VuGAQgASgJQgcKBWV2ZW50IjkKCVRydW5jYXRlZBIaCg1tZXNzYWdlX2NvdW50GAEgASgDSACIAQFCEAoOX21lc3NhZ2VfY291bnQiCwoJSGVhcnRiZWF0MtALCg5NZXNzYWdlU2VydmljZRKMAQoNQXBwZW5kTWVzc2FnZRIkLnNlc3Npb25wb29sLnYxLkFwcGVuZE1lc3NhZ2VSZXF1ZXN0GiUuc2Vzc2lvbnBvb2wudjEuQXBwZW5kTWVzc2FnZVJlc3BvbnNlIi6C0+STAig6B21lc3NhZ2UiHS9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlEo8BCg5BcHBlbmRNZXNzYWdlcxIlLnNlc3Npb25wb29sLnYxLkFwcGVuZE1lc3NhZ2VzUmVxdWVzdBomLnNlc3Npb25wb29sLnYxLkFwcGVuZE1lc3NhZ2VzUmVzcG9uc2UiLoLT5JMCKDoBKiIjL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6YmF0Y2gSiAEKCkdldE1lc3NhZ2USIS5zZXNzaW9ucG9vbC52MS5HZXRNZXNzYWdlUmVxdWVzdBogLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMiNZACAYLT5JMCLBIqL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2Uve21lc3NhZ2VfaWR9EoMBCgxMaXN0TWVzc2FnZXMSIy5zZXNzaW9ucG9vbC52MS5MaXN0TWVzc2FnZXNSZXF1ZXN0GiQuc2Vzc2lvbnBvb2wudjEuTGlzdE1lc3NhZ2VzUmVzcG9uc2UiKJACAYLT5JMCHxIdL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2USjAEKDUNvdW50TWVzc2FnZXMSJC5zZXNzaW9ucG9vbC52MS5Db3VudE1lc3NhZ2VzUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLkNvdW50TWVzc2FnZXNSZXNwb25zZSIukAIBgtPkkwIlEiMvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTpjb3VudBKIAQoMQ29weU1lc3NhZ2VzEiMuc2Vzc2lvbnBvb2wudjEuQ29weU1lc3NhZ2VzUmVxdWVzdBokLnNlc3Npb25wb29sLnYxLkNvcHlNZXNzYWdlc1Jlc3BvbnNlIi2C0+STAic6ASoiIi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOmNvcHkSmAEKEFRydW5jYXRlTWVzc2FnZXMSJy5zZXNzaW9ucG9vbC52MS5UcnVuY2F0ZU1lc3NhZ2VzUmVxdWVzdBooLnNlc3Npb25wb29sLnYxLlRydW5jYXRlTWVzc2FnZXNSZXNwb25zZSIxgtPkkwIrOgEqIiYvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTp0cnVuY2F0ZRKUAQoNVXBkYXRlTWVzc2FnZRIkLnNlc3Npb25wb29sLnYxLlVwZGF0ZU1lc3NhZ2VSZXF1ZXN0GiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0cyI7gtPkkwI1OgdtZXNzYWdlMiovc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZS97bWVzc2FnZV9pZH0SkAEKDURlbGV0ZU1lc3NhZ2USJC5zZXNzaW9ucG9vbC52MS5EZWxldGVNZXNzYWdlUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLkRlbGV0ZU1lc3NhZ2VSZXNwb25zZSIygtPkkwIsKiovc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZS97bWVzc2FnZV9pZH0SrAEKDVdhdGNoTWVzc2FnZXMSJC5zZXNzaW9ucG9vbC52MS5XYXRjaE1lc3NhZ2VzUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLldhdGNoTWVzc2FnZXNSZXNwb25zZSJMyvMYHQoMcmVzdW1lX3Rva2VuEg1mcm9tX3Bvc2l0aW9ugtPkkwIlEiMvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTp3YXRjaDABYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sessionpool_v1_options]);
 
 /**
  * A message: what it is, and its parts.
@@ -571,6 +571,101 @@ export const TruncateMessagesResponseSchema: GenMessage<TruncateMessagesResponse
   messageDesc(file_sessionpool_v1_message_service, 15);
 
 /**
+ * @generated from message sessionpool.v1.UpdateMessageRequest
+ */
+export type UpdateMessageRequest = Message<"sessionpool.v1.UpdateMessageRequest"> & {
+  /**
+   * Session that has the message.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * Message to change.
+   *
+   * @generated from field: string message_id = 2;
+   */
+  messageId: string;
+
+  /**
+   * New content. `info.id` may be empty, `info.timestamp` absent; what only answers carry is ignored.
+   *
+   * @generated from field: sessionpool.v1.MessageWithParts message = 3;
+   */
+  message?: MessageWithParts | undefined;
+
+  /**
+   * Fields to change (`parts`, `info.metadata`, `info.role`), each replaced whole; those that are set when absent.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 4;
+   */
+  updateMask?: FieldMask | undefined;
+
+  /**
+   * Change only if the session's `revision` is this.
+   *
+   * @generated from field: optional int64 expected_revision = 5;
+   */
+  expectedRevision?: bigint | undefined;
+};
+
+/**
+ * Describes the message sessionpool.v1.UpdateMessageRequest.
+ * Use `create(UpdateMessageRequestSchema)` to create a new message.
+ */
+export const UpdateMessageRequestSchema: GenMessage<UpdateMessageRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 16);
+
+/**
+ * @generated from message sessionpool.v1.DeleteMessageRequest
+ */
+export type DeleteMessageRequest = Message<"sessionpool.v1.DeleteMessageRequest"> & {
+  /**
+   * Session that has the message.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * Message to remove.
+   *
+   * @generated from field: string message_id = 2;
+   */
+  messageId: string;
+
+  /**
+   * Remove only if the session's `revision` is this.
+   *
+   * @generated from field: optional int64 expected_revision = 3;
+   */
+  expectedRevision?: bigint | undefined;
+};
+
+/**
+ * Describes the message sessionpool.v1.DeleteMessageRequest.
+ * Use `create(DeleteMessageRequestSchema)` to create a new message.
+ */
+export const DeleteMessageRequestSchema: GenMessage<DeleteMessageRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 17);
+
+/**
+ * Nothing: the message is gone.
+ *
+ * @generated from message sessionpool.v1.DeleteMessageResponse
+ */
+export type DeleteMessageResponse = Message<"sessionpool.v1.DeleteMessageResponse"> & {
+};
+
+/**
+ * Describes the message sessionpool.v1.DeleteMessageResponse.
+ * Use `create(DeleteMessageResponseSchema)` to create a new message.
+ */
+export const DeleteMessageResponseSchema: GenMessage<DeleteMessageResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 18);
+
+/**
  * @generated from message sessionpool.v1.WatchMessagesRequest
  */
 export type WatchMessagesRequest = Message<"sessionpool.v1.WatchMessagesRequest"> & {
@@ -601,7 +696,7 @@ export type WatchMessagesRequest = Message<"sessionpool.v1.WatchMessagesRequest"
  * Use `create(WatchMessagesRequestSchema)` to create a new message.
  */
 export const WatchMessagesRequestSchema: GenMessage<WatchMessagesRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 16);
+  messageDesc(file_sessionpool_v1_message_service, 19);
 
 /**
  * @generated from message sessionpool.v1.WatchMessagesResponse
@@ -651,7 +746,7 @@ export type WatchMessagesResponse = Message<"sessionpool.v1.WatchMessagesRespons
  * Use `create(WatchMessagesResponseSchema)` to create a new message.
  */
 export const WatchMessagesResponseSchema: GenMessage<WatchMessagesResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 17);
+  messageDesc(file_sessionpool_v1_message_service, 20);
 
 /**
  * The history was cut: only its first messages still stand.
@@ -672,7 +767,7 @@ export type Truncated = Message<"sessionpool.v1.Truncated"> & {
  * Use `create(TruncatedSchema)` to create a new message.
  */
 export const TruncatedSchema: GenMessage<Truncated> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 18);
+  messageDesc(file_sessionpool_v1_message_service, 21);
 
 /**
  * A sign of life.
@@ -687,7 +782,7 @@ export type Heartbeat = Message<"sessionpool.v1.Heartbeat"> & {
  * Use `create(HeartbeatSchema)` to create a new message.
  */
 export const HeartbeatSchema: GenMessage<Heartbeat> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 19);
+  messageDesc(file_sessionpool_v1_message_service, 22);
 
 /**
  * The message history of a session: ordered by timestamp, oldest first; equal timestamps keep the order of appending.
@@ -789,6 +884,35 @@ export const MessageService: GenService<{
     methodKind: "unary";
     input: typeof TruncateMessagesRequestSchema;
     output: typeof TruncateMessagesResponseSchema;
+  },
+  /**
+   * Gives one message new content. It keeps its id, its place and its time; forks made before keep the old content.
+   *
+   * With `update_mask` the fields it names change, and those that the message does not set are emptied; without it those change that
+   * the message sets. A message that has that content already is answered as it is, and nothing changes: a retry is safe. UnrevertSession
+   * is not possible afterwards. Errors: `not_found` (the session or the message), `aborted` (`expected_revision` is not the current
+   * one), `invalid_argument` (an unknown field in `update_mask`; another `info.id` than the path says; without a mask, another
+   * `info.timestamp` than the message has; a message over 3 MiB).
+   *
+   * @generated from rpc sessionpool.v1.MessageService.UpdateMessage
+   */
+  updateMessage: {
+    methodKind: "unary";
+    input: typeof UpdateMessageRequestSchema;
+    output: typeof MessageWithPartsSchema;
+  },
+  /**
+   * Removes one message for good: the positions after it go down by one. Forks made before keep it.
+   *
+   * Its id may be used again at once. UnrevertSession is not possible afterwards. Errors: `not_found` (the session or the message, so
+   * also when an earlier try has removed it), `aborted` (`expected_revision` is not the current one).
+   *
+   * @generated from rpc sessionpool.v1.MessageService.DeleteMessage
+   */
+  deleteMessage: {
+    methodKind: "unary";
+    input: typeof DeleteMessageRequestSchema;
+    output: typeof DeleteMessageResponseSchema;
   },
   /**
    * Follows a session: what is appended, and what an edit changes, as it happens, from any process.

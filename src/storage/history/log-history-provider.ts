@@ -1,5 +1,5 @@
 import { type Call, closeLimit } from "../../domain/call.js";
-import type { ChatMessage, NewChatMessage } from "../../domain/chat-message.js";
+import type { ChatMessage, MessageChange, NewChatMessage } from "../../domain/chat-message.js";
 import type {
   FollowEvent,
   FollowPosition,
@@ -27,6 +27,7 @@ import {
   type ListMessagesOptions,
   type LogOptions,
   type LogResult,
+  type RevisionOptions,
   StorageProvider,
   type SweepOptions,
   type SweepReport,
@@ -36,9 +37,11 @@ import {
 } from "../storage-provider.js";
 import { Appender } from "./append/appender.js";
 import { Placer } from "./append/placer.js";
+import { SideLogs } from "./append/side-logs.js";
 import { Brancher } from "./edit/brancher.js";
 import { Editor } from "./edit/editor.js";
 import { EditorWait } from "./edit/editor-wait.js";
+import { MessageEditor } from "./edit/message-editor.js";
 import { NamedLogs } from "./edit/named-logs.js";
 import { RecordReplacer } from "./edit/record-replacer.js";
 import { RecordWriter } from "./edit/record-writer.js";
@@ -59,6 +62,7 @@ export class LogHistoryProvider extends StorageProvider {
   readonly #context: HistoryContext;
   readonly #appender: Appender;
   readonly #editor: Editor;
+  readonly #messageEditor: MessageEditor;
   readonly #brancher: Brancher;
   readonly #reader: Reader;
   readonly #sweeper: Sweeper;
@@ -73,7 +77,9 @@ export class LogHistoryProvider extends StorageProvider {
     const replacer = new RecordReplacer(context);
     const writer = new RecordWriter(context, replacer);
     const editorWait = new EditorWait(context, writer);
-    const placer = new Placer(context, writer, new NamedLogs(context, replacer));
+    const namedLogs = new NamedLogs(context, replacer);
+    const sideLogs = new SideLogs(context, namedLogs);
+    const placer = new Placer(context, writer, namedLogs, sideLogs);
     this.#context = context;
     this.#reader = new Reader(context);
     this.#followers = new Followers(context, this.#reader);
@@ -87,6 +93,7 @@ export class LogHistoryProvider extends StorageProvider {
       },
     });
     this.#editor = new Editor(context, replacer, writer, editorWait);
+    this.#messageEditor = new MessageEditor(context, this.#editor, placer, sideLogs);
     this.#brancher = new Brancher(context, writer, this.#editor, placer);
     this.#sweeper = new Sweeper(context);
     this.#snapshots = new Snapshots(context, this.#reader);
@@ -204,6 +211,22 @@ export class LogHistoryProvider extends StorageProvider {
     const restored = await this.#editor.restore(sessionId, call);
     this.#followers.wake(sessionId);
     return restored;
+  }
+
+  override async updateMessage(
+    sessionId: string,
+    messageId: string,
+    change: MessageChange,
+    options: RevisionOptions = {},
+  ): Promise<ChatMessage> {
+    const message = await this.#messageEditor.update(sessionId, messageId, change, options);
+    this.#followers.wake(sessionId);
+    return message;
+  }
+
+  override async deleteMessage(sessionId: string, messageId: string, options: RevisionOptions = {}): Promise<void> {
+    await this.#messageEditor.delete(sessionId, messageId, options);
+    this.#followers.wake(sessionId);
   }
 
   override followMessages(

@@ -84,7 +84,12 @@ export interface EditMark {
   readonly revision: number;
   /** How many messages in front it left standing. */
   readonly kept: number;
+  /** Of the last edit, when it changed only the message right after those: what became of it. Nobody asks of earlier ones. */
+  readonly single?: SingleEdit | undefined;
 }
+
+/** What an edit made of the one message that it changed: it got new content, or it is gone. */
+export type SingleEdit = { readonly kind: "updated" } | { readonly kind: "deleted"; readonly messageId: string };
 
 /** How a fork or share was made: a retry is known by it. */
 export interface Origin {

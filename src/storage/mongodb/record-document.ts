@@ -1,8 +1,15 @@
 import type { Document, Long, ObjectId } from "mongodb";
 import type { JsonObject } from "../../domain/json.js";
-import type { Markable, NamedLog, NextRecord, Segment, SessionRecord } from "../history/log-store.js";
+import type { EditMark, Markable, NamedLog, NextRecord, Segment, SessionRecord } from "../history/log-store.js";
 import { sweepTimeOf } from "../history/record-facts.js";
 import { int64 } from "./entry-document.js";
+
+/** An edit of messages; `single` as in SingleEdit. */
+interface EditDocument {
+  readonly revision: number;
+  readonly kept: number;
+  readonly single?: { readonly kind: "updated" } | { readonly kind: "deleted"; readonly message_id: string };
+}
 
 /** A session. `_id` is its uid. */
 export interface RecordDocument {
@@ -44,7 +51,7 @@ export interface RecordDocument {
   readonly side_log?: string | null;
   readonly rollovers: { readonly count: number; readonly at_ms: Long | number };
   readonly dropped: readonly (Segment & { readonly marked_time?: Date })[];
-  readonly edits: readonly { readonly revision: number; readonly kept: number }[];
+  readonly edits: readonly EditDocument[];
   readonly sources: readonly string[];
   readonly forks: number;
   /** Set while it is being restored; see SessionRecord. */
@@ -108,7 +115,7 @@ export function toRecord(document: RecordDocument): SessionRecord {
     namedLogs: namedLogsOf(document),
     rollovers: { count: document.rollovers.count, atMs: Number(document.rollovers.at_ms) },
     dropped: document.dropped.map((range) => ({ ...segmentOf(range), ...markOf(range) })),
-    edits: document.edits.map(({ revision, kept }) => ({ revision, kept })),
+    edits: document.edits.map(({ revision, kept, single }) => ({ revision, kept, ...singleOf(single) })),
     sources: [...document.sources],
     forks: document.forks,
     ...(document.restoring && { restoring: true }),
@@ -147,7 +154,7 @@ function givenFields(namespace: string, record: NextRecord, write: ObjectId): Gi
     undo: undo && { segments: undo.segments.map(segmentOf), last_timestamp: int64(undo.lastTimestampMicros) },
     named_logs: record.namedLogs.map((named) => ({ log: named.log, purpose: named.purpose, ...markedTime(named) })),
     rollovers: { count: record.rollovers.count, at_ms: int64(record.rollovers.atMs) },
-    edits: record.edits.map(({ revision, kept }) => ({ revision, kept })),
+    edits: record.edits.map(editDocument),
     dropped: record.dropped.map((range) => ({ ...segmentOf(range), ...markedTime(range) })),
     sources: [...record.sources],
     ...(record.restoring && { restoring: true }),
@@ -160,6 +167,18 @@ function givenFields(namespace: string, record: NextRecord, write: ObjectId): Gi
 function namedLogsOf({ named_logs, side_log }: RecordDocument): readonly NamedLog[] {
   if (named_logs) return named_logs.map((named) => ({ log: named.log, purpose: named.purpose, ...markOf(named) }));
   return side_log ? [{ log: side_log, purpose: "older" }] : [];
+}
+
+function editDocument({ revision, kept, single }: EditMark): EditDocument {
+  if (!single) return { revision, kept };
+  const { kind } = single;
+  return { revision, kept, single: kind === "deleted" ? { kind, message_id: single.messageId } : { kind } };
+}
+
+function singleOf(single: EditDocument["single"]): Pick<EditMark, "single"> {
+  if (!single) return {};
+  const { kind } = single;
+  return { single: kind === "deleted" ? { kind, messageId: single.message_id } : { kind } };
 }
 
 function segmentOf({ log, first, last }: Segment): Segment {

@@ -250,7 +250,11 @@ function fullRecord(uid: string): NextRecord {
       { log: `${uid}.6`, first: 1, last: Number.MAX_SAFE_INTEGER, markedAtMs: T0_MS + 1 },
     ],
     rollovers: { count: 2, atMs: 1_750_000_000_123 },
-    edits: [{ revision: 2, kept: 4 }],
+    edits: [
+      { revision: 2, kept: 4 },
+      { revision: 3, kept: 0, single: { kind: "updated" } },
+      { revision: 4, kept: 2, single: { kind: "deleted", messageId: "$m.1" } },
+    ],
     sources: ["u0", "u9"],
   });
 }

@@ -28,6 +28,12 @@ export const REST_PATHS: Readonly<Record<Rpc, RestCall>> = {
   "MessageService.CountMessages": { method: "GET", path: "/session/{sessionId}/message:count" },
   "MessageService.CopyMessages": { method: "POST", path: "/session/{sessionId}/message:copy", body: "*" },
   "MessageService.TruncateMessages": { method: "POST", path: "/session/{sessionId}/message:truncate", body: "*" },
+  "MessageService.UpdateMessage": {
+    method: "PATCH",
+    path: "/session/{sessionId}/message/{messageId}",
+    body: "message",
+  },
+  "MessageService.DeleteMessage": { method: "DELETE", path: "/session/{sessionId}/message/{messageId}" },
   "MessageService.WatchMessages": { method: "GET", path: "/session/{sessionId}/message:watch" },
   "TodoService.ListTodos": { method: "GET", path: "/{sessionId}/todo", responseBody: "todos" },
 };

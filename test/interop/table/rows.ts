@@ -1,7 +1,8 @@
+import { MESSAGE_EDIT_ROWS } from "./message-edit-rows.js";
 import { MESSAGE_ROWS } from "./message-rows.js";
 import type { Row } from "./row.js";
 import { SESSION_ROWS } from "./session-rows.js";
 import { TODO_ROWS } from "./todo-rows.js";
 
 /** The interop table: every RPC, with good calls and every error of its own. */
-export const ROWS: readonly Row[] = [...SESSION_ROWS, ...MESSAGE_ROWS, ...TODO_ROWS];
+export const ROWS: readonly Row[] = [...SESSION_ROWS, ...MESSAGE_ROWS, ...MESSAGE_EDIT_ROWS, ...TODO_ROWS];

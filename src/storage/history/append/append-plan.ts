@@ -5,7 +5,7 @@ import { endMicros, type Head } from "../heads.js";
 import type { Entry } from "../log-store.js";
 import type { Located } from "../read/lookup.js";
 import type { Given, Job } from "./append-job.js";
-import type { Unplaced } from "./placer.js";
+import type { Unplaced } from "./side-logs.js";
 
 /** What one append means on a head. */
 export type Plan =

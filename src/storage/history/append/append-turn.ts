@@ -22,7 +22,8 @@ import {
   Refusal,
   wholePlans,
 } from "./append-plan.js";
-import type { Attempt, Placement, Placer, Unplaced } from "./placer.js";
+import type { Placement, Placer } from "./placer.js";
+import type { Attempt, Unplaced } from "./side-logs.js";
 
 /** What else happens to a session that is appended to. */
 export interface AppendListener {

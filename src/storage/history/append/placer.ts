@@ -1,27 +1,15 @@
 import type { Call } from "../../../domain/call.js";
 import { DomainError } from "../../../domain/errors.js";
 import type { NamedLogs } from "../edit/named-logs.js";
-import { clearIfOrphaned } from "../edit/orphans.js";
 import type { RecordWriter } from "../edit/record-writer.js";
 import { endMicros, type Head, type HistoryContext, visibleSegments } from "../heads.js";
-import type { Entry, Segment } from "../log-store.js";
+import type { Segment } from "../log-store.js";
 import { countBefore, entryAt, readInChunks } from "../read/lookup.js";
 import { namesLog } from "../record-facts.js";
 import { Again } from "../retries.js";
 import { joinSegments, smallestRun, weaveSegments } from "../segments.js";
 import { undoAt } from "../undo.js";
-
-/** A message that has no place in a log yet. */
-export type Unplaced = Omit<Entry, "log" | "seq">;
-
-/** What a lost attempt has written. The next attempt may use it while the record still names the log. */
-export interface Attempt {
-  readonly uid: string;
-  readonly log: string;
-  /** How many entries of the log come before ours. */
-  readonly base: number;
-  readonly key: string;
-}
+import type { Attempt, SideLogs, Unplaced } from "./side-logs.js";
 
 export type Placement<T> = { readonly answer: T } | { readonly lost: Attempt | null };
 
@@ -30,11 +18,13 @@ export class Placer {
   readonly #context: HistoryContext;
   readonly #writer: RecordWriter;
   readonly #namedLogs: NamedLogs;
+  readonly #sideLogs: SideLogs;
 
-  constructor(context: HistoryContext, writer: RecordWriter, namedLogs: NamedLogs) {
+  constructor(context: HistoryContext, writer: RecordWriter, namedLogs: NamedLogs, sideLogs: SideLogs) {
     this.#context = context;
     this.#writer = writer;
     this.#namedLogs = namedLogs;
+    this.#sideLogs = sideLogs;
   }
 
   /**
@@ -63,8 +53,7 @@ export class Placer {
       await this.merge(head, call);
       return { lost: null };
     }
-    const isReusable = earlier !== null && this.#isReusable(earlier, head, messages);
-    const written = isReusable ? { head, attempt: earlier } : await this.#write(head, messages, call);
+    const written = await this.#sideLogs.write(head, messages, earlier, call);
     if (!written) return { lost: null };
     const { attempt } = written;
     const segments = weaveSegments(visible, cuts, attempt.log, attempt.base);
@@ -90,7 +79,7 @@ export class Placer {
     await this.#copying(head, call, async (named, log) => {
       let written = 0;
       for await (const chunk of readInChunks(this.#context, run, call)) {
-        if ((await this.#append(named, log, written, chunk, call)) !== true) return null;
+        if ((await this.#sideLogs.append(named, log, written, chunk, call)) !== true) return null;
         written += chunk.length;
       }
       const front = visible.slice(0, from);
@@ -115,7 +104,7 @@ export class Placer {
       const positions: number[] = [];
       let written = 0;
       const write = async (merged: readonly Unplaced[]) => {
-        if ((await this.#append(named, log, written, merged, call)) !== true) throw new Again();
+        if ((await this.#sideLogs.append(named, log, written, merged, call)) !== true) throw new Again();
         written += merged.length;
       };
       for await (const chunk of readInChunks(this.#context, visibleSegments(head), call)) {
@@ -215,60 +204,6 @@ export class Placer {
     }
     return cuts;
   }
-
-  #isReusable(attempt: Attempt, head: Head, messages: readonly Unplaced[]): boolean {
-    // Rule: side-log-reuse.
-    const isNamed = namesLog(head.record, attempt.log);
-    return isNamed && attempt.uid === head.record.uid && attempt.key === keyOf(messages);
-  }
-
-  /**
-   * Writes messages to the log for older messages, or to a log of their own when they are many. Null when another
-   * writer was first.
-   */
-  async #write(
-    head: Head,
-    messages: readonly Unplaced[],
-    call?: Call,
-  ): Promise<{ head: Head; attempt: Attempt } | null> {
-    const { uid, namedLogs } = head.record;
-    const key = keyOf(messages);
-    const isShort = messages.length <= this.#context.options.chunk;
-    const olderLog = namedLogs.find(({ purpose }) => purpose === "older")?.log;
-    if (olderLog && isShort) {
-      const base = (await this.#context.store.tail(olderLog, call)).last?.seq ?? 0;
-      const outcome = await this.#append(head, olderLog, base, messages, call);
-      if (outcome === true) return { head, attempt: { uid, log: olderLog, base, key } };
-      // A lost attempt has left the same ids in this log, so a fresh one is needed.
-      if (outcome !== "idTaken") return null;
-    }
-    const named = await this.#namedLogs.name(head, isShort ? "older" : "copy", call);
-    if (!named) return null;
-    const written = await this.#append(named.head, named.log, 0, messages, call);
-    return written === true ? { head: named.head, attempt: { uid, log: named.log, base: 0, key } } : null;
-  }
-
-  /** Whether all messages were stored. `idTaken`: none was, because the log has one of their ids. */
-  async #append(
-    head: Head,
-    log: string,
-    base: number,
-    messages: readonly Unplaced[],
-    call?: Call,
-  ): Promise<boolean | "idTaken"> {
-    const { chunk } = this.#context.options;
-    const { sessionId, uid } = head.record;
-    for (let i = 0; i < messages.length; i += chunk) {
-      const entries = messages
-        .slice(i, i + chunk)
-        .map((message, k) => ({ ...message, sessionId, log, seq: base + i + k + 1, owed: 0 }));
-      const stored = await this.#context.store.append(log, base + i + 1, entries, call);
-      await clearIfOrphaned(this.#context, head.atMs, uid, call);
-      if (stored === "idTaken" && i === 0) return stored;
-      if (stored !== entries.length) return false;
-    }
-    return true;
-  }
 }
 
 /** The timestamp of the history's last message once these messages, sorted by timestamp, are in it. */
@@ -279,8 +214,4 @@ function lastOf(head: Head, messages: readonly Unplaced[]): number | null {
 
 function restOf(head: Head, now: Head): Segment[] {
   return [{ log: head.record.log, first: head.seq + 1, last: now.seq }];
-}
-
-function keyOf(messages: readonly Unplaced[]): string {
-  return JSON.stringify(messages.map(({ id, timestampMicros }) => [id, timestampMicros]));
 }

@@ -4,7 +4,8 @@ import { DomainError, invalidArgument, notFound } from "../../../domain/errors.j
 import { sameStruct } from "../../../domain/json.js";
 import type { NewSession } from "../../../domain/session.js";
 import type { ForkOptions } from "../../storage-provider.js";
-import type { Attempt, Placer } from "../append/placer.js";
+import type { Placer } from "../append/placer.js";
+import type { Attempt } from "../append/side-logs.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { Entry, NextRecord, Origin, Segment, SessionRecord } from "../log-store.js";
 import { entryAt, locate, locateOnHead, readSegments } from "../read/lookup.js";

@@ -14,9 +14,11 @@ import { nextOf, type RecordReplacer } from "./record-replacer.js";
 import type { HistoryChange, RecordWriter } from "./record-writer.js";
 
 /** The answer of an edit on a head, and the change that it takes, if any. */
-interface EditPlan<T> {
+export interface EditPlan<T> {
   readonly result: T;
   readonly change?: HistoryChange | undefined;
+  /** The head to change, when planning has replaced the record of the one that was given: so it names one more log. */
+  readonly head?: Head | undefined;
 }
 
 /** Edits of one session. Each seals the log, plans on what is sealed and replaces the record, and starts over when somebody else was first. */
@@ -100,12 +102,12 @@ export class Editor {
       const head = await this.settledHead(sessionId, call);
       saw(head);
       try {
-        const { result, change } = await plan(head);
+        const { result, change, head: planned = head } = await plan(head);
         if (!change && !this.#isOld(head)) {
           await this.reopen(head, call);
           return result;
         }
-        if (change && (await this.#writer.commit(head, change, call))) return result;
+        if (change && (await this.#writer.commit(planned, change, call))) return result;
       } catch (error) {
         const isRefusal = error instanceof DomainError && isDefinite(error);
         if (isRefusal && !this.#isOld(head)) {

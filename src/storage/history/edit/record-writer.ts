@@ -1,6 +1,6 @@
 import type { Call } from "../../../domain/call.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
-import type { EditMark, NextRecord, Segment, SessionRecord } from "../log-store.js";
+import type { EditMark, NextRecord, Segment, SessionRecord, SingleEdit } from "../log-store.js";
 import { undoAt } from "../undo.js";
 import { withoutCopies } from "./named-logs.js";
 import { clearIfOrphaned } from "./orphans.js";
@@ -16,6 +16,8 @@ export interface HistoryChange {
   readonly undo: SessionRecord["undo"];
   /** How many messages at the front the edit leaves as they are; null when it changes no message. */
   readonly kept: number | null;
+  /** When the edit changes only the message right after those: what becomes of it. */
+  readonly single?: SingleEdit | undefined;
   /**
    * Whether the edit only puts older messages in, which is an append to callers and leaves the revision that they see.
    */
@@ -60,7 +62,7 @@ export class RecordWriter {
       namedLogs: withoutCopies(record),
       sources: change.sources ?? record.sources,
       rollovers: { count: 0, atMs: 0 },
-      edits: this.#editsAfter(record, change.kept),
+      edits: this.#editsAfter(record, change),
       sessionRevision: record.sessionRevision + (change.kept === null || change.isAppend ? 0 : 1),
       updateTimeMicros: change.kept === null ? record.updateTimeMicros : this.#updateTime(record),
     };
@@ -127,9 +129,11 @@ export class RecordWriter {
     return end === head.seq;
   }
 
-  #editsAfter(record: SessionRecord, kept: number | null): readonly EditMark[] {
+  #editsAfter(record: SessionRecord, { kept, single }: HistoryChange): readonly EditMark[] {
     if (kept === null) return record.edits;
-    return [...record.edits, { revision: record.revision + 1, kept }].slice(-this.#context.options.maxEdits);
+    const mark = { revision: record.revision + 1, kept };
+    const before = record.edits.map(({ revision, kept }) => ({ revision, kept }));
+    return [...before, single ? { ...mark, single } : mark].slice(-this.#context.options.maxEdits);
   }
 
   #updateTime(record: SessionRecord): number {

@@ -81,6 +81,8 @@ describe("store calls of an operation (docs/history.md, Operations)", () => {
     ["revert", 5, (provider) => provider.truncateMessages("s", "m7", { keepForUnrevert: true })],
     ["unrevert", 4, (provider) => provider.restoreMessages("s")],
     ["older message", 13, (provider) => provider.logMessage({ ...message(3), id: "older", sessionId: "s" })],
+    ["update of a message", 7, (provider) => provider.updateMessage("s", "m3", { role: "tool" })],
+    ["delete of a message", 6, (provider) => provider.deleteMessage("s", "m3")],
     ["delete", 4, (provider) => provider.deleteSession("s")],
   ] satisfies [string, number, (provider: LogHistoryProvider) => Promise<unknown>][]) {
     it(`takes ${most} at most for ${name}`, async () => {
@@ -94,12 +96,32 @@ describe("store calls of an operation (docs/history.md, Operations)", () => {
   }
 });
 
-it("forks, truncates, reverts, restores, shares and deletes 100,000 messages with as many store calls as 10", async () => {
+it("takes seven for every further update, of the same message or another", async () => {
+  const { callsOf } = await sessionOf(10);
+  const calls: number[] = [];
+  for (const [id, role] of [
+    ["m3", "a"],
+    ["m3", "b"],
+    ["m5", "a"],
+    ["m3", "c"],
+    ["m5", "b"],
+  ] as const) {
+    calls.push((await callsOf((provider) => provider.updateMessage("s", id, { role }))).length);
+  }
+  expect(calls).toEqual([7, 7, 7, 7, 7]);
+});
+
+it("forks, truncates, reverts, restores, shares, edits and deletes 100,000 messages with as many store calls as 10", async () => {
   const steps: ((provider: LogHistoryProvider) => Promise<unknown>)[] = [
     (provider) => provider.forkConversation("s", "f", { as: "fork" }),
     (provider) => provider.forkConversation("s", "g", { as: "share" }),
     (provider) => provider.truncateMessages("s", "m8", { keepForUnrevert: true }),
     (provider) => provider.restoreMessages("s"),
+    (provider) => provider.truncateMessages("s", "m8"),
+    (provider) => provider.updateMessage("s", "m3", { role: "tool" }),
+    (provider) => provider.updateMessage("s", "m3", { role: "user" }),
+    (provider) => provider.deleteMessage("s", "m3"),
+    (provider) => provider.deleteMessage("s", "m8"),
     (provider) => provider.truncateMessages("s", "m5"),
     (provider) => provider.deleteSession("f"),
   ];

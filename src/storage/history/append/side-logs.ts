@@ -1,0 +1,101 @@
+import type { Call } from "../../../domain/call.js";
+import { sameContent } from "../../../domain/chat-message.js";
+import type { NamedLogs } from "../edit/named-logs.js";
+import { clearIfOrphaned } from "../edit/orphans.js";
+import type { Head, HistoryContext } from "../heads.js";
+import type { Entry } from "../log-store.js";
+import { namesLog } from "../record-facts.js";
+
+/** A message that has no place in a log yet. */
+export type Unplaced = Omit<Entry, "log" | "seq">;
+
+/** What a lost attempt has written. The next attempt may use it while the record still names the log. */
+export interface Attempt {
+  readonly uid: string;
+  readonly log: string;
+  /** How many entries of the log come before ours. */
+  readonly base: number;
+  readonly messages: readonly Unplaced[];
+}
+
+/** Where messages were written, and the head by which an edit may name them. */
+export interface Written {
+  readonly head: Head;
+  readonly attempt: Attempt;
+}
+
+/** Writes messages to logs beside the open one, before an edit puts them in their places. */
+export class SideLogs {
+  readonly #context: HistoryContext;
+  readonly #namedLogs: NamedLogs;
+
+  constructor(context: HistoryContext, namedLogs: NamedLogs) {
+    this.#context = context;
+    this.#namedLogs = namedLogs;
+  }
+
+  /**
+   * Writes messages to the log for older messages, or to a log of their own when they are many. What an earlier attempt
+   * has written is used again if it still can be. Null when another writer was first. `full`: a log that is known to
+   * hold one of the ids.
+   */
+  async write(
+    head: Head,
+    messages: readonly Unplaced[],
+    earlier: Attempt | null,
+    call?: Call,
+    full?: string,
+  ): Promise<Written | null> {
+    if (earlier !== null && isReusable(earlier, head, messages)) return { head, attempt: earlier };
+    const { uid, namedLogs } = head.record;
+    const isShort = messages.length <= this.#context.options.chunk;
+    const olderLog = namedLogs.find(({ purpose }) => purpose === "older")?.log;
+    if (olderLog && olderLog !== full && isShort) {
+      const base = (await this.#context.store.tail(olderLog, call)).last?.seq ?? 0;
+      const outcome = await this.append(head, olderLog, base, messages, call);
+      if (outcome === true) return { head, attempt: { uid, log: olderLog, base, messages } };
+      // The log has one of the ids: of a lost attempt, or of a message that gets new content. So a fresh one is needed.
+      if (outcome !== "idTaken") return null;
+    }
+    const named = await this.#namedLogs.name(head, isShort ? "older" : "copy", call);
+    if (!named) return null;
+    const written = await this.append(named.head, named.log, 0, messages, call);
+    return written === true ? { head: named.head, attempt: { uid, log: named.log, base: 0, messages } } : null;
+  }
+
+  /** Whether all messages were stored. `idTaken`: none was, because the log has one of their ids. */
+  async append(
+    head: Head,
+    log: string,
+    base: number,
+    messages: readonly Unplaced[],
+    call?: Call,
+  ): Promise<boolean | "idTaken"> {
+    const { chunk } = this.#context.options;
+    const { sessionId, uid } = head.record;
+    for (let i = 0; i < messages.length; i += chunk) {
+      const entries = messages
+        .slice(i, i + chunk)
+        .map((message, k) => ({ ...message, sessionId, log, seq: base + i + k + 1, owed: 0 }));
+      const stored = await this.#context.store.append(log, base + i + 1, entries, call);
+      await clearIfOrphaned(this.#context, head.atMs, uid, call);
+      if (stored === "idTaken" && i === 0) return stored;
+      if (stored !== entries.length) return false;
+    }
+    return true;
+  }
+}
+
+function isReusable(attempt: Attempt, { record }: Head, messages: readonly Unplaced[]): boolean {
+  // Rule: side-log-reuse.
+  const isNamed = namesLog(record, attempt.log);
+  return isNamed && attempt.uid === record.uid && areSame(attempt.messages, messages);
+}
+
+function areSame(a: readonly Unplaced[], b: readonly Unplaced[]): boolean {
+  return a.length === b.length && a.every((message, i) => isSame(message, b[i] as Unplaced));
+}
+
+function isSame(a: Unplaced, b: Unplaced): boolean {
+  return a === b || (a.id === b.id && a.timestampMicros === b.timestampMicros && sameContent(a, b));
+}

@@ -1,0 +1,114 @@
+import type { Call } from "../../../domain/call.js";
+import { type ChatMessage, type MessageChange, sameContent } from "../../../domain/chat-message.js";
+import { invalidArgument, notFound } from "../../../domain/errors.js";
+import { messageSize } from "../../../domain/message-size.js";
+import { checkBytes } from "../../../domain/validate.js";
+import type { RevisionOptions } from "../../storage-provider.js";
+import type { Placer } from "../append/placer.js";
+import type { Attempt, SideLogs, Unplaced } from "../append/side-logs.js";
+import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
+import type { Entry, Segment } from "../log-store.js";
+import { entryAt, type Located, locateOnHead } from "../read/lookup.js";
+import { shownMessage } from "../read/pieces.js";
+import { Again } from "../retries.js";
+import { joinSegments, sliceSegments } from "../segments.js";
+import { checkRevision, type Editor, type EditPlan } from "./editor.js";
+
+/**
+ * Edits of one message: it gets new content, or it goes. Its entry never changes, because forks may show it: new content
+ * is written to a log that does not hold the message's id yet, and the record names that entry in the place of the old
+ * one.
+ */
+export class MessageEditor {
+  readonly #context: HistoryContext;
+  readonly #editor: Editor;
+  readonly #placer: Placer;
+  readonly #sideLogs: SideLogs;
+
+  constructor(context: HistoryContext, editor: Editor, placer: Placer, sideLogs: SideLogs) {
+    this.#context = context;
+    this.#editor = editor;
+    this.#placer = placer;
+    this.#sideLogs = sideLogs;
+  }
+
+  /** See StorageProvider.updateMessage. */
+  update(sessionId: string, messageId: string, change: MessageChange, options: RevisionOptions): Promise<ChatMessage> {
+    let attempt: Attempt | null = null;
+    return this.#editor.edit(sessionId, options, async (head): Promise<EditPlan<ChatMessage>> => {
+      const { entry, position } = await this.#find(head, messageId, options);
+      checkRevision(head.record, options.expectedRevision);
+      const updated = this.#changed(entry, change);
+      const result = shownMessage({ ...entry, ...updated }, sessionId, position);
+      if (sameContent(entry, updated)) return { result };
+      const between = [{ log: "", first: 1, last: 1 }];
+      await this.#makeRoom(head, withPlace(head, position, between), options);
+      const written = await this.#sideLogs.write(head, [updated], attempt, options, entry.log);
+      if (!written) throw new Again();
+      attempt = written.attempt;
+      const seq = attempt.base + 1;
+      const segments = withPlace(head, position, [{ log: attempt.log, first: seq, last: seq }]);
+      const single = { kind: "updated" } as const;
+      const { lastTimestampMicros } = head;
+      return {
+        result,
+        head: written.head,
+        change: { segments, lastTimestampMicros, undo: null, kept: position, single },
+      };
+    });
+  }
+
+  /** See StorageProvider.deleteMessage. */
+  delete(sessionId: string, messageId: string, options: RevisionOptions): Promise<void> {
+    return this.#editor.edit(sessionId, options, async (head): Promise<EditPlan<void>> => {
+      const { position } = await this.#find(head, messageId, options);
+      checkRevision(head.record, options.expectedRevision);
+      const segments = withPlace(head, position, []);
+      await this.#makeRoom(head, segments, options);
+      const lastTimestampMicros = await this.#lastWithout(head, position, options);
+      const single = { kind: "deleted", messageId } as const;
+      return {
+        result: undefined,
+        change: { segments, lastTimestampMicros, undo: null, kept: position, single },
+      };
+    });
+  }
+
+  async #find(head: Head, messageId: string, call: Call): Promise<Located> {
+    const located = (await locateOnHead(this.#context, head, [messageId], call)).get(messageId);
+    if (!located) throw notFound("Message", messageId);
+    return located;
+  }
+
+  /** The entry with its new content, at the same time. */
+  #changed(entry: Entry, change: MessageChange): Unplaced {
+    const { id, timestampMicros, sessionId, originSessionId } = entry;
+    const { role = entry.role, parts = entry.parts, metadata = entry.metadata } = change;
+    if (change.timestampMicros !== undefined && change.timestampMicros !== timestampMicros) {
+      throw invalidArgument("message.info.timestamp is not the message's own; a message keeps its time");
+    }
+    const updated = { id, timestampMicros, role, parts, metadata, sessionId, originSessionId, owed: 0 };
+    checkBytes("message", messageSize(updated), this.#context.options.limits.messageBytes);
+    return updated;
+  }
+
+  /** Merges segments, and has the edit begin again, when there would be too many of them. */
+  async #makeRoom(head: Head, segments: readonly Segment[], call: Call): Promise<void> {
+    if (segments.length <= this.#context.options.maxSegments || visibleSegments(head).length < 2) return;
+    await this.#placer.merge(head, call);
+    throw new Again();
+  }
+
+  /** The timestamp of the last message when the one at a position is gone; null when none is left. */
+  async #lastWithout(head: Head, position: number, call: Call): Promise<number | null> {
+    if (position < head.count - 1) return head.lastTimestampMicros;
+    if (position === 0) return null;
+    return (await entryAt(this.#context, visibleSegments(head), position - 1, call)).timestampMicros;
+  }
+}
+
+/** The visible segments with these in the place of the message at a position. */
+function withPlace(head: Head, position: number, instead: readonly Segment[]): Segment[] {
+  const visible = visibleSegments(head);
+  return joinSegments(sliceSegments(visible, 0, position), instead, sliceSegments(visible, position + 1));
+}
