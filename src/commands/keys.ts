@@ -4,7 +4,7 @@ import { readFile, rename, writeFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import { readKeyFile } from "../server/auth/key-file.js";
 import { hashChosenKey, hashRandomKey, newKey } from "../server/auth/key-hash.js";
-import type { Scope } from "../server/front-call.js";
+import type { Scope } from "../server/principal.js";
 
 export interface NewKey {
   readonly name: string;

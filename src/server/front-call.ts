@@ -2,30 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { ApiMethod } from "../api/method-table.js";
 import type { Admission, AdmissionKind } from "./load/admissions.js";
 import type { Connection } from "./load/connections.js";
-
-/** What a key may do; each includes the ones before it. */
-export type Scope = "read" | "write" | "admin";
-
-/** Who calls: made from the headers of a request by `Caller.authenticate`. */
-export interface Principal {
-  /** Name of the key, for logs; never the key. */
-  readonly name: string;
-  /** What the caller sees: two namespaces share nothing. */
-  readonly namespace: string;
-  readonly scope: Scope;
-  /** Milliseconds since 1970 at which the credential expires. */
-  readonly expiresMs?: number | undefined;
-  /** Aborted when the credential is withdrawn. */
-  readonly revoked?: AbortSignal | undefined;
-}
-
-/** What authentication and log lines look up of a request. */
-export interface RequestFacts {
-  /** Takes names in lower case. */
-  header(name: string): string | undefined;
-  /** Address of the client, or of the proxy that it came by, without a port. */
-  peer(): string;
-}
+import type { Principal, RequestFacts } from "./principal.js";
 
 /** A request of a front, after authentication. */
 export interface Arrival {

@@ -11,8 +11,8 @@ import {
 } from "jose";
 import { ApiError } from "../../api/api-error.js";
 import type { JwtConfig } from "../../config.js";
-import type { Principal, Scope } from "../front-call.js";
 import type { Logger } from "../logging.js";
+import type { Principal, Scope } from "../principal.js";
 import { watchFiles } from "../watched-files.js";
 import type { CredentialChecker } from "./authenticator.js";
 import { isNamespace } from "./key-file.js";

@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { readFileSync } from "node:fs";
-import type { Principal, Scope } from "../front-call.js";
 import type { Logger } from "../logging.js";
+import type { Principal, Scope } from "../principal.js";
 import { watchFiles } from "../watched-files.js";
 import type { CredentialChecker } from "./authenticator.js";
 import { type KeyHash, matchesHash, parseKeyHash, sha256 } from "./key-hash.js";

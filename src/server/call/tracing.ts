@@ -10,7 +10,8 @@ import {
 import { NodeSDK, resources } from "@opentelemetry/sdk-node";
 import type { ApiError } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
-import type { FrontCall, RequestFacts } from "../front-call.js";
+import type { FrontCall } from "../front-call.js";
+import type { RequestFacts } from "../principal.js";
 import { codeName } from "./code-name.js";
 
 const headerGetter: TextMapGetter<RequestFacts> = {

@@ -4,11 +4,12 @@ import { type Metadata, ServerInterceptingCall, type ServerInterceptor, status }
 import { ApiError } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
 import type { LoadLimits } from "../../config.js";
-import type { Caller, Principal, RequestFacts } from "../front-call.js";
+import type { Caller } from "../front-call.js";
 import { type HostCheck, notServed } from "../hosts.js";
 import type { Admission, AdmissionKind } from "../load/admissions.js";
 import type { Connection } from "../load/connections.js";
 import type { Logger } from "../logging.js";
+import type { Principal, RequestFacts } from "../principal.js";
 import { type BodyGuard, guardBody } from "./body-guard.js";
 import { headerOf, type Status, toStatus } from "./status.js";
 

@@ -1,4 +1,4 @@
-import type { RequestFacts } from "../front-call.js";
+import type { RequestFacts } from "../principal.js";
 import type { HttpRequest } from "./listener.js";
 
 /** What the checks of all fronts look up of a request. */

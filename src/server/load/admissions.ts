@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { ApiError } from "../../api/api-error.js";
 import type { LoadLimits } from "../../config.js";
-import type { Principal } from "../front-call.js";
+import type { Principal } from "../principal.js";
 import type { Connection } from "./connections.js";
 import { Turns } from "./turns.js";
 

@@ -1,16 +1,17 @@
 import { type Call, checkCall } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
-import type { Head } from "./heads.js";
 import type { ResolvedHistoryOptions } from "./history-options.js";
-import type { SessionRecord } from "./log-store.js";
+import type { SessionRecord, Tail } from "./log-store.js";
 
 /** Turns in a row on the same state of a session, after which the session counts as damaged. */
 export const MAX_TURNS = 100;
 const FIRST_PAUSE_MS = 4;
 const MAX_PAUSE_MS = 500;
 
-/** The state of a session that a turn goes by. */
-export type Seen = Head | SessionRecord;
+/** The state of a session that a turn goes by: its head, or only its record. */
+export type Seen =
+  | SessionRecord
+  | { readonly record: SessionRecord; readonly seq: number; readonly state: Tail["state"] };
 
 /** What was read is out of date and must be read again. Thrown and caught inside this folder only. */
 export class Again extends Error {

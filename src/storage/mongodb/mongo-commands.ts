@@ -3,10 +3,17 @@ import type { ClientSession } from "mongodb";
 import { type Call, checkCall } from "../../domain/call.js";
 import { untilCallEnd } from "../../domain/call-end.js";
 import { isUnknownOutcome, mongoError, wasRefused } from "./mongo-errors.js";
-import type { AnswerTimes } from "./server-clock.js";
 
 const FIRST_PAUSE_MS = 20;
 const MOST_PAUSE_MS = 500;
+
+/** Gives each command a session in which the driver notes the time of the answer. */
+export interface AnswerTimes {
+  /** Absent where answers carry no time. */
+  start(): ClientSession | undefined;
+  /** Takes the time of the answer over. */
+  end(session: ClientSession): void;
+}
 
 /** Options of the driver that end an operation in time. */
 export interface WriteLimits {

@@ -1,7 +1,7 @@
 import type { ClientSession, Db, MongoClient, Timestamp } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
-import type { MongoCommands } from "./mongo-commands.js";
+import type { AnswerTimes, MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
 import { collectionsOf } from "./mongo-schema.js";
 
@@ -11,14 +11,6 @@ export interface ServerClock {
   knownMs(): number;
   /** See LogStore.timeMs. */
   timeMs(call?: Call): Promise<number>;
-}
-
-/** Gives each command a session in which the driver notes the time of the answer. */
-export interface AnswerTimes {
-  /** Absent where answers carry no time. */
-  start(): ClientSession | undefined;
-  /** Takes the time of the answer over. */
-  end(session: ClientSession): void;
 }
 
 /**

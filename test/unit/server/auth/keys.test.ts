@@ -7,7 +7,7 @@ import { BearerAuthenticator } from "../../../../src/server/auth/authenticator.j
 import { KeyFile } from "../../../../src/server/auth/key-file.js";
 import { hashChosenKey, hashRandomKey, newKey, parseKeyHash } from "../../../../src/server/auth/key-hash.js";
 import { SlowChecks } from "../../../../src/server/auth/slow-checks.js";
-import type { RequestFacts } from "../../../../src/server/front-call.js";
+import type { RequestFacts } from "../../../../src/server/principal.js";
 import { poll } from "../../../support/poll.js";
 import { TestLogger } from "../../../support/test-logger.js";
 

@@ -11,9 +11,10 @@ import { RootPool } from "../../../../src/pool/root-pool.js";
 import { openAuthenticator } from "../../../../src/server/auth/authenticator.js";
 import { CheckedCaller } from "../../../../src/server/call/caller.js";
 import { Metrics } from "../../../../src/server/call/metrics.js";
-import type { Arrival, FrontCall, Principal } from "../../../../src/server/front-call.js";
+import type { Arrival, FrontCall } from "../../../../src/server/front-call.js";
 import { Admissions } from "../../../../src/server/load/admissions.js";
 import { createLogger } from "../../../../src/server/logging.js";
+import type { Principal } from "../../../../src/server/principal.js";
 import { MINUTE_MS, passingDeadline } from "../../../support/call-endings.js";
 import { TestLogger } from "../../../support/test-logger.js";
 

@@ -3,9 +3,9 @@ import type { Socket } from "node:net";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
 import { DEFAULT_LOAD, type LoadLimits } from "../../../../src/config.js";
-import type { Principal } from "../../../../src/server/front-call.js";
 import { Admissions } from "../../../../src/server/load/admissions.js";
 import { Connections } from "../../../../src/server/load/connections.js";
+import type { Principal } from "../../../../src/server/principal.js";
 
 const ANN: Principal = { name: "ann", namespace: "a", scope: "write" };
 const BOB: Principal = { name: "bob", namespace: "a", scope: "write" };
