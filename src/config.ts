@@ -13,7 +13,7 @@ import {
 } from "./flags.js";
 import { type LoadLimits, loadFlags, readLoad } from "./load-limits.js";
 
-export { DEFAULT_LOAD, type LoadLimits, type SharedLimits } from "./load-limits.js";
+export { DEFAULT_LOAD, type LoadLimits } from "./load-limits.js";
 
 /** Where a port listens. Port 0 takes a free one. */
 export interface Address {
@@ -65,7 +65,7 @@ export interface ServeConfig {
   readonly tracing: boolean;
 }
 
-export const DEFAULT_STORAGE = "sqlite:./data/session-pool.db";
+const DEFAULT_STORAGE = "sqlite:./data/session-pool.db";
 
 const LIMIT_TEXTS: Record<keyof Limits, string> = {
   messageBytes: "bytes of one message",

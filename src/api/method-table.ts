@@ -8,7 +8,7 @@ import { sessionMethods } from "./session-service.js";
 import { todoMethods } from "./todo-service.js";
 import { todoTrackerMethods } from "./todo-tracker-service.js";
 
-export type { ApiContext, ApiMethod, Scope } from "./api-method.js";
+export type { ApiContext, ApiMethod } from "./api-method.js";
 
 /** Every RPC of every service. */
 export const API_METHODS: readonly ApiMethod[] = [

@@ -10,7 +10,7 @@ export interface JsonObject {
 }
 
 /** Whether both hold the same, whatever the order of keys. */
-export function sameJson(a: JsonValue, b: JsonValue): boolean {
+function sameJson(a: JsonValue, b: JsonValue): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
   if (isArray(a) || isArray(b)) {

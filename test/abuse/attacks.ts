@@ -147,7 +147,7 @@ class Attacker implements Attack {
   }
 }
 
-export function frame(message: Uint8Array): Buffer {
+function frame(message: Uint8Array): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt32BE(message.length, 1);
   return Buffer.concat([head, message]);

@@ -7,7 +7,7 @@ export const SESSION = "bench";
 /** 1 KB of text: words with the odd quote, line break and accent, as conversations have them. */
 export const TEXT = makeText(1024);
 
-export function makeText(length: number): string {
+function makeText(length: number): string {
   const sentence = 'The café\'s "daily" log says: run 42 passed,\nthen the parser met an unexpected token. ';
   return sentence.repeat(Math.ceil(length / sentence.length)).slice(0, length);
 }

@@ -110,7 +110,7 @@ export async function timed(work: (elapsedMs: () => number) => Promise<number>):
   return { operations, elapsedMs: elapsedMs(), processorMs: (user + system) / 1000 };
 }
 
-export function median(values: readonly number[]): number {
+function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;
   const upper = sorted[middle] as number;

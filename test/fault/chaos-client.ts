@@ -109,6 +109,6 @@ export function messageOf(id: string): object {
   return { info: { id, role: "user" }, parts: [{ type: "text", text: `text of ${id}` }] };
 }
 
-export function idsOf(body: Record<string, unknown>): string[] {
+function idsOf(body: Record<string, unknown>): string[] {
   return ((body.messages ?? []) as { info: { id: string } }[]).map(({ info }) => info.id);
 }

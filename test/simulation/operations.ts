@@ -196,7 +196,7 @@ function shapePage(page: { messages: readonly ChatMessage[]; next?: MessageCurso
   return { messages: page.messages.map(shapeMessage), more: page.next !== undefined };
 }
 
-export function shapeMessage(message: ChatMessage): unknown {
+function shapeMessage(message: ChatMessage): unknown {
   return {
     id: message.id,
     ts: message.timestampMicros,

@@ -11,7 +11,7 @@ import type { Steps } from "./steps.js";
 import { WeakSimStore } from "./weak-sim-store.js";
 
 /** The minute and the ten minutes, by a clock that only schedules move. */
-export const MINUTE_MS = 60_000;
+const MINUTE_MS = 60_000;
 export const TEN_MINUTES_MS = 600_000;
 
 const SETTLE_TURNS = 60;

@@ -55,7 +55,7 @@ export class FileLines implements LineSource {
  * The lines from a place to the end of the file; those that are empty are left out. Throws an Error that names a line
  * that is not UTF-8, or too long.
  */
-export async function* readLines(file: FileHandle, from: LinePlace = { number: 1, offset: 0 }): AsyncGenerator<Line> {
+async function* readLines(file: FileHandle, from: LinePlace = { number: 1, offset: 0 }): AsyncGenerator<Line> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let { number, offset } = from;
   let rest: Buffer[] = [];

@@ -151,7 +151,7 @@ function parseEntry(value: unknown, where: string): KeyEntry {
   return { principal, hash, id: JSON.stringify([name, text, namespace, scope]), revoke: () => revoked.abort() };
 }
 
-export function isScope(value: unknown): value is Scope {
+function isScope(value: unknown): value is Scope {
   return (SCOPES as readonly unknown[]).includes(value);
 }
 

@@ -38,7 +38,7 @@ interface Route {
 }
 
 /** Every binding of the methods, compiled. Throws on a bad template and on a conflict. */
-export function makeRouter(methods: readonly ApiMethod[]): Router<Route> {
+function makeRouter(methods: readonly ApiMethod[]): Router<Route> {
   const router = new Router<Route>();
   for (const method of methods.filter((one) => !one.grpcOnly)) {
     for (const binding of readBindings(method.desc)) addRoute(router, method, binding);

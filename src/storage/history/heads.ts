@@ -183,7 +183,7 @@ export function haveSameRecord(a: Head, b: Head): boolean {
 /**
  * Timestamp of the last message of a record's segments; null when it has none, whatever number the record holds then.
  */
-export function lastTimestampOf(record: Pick<SessionRecord, "segments" | "lastTimestampMicros">): number | null {
+function lastTimestampOf(record: Pick<SessionRecord, "segments" | "lastTimestampMicros">): number | null {
   return record.segments.length === 0 ? null : record.lastTimestampMicros;
 }
 

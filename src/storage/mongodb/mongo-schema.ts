@@ -47,7 +47,7 @@ export interface MongoIndex {
 export const KEY_LOG_SEQ = "log_seq";
 export const KEY_LOG_ID = "log_id";
 export const KEY_SESSION_TIME = "session_time";
-export const KEY_SESSION_ID = "namespace_session";
+const KEY_SESSION_ID = "namespace_session";
 
 /** Every key there is; each query of this folder is served by one of them, or by `_id`. */
 export const INDEXES: readonly MongoIndex[] = [

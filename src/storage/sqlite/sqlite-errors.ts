@@ -1,7 +1,7 @@
 import { DomainError } from "../../domain/errors.js";
 
 /** The driver's name of what went wrong; undefined for errors that are not the driver's. */
-export function sqliteCode(error: unknown): string | undefined {
+function sqliteCode(error: unknown): string | undefined {
   if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return undefined;
   return error.code.startsWith("SQLITE_") ? error.code : undefined;
 }

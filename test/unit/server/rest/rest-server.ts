@@ -26,7 +26,7 @@ export interface SeenCall {
 }
 
 /** Answers every call with the same, and remembers what was asked. */
-export class FakeCaller implements Caller {
+class FakeCaller implements Caller {
   readonly calls: SeenCall[] = [];
   readonly #admissions: Admissions;
   /** Error that the next calls end with. */
