@@ -9,6 +9,15 @@ export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
 
+const LINE_ENDS = /[\u0085\u2028\u2029]/g;
+
+/**
+ * The same JSON, in which no reader of lines finds an end of a line: some take U+0085, U+2028 and U+2029 for one, which JSON may hold as they are.
+ */
+export function onOneLine(json: string): string {
+  return json.replace(LINE_ENDS, (end) => `\\u${end.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
 /** Whether both hold the same, whatever the order of keys. */
 function sameJson(a: JsonValue, b: JsonValue): boolean {
   if (a === b) return true;

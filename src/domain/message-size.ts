@@ -8,14 +8,30 @@ export interface OutputFields {
   readonly originSessionId?: string | undefined;
 }
 
+/** What parts and metadata add to a message as protobuf, in bytes, exactly. */
+export interface BodySizes {
+  /** All parts: fields of `MessageWithParts`. */
+  readonly parts: number;
+  /** The metadata, a field of `MessageInfo`; 0 when there is none. */
+  readonly metadata: number;
+}
+
 /**
  * Bytes of a message as protobuf (`MessageWithParts`), exactly: as given when there is no `output`, as answered with
- * it.
+ * it. `sizes`: of its body, if the caller knows them.
  */
-export function messageSize(message: NewChatMessage, output?: OutputFields): number {
-  let size = embeddedSize(infoSize(message, output));
-  for (const part of message.parts) size += embeddedSize(partSize(part));
-  return size;
+export function messageSize(
+  message: NewChatMessage,
+  output?: OutputFields,
+  sizes: BodySizes = bodySizes(message),
+): number {
+  return embeddedSize(infoSize(message, sizes, output)) + sizes.parts;
+}
+
+export function bodySizes({ parts, metadata }: Pick<NewChatMessage, "parts" | "metadata">): BodySizes {
+  let size = 0;
+  for (const part of parts) size += embeddedSize(partSize(part));
+  return { parts: size, metadata: metadata === undefined ? 0 : embeddedSize(structSize(metadata)) };
 }
 
 /** Bytes of a Struct as protobuf, exactly. */
@@ -36,10 +52,9 @@ export function embeddedSize(size: number): number {
   return 1 + varintSize(size) + size;
 }
 
-function infoSize(message: NewChatMessage, output: OutputFields | undefined): number {
-  let size = textSize(message.id) + textSize(message.role);
+function infoSize(message: NewChatMessage, sizes: BodySizes, output: OutputFields | undefined): number {
+  let size = textSize(message.id) + textSize(message.role) + sizes.metadata;
   if (message.timestampMicros !== undefined) size += embeddedSize(timestampSize(message.timestampMicros));
-  if (message.metadata !== undefined) size += embeddedSize(structSize(message.metadata));
   if (output === undefined) return size;
   size += textSize(output.sessionId) + textSize(output.originSessionId);
   return output.position === undefined ? size : size + 1 + varintSize(output.position);

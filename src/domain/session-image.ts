@@ -1,5 +1,5 @@
-import type { Part } from "./chat-message.js";
 import type { JsonObject } from "./json.js";
+import type { MessageBody } from "./message-body.js";
 
 /** Messages `first` to `last`, both included, that are stored together under one name. They never change. */
 export interface StoredRange {
@@ -64,8 +64,7 @@ export interface StoredMessage {
   readonly id: string;
   readonly role: string;
   readonly timestampMicros: number;
-  readonly parts: readonly Part[];
-  readonly metadata?: JsonObject | undefined;
+  readonly body: MessageBody;
   /** Session it was written to first. */
   readonly originSessionId: string;
 }

@@ -4,6 +4,7 @@ import type { Limits } from "../domain/limits.js";
 import { embeddedSize, messageSize } from "../domain/message-size.js";
 import type { LoadedSession, MessageCursor, MessagePage, MessageQuery } from "../domain/page.js";
 import type { Session } from "../domain/session.js";
+import { sizesOf } from "../domain/shown-message.js";
 import type { ListMessagesOptions } from "../storage/storage-provider.js";
 
 /** Cuts a page from all messages, oldest first, for providers that cannot list pages. */
@@ -63,7 +64,7 @@ function queryOf({ newestFirst, includeAncestors, sinceMicros, untilMicros }: Me
 function cutAtBytes(messages: readonly ChatMessage[], limit: number): readonly ChatMessage[] {
   let bytes = 0;
   const end = messages.findIndex((message, i) => {
-    bytes += embeddedSize(messageSize(message, message));
+    bytes += embeddedSize(messageSize(message, message, sizesOf(message)));
     return i > 0 && bytes > limit;
   });
   return end < 0 ? messages : messages.slice(0, end);

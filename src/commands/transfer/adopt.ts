@@ -88,6 +88,6 @@ async function isSame(
 }
 
 /** Without fields that are absent. */
-function comparable(message: StoredMessage): unknown {
-  return JSON.parse(JSON.stringify(message));
+function comparable({ body, ...rest }: StoredMessage): unknown {
+  return JSON.parse(JSON.stringify({ ...rest, parts: body.parts, metadata: body.metadata }));
 }

@@ -1,3 +1,4 @@
+import { MessageBody } from "../../domain/message-body.js";
 import type { NumberRange, SessionImage, StoredMessage } from "../../domain/session-image.js";
 import type { Todo } from "../../domain/todo.js";
 import type { BackupIndex } from "./backup-index.js";
@@ -31,8 +32,14 @@ export async function* readNumbers(
     if (!("message" in item)) continue;
     if (number >= first) {
       if (number > owner.end) owner = await ownerAt(source, index, number);
-      const { originSessionId = owner.sessionId, ...rest } = messageShape(item.message, "message");
-      batch.push({ ...rest, originSessionId });
+      const {
+        id,
+        role,
+        timestampMicros,
+        originSessionId = owner.sessionId,
+        ...content
+      } = messageShape(item.message, "message");
+      batch.push({ id, role, timestampMicros, body: MessageBody.of(content), originSessionId });
       bytes += line.text.length;
     }
     if (number === last) break;

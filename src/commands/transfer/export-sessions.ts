@@ -1,5 +1,6 @@
 import { DomainError } from "../../domain/errors.js";
-import type { SessionSnapshot } from "../../domain/session-image.js";
+import { onOneLine } from "../../domain/json.js";
+import type { SessionSnapshot, StoredMessage } from "../../domain/session-image.js";
 import type { RootPool } from "../../pool/root-pool.js";
 import type { StorageManager } from "../../storage/storage-manager.js";
 import { withPools } from "../with-pools.js";
@@ -109,17 +110,20 @@ async function spoolMessages(
 ): Promise<void> {
   for (let next = first; next <= last; ) {
     const messages = await storage.readStored(snapshot, { log, first: next, last });
-    for (const { id, role, timestampMicros, parts, metadata, originSessionId } of messages) {
-      const origin = originSessionId === snapshot.sessionId ? undefined : originSessionId;
-      const shown = parts.map(({ id: partId, type, text, data }) => ({ id: partId, type, text, data }));
-      await spool.add(
-        lineOf({ message: { id, role, timestampMicros, parts: shown, metadata, originSessionId: origin } }),
-      );
-    }
+    for (const message of messages) await spool.add(messageLine(message, snapshot.sessionId));
     next += messages.length;
   }
 }
 
 function lineOf(line: FileItem | typeof FILE_HEADER): string {
-  return `${JSON.stringify(line)}\n`;
+  return `${onOneLine(JSON.stringify(line))}\n`;
+}
+
+/** A FileMessage, whose body is written as it is stored. */
+function messageLine({ id, role, timestampMicros, originSessionId, body }: StoredMessage, sessionId: string): string {
+  const { parts, metadata } = body.json;
+  const origin = originSessionId === sessionId ? "" : `,"originSessionId":${JSON.stringify(originSessionId)}`;
+  const front = JSON.stringify({ id, role, timestampMicros }).slice(0, -1);
+  const ofBody = metadata === undefined ? `,"parts":${parts}` : `,"parts":${parts},"metadata":${metadata}`;
+  return `{"message":${onOneLine(`${front}${ofBody}${origin}`)}}}\n`;
 }

@@ -1,5 +1,5 @@
-import type { Part } from "../../domain/chat-message.js";
 import type { JsonObject } from "../../domain/json.js";
+import type { MessageBody } from "../../domain/message-body.js";
 
 /** Entries `first` to `last` of a log, both included. Entries are numbered from 1. */
 export interface Segment {
@@ -22,8 +22,7 @@ export interface Entry {
   readonly id: string;
   readonly timestampMicros: number;
   readonly role: string;
-  readonly parts: readonly Part[];
-  readonly metadata?: JsonObject | undefined;
+  readonly body: MessageBody;
   /** The client's id of the session that owns the log; the same for all entries of a log. */
   readonly sessionId: string;
   /** Session it was written to first. */

@@ -1,4 +1,5 @@
 import type { Part } from "../../domain/chat-message.js";
+import { MessageBody } from "../../domain/message-body.js";
 import type { Entry } from "../history/log-store.js";
 
 /**
@@ -17,23 +18,13 @@ export function frozenCopy<T>(value: T): T {
  * here are all or nothing.
  */
 export function frozenEntry(entry: Entry): Entry {
-  const { log, seq, id, timestampMicros, role, metadata, sessionId, originSessionId } = entry;
-  const parts = Object.freeze(entry.parts.map(frozenPart));
-  const copy = { log, seq, id, timestampMicros, role, parts, sessionId, originSessionId, owed: 0 };
-  return Object.freeze(metadata === undefined ? copy : { ...copy, metadata: frozenCopy(metadata) });
+  const { log, seq, id, timestampMicros, role, body, sessionId, originSessionId } = entry;
+  const parts = Object.freeze(body.parts.map(frozenPart));
+  const content = body.metadata === undefined ? { parts } : { parts, metadata: frozenCopy(body.metadata) };
+  const copy = MessageBody.of(Object.freeze(content));
+  return Object.freeze({ log, seq, id, timestampMicros, role, body: copy, sessionId, originSessionId, owed: 0 });
 }
 
 function frozenPart({ id, type, text, data }: Part): Part {
   return Object.freeze(data === undefined ? { id, type, text } : { id, type, text, data: frozenCopy(data) });
-}
-
-/** Roughly how many bytes a value takes on the wire. */
-export function roughBytes(value: unknown): number {
-  if (typeof value === "string") return Buffer.byteLength(value) + 3;
-  if (typeof value !== "object" || value === null) return 8;
-  let bytes = 2;
-  for (const [key, item] of Object.entries(value)) {
-    bytes += roughBytes(item) + (Array.isArray(value) ? 1 : Buffer.byteLength(key) + 3);
-  }
-  return bytes;
 }

@@ -1,5 +1,5 @@
 import type { Entry, Range, RangeOptions, Segment, Tail } from "../history/log-store.js";
-import { frozenEntry, roughBytes } from "./frozen-copy.js";
+import { frozenEntry } from "./frozen-copy.js";
 
 const SEAL = "seal";
 const NOT_DELETING = { first: 0, last: 0, next: 0 };
@@ -135,9 +135,14 @@ export class MemoryLog {
   }
 
   #bytesOf(entry: Entry): number {
-    this.#bytes[entry.seq - 1] ??= roughBytes(entry.parts) + roughBytes(entry.metadata) + roughBytes(entry.id);
+    this.#bytes[entry.seq - 1] ??= sizeOf(entry);
     return this.#bytes[entry.seq - 1] as number;
   }
+}
+
+/** Roughly what it takes. */
+function sizeOf({ id, body }: Entry): number {
+  return body.sizes.parts + body.sizes.metadata + id.length;
 }
 
 function repeatsId(entries: readonly Entry[]): boolean {

@@ -1,7 +1,6 @@
 import { Long, type ObjectId } from "mongodb";
-import type { Part } from "../../domain/chat-message.js";
 import { DomainError } from "../../domain/errors.js";
-import type { JsonObject } from "../../domain/json.js";
+import { MessageBody } from "../../domain/message-body.js";
 import type { Entry } from "../history/log-store.js";
 
 /**
@@ -19,7 +18,7 @@ export interface MessageDocument {
   /** int64, microseconds since 1970. */
   readonly timestamp: Long | number;
   readonly role: string;
-  /** `{"parts": [...], "metadata": {...}}` */
+  /** What `MessageBody` makes: `{"sizes": [...], "parts": [...], "metadata": {...}}`, in lines. */
   readonly body: string;
   /** How many messages of its batch still follow; absent for 0. */
   readonly owed?: number;
@@ -38,11 +37,6 @@ export interface SealDocument {
 
 export type LogDocument = MessageDocument | SealDocument;
 
-interface Body {
-  readonly parts: readonly Part[];
-  readonly metadata?: JsonObject;
-}
-
 export function toDocument(_id: ObjectId, log: string, seq: number, entry: Entry): MessageDocument {
   const { sessionId, originSessionId, owed } = entry;
   return {
@@ -54,21 +48,19 @@ export function toDocument(_id: ObjectId, log: string, seq: number, entry: Entry
     id: entry.id,
     timestamp: int64(entry.timestampMicros),
     role: entry.role,
-    body: JSON.stringify({ parts: entry.parts, metadata: entry.metadata }),
+    body: entry.body.encode(),
     ...(owed > 0 ? { owed } : {}),
   };
 }
 
 export function toEntry(document: MessageDocument): Entry {
-  const { parts, metadata } = JSON.parse(document.body) as Body;
   return {
     log: document.log,
     seq: document.seq,
     id: document.id,
     timestampMicros: Number(document.timestamp),
     role: document.role,
-    parts,
-    ...(metadata ? { metadata } : {}),
+    body: MessageBody.stored(document.body),
     sessionId: document.session_id,
     originSessionId: document.origin ?? document.session_id,
     owed: document.owed ?? 0,

@@ -1,11 +1,12 @@
 import type { Entry, Range, RangeOptions, Segment, Tail } from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
-import { pageToEntries, rowToEntry, sealToRow } from "./rows.js";
+import { type PageRow, pageToEntries, rowToEntry, sealToRow } from "./rows.js";
 import { type Bound, IDS_AT_ONCE, type Row, type Statements } from "./statements.js";
 import { fromColumn, toColumn } from "./text-column.js";
 
 /** A deletion reads what it frees: so much in one chunk keeps the event loop going. */
 const DELETE_BYTES = 16 * 1024 * 1024;
+const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 const NOTHING: Range = { entries: [], cut: false };
 
 /** Logs and their entries. Nothing here waits; changes are made inside a transaction that the caller holds. */
@@ -57,9 +58,16 @@ export class MessageTable {
     const near = descending ? last : first;
     const bounds = (count: number): [number, number] =>
       descending ? [near - count + 1, near] : [near, near + count - 1];
-    const count = maxBytes === undefined ? places : this.#fitting(column, bounds(places), descending, maxBytes);
-    const [page] = this.#sql.readPage.get(column, ...bounds(count)) as [string | null];
-    const entries = page === null ? [] : contiguous(pageToEntries(log, page), near, descending ? -1 : 1);
+    // When no message is larger than its share, all fit.
+    const share = maxBytes === undefined ? NO_LIMIT : Math.floor(maxBytes / places);
+    let page = this.#page(column, bounds(places), share);
+    let count = places;
+    if (page[0] !== null && page[0] > share) {
+      count = this.#fitting(column, bounds(places), descending, maxBytes ?? NO_LIMIT);
+      page = this.#page(column, bounds(count), NO_LIMIT);
+    }
+    if (page[0] === null) return NOTHING;
+    const entries = contiguous(pageToEntries(log, page[1], page[2]), near, descending ? -1 : 1);
     return { entries, cut: count < places && entries.length === count };
   }
 
@@ -122,11 +130,13 @@ export class MessageTable {
     return this.#sql.placesOfOwner.all(`${uid}.`, `${uid}/`, limit);
   }
 
+  #page(log: string, [first, last]: readonly [number, number], mostBytes: number): PageRow {
+    return this.#sql.readPage.get(log, first, last, mostBytes) as unknown as PageRow;
+  }
+
   /** How many entries of a range fit into `maxBytes`, counted from the near end; one at least. */
   #fitting(log: string, [first, last]: [number, number], descending: boolean, maxBytes: number): number {
     const places = last - first + 1;
-    const [total] = (this.#sql.sizeOfRange.get(log, first, last) ?? [null]) as [number | null];
-    if ((total ?? 0) <= maxBytes) return places;
     const sizes = (descending ? this.#sql.sizesDown : this.#sql.sizesUp).all(log, first, last, places);
     let bytes = 0;
     const over = sizes.findIndex(([size]) => {

@@ -1,5 +1,4 @@
-import type { Part } from "../../domain/chat-message.js";
-import type { JsonObject } from "../../domain/json.js";
+import { MessageBody } from "../../domain/message-body.js";
 import type { Entry, NamedLog, NextRecord, SessionRecord } from "../history/log-store.js";
 import { sweepTimeOf } from "../history/record-facts.js";
 import type { Bound, Row } from "./statements.js";
@@ -7,7 +6,7 @@ import { fromColumn, toColumn } from "./text-column.js";
 
 /** Values of `insertEntry`, in its order. */
 export function entryToRow(entry: Entry): Bound[] {
-  const body = JSON.stringify({ parts: entry.parts, metadata: entry.metadata });
+  const body = entry.body.encode();
   return [
     toColumn(entry.log),
     entry.seq,
@@ -27,41 +26,41 @@ export function sealToRow(log: string, seq: number): Bound[] {
 }
 
 export function rowToEntry(row: Row): Entry {
-  const [log, seq, id, timestamp, role, sessionId, origin, body] = row as EntryRow;
-  return toEntry(fromColumn(log), [seq, id, timestamp, role, sessionId, origin], JSON.parse(body) as Body);
+  const [log, seq, id, timestamp, role, sessionId, origin, body] = row as unknown as EntryRow;
+  return toEntry(fromColumn(log), [seq, id, timestamp, role, sessionId, origin], MessageBody.stored(body));
 }
 
-/** The entries of a value of `readPage`. */
-export function pageToEntries(log: string, page: string): Entry[] {
-  const values = JSON.parse(page) as (EntryColumns | Body)[];
-  return Array.from({ length: values.length / 2 }, (_, i) =>
-    toEntry(log, values[2 * i] as EntryColumns, values[2 * i + 1] as Body),
-  );
+/** What `readPage` answers: the size of the largest message, the columns of all of them, and their bodies. Null when there is none. */
+export type PageRow = readonly [number, string, Buffer] | readonly [null, null, null];
+
+export function pageToEntries(log: string, columns: string, bodies: Buffer): Entry[] {
+  let end = 0;
+  return (JSON.parse(columns) as [...EntryColumns, number][]).map((values) => {
+    const [seq, id, timestamp, role, sessionId, origin, bytes] = values;
+    end += bytes;
+    const body = MessageBody.stored(bodies.subarray(end - bytes, end));
+    return toEntry(log, [seq, id, timestamp, role, sessionId, origin], body);
+  });
 }
 
-function toEntry(log: string, columns: EntryColumns, { parts, metadata }: Body): Entry {
+function toEntry(log: string, columns: EntryColumns, body: MessageBody): Entry {
   const [seq, id, timestampMicros, role, sessionId, origin] = columns;
   const owner = fromColumn(sessionId);
-  const entry = {
+  return {
     log,
     seq,
     id: fromColumn(id),
     timestampMicros,
     role: fromColumn(role),
-    parts,
+    body,
     sessionId: owner,
     originSessionId: origin === null ? owner : fromColumn(origin),
     owed: 0,
   };
-  return metadata === undefined ? entry : { ...entry, metadata };
 }
 
-type EntryRow = readonly [string, number, string, number, string, string, string | null, string];
+type EntryRow = readonly [string, number, string, number, string, string, string | null, Buffer];
 type EntryColumns = readonly [number, string, number, string, string, string | null];
-interface Body {
-  readonly parts: readonly Part[];
-  readonly metadata?: JsonObject;
-}
 
 /**
  * Values of a record in the order of `RECORD` after uid and forks, with the sweep's time: what is looked for in

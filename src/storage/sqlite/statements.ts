@@ -1,6 +1,7 @@
 import type Database from "libsql";
 
-const ENTRY = "log, seq, id, timestamp, role, session_id, origin, body";
+/** Text crosses the binding as bytes, which is several times as fast and decodes nothing that is only passed on. */
+const ENTRY = "log, seq, id, timestamp, role, session_id, origin, CAST(body AS BLOB)";
 const FIELDS = "session_id, parent_id, update_time, revision, deleted, sweep_at, log, named_logs, body";
 const RECORD = `uid, forks, ${FIELDS}`;
 
@@ -20,15 +21,16 @@ export const SQL = {
   insertEntry:
     "INSERT INTO messages (log, seq, id, timestamp, role, session_id, origin, size, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
   deleteRange: "DELETE FROM messages WHERE log = ? AND seq BETWEEN ? AND ?",
-  sizeOfRange: "SELECT sum(size) FROM messages WHERE log = ? AND seq BETWEEN ? AND ?",
   sizesUp: "SELECT size FROM messages WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?",
   sizesDown: "SELECT size FROM messages WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq DESC LIMIT ?",
   /**
-   * A page as one value, because a row costs the binding as much as the database: JSON that has the columns and the body of each message in turn, in the order
-   * of `seq`. The statement walks along the primary key, so it meets the rows in that order; whoever reads them checks it.
+   * A page as one row, because a row costs the binding as much as the database: the size of the largest message, the columns of all as JSON, and
+   * their bodies one after the other, as bytes. Bodies are left out when the message is larger than the last parameter. The statement walks along the
+   * primary key, so it meets the rows in that order; whoever reads them checks it.
    */
-  readPage: `SELECT '[' || group_concat(json_array(seq, id, timestamp, role, session_id, origin) || ',' || body, ',') || ']'
-    FROM messages WHERE log = ? AND seq BETWEEN ? AND ? AND id IS NOT NULL`,
+  readPage: `SELECT max(size), '[' || group_concat(json_array(seq, id, timestamp, role, session_id, origin, octet_length(body))) || ']',
+    CAST(group_concat(iif(size <= ?4, body, ''), '') AS BLOB)
+    FROM messages WHERE log = ?1 AND seq BETWEEN ?2 AND ?3 AND id IS NOT NULL`,
   timeAt: "SELECT timestamp FROM messages WHERE log = ? AND seq = ?",
   findOne: `SELECT ${ENTRY} FROM messages INDEXED BY messages_by_id WHERE log = ? AND id = ?`,
   findMany: `SELECT ${ENTRY} FROM messages INDEXED BY messages_by_id WHERE log = ? AND id IN (${Array(IDS_AT_ONCE).fill("?").join()})`,

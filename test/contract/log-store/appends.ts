@@ -23,7 +23,7 @@ export function describeAppends(subject: LogStoreSubject): void {
       const big = entry("u.1", 1, { parts: [{ id: "", type: "text", text: "x".repeat(3 * 1024 * 1024) }] });
       expect(await subject.store.append("u.1", 1, [big])).toBe(1);
       const range = await subject.store.readRange("u.1", 1, 1);
-      expect(range.entries.map((one) => one.parts[0]?.text.length)).toEqual([3 * 1024 * 1024]);
+      expect(range.entries.map((one) => one.body.parts[0]?.text.length)).toEqual([3 * 1024 * 1024]);
     });
 
     it("answers 0 when the place is taken, and stores nothing", async () => {

@@ -1,4 +1,5 @@
 import type { JsonValue } from "../../../src/domain/json.js";
+import { type BodyContent, MessageBody } from "../../../src/domain/message-body.js";
 import type { Entry, LogStore, NextRecord, SessionRecord } from "../../../src/storage/history/log-store.js";
 import { namesLog, ownerOf } from "../../../src/storage/history/record-facts.js";
 
@@ -28,14 +29,17 @@ export const ODD_TEXTS = [
   "null\u0000",
 ] as const;
 
-export function entry(log: string, seq: number, more: Partial<Entry> = {}): Entry {
+/** What a case gives of an entry: its body as values. */
+export type Given = Partial<Omit<Entry, "body"> & BodyContent>;
+
+export function entry(log: string, seq: number, { parts, metadata, ...more }: Given = {}): Entry {
   return {
     log,
     seq,
     id: `m${seq}`,
     timestampMicros: T0 + seq,
     role: "user",
-    parts: [{ id: "", type: "text", text: `message ${seq}` }],
+    body: MessageBody.of({ parts: parts ?? [{ id: "", type: "text", text: `message ${seq}` }], metadata }),
     sessionId: "s",
     originSessionId: "s",
     owed: 0,
@@ -44,12 +48,7 @@ export function entry(log: string, seq: number, more: Partial<Entry> = {}): Entr
 }
 
 /** Entries `first` to `last`, as one batch. */
-export function entries(
-  log: string,
-  first: number,
-  last: number,
-  more: (seq: number) => Partial<Entry> = () => ({}),
-): Entry[] {
+export function entries(log: string, first: number, last: number, more: (seq: number) => Given = () => ({})): Entry[] {
   return Array.from({ length: last - first + 1 }, (_, i) =>
     entry(log, first + i, { owed: last - first - i, ...more(first + i) }),
   );
@@ -84,7 +83,7 @@ export async function fill(
   log: string,
   first: number,
   last: number,
-  more?: (seq: number) => Partial<Entry>,
+  more?: (seq: number) => Given,
 ): Promise<Entry[]> {
   const batch = entries(log, first, last, more);
   await own(store, log);
@@ -150,7 +149,8 @@ export async function replaced(
 
 /** What an entry holds as text, whatever the order of keys; `owed` is left out, and an absent Struct is an empty one. */
 export function comparable(one: Entry): string {
-  const { owed: _owed, parts, metadata, ...rest } = one;
+  const { owed: _owed, body, ...rest } = one;
+  const { parts, metadata } = body;
   return canonical({
     ...rest,
     parts: parts.map((part) => ({ ...part, data: part.data ?? {} })),

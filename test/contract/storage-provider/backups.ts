@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { MessageBody } from "../../../src/domain/message-body.js";
 import type { RestoredImage, SessionSnapshot, StoredMessage } from "../../../src/domain/session-image.js";
 import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, idsOf, message, messages, sessionWith } from "./fixtures.js";
@@ -85,7 +86,8 @@ export function describeBackups(subject: StorageProviderSubject): void {
       const late = subject.nowMicros + 5;
       const written = [1, 2, 3].map(
         (i): StoredMessage => ({
-          ...message(`n${i}`),
+          role: "user",
+          body: MessageBody.of(message(`n${i}`)),
           id: `n${i}`,
           timestampMicros: late + i,
           originSessionId: "gone",

@@ -1,5 +1,6 @@
 import { sameContent } from "../../../domain/chat-message.js";
 import { DomainError } from "../../../domain/errors.js";
+import { MessageBody } from "../../../domain/message-body.js";
 import type { LogResult } from "../../storage-provider.js";
 import { endMicros, type Head } from "../heads.js";
 import type { Entry } from "../log-store.js";
@@ -71,8 +72,7 @@ export function entriesAt(end: Head, fresh: readonly Given[], nowMicros: number)
       id,
       timestampMicros,
       role: message.role,
-      parts: message.parts,
-      metadata: message.metadata,
+      body: MessageBody.of(message),
       sessionId: end.record.sessionId,
       originSessionId: end.record.sessionId,
       owed: fresh.length - i - 1,
@@ -144,7 +144,8 @@ function isOlderThanEnd(end: Head, { message }: Given): boolean {
 
 function isSame(entry: Entry, message: Given["message"]): boolean {
   const sameTime = message.timestampMicros === undefined || message.timestampMicros === entry.timestampMicros;
-  return sameTime && sameContent(entry, message);
+  const { parts, metadata } = entry.body;
+  return sameTime && sameContent({ role: entry.role, parts, metadata }, message);
 }
 
 function takenWithOtherContent(messageId: string, sessionId: string): DomainError {

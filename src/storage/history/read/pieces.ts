@@ -1,6 +1,7 @@
 import type { Call } from "../../../domain/call.js";
 import type { ChatMessage } from "../../../domain/chat-message.js";
 import type { MessageQuery } from "../../../domain/page.js";
+import { shownMessage } from "../../../domain/shown-message.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { Entry, Segment, SessionRecord } from "../log-store.js";
 import { ancestryGroups, OPEN_END, segmentLength, totalLength } from "../segments.js";
@@ -64,12 +65,12 @@ export function slicePieces(pieces: readonly Piece[], from: number, to: number):
 /** An entry of a piece as the message that the list shows. */
 export function shownIn(piece: Piece, entry: Entry): ChatMessage {
   const position = piece.position === null ? undefined : piece.position + entry.seq - piece.first;
-  return shownMessage(entry, piece.sessionId, position);
+  return shownAs(entry, piece.sessionId, position);
 }
 
-export function shownMessage(entry: Entry, sessionId: string, position: number | undefined): ChatMessage {
-  const { id, role, timestampMicros, parts, metadata, originSessionId } = entry;
-  return { id, sessionId, role, timestampMicros, parts, metadata, position, originSessionId };
+export function shownAs(entry: Entry, sessionId: string, position: number | undefined): ChatMessage {
+  const { id, role, timestampMicros, originSessionId, body } = entry;
+  return shownMessage({ id, sessionId, role, timestampMicros, position, originSessionId }, body);
 }
 
 function ancestorPieces(record: SessionRecord): Piece[][] {

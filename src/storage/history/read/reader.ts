@@ -10,7 +10,7 @@ import { Again } from "../retries.js";
 import { totalLength } from "../segments.js";
 import { undoAt } from "../undo.js";
 import { locate, readInChunks } from "./lookup.js";
-import { openSegments, piecesOf, shownIn, shownMessage, slicePieces } from "./pieces.js";
+import { openSegments, piecesOf, shownAs, shownIn, slicePieces } from "./pieces.js";
 import { type Window, WindowReader } from "./window-reader.js";
 
 /**
@@ -36,7 +36,7 @@ export class Reader {
         await this.#context.checkCurrent(record, call);
         return null;
       }
-      return shownMessage(located.entry, sessionId, located.position);
+      return shownAs(located.entry, sessionId, located.position);
     });
   }
 

@@ -167,7 +167,7 @@ class Page {
   add(piece: Piece, entries: readonly Entry[]): boolean {
     for (const entry of entries) {
       const message = shownIn(piece, entry);
-      const bytes = this.#bytes + embeddedSize(messageSize(message, message));
+      const bytes = this.#bytes + embeddedSize(messageSize(message, message, entry.body.sizes));
       if (this.room === 0 || (bytes > this.#maxBytes && this.#shown.length > 0)) return false;
       this.#bytes = bytes;
       this.#shown.push({ message, entry, piece });

@@ -185,8 +185,8 @@ export class Restorer {
 }
 
 function toEntry(message: StoredMessage, log: string, seq: number, sessionId: string): Entry {
-  const { id, role, timestampMicros, parts, metadata, originSessionId } = message;
-  return { log, seq, id, timestampMicros, role, parts, metadata, sessionId, originSessionId, owed: 0 };
+  const { id, role, timestampMicros, body, originSessionId } = message;
+  return { log, seq, id, timestampMicros, role, body, sessionId, originSessionId, owed: 0 };
 }
 
 function twice(messageId: string, sessionId: string): DomainError {

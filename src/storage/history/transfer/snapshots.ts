@@ -90,6 +90,6 @@ export class Snapshots {
   }
 }
 
-function storedMessage({ id, role, timestampMicros, parts, metadata, originSessionId }: Entry): StoredMessage {
-  return { id, role, timestampMicros, parts, metadata, originSessionId };
+function storedMessage({ id, role, timestampMicros, body, originSessionId }: Entry): StoredMessage {
+  return { id, role, timestampMicros, body, originSessionId };
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { MessageBody } from "../../../../src/domain/message-body.js";
 import type { Job } from "../../../../src/storage/history/append/append-job.js";
 import { idsToLookUp, type Known, planAppend, wholePlans } from "../../../../src/storage/history/append/append-plan.js";
 import type { Head } from "../../../../src/storage/history/heads.js";
@@ -23,13 +24,14 @@ function jobOf(sent: readonly Sent[], expectedPosition?: number): Job {
   const given = sent.map(({ id, isMade = false, timestampMicros, text = id }) => ({
     id,
     isMade,
-    message: { role: "user", parts: [{ type: "text", text }], timestampMicros } as never,
+    message: { role: "user", parts: [{ id: "", type: "text", text }], timestampMicros },
   }));
   return { index: 0, given, expectedPosition, call: undefined };
 }
 
 function knownAt(position: number, { id, timestampMicros = 0, text = id }: Sent): Known {
-  const entry = { id, role: "user", parts: [{ type: "text", text }], timestampMicros } as unknown as Entry;
+  const body = MessageBody.of({ parts: [{ id: "", type: "text", text }] });
+  const entry = { id, role: "user", body, timestampMicros } as Entry;
   return new Map([[id, { entry, position }]]);
 }
 

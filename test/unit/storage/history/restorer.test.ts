@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { MessageBody } from "../../../../src/domain/message-body.js";
 import type { ReadNumbers, RestoredImage, SharedRange, StoredMessage } from "../../../../src/domain/session-image.js";
 import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
 import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
@@ -107,7 +108,8 @@ describe("a sweep", () => {
 });
 
 function message(number: number): StoredMessage {
-  return { id: `m${number}`, role: "user", timestampMicros: number, parts: [], originSessionId: "s" };
+  const body = MessageBody.of({ parts: [] });
+  return { id: `m${number}`, role: "user", timestampMicros: number, body, originSessionId: "s" };
 }
 
 const reading: ReadNumbers = async function* ({ first, last }) {
@@ -134,7 +136,10 @@ function image(messages: RestoredImage["messages"]): RestoredImage {
 /** Messages m1 to m3 of a new session. */
 async function sharedRange(sessionId: string): Promise<SharedRange> {
   await provider.createSession({ sessionId });
-  await provider.logMessages(sessionId, [1, 2, 3].map(message));
+  await provider.logMessages(
+    sessionId,
+    [1, 2, 3].map((number) => ({ ...message(number), parts: [] })),
+  );
   const [range] = (await provider.snapshotSession(sessionId))?.messages ?? [];
   if (range === undefined) throw new Error("The session has no messages");
   return { log: range.log, first: range.first, last: range.last, ownerId: sessionId };

@@ -13,9 +13,9 @@ describe("a database in memory", () => {
     const { todos } = await store.readTodos();
     for (const given of [
       one,
-      one?.parts,
-      one?.parts[0],
-      one?.metadata,
+      one?.body.parts,
+      one?.body.parts[0],
+      one?.body.metadata,
       record,
       record.metadata,
       record.dropped,
@@ -24,7 +24,7 @@ describe("a database in memory", () => {
     ]) {
       expect(Object.isFrozen(given)).toBe(true);
     }
-    expect(() => Object.assign(one?.metadata?.list as object, { 0: "changed" })).toThrow(TypeError);
+    expect(() => Object.assign(one?.body.metadata?.list as object, { 0: "changed" })).toThrow(TypeError);
   });
 
   it("keeps a record frozen whatever changes it", async () => {

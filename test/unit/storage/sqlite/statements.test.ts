@@ -9,7 +9,6 @@ const PLANS: { readonly [name in keyof typeof SQL]: string | readonly string[] }
   openEnd: ["sessions USING PRIMARY KEY (uid=?)", "messages USING PRIMARY KEY (log=?)"],
   insertEntry: "",
   deleteRange: "messages USING PRIMARY KEY (log=? AND seq>? AND seq<?)",
-  sizeOfRange: "messages USING PRIMARY KEY (log=? AND seq>? AND seq<?)",
   sizesUp: "messages USING PRIMARY KEY (log=? AND seq>? AND seq<?)",
   sizesDown: "messages USING PRIMARY KEY (log=? AND seq>? AND seq<?)",
   readPage: "messages USING PRIMARY KEY (log=? AND seq>? AND seq<?)",

@@ -1,0 +1,73 @@
+import type { ChatMessage, Part } from "./chat-message.js";
+import type { JsonObject } from "./json.js";
+import type { MessageBody } from "./message-body.js";
+import { type BodySizes, bodySizes } from "./message-size.js";
+
+type ShownFields = Omit<ChatMessage, "parts" | "metadata">;
+
+/** A message with this body, which is decoded when `parts` or `metadata` is first looked at. */
+export function shownMessage(fields: ShownFields, body: MessageBody): ChatMessage {
+  if (body.isStored) return new LazyMessage(fields, body);
+  const { id, sessionId, role, timestampMicros, position, originSessionId } = fields;
+  const { parts, metadata } = body;
+  return { id, sessionId, role, timestampMicros, parts, metadata, position, originSessionId };
+}
+
+/** The body that a message was shown with, if it is stored text; undefined for any other message. */
+export function storedBodyOf(message: ChatMessage): MessageBody | undefined {
+  return LazyMessage.bodyOf(message);
+}
+
+/** Sizes of the body of a message, without decoding it where that can be. */
+export function sizesOf(message: ChatMessage): BodySizes {
+  return storedBodyOf(message)?.sizes ?? bodySizes(message);
+}
+
+/**
+ * `parts` and `metadata` are properties of its own, as those of a literal are: a copy by `{ ...message }` has them. Where there is no metadata, a
+ * plain value costs less to define.
+ */
+class LazyMessage implements ChatMessage {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly role: string;
+  readonly timestampMicros: number;
+  declare readonly parts: readonly Part[];
+  declare readonly metadata: JsonObject | undefined;
+  readonly position: number | undefined;
+  readonly originSessionId: string | undefined;
+  readonly #body: MessageBody;
+
+  constructor({ id, sessionId, role, timestampMicros, position, originSessionId }: ShownFields, body: MessageBody) {
+    this.id = id;
+    this.sessionId = sessionId;
+    this.role = role;
+    this.timestampMicros = timestampMicros;
+    this.#body = body;
+    Object.defineProperty(this, "parts", LazyMessage.#parts);
+    if (body.hasMetadata) Object.defineProperty(this, "metadata", LazyMessage.#metadata);
+    else (this as { metadata: undefined }).metadata = undefined;
+    this.position = position;
+    this.originSessionId = originSessionId;
+  }
+
+  static bodyOf(message: ChatMessage): MessageBody | undefined {
+    return #body in message ? message.#body : undefined;
+  }
+
+  static readonly #parts: PropertyDescriptor & ThisType<LazyMessage> = {
+    get() {
+      return this.#body.parts;
+    },
+    enumerable: true,
+    configurable: true,
+  };
+
+  static readonly #metadata: PropertyDescriptor & ThisType<LazyMessage> = {
+    get() {
+      return this.#body.metadata;
+    },
+    enumerable: true,
+    configurable: true,
+  };
+}

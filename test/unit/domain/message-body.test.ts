@@ -1,0 +1,80 @@
+import "../../../src/server/harden.js";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../../../src/domain/json.js";
+import { MessageBody } from "../../../src/domain/message-body.js";
+import { bodySizes } from "../../../src/domain/message-size.js";
+import { shownMessage, storedBodyOf } from "../../../src/domain/shown-message.js";
+
+const text = fc.string({ unit: fc.oneof(fc.constantFrom("\n", "\u0000", "\u2028", "é", "]", "}", '"'), fc.string()) });
+const struct = fc
+  .dictionary(fc.oneof(fc.constantFrom("__proto__", "metadata", "parts", "sizes"), text), fc.jsonValue())
+  .map((value) => JSON.parse(JSON.stringify(value)) as JsonObject);
+const optionalStruct = fc.option(struct, { nil: undefined });
+const content = fc.record({
+  parts: fc.array(fc.record({ id: text, type: text, text, data: optionalStruct }), { maxLength: 4 }),
+  metadata: optionalStruct,
+});
+const FIELDS = { id: "m", sessionId: "s", role: "user", timestampMicros: 1, position: 0, originSessionId: "s" };
+
+describe("a message's body", () => {
+  it("comes back from its text as it was, from bytes and from a string, and with the same sizes", () => {
+    fc.assert(
+      fc.property(content, (given) => {
+        const written = MessageBody.of(given).encode();
+        for (const stored of [MessageBody.stored(written), MessageBody.stored(Buffer.from(written))]) {
+          expect(stored.isStored).toBe(true);
+          expect(stored.sizes).toEqual(bodySizes(given));
+          expect(stored.hasMetadata).toBe(given.metadata !== undefined);
+          expect(stored.json.parts.toString()).toBe(JSON.stringify(given.parts));
+          expect(stored.json.metadata?.toString()).toBe(JSON.stringify(given.metadata));
+          expect(stored.parts).toEqual(JSON.parse(JSON.stringify(given.parts)));
+          expect(stored.metadata).toEqual(given.metadata);
+          expect(stored.encode()).toBe(written);
+        }
+      }),
+    );
+  });
+
+  it("is JSON that earlier versions read", () => {
+    const given = { parts: [{ id: "", type: "text", text: "Hello" }], metadata: { a: 1 } };
+    const { parts, metadata } = JSON.parse(MessageBody.of(given).encode());
+    expect({ parts, metadata }).toEqual(given);
+  });
+
+  it("of an earlier version's text is known as values, in the order that they had", () => {
+    fc.assert(
+      fc.property(content, (given) => {
+        const stored = MessageBody.stored(Buffer.from(JSON.stringify(given)));
+        expect(stored.isStored).toBe(false);
+        expect(stored.encode()).toBe(MessageBody.of(given).encode());
+      }),
+    );
+  });
+
+  it("keeps the members of a part alone, in one order", () => {
+    const part = { text: "x", extra: 1, type: "text", id: "p" };
+    expect(MessageBody.of({ parts: [part] }).json.parts).toBe('[{"id":"p","type":"text","text":"x"}]');
+  });
+});
+
+describe("a message that is shown with a stored body", () => {
+  const body = MessageBody.stored(MessageBody.of({ parts: [{ id: "", type: "t", text: "x" }], metadata: {} }).encode());
+
+  it("is like one of values to whoever compares, copies or prints it", () => {
+    const literal = { ...FIELDS, parts: body.parts, metadata: body.metadata };
+    const shown = shownMessage(FIELDS, body);
+    expect(shown).toEqual(literal);
+    expect({ ...shown }).toEqual(literal);
+    expect(structuredClone(shown)).toEqual(literal);
+    expect(JSON.parse(JSON.stringify(shown))).toEqual(literal);
+    expect(Object.keys(shown).sort()).toEqual(Object.keys(literal).sort());
+  });
+
+  it("has its body for who passes it on, but a copy of it has not, as it may have been changed", () => {
+    const shown = shownMessage(FIELDS, body);
+    expect(storedBodyOf(shown)).toBe(body);
+    expect(storedBodyOf({ ...shown })).toBeUndefined();
+    expect(storedBodyOf(shownMessage(FIELDS, MessageBody.of({ parts: [] })))).toBeUndefined();
+  });
+});
