@@ -100,6 +100,12 @@ export class MessageBody implements BodyContent {
   }
 }
 
+/** What the rule "same id, same content" compares of a stored message. */
+export function contentOf({ role, body }: { readonly role: string; readonly body: MessageBody }): MessageContent {
+  const { parts, metadata } = body;
+  return { role, parts, metadata };
+}
+
 function parse(text: JsonText): BodyContent {
   return JSON.parse(text.toString()) as BodyContent;
 }

@@ -1,6 +1,6 @@
 import { sameContent } from "../../../domain/chat-message.js";
 import { DomainError } from "../../../domain/errors.js";
-import { MessageBody } from "../../../domain/message-body.js";
+import { contentOf, MessageBody } from "../../../domain/message-body.js";
 import type { LogResult } from "../../storage-provider.js";
 import { endMicros, type Head } from "../heads.js";
 import type { Entry } from "../log-store.js";
@@ -144,8 +144,7 @@ function isOlderThanEnd(end: Head, { message }: Given): boolean {
 
 function isSame(entry: Entry, message: Given["message"]): boolean {
   const sameTime = message.timestampMicros === undefined || message.timestampMicros === entry.timestampMicros;
-  const { parts, metadata } = entry.body;
-  return sameTime && sameContent({ role: entry.role, parts, metadata }, message);
+  return sameTime && sameContent(contentOf(entry), message);
 }
 
 function takenWithOtherContent(messageId: string, sessionId: string): DomainError {

@@ -1,5 +1,6 @@
 import type { Call } from "../../../domain/call.js";
 import { sameContent } from "../../../domain/chat-message.js";
+import { contentOf } from "../../../domain/message-body.js";
 import type { NamedLogs } from "../edit/named-logs.js";
 import { clearIfOrphaned } from "../edit/orphans.js";
 import type { Head, HistoryContext } from "../heads.js";
@@ -97,5 +98,7 @@ function areSame(a: readonly Unplaced[], b: readonly Unplaced[]): boolean {
 }
 
 function isSame(a: Unplaced, b: Unplaced): boolean {
-  return a === b || (a.id === b.id && a.timestampMicros === b.timestampMicros && sameContent(a, b));
+  return (
+    a === b || (a.id === b.id && a.timestampMicros === b.timestampMicros && sameContent(contentOf(a), contentOf(b)))
+  );
 }

@@ -1,6 +1,7 @@
 import type { Call } from "../../../domain/call.js";
 import { type ChatMessage, type MessageChange, sameContent } from "../../../domain/chat-message.js";
 import { invalidArgument, notFound } from "../../../domain/errors.js";
+import { contentOf, MessageBody } from "../../../domain/message-body.js";
 import { messageSize } from "../../../domain/message-size.js";
 import { checkBytes } from "../../../domain/validate.js";
 import type { RevisionOptions } from "../../storage-provider.js";
@@ -9,7 +10,7 @@ import type { Attempt, SideLogs, Unplaced } from "../append/side-logs.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { Entry, Segment } from "../log-store.js";
 import { entryAt, type Located, locateOnHead } from "../read/lookup.js";
-import { shownMessage } from "../read/pieces.js";
+import { shownAs } from "../read/pieces.js";
 import { Again } from "../retries.js";
 import { joinSegments, sliceSegments } from "../segments.js";
 import { checkRevision, type Editor, type EditPlan } from "./editor.js";
@@ -39,8 +40,8 @@ export class MessageEditor {
       const { entry, position } = await this.#find(head, messageId, options);
       checkRevision(head.record, options.expectedRevision);
       const updated = this.#changed(entry, change);
-      const result = shownMessage({ ...entry, ...updated }, sessionId, position);
-      if (sameContent(entry, updated)) return { result };
+      const result = shownAs({ ...entry, ...updated }, sessionId, position);
+      if (sameContent(contentOf(entry), contentOf(updated))) return { result };
       const between = [{ log: "", first: 1, last: 1 }];
       await this.#makeRoom(head, withPlace(head, position, between), options);
       const written = await this.#sideLogs.write(head, [updated], attempt, options, entry.log);
@@ -83,13 +84,14 @@ export class MessageEditor {
   /** The entry with its new content, at the same time. */
   #changed(entry: Entry, change: MessageChange): Unplaced {
     const { id, timestampMicros, sessionId, originSessionId } = entry;
-    const { role = entry.role, parts = entry.parts, metadata = entry.metadata } = change;
+    const { role = entry.role, parts = entry.body.parts, metadata = entry.body.metadata } = change;
     if (change.timestampMicros !== undefined && change.timestampMicros !== timestampMicros) {
       throw invalidArgument("message.info.timestamp is not the message's own; a message keeps its time");
     }
-    const updated = { id, timestampMicros, role, parts, metadata, sessionId, originSessionId, owed: 0 };
-    checkBytes("message", messageSize(updated), this.#context.options.limits.messageBytes);
-    return updated;
+    const body = MessageBody.of({ parts, metadata });
+    const size = messageSize({ id, timestampMicros, role, parts, metadata }, undefined, body.sizes);
+    checkBytes("message", size, this.#context.options.limits.messageBytes);
+    return { id, timestampMicros, role, body, sessionId, originSessionId, owed: 0 };
   }
 
   /** Merges segments, and has the edit begin again, when there would be too many of them. */
