@@ -109,6 +109,15 @@ function toWatchEvent(event: FollowEvent): WatchMessagesResponse["event"] {
   switch (event.kind) {
     case "appended":
       return { case: "appended", value: toMessageWithParts(event.message) };
+    case "updated":
+      return { case: "updated", value: toMessageWithParts(event.message) };
+    case "deleted": {
+      const { messageId, position } = event;
+      return {
+        case: "deleted",
+        value: { $typeName: "sessionpool.v1.Deleted", messageId, position: BigInt(position) },
+      };
+    }
     case "truncated":
       return {
         case: "truncated",

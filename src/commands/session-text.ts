@@ -33,6 +33,10 @@ export function messageText({ info, parts }: MessageWithParts): string {
 /** An event of a session that is watched. */
 export function eventText({ event }: WatchMessagesResponse): string {
   if (event.case === "appended") return messageText(event.value);
+  if (event.case === "updated") return `\n-- updated:${messageText(event.value)}`;
+  if (event.case === "deleted") {
+    return shown(`\n-- deleted: #${event.value.position ?? 0n} ${event.value.messageId}`);
+  }
   if (event.case === "truncated") return `\n-- cut: ${event.value.messageCount ?? 0n} messages still stand`;
   return `\n-- ${event.case}`;
 }

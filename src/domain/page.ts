@@ -67,6 +67,19 @@ export type FollowEvent =
       readonly message: ChatMessage;
       readonly at: FollowPosition;
     }
+  /** One message in front has new content. Nothing else there has changed. */
+  | {
+      readonly kind: "updated";
+      readonly message: ChatMessage;
+      readonly at: FollowPosition;
+    }
+  /** The message that was at this position is gone. Nothing else in front has changed. */
+  | {
+      readonly kind: "deleted";
+      readonly messageId: string;
+      readonly position: number;
+      readonly at: FollowPosition;
+    }
   | {
       readonly kind: "truncated";
       readonly messageCount: number;

@@ -1,4 +1,9 @@
-import type { ChatMessage, NewChatMessage } from "../../src/domain/chat-message.js";
+import {
+  type ChatMessage,
+  type MessageChange,
+  type NewChatMessage,
+  sameContent,
+} from "../../src/domain/chat-message.js";
 import { DomainError, invalidArgument, notFound } from "../../src/domain/errors.js";
 import { sameStruct } from "../../src/domain/json.js";
 import type { MessageCursor, MessageQuery } from "../../src/domain/page.js";
@@ -11,6 +16,7 @@ import {
   type ListMessagesOptions,
   type LoggedMessage,
   type LogOptions,
+  type RevisionOptions,
   StorageProvider,
   type TruncateOptions,
   type TurnAppend,
@@ -221,6 +227,30 @@ export class NaiveStorageProvider extends StorageProvider {
     return removed;
   }
 
+  override async updateMessage(
+    sessionId: string,
+    messageId: string,
+    { role, parts, metadata, timestampMicros }: MessageChange,
+    options?: RevisionOptions,
+  ): Promise<ChatMessage> {
+    const { session, place } = this.#findMessage(sessionId, messageId, options);
+    const old = session.messages[place] as NaiveMessage;
+    if (timestampMicros !== undefined && timestampMicros !== old.timestampMicros) throw invalidArgument("Another time");
+    const changed = {
+      ...old,
+      role: role ?? old.role,
+      parts: parts ?? old.parts,
+      metadata: metadata ?? old.metadata,
+    };
+    if (!sameContent(old, changed)) this.#edit(session, session.messages.with(place, changed));
+    return shown(session)[place] as ChatMessage;
+  }
+
+  override async deleteMessage(sessionId: string, messageId: string, options?: RevisionOptions): Promise<void> {
+    const { session, place } = this.#findMessage(sessionId, messageId, options);
+    this.#edit(session, session.messages.toSpliced(place, 1));
+  }
+
   override async restoreMessages(sessionId: string): Promise<number> {
     const session = this.#find(sessionId);
     if (session.undo === null) throw new DomainError("failed_precondition", "Nothing to bring back");
@@ -257,6 +287,21 @@ export class NaiveStorageProvider extends StorageProvider {
     target.undo = null;
     this.#touch(target);
     return { forkPointId: (copied.at(-1) as NaiveMessage).id, copiedCount: copied.length };
+  }
+
+  #findMessage(sessionId: string, messageId: string, options: RevisionOptions = {}) {
+    const session = this.#find(sessionId);
+    const place = session.messages.findIndex(({ id }) => id === messageId);
+    if (place < 0) throw notFound("Message", messageId);
+    checkRevision(session, options.expectedRevision);
+    return { session, place };
+  }
+
+  /** Ends what a revert could bring back. */
+  #edit(session: NaiveSession, messages: readonly NaiveMessage[]): void {
+    session.messages = messages;
+    session.undo = null;
+    this.#touch(session);
   }
 
   #find(sessionId: string): NaiveSession {

@@ -41,6 +41,8 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
+const lineOf = ({ id, role }: { readonly id: string; readonly role: string }) => `${id} ${role}`;
+
 /** Holds what it is told, is cut off now and then, and resumes, until it is told the last message. */
 async function follow(sessionId: string): Promise<readonly string[]> {
   const ids: string[] = [];
@@ -52,9 +54,14 @@ async function follow(sessionId: string): Promise<readonly string[]> {
         if (event.kind === "truncated") {
           expect(event.messageCount).toBeLessThanOrEqual(ids.length);
           ids.length = event.messageCount;
+        } else if (event.kind === "updated") {
+          expect(ids[event.message.position ?? -1]?.split(" ")[0]).toBe(event.message.id);
+          ids[event.message.position ?? -1] = lineOf(event.message);
+        } else if (event.kind === "deleted") {
+          expect(ids.splice(event.position, 1)[0]?.split(" ")[0]).toBe(event.messageId);
         } else if (event.kind === "appended") {
           expect(event.message.position).toBe(ids.length);
-          ids.push(event.message.id);
+          ids.push(lineOf(event.message));
           if (event.message.id === LAST) return ids;
         }
         at = event.at;
@@ -72,13 +79,15 @@ async function edit(provider: LogHistoryProvider, sessionId: string, made: { cou
   const all = await provider.getSessionMessages(sessionId);
   const some = all[random(all.length)];
   const message = (timestampMicros?: number) => ({ id: `m${made.count++}`, role: "user", parts: [], timestampMicros });
-  const kind = random(12);
+  const kind = random(16);
   if (some === undefined || kind < 6) {
     await provider.logMessages(
       sessionId,
       Array.from({ length: 1 + random(3) }, () => message()),
     );
   } else if (kind < 8) await provider.logMessages(sessionId, [message(some.timestampMicros - random(2))]);
+  else if (kind > 13) await provider.updateMessage(sessionId, some.id, { role: `role${random(3)}` });
+  else if (kind > 11) await provider.deleteMessage(sessionId, some.id);
   else if (kind < 11) await provider.truncateMessages(sessionId, some.id, { keepForUnrevert: kind > 8 });
   else await provider.restoreMessages(sessionId);
 }
@@ -89,7 +98,10 @@ async function write(provider: LogHistoryProvider, sessionId: string, made: { co
       await edit(provider, sessionId, made);
     } catch (error) {
       // The other process has removed the message, or there is nothing to bring back.
-      if (!(error instanceof DomainError) || !["invalid_argument", "failed_precondition"].includes(error.code))
+      if (
+        !(error instanceof DomainError) ||
+        !["invalid_argument", "failed_precondition", "not_found"].includes(error.code)
+      )
         throw error;
     }
     if (random(2)) await sleep(random(4));
@@ -104,7 +116,7 @@ it("followers hold the history that two processes edit, whenever they are cut of
     const followers = [follow(sessionId), follow(sessionId)];
     await Promise.all(providers.map((provider) => write(provider, sessionId, made)));
     await either().logMessages(sessionId, [{ id: LAST, role: "user", parts: [] }]);
-    const history = (await either().getSessionMessages(sessionId)).map(({ id }) => id);
+    const history = (await either().getSessionMessages(sessionId)).map(lineOf);
     for (const ids of await Promise.all(followers)) expect(ids).toEqual(history);
   }
 });

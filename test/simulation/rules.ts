@@ -44,6 +44,12 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
   rule("append-clears-undo", [`${HISTORY}/undo.ts`, "return seq > 0 ? null : record.undo;", "return record.undo;"]),
   rule("rollover-clears-undo", [WRITER, "undo: undoAt(record, head.seq),", "undo: record.undo,"]),
 
+  rule("one-edit-one-event", [
+    `${HISTORY}/follow/follow-step.ts`,
+    "const single = since?.length === 1 && kept < at.position ? since[0]?.single : undefined;",
+    "const single = since?.at(-1)?.single;",
+  ]),
+
   rule("named-logs-only", [ATOMIC_STORE, 'if (!this.db.names(log)) return "unnamed";', ""]),
   rule(
     "head-dated-before",

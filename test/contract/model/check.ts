@@ -4,9 +4,10 @@ import { type HistoryOptions, LogHistoryProvider } from "../../../src/storage/hi
 import type { LogStore } from "../../../src/storage/history/log-store.js";
 import { StorageManager, type StorageOperations } from "../../../src/storage/storage-manager.js";
 import { NaiveStorageProvider, naiveState } from "../model.js";
+import { type Follower, follow, heldOf } from "./follow.js";
 import type { Operation, Step } from "./operations.js";
 import { SESSIONS } from "./operations.js";
-import { type Follower, follow, type Outcome, outcomeOf, type Slots } from "./run.js";
+import { type Outcome, outcomeOf, type Slots } from "./run.js";
 
 /** A store that was opened for one sequence. */
 export interface OpenedStore {
@@ -144,7 +145,7 @@ class Run {
       await expect(refused).rejects.toMatchObject({ code: uid === undefined ? "not_found" : "invalid_argument" });
       return;
     }
-    const history = (await this.#naive.getSessionMessages(sessionId)).map(({ id }) => id);
+    const history = (await this.#naive.getSessionMessages(sessionId)).map(heldOf);
     if (begun === undefined && history.length === 0) return;
     const follower = await follow(provider, sessionId, begun?.follower, history);
     this.#followers.set(slot, { session: sessionId, uid, follower });

@@ -21,6 +21,20 @@ export type Operation =
       readonly message: string | null;
       readonly onlyIfFirst?: true | undefined;
     }
+  | {
+      readonly op: "updateMessage";
+      readonly session: string;
+      readonly message: string;
+      /** The new role and text; nothing changes without. */
+      readonly role: string | undefined;
+      readonly onlyIfFirst?: true | undefined;
+    }
+  | {
+      readonly op: "deleteMessage";
+      readonly session: string;
+      readonly message: string;
+      readonly onlyIfFirst?: true | undefined;
+    }
   | { readonly op: "unrevert" | "delete" | "count" | "describe"; readonly session: string }
   | { readonly op: "get"; readonly session: string; readonly message: string }
   | {
@@ -138,6 +152,25 @@ const OPERATIONS: readonly Weighted[] = [
       session,
       message: fc.oneof({ weight: 4, arbitrary: messageId }, { weight: 1, arbitrary: fc.constant(null) }),
       onlyIfFirst: sometimes(fc.constant(true as const), 6),
+    }),
+  },
+  {
+    weight: 7,
+    arbitrary: fc.record({
+      op: fc.constant("updateMessage" as const),
+      session,
+      message: messageId,
+      role: fc.constantFrom("x", "y", "z", undefined),
+      onlyIfFirst: sometimes(fc.constant(true as const), 9),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      op: fc.constant("deleteMessage" as const),
+      session,
+      message: messageId,
+      onlyIfFirst: sometimes(fc.constant(true as const), 9),
     }),
   },
   { weight: 3, arbitrary: fc.record({ op: fc.constant("unrevert" as const), session }) },

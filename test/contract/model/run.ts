@@ -1,13 +1,6 @@
-import { expect } from "vitest";
-import type { ChatMessage } from "../../../src/domain/chat-message.js";
+import type { ChatMessage, MessageChange } from "../../../src/domain/chat-message.js";
 import { DomainError } from "../../../src/domain/errors.js";
-import type {
-  FollowEvent,
-  FollowPosition,
-  MessageCursor,
-  MessagePage,
-  MessageQuery,
-} from "../../../src/domain/page.js";
+import type { MessageCursor, MessagePage, MessageQuery } from "../../../src/domain/page.js";
 import type { Session } from "../../../src/domain/session.js";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
 import type { TurnAppend } from "../../../src/storage/storage-provider.js";
@@ -19,11 +12,6 @@ export interface Slots {
     number,
     { readonly session: string; readonly query: MessageQuery; readonly cursor: MessageCursor }
   >;
-}
-
-export interface Follower {
-  readonly at: FollowPosition;
-  readonly ids: readonly string[];
 }
 
 export type Outcome = { readonly value: unknown } | { readonly error: string };
@@ -61,6 +49,12 @@ async function run(provider: StorageOperations, operation: Operation, slots: Slo
       const keepForUnrevert = op === "revert";
       return provider.truncateMessages(session, message, { keepForUnrevert, ...expectedOf(onlyIfFirst) });
     }
+    case "updateMessage": {
+      const { session, message, role, onlyIfFirst } = operation;
+      return shownMessage(await provider.updateMessage(session, message, changeOf(role), expectedOf(onlyIfFirst)));
+    }
+    case "deleteMessage":
+      return provider.deleteMessage(operation.session, operation.message, expectedOf(operation.onlyIfFirst));
     case "unrevert":
       return provider.restoreMessages(operation.session);
     case "delete":
@@ -140,42 +134,9 @@ async function allSessions(provider: StorageOperations, parentId: string, limit:
   return sessions.map(shownSession).sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1));
 }
 
-/** Brings a follower to what the history is now, from where it stood or from the beginning. Fails when it is told what does not fit what it has. */
-export async function follow(
-  provider: StorageOperations,
-  sessionId: string,
-  begun: Follower | undefined,
-  history: readonly string[],
-): Promise<Follower> {
-  const gone = new AbortController();
-  const ids = [...(begun?.ids ?? [])];
-  let at = begun?.at;
-  const stream = await provider.followMessages(sessionId, at ?? 0, { signal: gone.signal });
-  const events = stream[Symbol.asyncIterator]();
-  try {
-    while (at === undefined || ids.join() !== history.join()) {
-      const next = await events.next();
-      if (next.done) throw new Error(`The events have ended, but the follower has only ${ids.join()}`);
-      at = next.value.at;
-      tell(ids, next.value);
-    }
-  } finally {
-    gone.abort();
-    await events.return?.();
-  }
-  return { at, ids };
-}
-
-function tell(ids: string[], event: FollowEvent): void {
-  if (event.kind === "heartbeat") throw new Error(`Nothing more is told, but the follower has only ${ids.join()}`);
-  if (event.kind === "truncated") {
-    expect(event.messageCount).toBeLessThan(ids.length);
-    ids.length = event.messageCount;
-  } else {
-    expect(event.message.position).toBe(ids.length);
-    ids.push(event.message.id);
-  }
-  expect(event.at.position).toBe(ids.length);
+/** New content as messages of the model have it; without a role nothing changes. */
+function changeOf(role: string | undefined): MessageChange {
+  return role === undefined ? {} : { role, parts: [{ id: "", type: "text", text: role }] };
 }
 
 /** Revisions count differently, but every session begins at 1. */

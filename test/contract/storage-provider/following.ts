@@ -38,6 +38,13 @@ class Follower {
       expect(event.message.position).toBe(this.ids.length);
       this.ids.push(event.message.id);
       this.told.push(event.message.id);
+    } else if (event.kind === "updated") {
+      const { id, position = -1 } = event.message;
+      expect(this.ids[position]).toBe(id);
+      this.told.push(`updated ${id}: ${event.message.parts[0]?.text}`);
+    } else if (event.kind === "deleted") {
+      expect(this.ids.splice(event.position, 1)).toEqual([event.messageId]);
+      this.told.push(`deleted ${event.messageId}`);
     } else if (event.kind === "truncated") {
       this.ids.length = event.messageCount;
       this.told.push(`truncated ${event.messageCount}`);
@@ -109,6 +116,60 @@ export function describeFollowing(subject: StorageProviderSubject): void {
         await subject.other.truncateMessages("s", "a");
         await follower.until(["m1", "a"]);
         expect(follower.told).toEqual(["m1", "m2", "m3", "truncated 1", "a", "m2", "m3", "truncated 2"]);
+      });
+    });
+
+    it("tells an edit of one message as what it was, and one after it too", async () => {
+      await sessionWith(subject.provider, "s", numbered(4));
+      await following(async (follower) => {
+        await follower.begin(subject.provider, "s", 0);
+        await follower.until(numbered(4));
+        const update = subject.other.updateMessage("s", "m2", { parts: [{ id: "", type: "text", text: "new" }] });
+        await follower.next().then((event) => {
+          expect(event).toMatchObject({ kind: "updated", message: { id: "m2", position: 1 }, at: { position: 4 } });
+        });
+        await update;
+        await subject.other.deleteMessage("s", "m1");
+        await follower.until(["m2", "m3", "m4"]);
+        await subject.other.deleteMessage("s", "m4");
+        await follower.until(["m2", "m3"]);
+        await subject.provider.logMessages("s", [message("m5")]);
+        await follower.until(["m2", "m3", "m5"]);
+        expect(follower.told).toEqual([...numbered(4), "deleted m1", "deleted m4", "m5"]);
+      });
+    });
+
+    it.each([
+      ["an update", ["updated m2: new", "m5"], numbered(5)],
+      ["a delete", ["deleted m2", "m5"], ["m1", "m3", "m4", "m5"]],
+      ["an update of a message that it was not told yet", ["m4", "m5"], numbered(5)],
+      ["two updates", ["truncated 0", ...numbered(5)], numbered(5)],
+      ["an update and an older message", ["truncated 0", "a", ...numbered(5)], ["a", ...numbered(5)]],
+      ["a delete and an update of the title", ["deleted m2", "m5"], ["m1", "m3", "m4", "m5"]],
+      ["an update of what is there already", ["m5"], numbered(5)],
+    ])("resumes after %s and an append with the front of the history as it is", async (what, told, ids) => {
+      const { provider, other } = subject;
+      await sessionWith(provider, "s", [messageAt("m1", 1), ...["m2", "m3", "m4"]]);
+      const update = (id: string) => other.updateMessage("s", id, { parts: [{ id: "", type: "text", text: "new" }] });
+      await following(async (first) => {
+        await first.begin(provider, "s", 0);
+        const seen = what.includes("not told yet") ? numbered(3) : numbered(4);
+        await first.until(seen);
+        await first.end();
+        if (what.includes("not told yet")) await update("m4");
+        else if (what.includes("there already")) await other.updateMessage("s", "m2", { role: "user" });
+        else if (what.includes("delete")) await other.deleteMessage("s", "m2");
+        else await update("m2");
+        if (what.includes("two")) await update("m1");
+        if (what.includes("older")) await other.logMessages("s", [messageAt("a", 0)]);
+        if (what.includes("title")) await provider.updateSession("s", { title: "new" });
+        await other.logMessages("s", [message("m5")]);
+        await following(async (second) => {
+          second.ids = [...seen];
+          await second.begin(provider, "s", first.at);
+          await second.until(ids);
+          expect(second.told).toEqual(told);
+        });
       });
     });
 
@@ -197,6 +258,8 @@ export function describeFollowing(subject: StorageProviderSubject): void {
           if (i % 3 === 0) await subject.provider.truncateMessages("s", `a${i}`, { keepForUnrevert: i % 2 === 0 });
           if (i % 6 === 0) await subject.provider.restoreMessages("s");
           if (i % 4 === 0) await subject.provider.logMessages("s", [messageAt(`c${i}`, -i)]);
+          if (i % 5 === 1) await subject.provider.updateMessage("s", "m2", { role: `r${i}` });
+          if (i % 5 === 3) await subject.provider.deleteMessage("s", `b${i - 1}`);
         }
         await follower.until(await history(subject.provider, "s"));
       });

@@ -4,6 +4,25 @@ import { beforeWriting, cut, goOn, idsOf, type RuleSchedule, revert, sessionOf }
 /** Rules of edits and seals. */
 export const EDIT_SCHEDULES: readonly RuleSchedule[] = [
   {
+    rule: "one-edit-one-event",
+    store: "atomic",
+    what: "a follower that resumes after an update of one message and the removal of another",
+    good: "truncated 0, appended m, appended o",
+    async run(world) {
+      const editor = await sessionOf(world, "m", "n", "o");
+      const { uid, revision } = world.record("a");
+      await editor.updateMessage("a", "m", { role: "tool" });
+      await editor.deleteMessage("a", "n");
+      const events: string[] = [];
+      for await (const event of await world.process().followMessages("a", { sessionUid: uid, revision, position: 3 })) {
+        if (event.kind === "heartbeat") break;
+        if (event.kind === "truncated") events.push(`truncated ${event.messageCount}`);
+        else events.push(`${event.kind} ${event.kind === "deleted" ? event.messageId : event.message.id}`);
+      }
+      return events.join(", ");
+    },
+  },
+  {
     rule: "seal-before-edit",
     store: "weak",
     what: "an append that reaches the log after an edit has cut it",

@@ -128,6 +128,11 @@ describe("events", () => {
 
   it.each([
     [{ kind: "appended", message: MESSAGE, at } as const, { case: "appended", value: toMessageWithParts(MESSAGE) }],
+    [{ kind: "updated", message: MESSAGE, at } as const, { case: "updated", value: toMessageWithParts(MESSAGE) }],
+    [
+      { kind: "deleted", messageId: "m1", position: 0, at } as const,
+      { case: "deleted", value: { messageId: "m1", position: 0n } },
+    ],
     [{ kind: "truncated", messageCount: 0, at } as const, { case: "truncated", value: { messageCount: 0n } }],
     [{ kind: "heartbeat", at } as const, { case: "heartbeat", value: {} }],
   ])("are told with where to resume: %o", (event, told) => {

@@ -1,15 +1,60 @@
-import type { FollowPosition } from "../../../domain/page.js";
-import type { SessionRecord } from "../log-store.js";
+import type { ChatMessage } from "../../../domain/chat-message.js";
+import type { FollowEvent, FollowPosition } from "../../../domain/page.js";
+import type { EditMark, SessionRecord } from "../log-store.js";
+
+/** What edits have done to the messages in front of a follower, and how many it has once it has been told. */
+export type FollowStep = { readonly position: number } & (
+  | { readonly kind: "stands" }
+  | { readonly kind: "truncated" }
+  | { readonly kind: "updated"; readonly index: number }
+  | { readonly kind: "deleted"; readonly index: number; readonly messageId: string }
+);
 
 /**
- * How many of the messages in front of a follower still stand: the least that any edit since left. 0 when the record no
- * longer remembers all edits since; then the follower is told everything again. Rollovers, merges of segments and
- * changes of the title are no such edits.
+ * What a follower has to be told before it is given the messages after its position, up to `end` at most. One edit of a
+ * single message is told as it was; several edits, and all others, by the number of messages that every one of them
+ * left alone. 0 of them when the record no longer remembers all edits since. Rollovers, merges of segments and changes
+ * of the title are no such edits.
  */
-export function standingMessages(record: SessionRecord, at: FollowPosition, maxEdits: number): number {
-  const oldest = record.edits[0];
-  const remembersAll = record.edits.length < maxEdits || (oldest !== undefined && at.revision >= oldest.revision - 1);
-  if (!remembersAll) return 0;
-  const since = record.edits.filter(({ revision }) => revision > at.revision);
-  return Math.min(at.position, ...since.map(({ kept }) => kept));
+export function stepOf(record: SessionRecord, at: FollowPosition, end: number, maxEdits: number): FollowStep {
+  const since = editsSince(record, at, maxEdits);
+  const kept = since ? Math.min(Number.POSITIVE_INFINITY, ...since.map((edit) => edit.kept)) : 0;
+  // Rule: one-edit-one-event. What the follower holds then is again the front of a history that was.
+  const single = since?.length === 1 && kept < at.position ? since[0]?.single : undefined;
+  if (single?.kind === "updated" && at.position <= end) return { kind: "updated", index: kept, position: at.position };
+  if (single?.kind === "deleted" && at.position - 1 <= end) {
+    return { kind: "deleted", index: kept, messageId: single.messageId, position: at.position - 1 };
+  }
+  const position = Math.min(kept, at.position, end);
+  return { kind: position < at.position ? "truncated" : "stands", position };
+}
+
+/** The event that tells a follower of a step; null when there is nothing to tell. */
+export async function eventOf(
+  step: FollowStep,
+  at: Omit<FollowPosition, "position">,
+  messageAt: (index: number) => Promise<ChatMessage>,
+): Promise<FollowEvent | null> {
+  const after = { ...at, position: step.position };
+  switch (step.kind) {
+    case "stands":
+      return null;
+    case "truncated":
+      return { kind: "truncated", messageCount: step.position, at: after };
+    case "updated":
+      return { kind: "updated", message: await messageAt(step.index), at: after };
+    case "deleted":
+      return { kind: "deleted", messageId: step.messageId, position: step.index, at: after };
+  }
+}
+
+/** The edits since a follower looked; null when the record may have forgotten some. */
+function editsSince(
+  { edits }: SessionRecord,
+  { revision }: FollowPosition,
+  maxEdits: number,
+): readonly EditMark[] | null {
+  const oldest = edits[0];
+  const remembersAll = edits.length < maxEdits || (oldest !== undefined && revision >= oldest.revision - 1);
+  return remembersAll ? edits.filter((edit) => edit.revision > revision) : null;
 }

@@ -1,11 +1,12 @@
 import { type Call, checkCall, endsBy } from "../../../domain/call.js";
 import { onCallEnd } from "../../../domain/call-end.js";
+import type { ChatMessage } from "../../../domain/chat-message.js";
 import { DomainError, invalidArgument } from "../../../domain/errors.js";
 import type { FollowEvent, FollowPosition } from "../../../domain/page.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { Reader } from "../read/reader.js";
 import { Again } from "../retries.js";
-import { standingMessages } from "./follow-step.js";
+import { eventOf, stepOf } from "./follow-step.js";
 import { SessionTail } from "./session-tail.js";
 
 /** The followers of this process. One tail for each session serves all its followers. */
@@ -96,10 +97,11 @@ export class Followers {
     call: Call | undefined,
   ): AsyncGenerator<FollowEvent> {
     const { sessionUid, revision } = to;
-    let position = Math.min(standingMessages(head.record, from, this.#context.options.maxEdits), to.position);
-    if (position < from.position) {
-      yield { kind: "truncated", messageCount: position, at: { sessionUid, revision, position } };
-    }
+    const step = stepOf(head.record, from, to.position, this.#context.options.maxEdits);
+    const messageAt = async (index: number) => (await this.#readAt(head, index, index + 1, call))[0] as ChatMessage;
+    const changed = await eventOf(step, { sessionUid, revision }, messageAt);
+    if (changed) yield changed;
+    let { position } = step;
     while (position < to.position) {
       checkCall(call);
       for (const message of await this.#readAt(head, position, to.position, call)) {

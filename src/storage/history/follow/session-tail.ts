@@ -1,10 +1,11 @@
+import type { ChatMessage } from "../../../domain/chat-message.js";
 import { DomainError, notFound } from "../../../domain/errors.js";
 import type { FollowEvent, FollowPosition } from "../../../domain/page.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { ResolvedHistoryOptions } from "../history-options.js";
 import type { Reader } from "../read/reader.js";
 import { Again, Retries } from "../retries.js";
-import { standingMessages } from "./follow-step.js";
+import { eventOf, stepOf } from "./follow-step.js";
 
 /** Safety poll for notifications that were missed. */
 const TOLD_POLL_MS = 5000;
@@ -203,13 +204,12 @@ export class SessionTail {
       return;
     }
     if (this.#place.at.sessionUid !== sessionUid) throw notFound("Session", this.#sessionId);
-    let { position } = this.#place.at;
-    const standing = Math.min(standingMessages(head.record, this.#place.at, options.maxEdits), head.count);
-    if (standing < position) {
-      position = standing;
-      const at = { sessionUid, revision, position };
-      this.#tell({ kind: "truncated", messageCount: position, at });
-    }
+    const step = stepOf(head.record, this.#place.at, head.count, options.maxEdits);
+    const messageAt = async (index: number) =>
+      (await this.#reader.messagesAt(head, index, index + 1))[0] as ChatMessage;
+    const changed = await eventOf(step, { sessionUid, revision }, messageAt);
+    let { position } = step;
+    if (changed) this.#tell(changed);
     this.#place = { head, at: { sessionUid, revision, position } };
     while (position < head.count) {
       const to = Math.min(head.count, position + options.chunk);

@@ -1,33 +1,66 @@
-import { expect, it } from "vitest";
-import { standingMessages } from "../../../../src/storage/history/follow/follow-step.js";
-import type { EditMark, SessionRecord } from "../../../../src/storage/history/log-store.js";
+import { describe, expect, it } from "vitest";
+import { type FollowStep, stepOf } from "../../../../src/storage/history/follow/follow-step.js";
+import type { EditMark, SessionRecord, SingleEdit } from "../../../../src/storage/history/log-store.js";
 
 const MOST_EDITS = 3;
 
-/** How many of ten messages still stand in front of a follower that has seen the session up to this revision. */
-function standing(revision: number, edits: readonly EditMark[]): number {
-  return standingMessages({ edits } as SessionRecord, { sessionUid: "a", revision, position: 10 }, MOST_EDITS);
+/** What a follower is told that has seen ten messages of the session up to this revision. */
+function step(revision: number, edits: readonly EditMark[], end = 20): FollowStep {
+  return stepOf({ edits } as SessionRecord, { sessionUid: "a", revision, position: 10 }, end, MOST_EDITS);
 }
 
-const edit = (revision: number, kept: number): EditMark => ({ revision, kept });
+const edit = (revision: number, kept: number, single?: SingleEdit): EditMark => ({ revision, kept, single });
+const stands = { kind: "stands", position: 10 };
+const truncated = (position: number) => ({ kind: "truncated", position });
+const UPDATED = { kind: "updated" } as const;
+const DELETED = { kind: "deleted", messageId: "m" } as const;
 
-it("leaves a follower all messages when nothing was edited since", () => {
-  expect(standing(1, [])).toBe(10);
-  expect(standing(7, [edit(5, 2), edit(7, 3)])).toBe(10);
-});
+describe("a step of a follower", () => {
+  it("leaves it all messages when nothing was edited since", () => {
+    expect(step(1, [])).toEqual(stands);
+    expect(step(7, [edit(5, 2), edit(7, 3)])).toEqual(stands);
+    expect(step(7, [edit(5, 2), edit(7, 3, UPDATED)])).toEqual(stands);
+  });
 
-it("leaves a follower the least that any edit since has kept", () => {
-  expect(standing(4, [edit(3, 1), edit(5, 6), edit(8, 7)])).toBe(6);
-  expect(standing(1, [edit(5, 12)])).toBe(10);
-});
+  it("leaves it the least that any edit since has kept", () => {
+    expect(step(4, [edit(3, 1), edit(5, 6), edit(8, 7)])).toEqual(truncated(6));
+    expect(step(1, [edit(5, 12)])).toEqual(stands);
+    expect(step(1, [], 4)).toEqual(truncated(4));
+  });
 
-it("goes by the edits while the oldest that is remembered is the first one since", () => {
-  const edits = [edit(5, 9), edit(6, 8), edit(7, 7)];
-  expect(standing(4, edits)).toBe(7);
-  expect(standing(5, edits)).toBe(7);
-});
+  it("goes by the edits while the oldest that is remembered is the first one since", () => {
+    const edits = [edit(5, 9), edit(6, 8), edit(7, 7)];
+    expect(step(4, edits)).toEqual(truncated(7));
+    expect(step(5, edits)).toEqual(truncated(7));
+  });
 
-it("has a follower told everything again when edits since may have been forgotten", () => {
-  expect(standing(3, [edit(5, 9), edit(6, 8), edit(7, 7)])).toBe(0);
-  expect(standing(3, [edit(5, 9), edit(7, 7)])).toBe(7);
+  it("tells everything again when edits since may have been forgotten", () => {
+    expect(step(3, [edit(5, 9), edit(6, 8), edit(7, 7)])).toEqual(truncated(0));
+    expect(step(3, [edit(5, 9), edit(7, 7)])).toEqual(truncated(7));
+    const forgetful = { edits: [edit(7, 4, UPDATED)] } as unknown as SessionRecord;
+    const at = { sessionUid: "a", revision: 3, position: 10 };
+    expect(stepOf(forgetful, at, 20, 1)).toEqual(truncated(0));
+  });
+
+  it("tells the one edit since that changed one message in front", () => {
+    expect(step(6, [edit(5, 1), edit(7, 4, UPDATED)])).toEqual({ kind: "updated", index: 4, position: 10 });
+    expect(step(6, [edit(7, 9, DELETED)])).toEqual({ kind: "deleted", index: 9, messageId: "m", position: 9 });
+    expect(step(6, [edit(7, 0, DELETED)], 9)).toEqual({ kind: "deleted", index: 0, messageId: "m", position: 9 });
+  });
+
+  it("tells nothing of one that changed a message that it has not been told", () => {
+    expect(step(6, [edit(7, 10, UPDATED)])).toEqual(stands);
+    expect(step(6, [edit(7, 10, DELETED)])).toEqual(stands);
+  });
+
+  it("tells of two edits how many messages both have kept", () => {
+    expect(step(4, [edit(5, 6), edit(7, 4, UPDATED)])).toEqual(truncated(4));
+    expect(step(4, [edit(5, 3), edit(7, 4, DELETED)])).toEqual(truncated(3));
+    expect(step(4, [edit(5, 12), edit(7, 4, DELETED)])).toEqual(truncated(4));
+  });
+
+  it("cuts a follower that is ahead of where it shall go on", () => {
+    expect(step(6, [edit(7, 4, UPDATED)], 9)).toEqual(truncated(4));
+    expect(step(6, [edit(7, 4, DELETED)], 3)).toEqual(truncated(3));
+  });
 });

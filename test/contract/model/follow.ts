@@ -1,0 +1,81 @@
+import { expect } from "vitest";
+import type { ChatMessage } from "../../../src/domain/chat-message.js";
+import type { FollowEvent, FollowPosition } from "../../../src/domain/page.js";
+import type { StorageOperations } from "../../../src/storage/storage-manager.js";
+
+/** A message as a follower holds it: without its place, which edits in front move. */
+export interface Held {
+  readonly id: string;
+  readonly text: string;
+}
+
+export interface Follower {
+  readonly at: FollowPosition;
+  readonly held: readonly Held[];
+}
+
+export function heldOf({ id, role, timestampMicros, parts, originSessionId }: ChatMessage): Held {
+  return { id, text: JSON.stringify([role, timestampMicros, parts, originSessionId]) };
+}
+
+/**
+ * Brings a follower to what the history is now, from where it stood or from the beginning. Fails when it is told what does not fit what it has, or holds
+ * anything but the front of the history after an event.
+ */
+export async function follow(
+  provider: StorageOperations,
+  sessionId: string,
+  begun: Follower | undefined,
+  history: readonly Held[],
+): Promise<Follower> {
+  const gone = new AbortController();
+  const held = [...(begun?.held ?? [])];
+  let at = begun?.at;
+  const stream = await provider.followMessages(sessionId, at ?? 0, { signal: gone.signal });
+  const events = stream[Symbol.asyncIterator]();
+  try {
+    while (at === undefined || !isSame(held, history)) {
+      const next = await events.next();
+      if (next.done) throw new Error(`The events have ended, but the follower has only ${idsOf(held)}`);
+      at = next.value.at;
+      tell(held, next.value);
+      expect(held, next.value.kind).toEqual(history.slice(0, held.length));
+    }
+  } finally {
+    gone.abort();
+    await events.return?.();
+  }
+  return { at, held };
+}
+
+function tell(held: Held[], event: FollowEvent): void {
+  switch (event.kind) {
+    case "heartbeat":
+      throw new Error(`Nothing more is told, but the follower has only ${idsOf(held)}`);
+    case "truncated":
+      expect(event.messageCount).toBeLessThan(held.length);
+      held.length = event.messageCount;
+      break;
+    case "updated": {
+      const { id, position = -1 } = event.message;
+      expect(held[position]?.id).toBe(id);
+      held[position] = heldOf(event.message);
+      break;
+    }
+    case "deleted":
+      expect(held.splice(event.position, 1)[0]?.id).toBe(event.messageId);
+      break;
+    case "appended":
+      expect(event.message.position).toBe(held.length);
+      held.push(heldOf(event.message));
+  }
+  expect(event.at.position).toBe(held.length);
+}
+
+function isSame(a: readonly Held[], b: readonly Held[]): boolean {
+  return a.length === b.length && a.every(({ id, text }, i) => id === b[i]?.id && text === b[i].text);
+}
+
+function idsOf(held: readonly Held[]): string {
+  return held.map(({ id }) => id).join();
+}
