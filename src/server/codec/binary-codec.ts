@@ -7,12 +7,12 @@ import { binaryMessageWriter } from "./binary-writer.js";
 import { useExactText } from "./exact-text.js";
 import { decodeStruct } from "./struct-codec.js";
 import { StructFields } from "./struct-fields.js";
-import { structsAsBytes } from "./wire-types.js";
+import { losslessTypes } from "./wire-types.js";
 
 /**
  * The API's messages on the binary wire. protobuf-es reads a google.protobuf.Struct with loss (a Value without a kind becomes null,
- * NaN passes, `__proto__` vanishes), so requests are read by types that have `bytes` in its place, and the codec of this folder reads
- * those. Messages that are written keep their own types.
+ * NaN passes, `__proto__` vanishes), and a map too (`__proto__` vanishes). So requests are read by types that have `bytes` and lists of
+ * entries in their place, which the codec of this folder converts. Messages that are written keep their own types.
  */
 export interface WireMethod {
   decodeRequest(bytes: Uint8Array): Message;
@@ -24,7 +24,7 @@ export interface WireMethod {
 useExactText();
 
 const methods = API_METHODS.map(({ desc }) => desc);
-const wireRegistry = structsAsBytes(new Set(methods.map((method) => method.parent.file)));
+const wireRegistry = losslessTypes(new Set(methods.map((method) => method.parent.file)));
 const structFields = new StructFields(methods.flatMap(({ input, output }) => [input, output]));
 
 /** Codecs of an RPC. Decoding throws `invalid_argument` for whatever is not what it should be. */
@@ -50,7 +50,7 @@ export function writtenMessage(type: DescMessage, bytes: Uint8Array): Message {
   return message;
 }
 
-/** Decodes the wire's form of the type, and makes its Structs objects. */
+/** Decodes the wire's form of the type, and makes its Structs and maps objects. */
 function decoder({ typeName }: DescMessage): (bytes: Uint8Array) => Message {
   const type = wireRegistry.getMessage(typeName);
   if (type === undefined) throw new Error(`${typeName} is not one of the API's messages`);

@@ -63,6 +63,7 @@ function fieldsWriter(type: DescMessage): WriteFields {
 
 function fieldWriter(field: DescField): WriteFields {
   const { localName: name, oneof } = field;
+  if (isTextMap(field)) return textMapWriter(field);
   const write = taggedWriter(field);
   if (write === undefined) return libraryWriter(field);
   if (oneof !== undefined) return oneofWriter(oneof.localName, name, write);
@@ -85,6 +86,34 @@ function listWriter(name: string, write: Write): WriteFields {
   return (writer, message) => {
     const list = message[name] as readonly unknown[];
     for (let i = list.length - 1; i >= 0; i--) write(writer, list[i]);
+  };
+}
+
+function isTextMap(field: DescField): boolean {
+  return (
+    field.fieldKind === "map" &&
+    field.mapKey === ScalarType.STRING &&
+    field.mapKind === "scalar" &&
+    field.scalar === ScalarType.STRING
+  );
+}
+
+/** Each entry is a message with the key as its field 1 and the value as its field 2. */
+function textMapWriter({ localName: name, number }: DescField): WriteFields {
+  const [keyTag, valueTag, tag] = [1, 2, number].map((no) => tagOf(no, WireType.LengthDelimited)) as [
+    number,
+    number,
+    number,
+  ];
+  return (writer, message) => {
+    for (const [key, value] of Object.entries(message[name] as Record<string, string>).reverse()) {
+      const from = writer.length;
+      writer.string(value);
+      writer.varint(valueTag);
+      writer.string(key);
+      writer.varint(keyTag);
+      writer.prefix(tag, from);
+    }
   };
 }
 

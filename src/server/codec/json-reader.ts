@@ -142,6 +142,8 @@ function compileValue(field: DescField): ValueReader | undefined {
       if (field.listKind === "scalar") return field.longAsString ? undefined : SCALARS[field.scalar];
       // In lists Structs are messages, and not plain objects as they are in fields.
       return field.listKind === "message" && !isStruct(field.message) ? compileMessageValue(field.message) : undefined;
+    case "map":
+      return field.mapKey === ScalarType.STRING && field.scalar === ScalarType.STRING ? readTextMap : undefined;
     default:
       return undefined;
   }
@@ -196,6 +198,14 @@ function readTimestamp(json: unknown): Timestamp {
   if (!(ms >= MIN_TIME_MS && ms <= MAX_TIME_MS)) throw expected("a time like 2026-01-31T12:00:00.5Z", json);
   const nanos = fraction === undefined ? 0 : Number(fraction.padEnd(9, "0"));
   return { $typeName: TimestampSchema.typeName, seconds: BigInt(ms / 1000), nanos };
+}
+
+function readTextMap(json: unknown): Record<string, string> {
+  const map = asObject(json);
+  for (const key of Object.keys(map)) {
+    if (typeof map[key] !== "string") throw expected("a string", map[key]).within(`[${JSON.stringify(key)}]`);
+  }
+  return map as Record<string, string>;
 }
 
 function readStruct(json: unknown): Record<string, unknown> {

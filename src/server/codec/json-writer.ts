@@ -112,6 +112,9 @@ function compileField(field: DescField): Converter | undefined {
       const convert = field.message ? compileMessageValue(field.message) : SCALARS[field.scalar as ScalarType];
       return convert && ((values) => (values as unknown[]).map(convert));
     }
+    case "map":
+      // The values of such a map are JSON as they are.
+      return field.mapKey === ScalarType.STRING && field.scalar === ScalarType.STRING ? asIs : undefined;
     default:
       return undefined;
   }

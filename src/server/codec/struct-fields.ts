@@ -1,15 +1,18 @@
-import type { DescField, DescMessage, JsonObject, Message } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, type JsonObject, type Message, ScalarType } from "@bufbuild/protobuf";
 
 type Fields = Record<string, unknown>;
 type ConvertStruct = (value: unknown, field: string) => unknown;
 type ConvertField = (value: unknown, convertStruct: ConvertStruct) => unknown;
 
-/** The fields of a message type that are Structs or lead to some, each with how to convert what it holds. */
+/** The fields of a message type that are Structs or maps, or lead to some, each with how to convert what it holds. */
 type Plan = readonly { readonly name: string; readonly convert: ConvertField }[];
 
 const STRUCT = "google.protobuf.Struct";
 
-/** Replaces the Structs inside messages of the given types, wherever they are. */
+/**
+ * Replaces the Structs inside messages of the given types, wherever they are, and turns maps from text to scalars into lists of entries and
+ * back: see `losslessTypes`.
+ */
 export class StructFields {
   readonly #plans = new Map<string, Plan>();
 
@@ -17,7 +20,7 @@ export class StructFields {
     for (const type of types) this.#plan(type);
   }
 
-  /** Answers the message itself if it holds no Struct, else a copy of what changes; never touches what it was given. */
+  /** Answers the message itself if it holds no Struct and no map, else a copy of what changes; never touches what it was given. */
   convert<M extends Message>(message: M, convertStruct: (struct: JsonObject) => Uint8Array): M;
   convert<M extends Message>(message: M, convertStruct: (bytes: Uint8Array, field: string) => JsonObject): M;
   convert<M extends Message>(message: M, convertStruct: (value: never, field: string) => unknown): M {
@@ -39,6 +42,7 @@ export class StructFields {
   }
 
   #fieldConverter(field: DescField): ConvertField | undefined {
+    if (isTextToScalar(field)) return entriesConverter(field);
     if (field.message === undefined) return undefined;
     const one = this.#messageConverter(field.message, field.name);
     if (one === undefined) return undefined;
@@ -81,6 +85,25 @@ function convertList(one: ConvertField, list: readonly unknown[], convertStruct:
     copy[i] = converted;
   }
   return copy ?? list;
+}
+
+function isTextToScalar(field: DescField): boolean {
+  return (
+    field.fieldKind === "map" &&
+    field.mapKey === ScalarType.STRING &&
+    field.mapKind === "scalar" &&
+    field.scalar !== ScalarType.BYTES
+  );
+}
+
+/** A map as a list of entries, and such a list as a map. Of entries with one key the last one counts. */
+function entriesConverter({ parent, name }: DescField): ConvertField {
+  const $typeName = `${parent.typeName}.${name.replace(/(?:^|_)(.)/g, (_, first: string) => first.toUpperCase())}Entry`;
+  return (value) =>
+    // fromEntries defines keys where assignment would take `__proto__` for the prototype.
+    Array.isArray(value)
+      ? Object.fromEntries(value.map((entry: Fields) => [entry.key, entry.value]))
+      : Object.entries(value as Fields).map(([key, item]) => ({ $typeName, key, value: item }));
 }
 
 function convertMap(one: ConvertField, map: Fields, convertStruct: ConvertStruct): Fields {

@@ -18,10 +18,11 @@ import {
 } from "@bufbuild/protobuf/wkt";
 
 /**
- * The types of the given files and of all that they import, but with `bytes` where they have a google.protobuf.Struct: the same on the
- * wire, and read without loss. Names stay, so a message of one is a message of the other.
+ * The types of the given files and of all that they import, but with `bytes` where they have a google.protobuf.Struct, and with lists of
+ * entries where they have maps from text to scalars: the same on the wire, and read without loss. Names stay, so a message of one is a
+ * message of the other.
  */
-export function structsAsBytes(files: Iterable<DescFile>): FileRegistry {
+export function losslessTypes(files: Iterable<DescFile>): FileRegistry {
   const sorted = new Map<string, FileDescriptorProto>();
   for (const file of files) addWithImports(file, sorted);
   return createFileRegistry(create(FileDescriptorSetSchema, { file: [...sorted.values()] }));
@@ -36,12 +37,12 @@ function addWithImports(file: DescFile, sorted: Map<string, FileDescriptorProto>
     return;
   }
   const copy = fromBinary(FileDescriptorProtoSchema, toBinary(FileDescriptorProtoSchema, file.proto));
-  for (const type of copy.messageType) makeStructsBytes(type);
+  for (const type of copy.messageType) makeLossless(type);
   sorted.set(file.proto.name, copy);
 }
 
-function makeStructsBytes(type: DescriptorProto): void {
-  for (const nested of type.nestedType) makeStructsBytes(nested);
+function makeLossless(type: DescriptorProto): void {
+  for (const nested of type.nestedType) makeLossless(nested);
   for (const field of type.field) {
     if (field.typeName !== ".google.protobuf.Struct") continue;
     field.type = FieldDescriptorProto_Type.BYTES;
@@ -52,4 +53,11 @@ function makeStructsBytes(type: DescriptorProto): void {
       field.label !== FieldDescriptorProto_Label.REPEATED &&
       !isFieldSet(field, FieldDescriptorProtoSchema.field.oneofIndex);
   }
+  if (type.options?.mapEntry && isTextToScalar(type)) type.options.mapEntry = false;
+}
+
+function isTextToScalar({ field: [key, value] }: DescriptorProto): boolean {
+  // Structs are bytes by now, and yet no scalars to those who convert them.
+  const isScalar = value?.typeName === "" && value.type !== FieldDescriptorProto_Type.BYTES;
+  return key?.type === FieldDescriptorProto_Type.STRING && isScalar;
 }
