@@ -9,6 +9,7 @@ export type { Call } from "./domain/call.js";
 export type { ChatMessage, MessageChange, NewChatMessage, Part } from "./domain/chat-message.js";
 export { DomainError, type ErrorCode, NotImplementedError } from "./domain/errors.js";
 export type { JsonObject, JsonValue } from "./domain/json.js";
+export type { Labels } from "./domain/labels.js";
 export { DEFAULT_LIMITS, type Limits } from "./domain/limits.js";
 export type {
   FollowEvent,

@@ -94,6 +94,7 @@ export function toSession(session: Session): ProtoSession {
     inheritedCount: BigInt(session.inheritedCount),
     revision: BigInt(session.revision),
     reverted: session.reverted,
+    labels: session.labels ?? {},
   };
 }
 

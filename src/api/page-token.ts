@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import { invalidArgument } from "../domain/errors.js";
 import type { FollowPosition, MessageCursor, SessionCursor } from "../domain/page.js";
@@ -12,10 +13,10 @@ const CHECKSUM_BYTES = 4;
 type Kind = "messages" | "sessions" | "watch";
 type Scalar = string | number | boolean | null;
 
-/** Types of the fields that follow version and kind; `?` means that null is allowed. */
+/** Types of the fields that follow version and kind; `?` means that it may be null or, at the end, absent. */
 const FIELDS: Record<Kind, string> = {
   messages: "string boolean boolean integer? integer? string count string count?",
-  sessions: "string integer string",
+  sessions: "string integer string string?",
   watch: "string count count",
 };
 
@@ -48,15 +49,25 @@ export function decodeMessageToken(token: string): MessageCursor {
 }
 
 export function encodeSessionToken(cursor: SessionCursor): string {
-  return encode("sessions", [cursor.parentId, cursor.updateTimeMicros, cursor.sessionId]);
+  const { parentId, updateTimeMicros, sessionId, labels } = cursor;
+  const digest = labelsDigest(labels);
+  return encode("sessions", [parentId, updateTimeMicros, sessionId, ...(digest === null ? [] : [digest])]);
 }
 
-/** Refuses the token of a list of another parent's children. */
-export function decodeSessionToken(token: string, parentId: string): SessionCursor {
+/** Refuses the token of a list with other filters. */
+export function decodeSessionToken(token: string, filter: Pick<SessionCursor, "parentId" | "labels">): SessionCursor {
   const fields = decode("page_token", "sessions", token);
-  const [tokenParentId, updateTimeMicros, sessionId] = fields as [string, number, string];
-  if (tokenParentId !== parentId) throw invalidArgument("page_token belongs to a list with another parent_id");
-  return { parentId, updateTimeMicros, sessionId };
+  const [parentId, updateTimeMicros, sessionId, digest = null] = fields as [string, number, string, string?];
+  if (parentId !== filter.parentId) throw invalidArgument("page_token belongs to a list with another parent_id");
+  if (digest !== labelsDigest(filter.labels)) throw invalidArgument("page_token belongs to a list with another label");
+  return { ...filter, updateTimeMicros, sessionId };
+}
+
+/** Names a set of labels, whatever their order; null for none. The labels themselves would make long tokens. */
+function labelsDigest(labels: readonly string[] = []): string | null {
+  if (labels.length === 0) return null;
+  const sorted = JSON.stringify([...new Set(labels)].sort());
+  return createHash("sha256").update(sorted).digest("base64url").slice(0, 22);
 }
 
 export function encodeResumeToken(at: FollowPosition): string {
@@ -102,11 +113,11 @@ function parseList(payload: Buffer): readonly unknown[] | undefined {
 
 function hasFields(kind: Kind, fields: readonly unknown[]): fields is readonly Scalar[] {
   const types = FIELDS[kind].split(" ");
-  return fields.length === types.length && types.every((type, i) => hasType(type, fields[i]));
+  return fields.length <= types.length && types.every((type, i) => hasType(type, fields[i]));
 }
 
 function hasType(type: string, value: unknown): boolean {
-  if (type.endsWith("?")) return value === null || hasType(type.slice(0, -1), value);
+  if (type.endsWith("?")) return value === null || value === undefined || hasType(type.slice(0, -1), value);
   if (type === "integer") return Number.isSafeInteger(value);
   if (type === "count") return Number.isSafeInteger(value) && (value as number) >= 0;
   return typeof value === type;

@@ -41,12 +41,13 @@ export const sessionMethods: ServiceMethods<typeof SessionService> = {
 };
 
 async function createSession(request: CreateSessionRequest, context: ApiContext): Promise<Session> {
-  const { sessionId, parentId, title, metadata } = request;
+  const { sessionId, parentId, title, metadata, labels } = request;
   const session = {
     sessionId: optionalText(sessionId),
     parentId: optionalText(parentId),
     title: optionalText(title),
     metadata,
+    labels,
   };
   return toSession(await context.rootPool.sessions.createSession(session, callOf(context)));
 }
@@ -70,11 +71,12 @@ async function loadSession(request: LoadSessionRequest, context: ApiContext): Pr
 }
 
 async function listSessions(request: ListSessionsRequest, context: ApiContext): Promise<ListSessionsResponse> {
-  const { parentId, pageToken } = request;
+  const { parentId, pageToken, label: labels } = request;
   const page = await context.rootPool.sessions.listSessions({
     parentId,
+    labels,
     limit: pageLimit(request.limit, context.limits),
-    cursor: pageToken === "" ? undefined : decodeSessionToken(pageToken, parentId),
+    cursor: pageToken === "" ? undefined : decodeSessionToken(pageToken, { parentId, labels }),
     ...callOf(context),
   });
   return {
@@ -94,12 +96,15 @@ async function updateSession(request: UpdateSessionRequest, context: ApiContext)
 
 /** A field that the mask names is emptied when the request does not set it. */
 function changeOf(request: UpdateSessionRequest): SessionChange {
-  const { title, metadata } = request;
-  const fields = maskedFields(request.updateMask, ["title", "metadata"]);
-  if (fields === undefined) return { title: optionalText(title), metadata };
+  const { title, metadata, labels } = request;
+  const fields = maskedFields(request.updateMask, ["title", "metadata", "labels"]);
+  if (fields === undefined) {
+    return { title: optionalText(title), metadata, labels: Object.keys(labels).length > 0 ? labels : undefined };
+  }
   return {
     title: fields.includes("title") ? title : undefined,
     metadata: fields.includes("metadata") ? (metadata ?? {}) : undefined,
+    labels: fields.includes("labels") ? labels : undefined,
   };
 }
 

@@ -7,6 +7,10 @@ export interface Limits {
   readonly idBytes: number;
   readonly titleBytes: number;
   readonly metadataBytes: number;
+  /** Of one session. */
+  readonly labels: number;
+  readonly labelKeyBytes: number;
+  readonly labelValueBytes: number;
   /** Objects and lists inside each other; the Struct itself is 1. */
   readonly structDepth: number;
   readonly todoCount: number;
@@ -29,6 +33,9 @@ export const DEFAULT_LIMITS: Limits = {
   idBytes: 128,
   titleBytes: KIB,
   metadataBytes: 64 * KIB,
+  labels: 32,
+  labelKeyBytes: 64,
+  labelValueBytes: 256,
   structDepth: 24,
   todoCount: 10_000,
   todoBytes: 3 * MIB,

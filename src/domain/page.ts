@@ -36,6 +36,8 @@ export interface MessagePage {
 /** A place in the order of sessions (update time, then id, both descending). */
 export interface SessionCursor {
   readonly parentId: string;
+  /** Of the list's filter, in any order. */
+  readonly labels?: readonly string[] | undefined;
   readonly updateTimeMicros: number;
   readonly sessionId: string;
 }

@@ -1,4 +1,5 @@
 import type { JsonObject } from "./json.js";
+import type { Labels } from "./labels.js";
 import type { MessageBody } from "./message-body.js";
 
 /** Messages `first` to `last`, both included, that are stored together under one name. They never change. */
@@ -22,6 +23,7 @@ export interface SessionImage<R> {
   readonly inheritedCount: number;
   readonly title: string;
   readonly metadata?: JsonObject | undefined;
+  readonly labels?: Labels | undefined;
   readonly createTimeMicros: number;
   readonly updateTimeMicros: number;
   /** What callers see as the session's revision. */

@@ -1,4 +1,5 @@
 import type { JsonObject } from "./json.js";
+import type { Labels } from "./labels.js";
 
 /** A session as callers see it. */
 export interface Session {
@@ -9,6 +10,8 @@ export interface Session {
   readonly forkPointId: string;
   readonly title: string;
   readonly metadata?: JsonObject | undefined;
+  /** Absent: none. */
+  readonly labels?: Labels | undefined;
   /** Microseconds since 1970. */
   readonly createTimeMicros: number;
   /** Microseconds since 1970; exact from getSession, elsewhere it may lag appends by up to a minute. */
@@ -29,6 +32,7 @@ export interface NewSession {
   readonly parentId?: string | undefined;
   readonly title?: string | undefined;
   readonly metadata?: JsonObject | undefined;
+  readonly labels?: Labels | undefined;
 }
 
 /** What to change; absent fields stay. */
@@ -36,4 +40,6 @@ export interface SessionChange {
   readonly title?: string | undefined;
   /** Replaced whole; `{}` empties it. */
   readonly metadata?: JsonObject | undefined;
+  /** Replaced whole; `{}` removes all. */
+  readonly labels?: Labels | undefined;
 }

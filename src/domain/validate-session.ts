@@ -1,4 +1,5 @@
 import { invalidArgument } from "./errors.js";
+import { checkLabels } from "./labels.js";
 import type { Limits } from "./limits.js";
 import type { NewSession, SessionChange } from "./session.js";
 import { checkBytes, checkOptionalId, checkText } from "./validate.js";
@@ -9,11 +10,13 @@ export function checkNewSession(session: NewSession, limits: Limits): void {
   checkOptionalId("parent_id", session.parentId, limits);
   checkTitle(session.title, limits);
   checkMetadata("metadata", session.metadata, limits);
+  checkLabels("labels", session.labels, limits);
 }
 
 export function checkSessionChange(change: SessionChange, limits: Limits): void {
   checkTitle(change.title, limits);
   checkMetadata("metadata", change.metadata, limits);
+  checkLabels("labels", change.labels, limits);
 }
 
 export function checkTitle(title: string | undefined, limits: Limits): void {

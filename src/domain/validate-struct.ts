@@ -45,7 +45,7 @@ function checkDepth(field: string, depth: number, limit: number): void {
 }
 
 /** Neither a list nor an instance of a class, from whatever realm it comes. */
-function isPlainObject(value: unknown): value is Record<string, unknown> {
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const prototype = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;

@@ -12,8 +12,12 @@ export function checkId(field: string, value: string, limits: Limits): void {
   checkText(field, value);
   if (value === "") throw invalidArgument(`${field} is required`);
   checkBytes(field, Buffer.byteLength(value), limits.idBytes);
-  if (CONTROL.test(value)) throw invalidArgument(`${field} must not contain control characters`);
+  if (hasControl(value)) throw invalidArgument(`${field} must not contain control characters`);
   if (value === "." || value === "..") throw invalidArgument(`${field} must not be "." or ".."`);
+}
+
+export function hasControl(text: string): boolean {
+  return CONTROL.test(text);
 }
 
 /** An id that may be left out: absent and empty are equal. */

@@ -48,6 +48,8 @@ export interface ForkedSession extends CopiedMessages {
 export interface ListSessionsOptions extends Call {
   /** Only children of this session; all when empty or absent. */
   readonly parentId?: string | undefined;
+  /** Only sessions with all of these labels, each written `key=value`; the rarest first, as the list goes along its sessions. */
+  readonly labels?: readonly string[] | undefined;
   readonly limit: number;
   readonly cursor?: SessionCursor | undefined;
 }

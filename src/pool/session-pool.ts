@@ -3,6 +3,7 @@ import { checkCall } from "../domain/call.js";
 import type { ChatMessage, MessageChange, NewChatMessage } from "../domain/chat-message.js";
 import { NotImplementedError, notFound } from "../domain/errors.js";
 import { ulidFactory } from "../domain/ids.js";
+import { checkLabelFilter } from "../domain/labels.js";
 import type {
   FollowEvent,
   FollowPosition,
@@ -240,16 +241,17 @@ export class SessionPool {
     );
   }
 
-  /** Lists sessions, most recently updated first. With `parentId`, only children of that session. */
+  /** Lists sessions, most recently updated first. With `parentId`, only children of that session; with `labels`, only sessions that have all of them. */
   async listSessions(options: ListSessionsOptions): Promise<SessionPage> {
     checkCall(options);
-    const { parentId = "", limit } = options;
+    const { parentId = "", labels = [], limit } = options;
     checkOptionalId("parent_id", parentId, this.#root.limits);
-    const page = { ...options, parentId, limit: pageLimit(limit, this.#root.limits) };
+    checkLabelFilter(labels, this.#root.limits);
+    const page = { ...options, parentId, labels: [...new Set(labels)], limit: pageLimit(limit, this.#root.limits) };
     return (await this.#root.storage?.listSessions(page)) ?? { sessions: [] };
   }
 
-  /** Changes the title and metadata. `aborted`: `expectedRevision` is not the session's revision. */
+  /** Changes the title, metadata and labels. `aborted`: `expectedRevision` is not the session's revision. */
   async updateSession(
     sessionId: string,
     change: SessionChange,

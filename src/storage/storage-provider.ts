@@ -144,10 +144,14 @@ export abstract class StorageProvider {
     return this.#lacks("loading sessions");
   }
 
-  /** Sessions, most recently updated first; children of `parentId` only, unless it is empty. */
+  /**
+   * Sessions, most recently updated first; children of `parentId` only, unless it is empty, and only those that have all of `labels`. Each label is written
+   * `key=value`. One label costs no more than none; with several, or with a parent too, the list goes along the sessions of the first label.
+   */
   listSessions(
     _options: {
       parentId: string;
+      labels?: readonly string[] | undefined;
       limit: number;
       cursor?: SessionCursor | undefined;
     } & Call,
@@ -155,7 +159,7 @@ export abstract class StorageProvider {
     return this.#lacks("listing sessions");
   }
 
-  /** Changes title and metadata, and no message. `aborted`: `expectedRevision` is not the session's revision; the text names that. */
+  /** Changes title, metadata and labels, and no message. `aborted`: `expectedRevision` is not the session's revision; the text names that. */
   updateSession(
     _sessionId: string,
     _change: SessionChange,

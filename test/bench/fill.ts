@@ -59,6 +59,7 @@ function createSession(client: Client, sessionId: string): Promise<unknown> {
     sessionId,
     parentId: "",
     title: "",
+    labels: {},
   });
 }
 

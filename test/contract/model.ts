@@ -66,14 +66,14 @@ export class NaiveStorageProvider extends StorageProvider {
   }
 
   override async createSession(session: NewSession): Promise<Session> {
-    const { sessionId = this.#makeId(), parentId, title = "", metadata } = session;
+    const { sessionId = this.#makeId(), parentId, title = "", metadata, labels = {} } = session;
     const existing = this.#state.sessions.get(sessionId);
     if (existing !== undefined) {
       if (!holds(existing, session)) throw alreadyExists(sessionId);
       return toSession(existing);
     }
     const ancestors = parentId ? ancestryOfChild(this.#find(parentId)) : [];
-    return toSession(this.#add({ sessionId, parentId: parentId ?? "", title, metadata, ancestors }));
+    return toSession(this.#add({ sessionId, parentId: parentId ?? "", title, metadata, labels, ancestors }));
   }
 
   override async getSession(sessionId: string): Promise<Session> {
@@ -85,9 +85,17 @@ export class NaiveStorageProvider extends StorageProvider {
     return { session: toSession(this.#find(sessionId)), messages: page.messages.toReversed(), next: page.next };
   }
 
-  override async listSessions({ parentId, limit, cursor }: Parameters<StorageProvider["listSessions"]>[0]) {
+  override async listSessions({
+    parentId,
+    labels = [],
+    limit,
+    cursor,
+  }: Parameters<StorageProvider["listSessions"]>[0]) {
     const sessions = [...this.#state.sessions.values()]
       .filter((session) => parentId === "" || session.parentId === parentId)
+      .filter((session) =>
+        labels.every((label) => Object.entries(session.labels).some((own) => own.join("=") === label)),
+      )
       .sort(newestUpdateFirst)
       .map((session) => ({ ...toSession(session), messageCount: undefined }));
     const from = cursor === undefined ? 0 : sessions.findIndex((session) => newestUpdateFirst(cursor, session) < 0);
@@ -100,17 +108,19 @@ export class NaiveStorageProvider extends StorageProvider {
 
   override async updateSession(
     sessionId: string,
-    { title, metadata }: SessionChange,
+    { title, metadata, labels }: SessionChange,
     options?: { expectedRevision?: number | undefined },
   ): Promise<Session> {
     const session = this.#find(sessionId);
     checkRevision(session, options?.expectedRevision);
     const isSame =
       (title === undefined || title === session.title) &&
-      (metadata === undefined || sameStruct(metadata, session.metadata));
+      (metadata === undefined || sameStruct(metadata, session.metadata)) &&
+      (labels === undefined || sameStruct(labels, session.labels));
     if (isSame) return toSession(session);
     session.title = title ?? session.title;
     session.metadata = metadata ?? session.metadata;
+    session.labels = labels ?? session.labels;
     this.#touch(session);
     return toSession(session);
   }
@@ -210,6 +220,7 @@ export class NaiveStorageProvider extends StorageProvider {
       ancestors: source.ancestors,
       title: title ?? source.title,
       metadata: source.metadata,
+      labels: source.labels,
       messages,
     });
     return forked(made);
@@ -327,6 +338,7 @@ export class NaiveStorageProvider extends StorageProvider {
       undo: null,
       ...given,
       metadata: given.metadata,
+      labels: given.labels ?? {},
     };
     this.#state.sessions.set(session.sessionId, session);
     return session;
@@ -346,11 +358,12 @@ function checkRevision({ revision }: NaiveSession, expectedRevision = revision):
   if (expectedRevision !== revision) throw new DomainError("aborted", `The session's revision is ${revision}`);
 }
 
-function holds(existing: NaiveSession, { parentId, title, metadata }: NewSession): boolean {
+function holds(existing: NaiveSession, { parentId, title, metadata, labels = {} }: NewSession): boolean {
   return (
     (!parentId || parentId === existing.parentId) &&
     (!title || title === existing.title) &&
-    (metadata === undefined || sameStruct(metadata, existing.metadata))
+    (metadata === undefined || sameStruct(metadata, existing.metadata)) &&
+    (sameStruct(labels, {}) || sameStruct(labels, existing.labels))
   );
 }
 

@@ -12,6 +12,7 @@ import { describeEdits } from "./storage-provider/edits.js";
 import { T0 } from "./storage-provider/fixtures.js";
 import { describeFollowing } from "./storage-provider/following.js";
 import { describeForks } from "./storage-provider/forks.js";
+import { describeLabels } from "./storage-provider/labels.js";
 import { describeLists } from "./storage-provider/lists.js";
 import { describeMessageEdits } from "./storage-provider/message-edits.js";
 import { describeOlderMessages } from "./storage-provider/older-messages.js";
@@ -90,6 +91,7 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
 
   describeSessions(subject);
   describeSessionLists(subject);
+  describeLabels(subject);
   describeAppends(subject);
   describeBatches(subject);
   describeTurns(subject);

@@ -146,14 +146,17 @@ async function everyCommand(): Promise<readonly SentCommand[]> {
   const uid = `u${new ObjectId().toHexString()}`;
   const log = `${uid}.1`;
   return commandsOf(small.client, async () => {
-    const made = await created(store, uid, { parentId: "parent", sessionId: uid });
+    const made = await created(store, uid, { parentId: "parent", sessionId: uid, labels: { a: "1", b: "" } });
     await store.raiseForks(uid);
     await store.addFork(uid, -1, 0);
     await store.readRecordByUid(uid);
     await store.touchRecords?.(new Map([[uid, T0 + 9]]));
-    for (const parentId of ["", "parent"]) {
-      await store.listRecords({ parentId }, { limit: 10 });
-      await store.listRecords({ parentId }, { limit: 10, after: { updateTimeMicros: T0 + 5, sessionId: "s" } });
+    const filters = ["", "parent"].flatMap((parentId) =>
+      [[], ["a=1"], ["a=1", "b="]].map((labels) => ({ parentId, labels })),
+    );
+    for (const filter of filters) {
+      await store.listRecords(filter, { limit: 10 });
+      await store.listRecords(filter, { limit: 10, after: { updateTimeMicros: T0 + 5, sessionId: "s" } });
     }
     await store.append(log, 1, [entry(log, 1), entry(log, 2)]);
     await store.append(log, 3, [entry(log, 3, { owed: 1 })]);

@@ -1,3 +1,4 @@
+import { labelTexts } from "../../src/domain/labels.js";
 import type {
   Entry,
   NextRecord,
@@ -130,6 +131,7 @@ export class SimDatabase {
     const { after } = page;
     return this.records()
       .filter((r) => !r.deleted && (filter.parentId === "" || r.parentId === filter.parentId))
+      .filter((r) => filter.labels?.every((label) => labelTexts(r.labels).includes(label)) ?? true)
       .sort((a, b) => -compareUpdates(a, b))
       .filter((r) => after === undefined || compareUpdates(r, after) < 0)
       .slice(0, page.limit);

@@ -15,7 +15,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file sessionpool/v1/session_service.proto.
  */
 export const file_sessionpool_v1_session_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRzZXNzaW9ucG9vbC92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxIs4CCgdTZXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSEQoJcGFyZW50X2lkGAIgASgJEhUKDWZvcmtfcG9pbnRfaWQYAyABKAkSDQoFdGl0bGUYBCABKAkSKQoIbWV0YWRhdGEYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei8KC2NyZWF0ZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoNbWVzc2FnZV9jb3VudBgIIAEoA0gAiAEBEhcKD2luaGVyaXRlZF9jb3VudBgJIAEoAxIQCghyZXZpc2lvbhgKIAEoAxIQCghyZXZlcnRlZBgLIAEoCEIQCg5fbWVzc2FnZV9jb3VudCJ3ChRDcmVhdGVTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhEKCXBhcmVudF9pZBgCIAEoCRINCgV0aXRsZRgDIAEoCRIpCghtZXRhZGF0YRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QiJwoRR2V0U2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSJaChJMb2FkU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgVsaW1pdBgCIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAyABKAlCCAoGX2xpbWl0IowBChNMb2FkU2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEjIKCG1lc3NhZ2VzGAIgAygLMiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0cxIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkiWgoTTGlzdFNlc3Npb25zUmVxdWVzdBISCgVsaW1pdBgBIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAiABKAkSEQoJcGFyZW50X2lkGAMgASgJQggKBl9saW1pdCJaChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIpCghzZXNzaW9ucxgBIAMoCzIXLnNlc3Npb25wb29sLnYxLlNlc3Npb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIssBChRVcGRhdGVTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEg0KBXRpdGxlGAIgASgJEikKCG1ldGFkYXRhGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIvCgt1cGRhdGVfbWFzaxgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sSHgoRZXhwZWN0ZWRfcmV2aXNpb24YBSABKANIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iKgoURGVsZXRlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSIXChVEZWxldGVTZXNzaW9uUmVzcG9uc2UiaQoSRm9ya1Nlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGAoQdXBfdG9fbWVzc2FnZV9pZBgCIAEoCRIWCg5uZXdfc2Vzc2lvbl9pZBgDIAEoCRINCgV0aXRsZRgEIAEoCSJsChNGb3JrU2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEhUKDWZvcmtfcG9pbnRfaWQYAiABKAkSFAoMY29waWVkX2NvdW50GAMgASgDIkEKE1NoYXJlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIWCg5uZXdfc2Vzc2lvbl9pZBgCIAEoCSKMAQoUUmV2ZXJ0U2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIYChB1cF90b19tZXNzYWdlX2lkGAIgASgJEhAKCHRvX3N0YXJ0GAMgASgIEh4KEWV4cGVjdGVkX3JldmlzaW9uGAQgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIlgKFVJldmVydFNlc3Npb25SZXNwb25zZRIoCgdzZXNzaW9uGAEgASgLMhcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbhIVCg1yZW1vdmVkX2NvdW50GAIgASgDIiwKFlVucmV2ZXJ0U2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSJbChdVbnJldmVydFNlc3Npb25SZXNwb25zZRIoCgdzZXNzaW9uGAEgASgLMhcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbhIWCg5yZXN0b3JlZF9jb3VudBgCIAEoAzLZCQoOU2Vzc2lvblNlcnZpY2USYwoNQ3JlYXRlU2Vzc2lvbhIkLnNlc3Npb25wb29sLnYxLkNyZWF0ZVNlc3Npb25SZXF1ZXN0Ghcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbiITgtPkkwINOgEqIggvc2Vzc2lvbhJqCgpHZXRTZXNzaW9uEiEuc2Vzc2lvbnBvb2wudjEuR2V0U2Vzc2lvblJlcXVlc3QaFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uIiCQAgGC0+STAhcSFS9zZXNzaW9uL3tzZXNzaW9uX2lkfRJ9CgtMb2FkU2Vzc2lvbhIiLnNlc3Npb25wb29sLnYxLkxvYWRTZXNzaW9uUmVxdWVzdBojLnNlc3Npb25wb29sLnYxLkxvYWRTZXNzaW9uUmVzcG9uc2UiJZACAYLT5JMCHBIaL3Nlc3Npb24ve3Nlc3Npb25faWR9L2xvYWQSbgoMTGlzdFNlc3Npb25zEiMuc2Vzc2lvbnBvb2wudjEuTGlzdFNlc3Npb25zUmVxdWVzdBokLnNlc3Npb25wb29sLnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlIhOQAgGC0+STAgoSCC9zZXNzaW9uEnAKDVVwZGF0ZVNlc3Npb24SJC5zZXNzaW9ucG9vbC52MS5VcGRhdGVTZXNzaW9uUmVxdWVzdBoXLnNlc3Npb25wb29sLnYxLlNlc3Npb24iIILT5JMCGjoBKjIVL3Nlc3Npb24ve3Nlc3Npb25faWR9EnsKDURlbGV0ZVNlc3Npb24SJC5zZXNzaW9ucG9vbC52MS5EZWxldGVTZXNzaW9uUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLkRlbGV0ZVNlc3Npb25SZXNwb25zZSIdgtPkkwIXKhUvc2Vzc2lvbi97c2Vzc2lvbl9pZH0SfQoLRm9ya1Nlc3Npb24SIi5zZXNzaW9ucG9vbC52MS5Gb3JrU2Vzc2lvblJlcXVlc3QaIy5zZXNzaW9ucG9vbC52MS5Gb3JrU2Vzc2lvblJlc3BvbnNlIiWC0+STAh86ASoiGi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9mb3JrEoABCgxTaGFyZVNlc3Npb24SIy5zZXNzaW9ucG9vbC52MS5TaGFyZVNlc3Npb25SZXF1ZXN0GiMuc2Vzc2lvbnBvb2wudjEuRm9ya1Nlc3Npb25SZXNwb25zZSImgtPkkwIgOgEqIhsvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vc2hhcmUShQEKDVJldmVydFNlc3Npb24SJC5zZXNzaW9ucG9vbC52MS5SZXZlcnRTZXNzaW9uUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLlJldmVydFNlc3Npb25SZXNwb25zZSIngtPkkwIhOgEqIhwvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vcmV2ZXJ0Eo0BCg9VbnJldmVydFNlc3Npb24SJi5zZXNzaW9ucG9vbC52MS5VbnJldmVydFNlc3Npb25SZXF1ZXN0Gicuc2Vzc2lvbnBvb2wudjEuVW5yZXZlcnRTZXNzaW9uUmVzcG9uc2UiKYLT5JMCIzoBKiIeL3Nlc3Npb24ve3Nlc3Npb25faWR9L3VucmV2ZXJ0YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sessionpool_v1_message_service]);
+  fileDesc("CiRzZXNzaW9ucG9vbC92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxIrIDCgdTZXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSEQoJcGFyZW50X2lkGAIgASgJEhUKDWZvcmtfcG9pbnRfaWQYAyABKAkSDQoFdGl0bGUYBCABKAkSKQoIbWV0YWRhdGEYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei8KC2NyZWF0ZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoNbWVzc2FnZV9jb3VudBgIIAEoA0gAiAEBEhcKD2luaGVyaXRlZF9jb3VudBgJIAEoAxIQCghyZXZpc2lvbhgKIAEoAxIQCghyZXZlcnRlZBgLIAEoCBIzCgZsYWJlbHMYDCADKAsyIy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uLkxhYmVsc0VudHJ5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCEAoOX21lc3NhZ2VfY291bnQi6AEKFENyZWF0ZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEQoJcGFyZW50X2lkGAIgASgJEg0KBXRpdGxlGAMgASgJEikKCG1ldGFkYXRhGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBJACgZsYWJlbHMYBSADKAsyMC5zZXNzaW9ucG9vbC52MS5DcmVhdGVTZXNzaW9uUmVxdWVzdC5MYWJlbHNFbnRyeRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIicKEUdldFNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiWgoSTG9hZFNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoFbGltaXQYAiABKAVIAIgBARISCgpwYWdlX3Rva2VuGAMgASgJQggKBl9saW1pdCKMAQoTTG9hZFNlc3Npb25SZXNwb25zZRIoCgdzZXNzaW9uGAEgASgLMhcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbhIyCghtZXNzYWdlcxgCIAMoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSFwoPbmV4dF9wYWdlX3Rva2VuGAMgASgJImkKE0xpc3RTZXNzaW9uc1JlcXVlc3QSEgoFbGltaXQYASABKAVIAIgBARISCgpwYWdlX3Rva2VuGAIgASgJEhEKCXBhcmVudF9pZBgDIAEoCRINCgVsYWJlbBgEIAMoCUIICgZfbGltaXQiWgoUTGlzdFNlc3Npb25zUmVzcG9uc2USKQoIc2Vzc2lvbnMYASADKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSK8AgoUVXBkYXRlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRINCgV0aXRsZRgCIAEoCRIpCghtZXRhZGF0YRgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEh4KEWV4cGVjdGVkX3JldmlzaW9uGAUgASgDSACIAQESQAoGbGFiZWxzGAYgAygLMjAuc2Vzc2lvbnBvb2wudjEuVXBkYXRlU2Vzc2lvblJlcXVlc3QuTGFiZWxzRW50cnkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iKgoURGVsZXRlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSIXChVEZWxldGVTZXNzaW9uUmVzcG9uc2UiaQoSRm9ya1Nlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGAoQdXBfdG9fbWVzc2FnZV9pZBgCIAEoCRIWCg5uZXdfc2Vzc2lvbl9pZBgDIAEoCRINCgV0aXRsZRgEIAEoCSJsChNGb3JrU2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEhUKDWZvcmtfcG9pbnRfaWQYAiABKAkSFAoMY29waWVkX2NvdW50GAMgASgDIkEKE1NoYXJlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIWCg5uZXdfc2Vzc2lvbl9pZBgCIAEoCSKMAQoUUmV2ZXJ0U2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIYChB1cF90b19tZXNzYWdlX2lkGAIgASgJEhAKCHRvX3N0YXJ0GAMgASgIEh4KEWV4cGVjdGVkX3JldmlzaW9uGAQgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIlgKFVJldmVydFNlc3Npb25SZXNwb25zZRIoCgdzZXNzaW9uGAEgASgLMhcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbhIVCg1yZW1vdmVkX2NvdW50GAIgASgDIiwKFlVucmV2ZXJ0U2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSJbChdVbnJldmVydFNlc3Npb25SZXNwb25zZRIoCgdzZXNzaW9uGAEgASgLMhcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbhIWCg5yZXN0b3JlZF9jb3VudBgCIAEoAzLZCQoOU2Vzc2lvblNlcnZpY2USYwoNQ3JlYXRlU2Vzc2lvbhIkLnNlc3Npb25wb29sLnYxLkNyZWF0ZVNlc3Npb25SZXF1ZXN0Ghcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbiITgtPkkwINOgEqIggvc2Vzc2lvbhJqCgpHZXRTZXNzaW9uEiEuc2Vzc2lvbnBvb2wudjEuR2V0U2Vzc2lvblJlcXVlc3QaFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uIiCQAgGC0+STAhcSFS9zZXNzaW9uL3tzZXNzaW9uX2lkfRJ9CgtMb2FkU2Vzc2lvbhIiLnNlc3Npb25wb29sLnYxLkxvYWRTZXNzaW9uUmVxdWVzdBojLnNlc3Npb25wb29sLnYxLkxvYWRTZXNzaW9uUmVzcG9uc2UiJZACAYLT5JMCHBIaL3Nlc3Npb24ve3Nlc3Npb25faWR9L2xvYWQSbgoMTGlzdFNlc3Npb25zEiMuc2Vzc2lvbnBvb2wudjEuTGlzdFNlc3Npb25zUmVxdWVzdBokLnNlc3Npb25wb29sLnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlIhOQAgGC0+STAgoSCC9zZXNzaW9uEnAKDVVwZGF0ZVNlc3Npb24SJC5zZXNzaW9ucG9vbC52MS5VcGRhdGVTZXNzaW9uUmVxdWVzdBoXLnNlc3Npb25wb29sLnYxLlNlc3Npb24iIILT5JMCGjoBKjIVL3Nlc3Npb24ve3Nlc3Npb25faWR9EnsKDURlbGV0ZVNlc3Npb24SJC5zZXNzaW9ucG9vbC52MS5EZWxldGVTZXNzaW9uUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLkRlbGV0ZVNlc3Npb25SZXNwb25zZSIdgtPkkwIXKhUvc2Vzc2lvbi97c2Vzc2lvbl9pZH0SfQoLRm9ya1Nlc3Npb24SIi5zZXNzaW9ucG9vbC52MS5Gb3JrU2Vzc2lvblJlcXVlc3QaIy5zZXNzaW9ucG9vbC52MS5Gb3JrU2Vzc2lvblJlc3BvbnNlIiWC0+STAh86ASoiGi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9mb3JrEoABCgxTaGFyZVNlc3Npb24SIy5zZXNzaW9ucG9vbC52MS5TaGFyZVNlc3Npb25SZXF1ZXN0GiMuc2Vzc2lvbnBvb2wudjEuRm9ya1Nlc3Npb25SZXNwb25zZSImgtPkkwIgOgEqIhsvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vc2hhcmUShQEKDVJldmVydFNlc3Npb24SJC5zZXNzaW9ucG9vbC52MS5SZXZlcnRTZXNzaW9uUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLlJldmVydFNlc3Npb25SZXNwb25zZSIngtPkkwIhOgEqIhwvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vcmV2ZXJ0Eo0BCg9VbnJldmVydFNlc3Npb24SJi5zZXNzaW9ucG9vbC52MS5VbnJldmVydFNlc3Npb25SZXF1ZXN0Gicuc2Vzc2lvbnBvb2wudjEuVW5yZXZlcnRTZXNzaW9uUmVzcG9uc2UiKYLT5JMCIzoBKiIeL3Nlc3Npb24ve3Nlc3Npb25faWR9L3VucmV2ZXJ0YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sessionpool_v1_message_service]);
 
 /**
  * A conversation session.
@@ -100,6 +100,14 @@ export type Session = Message<"sessionpool.v1.Session"> & {
    * @generated from field: bool reverted = 11;
    */
   reverted: boolean;
+
+  /**
+   * Short texts by which ListSessions finds sessions: 32 at most. A key is 1-64 bytes of UTF-8 without control characters and `=`, a
+   * value 256 bytes at most. A fork or share begins with its source's labels.
+   *
+   * @generated from field: map<string, string> labels = 12;
+   */
+  labels: { [key: string]: string };
 };
 
 /**
@@ -140,6 +148,13 @@ export type CreateSessionRequest = Message<"sessionpool.v1.CreateSessionRequest"
    * @generated from field: google.protobuf.Struct metadata = 4;
    */
   metadata?: JsonObject | undefined;
+
+  /**
+   * Labels, 32 at most.
+   *
+   * @generated from field: map<string, string> labels = 5;
+   */
+  labels: { [key: string]: string };
 };
 
 /**
@@ -246,7 +261,7 @@ export type ListSessionsRequest = Message<"sessionpool.v1.ListSessionsRequest"> 
   limit?: number | undefined;
 
   /**
-   * `next_page_token` of an earlier answer with the same `parent_id`.
+   * `next_page_token` of an earlier answer with the same `parent_id` and `label`.
    *
    * @generated from field: string page_token = 2;
    */
@@ -258,6 +273,13 @@ export type ListSessionsRequest = Message<"sessionpool.v1.ListSessionsRequest"> 
    * @generated from field: string parent_id = 3;
    */
   parentId: string;
+
+  /**
+   * Only sessions with all of these labels, each written `key=value`: 32 at most.
+   *
+   * @generated from field: repeated string label = 4;
+   */
+  label: string[];
 };
 
 /**
@@ -319,7 +341,7 @@ export type UpdateSessionRequest = Message<"sessionpool.v1.UpdateSessionRequest"
   metadata?: JsonObject | undefined;
 
   /**
-   * Fields to change (`title`, `metadata`); those that are set when absent.
+   * Fields to change (`title`, `metadata`, `labels`); those that are set when absent.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */
@@ -331,6 +353,13 @@ export type UpdateSessionRequest = Message<"sessionpool.v1.UpdateSessionRequest"
    * @generated from field: optional int64 expected_revision = 5;
    */
   expectedRevision?: bigint | undefined;
+
+  /**
+   * New labels; replaced whole. To remove all, name `labels` in `update_mask` and set none.
+   *
+   * @generated from field: map<string, string> labels = 6;
+   */
+  labels: { [key: string]: string };
 };
 
 /**
@@ -602,7 +631,7 @@ export const SessionService: GenService<{
   /**
    * Makes an empty session.
    *
-   * A retry with an id that exists and whose parent, title and metadata (as set by the caller) are the session's as they are now
+   * A retry with an id that exists and whose parent, title, metadata and labels (as set by the caller) are the session's as they are now
    * answers that session. Errors: `already_exists` (the id is taken by another session), `not_found` (no session `parent_id`),
    * `invalid_argument`.
    *
@@ -641,9 +670,12 @@ export const SessionService: GenService<{
    *
    * A token is a place in the order (update time, id): what is not updated meanwhile is neither skipped nor repeated.
    *
+   * With `label` only sessions that have all of these labels. One label costs what a page costs without it; with several, or with
+   * `parent_id` too, the service goes along the sessions that have the first label, so name the rarest one first.
+   *
    * An append moves the update time that lists show: on SQLite and in memory to the second, together with the messages. On MongoDB
    * it follows about a second after them; when the process that appended ends before that, lists show a time that is at most a
-   * minute older than the last message acknowledged. Errors: `invalid_argument`.
+   * minute older than the last message acknowledged. Errors: `invalid_argument` (a token of a list with other filters).
    *
    * @generated from rpc sessionpool.v1.SessionService.ListSessions
    */
@@ -653,7 +685,7 @@ export const SessionService: GenService<{
     output: typeof ListSessionsResponseSchema;
   },
   /**
-   * Changes title and metadata. Changes no message, and leaves UnrevertSession possible.
+   * Changes title, metadata and labels. Changes no message, and leaves UnrevertSession possible.
    *
    * Errors: `not_found`, `aborted` (`expected_revision` is not the current one), `invalid_argument`.
    *

@@ -1,12 +1,13 @@
 import type { NewChatMessage } from "../../domain/chat-message.js";
 import { DomainError } from "../../domain/errors.js";
-import type { JsonObject } from "../../domain/json.js";
+import type { Labels } from "../../domain/labels.js";
 import { DEFAULT_LIMITS, type Limits } from "../../domain/limits.js";
+import type { NewSession } from "../../domain/session.js";
 import { checkId } from "../../domain/validate.js";
 import { checkNewMessages } from "../../domain/validate-message.js";
 import { checkNewSession } from "../../domain/validate-session.js";
 import type { Numbers } from "./session-file.js";
-import { boolean, integer, list, object, oneOf, optional, type Shape, string, struct } from "./shape.js";
+import { boolean, integer, list, mapOf, object, oneOf, optional, type Shape, string, struct } from "./shape.js";
 
 /**
  * A server may have had higher limits when it took the data, which is no reason to refuse its backup. The depth is what
@@ -19,6 +20,9 @@ export const BACKUP_LIMITS: Limits = {
   idBytes: Number.POSITIVE_INFINITY,
   titleBytes: Number.POSITIVE_INFINITY,
   metadataBytes: Number.POSITIVE_INFINITY,
+  labels: Number.POSITIVE_INFINITY,
+  labelKeyBytes: Number.POSITIVE_INFINITY,
+  labelValueBytes: Number.POSITIVE_INFINITY,
   todoCount: Number.POSITIVE_INFINITY,
   todoBytes: Number.POSITIVE_INFINITY,
   structDepth: 96,
@@ -42,10 +46,13 @@ const numbers: Shape<Numbers> = (value, path) => {
   return [first, last];
 };
 
+const labels: Shape<Labels> = (value, path) => Object.fromEntries(mapOf(string)(value, path));
+
 export const sessionShape = object({
   sessionId: string,
   title: string,
   metadata: optional(struct, undefined),
+  labels: optional(labels, undefined),
   createTimeMicros: integer(),
   updateTimeMicros: integer(),
   revision: integer(1),
@@ -85,10 +92,7 @@ export function checkMessage(message: NewChatMessage, limits: Limits): void {
 }
 
 /** The same for what a session is made of. */
-export function checkSession(
-  session: { sessionId: string; parentId: string; title: string; metadata?: JsonObject | undefined },
-  limits: Limits,
-): void {
+export function checkSession(session: NewSession & { readonly sessionId: string }, limits: Limits): void {
   asPlainErrors(() => {
     checkId("sessionId", session.sessionId, limits);
     checkNewSession(session, limits);

@@ -1,5 +1,6 @@
 import type { Part } from "../../domain/chat-message.js";
 import type { JsonObject } from "../../domain/json.js";
+import type { Labels } from "../../domain/labels.js";
 import type { ImageOrigin } from "../../domain/session-image.js";
 import type { Todo } from "../../domain/todo.js";
 
@@ -18,6 +19,7 @@ export interface FileSession {
   readonly sessionId: string;
   readonly title: string;
   readonly metadata?: JsonObject | undefined;
+  readonly labels?: Labels | undefined;
   readonly createTimeMicros: number;
   readonly updateTimeMicros: number;
   readonly revision: number;

@@ -6,7 +6,6 @@ import type {
   LoadedSession,
   MessageCursor,
   MessagePage,
-  SessionCursor,
   SessionPage,
 } from "../../domain/page.js";
 import type { NewSession, Session, SessionChange } from "../../domain/session.js";
@@ -118,17 +117,19 @@ export class LogHistoryProvider extends StorageProvider {
 
   override async listSessions({
     parentId,
+    labels = [],
     limit,
     cursor,
     ...call
-  }: { parentId: string; limit: number; cursor?: SessionCursor | undefined } & Call): Promise<SessionPage> {
+  }: Parameters<StorageProvider["listSessions"]>[0]): Promise<SessionPage> {
     await this.#updateTimes.flush();
-    const records = await this.#context.store.listRecords({ parentId }, { limit: limit + 1, after: cursor }, call);
+    const filter = { parentId, labels };
+    const records = await this.#context.store.listRecords(filter, { limit: limit + 1, after: cursor }, call);
     const shown = records.slice(0, limit);
     const last = shown.at(-1);
     const sessions = await Promise.all(shown.map((record) => this.#reader.listedSession(record, call)));
     if (records.length <= limit || !last) return { sessions };
-    return { sessions, next: { parentId, updateTimeMicros: last.updateTimeMicros, sessionId: last.sessionId } };
+    return { sessions, next: { ...filter, updateTimeMicros: last.updateTimeMicros, sessionId: last.sessionId } };
   }
 
   override async updateSession(

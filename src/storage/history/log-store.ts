@@ -7,6 +7,11 @@ export type * from "./session-record.js";
 export interface RecordFilter {
   /** Only children of this session; all when empty. */
   readonly parentId: string;
+  /**
+   * Only sessions with all of these labels, each as `labelTexts` writes it; absent or empty: all. A page of one label
+   * costs no more than a page of all; otherwise the sessions that have the first label are gone along.
+   */
+  readonly labels?: readonly string[] | undefined;
 }
 
 /** Order: `updateTimeMicros`, then `sessionId` (by code unit or by byte, but always the same), both descending. */

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../domain/json.js";
+import type { Labels } from "../../domain/labels.js";
 import type { MessageBody } from "../../domain/message-body.js";
 
 /** Entries `first` to `last` of a log, both included. Entries are numbered from 1. */
@@ -109,6 +110,8 @@ export interface SessionRecord {
   readonly inheritedCount: number;
   readonly title: string;
   readonly metadata?: JsonObject | undefined;
+  /** Absent: none. Of a tombstone they count for no list. */
+  readonly labels?: Labels | undefined;
   readonly createTimeMicros: number;
   readonly updateTimeMicros: number;
   readonly origin: Origin | null;

@@ -18,10 +18,15 @@ export class RecordOrder {
     this.#records.splice(this.#countBefore(record), 1);
   }
 
-  /** Newest first, beginning after `after`. */
-  page({ limit, after }: RecordPage): SessionRecord[] {
-    const end = after === undefined ? this.#records.length : this.#countBefore(after);
-    return this.#records.slice(Math.max(0, end - limit), end).reverse();
+  /** Newest first, beginning after `after`: those that the list shall hold. */
+  page({ limit, after }: RecordPage, isListed: (record: SessionRecord) => boolean = () => true): SessionRecord[] {
+    const page: SessionRecord[] = [];
+    let i = after === undefined ? this.#records.length : this.#countBefore(after);
+    while (--i >= 0 && page.length < limit) {
+      const record = this.#records[i] as SessionRecord;
+      if (isListed(record)) page.push(record);
+    }
+    return page;
   }
 
   #countBefore(place: Place): number {

@@ -1,3 +1,4 @@
+import { labelTexts } from "../../domain/labels.js";
 import type { RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
 import { sweepTimeOf } from "../history/record-facts.js";
 import { RecordOrder } from "./record-order.js";
@@ -8,6 +9,7 @@ export class RecordTable {
   readonly #living = new Map<string, SessionRecord>();
   readonly #order = new RecordOrder();
   readonly #children = new Map<string, RecordOrder>();
+  readonly #labeled = new Map<string, RecordOrder>();
   /** Those that have something to sweep, now or later, and when. */
   readonly #sweepable = new Map<string, number>();
   /** Sorted when first asked for. */
@@ -46,9 +48,12 @@ export class RecordTable {
     this.#uids = null;
   }
 
-  list(filter: RecordFilter, page: RecordPage): SessionRecord[] {
-    const order = filter.parentId === "" ? this.#order : this.#children.get(filter.parentId);
-    return order?.page(page) ?? [];
+  list({ parentId, labels: [first, ...others] = [] }: RecordFilter, page: RecordPage): SessionRecord[] {
+    if (first === undefined) return (parentId === "" ? this.#order : this.#children.get(parentId))?.page(page) ?? [];
+    const isListed = (record: SessionRecord) =>
+      (parentId === "" || record.parentId === parentId) &&
+      (others.length === 0 || others.every((label) => labelTexts(record.labels).includes(label)));
+    return this.#labeled.get(first)?.page(page, isListed) ?? [];
   }
 
   sweepable(untilMs: number, limit: number): SessionRecord[] {
@@ -69,23 +74,32 @@ export class RecordTable {
   #link(record: SessionRecord): void {
     this.#living.set(record.sessionId, record);
     this.#order.add(record);
-    if (record.parentId === "") return;
-    let siblings = this.#children.get(record.parentId);
-    if (siblings === undefined) {
-      siblings = new RecordOrder();
-      this.#children.set(record.parentId, siblings);
-    }
-    siblings.add(record);
+    if (record.parentId !== "") addTo(this.#children, record.parentId, record);
+    for (const label of labelTexts(record.labels)) addTo(this.#labeled, label, record);
   }
 
   #unlink(record: SessionRecord): void {
     if (record.deleted) return;
     this.#living.delete(record.sessionId);
     this.#order.remove(record);
-    const siblings = this.#children.get(record.parentId);
-    siblings?.remove(record);
-    if (siblings?.size === 0) this.#children.delete(record.parentId);
+    if (record.parentId !== "") removeFrom(this.#children, record.parentId, record);
+    for (const label of labelTexts(record.labels)) removeFrom(this.#labeled, label, record);
   }
+}
+
+function addTo(orders: Map<string, RecordOrder>, name: string, record: SessionRecord): void {
+  let order = orders.get(name);
+  if (order === undefined) {
+    order = new RecordOrder();
+    orders.set(name, order);
+  }
+  order.add(record);
+}
+
+function removeFrom(orders: Map<string, RecordOrder>, name: string, record: SessionRecord): void {
+  const order = orders.get(name);
+  order?.remove(record);
+  if (order?.size === 0) orders.delete(name);
 }
 
 function firstAbove(sorted: readonly string[], value: string): number {

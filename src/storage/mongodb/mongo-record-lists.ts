@@ -19,8 +19,18 @@ export class MongoRecordLists {
     this.#commands = commands;
   }
 
-  async list({ parentId }: RecordFilter, { limit, after }: RecordPage, call?: Call): Promise<readonly SessionRecord[]> {
-    const listed = { namespace: this.#namespace, ...(parentId ? { parent_id: parentId } : {}), tombstone: LIVING };
+  async list(
+    { parentId, labels = [] }: RecordFilter,
+    { limit, after }: RecordPage,
+    call?: Call,
+  ): Promise<readonly SessionRecord[]> {
+    const listed = {
+      namespace: this.#namespace,
+      ...(parentId ? { parent_id: parentId } : {}),
+      // The key finds the first one of `$all`.
+      ...(labels.length > 0 ? { labels: labels.length === 1 ? labels[0] : { $all: labels } } : {}),
+      tombstone: LIVING,
+    } as Filter<RecordDocument>;
     if (!after) return this.#newestFirst(listed, limit, call);
     const update_time = int64(after.updateTimeMicros);
     // Two ranges of the key rather than one filter: what ties with the place, then what is older.

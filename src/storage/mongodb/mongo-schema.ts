@@ -67,6 +67,12 @@ export const INDEXES: readonly MongoIndex[] = [
     key: { namespace: 1, parent_id: 1, tombstone: 1, update_time: 1, session_id: 1 },
     unique: false,
   },
+  {
+    collection: "sessions",
+    name: "namespace_label_update",
+    key: { namespace: 1, labels: 1, tombstone: 1, update_time: 1, session_id: 1 },
+    unique: false,
+  },
   { collection: "sessions", name: "namespace_sweep", key: { namespace: 1, forks: 1, sweep_time: 1 }, unique: false },
 ];
 

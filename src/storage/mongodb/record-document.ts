@@ -1,5 +1,6 @@
 import type { Document, Long, ObjectId } from "mongodb";
 import type { JsonObject } from "../../domain/json.js";
+import { labelsOf, labelTexts } from "../../domain/labels.js";
 import type { EditMark, Markable, NamedLog, NextRecord, Segment, SessionRecord } from "../history/log-store.js";
 import { sweepTimeOf } from "../history/record-facts.js";
 import { int64 } from "./entry-document.js";
@@ -26,6 +27,8 @@ export interface RecordDocument {
   readonly title: string;
   /** JSON text. */
   readonly metadata?: string;
+  /** Each as `key=value`; absent when there are none. */
+  readonly labels?: readonly string[];
   readonly create_time: Long | number;
   readonly update_time: Long | number;
   readonly origin: {
@@ -88,7 +91,7 @@ export function toReplacement(
 }
 
 export function toRecord(document: RecordDocument): SessionRecord {
-  const { origin, undo, metadata } = document;
+  const { origin, undo, metadata, labels } = document;
   return {
     uid: document._id,
     sessionId: document.session_id,
@@ -97,6 +100,7 @@ export function toRecord(document: RecordDocument): SessionRecord {
     inheritedCount: document.inherited_count,
     title: document.title,
     ...(metadata === undefined ? {} : { metadata: JSON.parse(metadata) as JsonObject }),
+    ...(labels === undefined ? {} : { labels: labelsOf(labels) }),
     createTimeMicros: Number(document.create_time),
     updateTimeMicros: Number(document.update_time),
     origin: origin && {
@@ -125,7 +129,7 @@ export function toRecord(document: RecordDocument): SessionRecord {
 }
 
 function givenFields(namespace: string, record: NextRecord, write: ObjectId): GivenFields {
-  const { origin, undo, metadata } = record;
+  const { origin, undo, metadata, labels } = record;
   const sweepAtMs = sweepTimeOf(record);
   return {
     _id: record.uid,
@@ -137,6 +141,7 @@ function givenFields(namespace: string, record: NextRecord, write: ObjectId): Gi
     inherited_count: record.inheritedCount,
     title: record.title,
     ...(metadata === undefined ? {} : { metadata: JSON.stringify(metadata) }),
+    ...(labels === undefined ? {} : { labels: labelTexts(labels) }),
     create_time: int64(record.createTimeMicros),
     update_time: int64(record.updateTimeMicros),
     origin: origin && {

@@ -20,13 +20,13 @@ const SET_FORKS = "UPDATE sessions SET forks = ? WHERE uid = ?";
 
 /**
  * Makes version 2 of version 1, inside a transaction that the caller holds: the logs that a record names come out of
- * its JSON into columns. What waits to be swept is marked anew by the next sweep. `sessions`: the statements that make
- * the new table.
+ * its JSON into columns. What waits to be swept is marked anew by the next sweep. `tables`: the statements that make the
+ * new tables.
  */
-export function migrateFrom1(db: Database.Database, sessions: string): void {
+export function migrateFrom1(db: Database.Database, tables: string): void {
   for (const index of ["by_uid", "by_id", "by_time", "by_parent", "to_sweep"]) db.exec(`DROP INDEX sessions_${index}`);
   db.exec("ALTER TABLE sessions RENAME TO sessions_1");
-  db.exec(sessions);
+  db.exec(tables);
   const read = new Statement(db, READ_1);
   const insert = new Statement(db, SQL.insertRecord);
   const setForks = new Statement(db, SET_FORKS);

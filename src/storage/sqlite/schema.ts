@@ -55,6 +55,19 @@ CREATE INDEX sessions_by_parent ON sessions (namespace, parent_id, update_time, 
 CREATE INDEX sessions_to_sweep ON sessions (namespace, sweep_at) WHERE forks = 0 AND sweep_at IS NOT NULL;
 `;
 
+/** The labels of living sessions, each as \`key=value\`, with the place that the session has in lists. */
+const LABELS = `
+CREATE TABLE labels (
+	uid TEXT NOT NULL,
+	label TEXT NOT NULL,
+	namespace TEXT NOT NULL,
+	update_time INTEGER NOT NULL,
+	session_id TEXT NOT NULL,
+	PRIMARY KEY (uid, label)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX labels_by_time ON labels (namespace, label, update_time, session_id);
+`;
+
 const TODOS = `
 CREATE TABLE todos (
 	namespace TEXT NOT NULL PRIMARY KEY,
@@ -79,7 +92,7 @@ export function schemaVersion(db: Database.Database, file: string): number {
       `${file} has schema version ${version}, and this program knows versions up to ${SCHEMA_VERSION}`,
     );
   }
-  db.prepare("SELECT 1 FROM messages, sessions, todos LIMIT 0");
+  db.prepare(`SELECT 1 FROM messages, sessions, ${version === 1 ? "" : "labels, "}todos LIMIT 0`);
   return version;
 }
 
@@ -92,8 +105,8 @@ export function ensureSchema(db: Database.Database, file: string): void {
   db.exec("BEGIN IMMEDIATE");
   try {
     const version = schemaVersion(db, file);
-    if (version === 0) db.exec(`${MESSAGES} ${SESSIONS} ${TODOS} PRAGMA application_id = ${APPLICATION_ID};`);
-    if (version === 1) migrateFrom1(db, SESSIONS);
+    if (version === 0) db.exec(`${MESSAGES} ${SESSIONS} ${LABELS} ${TODOS} PRAGMA application_id = ${APPLICATION_ID};`);
+    if (version === 1) migrateFrom1(db, `${SESSIONS} ${LABELS}`);
     db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
     db.exec("COMMIT");
   } catch (error) {

@@ -1,22 +1,34 @@
 import type { NextRecord, RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
 import { isWritable, ownerOf, UPDATE_TIME_SLACK_MICROS } from "../history/record-facts.js";
+import { type LabelPlace, LabelTable } from "./label-table.js";
 import { namedLogsOf, recordToRow, rowToRecord } from "./rows.js";
 import type { Row, Statements } from "./statements.js";
 import { fromColumn, toColumn } from "./text-column.js";
+
+/** Some records of a list that is gone along, and where to go on. */
+export interface Matching {
+  readonly records: readonly SessionRecord[];
+  readonly end: LabelPlace | null;
+}
 
 /** Records of one namespace. Nothing here waits; changes are made inside a transaction that the caller holds. */
 export class SessionTable {
   readonly #sql: Statements;
   readonly #namespace: string;
+  readonly #labels: LabelTable;
 
   constructor(statements: Statements, namespace: string) {
     this.#sql = statements;
     this.#namespace = toColumn(namespace);
+    this.#labels = new LabelTable(statements, this.#namespace);
   }
 
   create(record: NextRecord): "created" | "exists" {
     const uid = toColumn(record.uid);
-    if (this.#sql.insertRecord.run(uid, this.#namespace, ...recordToRow(record)) === 1) return "created";
+    if (this.#sql.insertRecord.run(uid, this.#namespace, ...recordToRow(record)) === 1) {
+      this.#labels.put(record);
+      return "created";
+    }
     return this.#sql.recordByUid.get(uid, this.#namespace) === undefined ? "exists" : "created";
   }
 
@@ -61,9 +73,11 @@ export class SessionTable {
     if (before?.revision !== ifRevision) return null;
     // An append may have moved it since the caller read the record.
     const leastMicros = before.deleted ? record.updateTimeMicros : before.updateTimeMicros;
-    const row = recordToRow({ ...record, updateTimeMicros: Math.max(record.updateTimeMicros, leastMicros) });
+    const after = { ...record, updateTimeMicros: Math.max(record.updateTimeMicros, leastMicros) };
+    const row = recordToRow(after);
     const uid = toColumn(record.uid);
     this.#sql.updateRecord.run(...row, uid);
+    this.#labels.put(after, before);
     return rowToRecord([uid, before.forks, ...row]);
   }
 
@@ -83,7 +97,9 @@ export class SessionTable {
     return true;
   }
 
-  list({ parentId }: RecordFilter, { limit, after }: RecordPage): SessionRecord[] {
+  list({ parentId, labels: [label] = [] }: RecordFilter, page: RecordPage): SessionRecord[] {
+    if (label !== undefined) return this.#labels.records(label, page).map(rowToRecord);
+    const { limit, after } = page;
     const scope = parentId === "" ? [this.#namespace] : [this.#namespace, toColumn(parentId)];
     if (after === undefined) {
       const first = parentId === "" ? this.#sql.newest : this.#sql.children;
@@ -93,10 +109,26 @@ export class SessionTable {
     return rest.all(...scope, after.updateTimeMicros, toColumn(after.sessionId), limit).map(rowToRecord);
   }
 
+  /**
+   * Those of a page of the first label's sessions that the filter lets through, and where the page ends: null when it
+   * was the last one.
+   */
+  matching({ parentId, labels: [first = "", ...others] = [] }: RecordFilter, page: RecordPage): Matching {
+    const places = this.#labels.places(first, page);
+    const records = places
+      .filter(({ uid }) => others.every((label) => this.#labels.has(uid, label)))
+      .map(({ uid }) => this.byUid(uid) as SessionRecord)
+      .filter((record) => parentId === "" || record.parentId === parentId);
+    return { records, end: places.length < page.limit ? null : (places.at(-1) ?? null) };
+  }
+
   /** The owner of a log, which had this update time, was written to just now. */
   touchOwner(log: string, updateTime: number, nowMicros: number): void {
     const staleMicros = nowMicros - UPDATE_TIME_SLACK_MICROS;
-    if (updateTime < staleMicros) this.#sql.touch.run(nowMicros, toColumn(ownerOf(log)), this.#namespace, staleMicros);
+    if (updateTime >= staleMicros) return;
+    const uid = ownerOf(log);
+    const touched = this.#sql.touch.run(nowMicros, toColumn(uid), this.#namespace, staleMicros);
+    if (touched === 1) this.#labels.touch(uid, nowMicros);
   }
 
   sweepable(untilMs: number, limit: number): SessionRecord[] {

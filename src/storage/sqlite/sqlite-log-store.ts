@@ -22,6 +22,7 @@ import { TodoTable } from "./todo-table.js";
 /** How many look-ups are made before the event loop gets its turn. */
 const LOOKUPS_AT_ONCE = 2000;
 const OWNERS_AT_ONCE = 500;
+const LABELED_AT_ONCE = 1000;
 
 /** A namespace of a SQLite file. */
 export class SqliteLogStore implements LogStore {
@@ -72,7 +73,10 @@ export class SqliteLogStore implements LogStore {
   }
 
   async listRecords(filter: RecordFilter, page: RecordPage, call?: Call): Promise<readonly SessionRecord[]> {
-    return this.#connection.read(() => this.#sessions.list(filter, page), call);
+    const { labels = [], parentId } = filter;
+    const isOneKey = labels.length === 0 || (labels.length === 1 && parentId === "");
+    if (isOneKey) return this.#connection.read(() => this.#sessions.list(filter, page), call);
+    return this.#listMatching(filter, page, call);
   }
 
   async timeMs(call?: Call): Promise<number> {
@@ -170,6 +174,18 @@ export class SqliteLogStore implements LogStore {
   }
 
   async close(): Promise<void> {}
+
+  /** Goes along the sessions that have the first label, some at a time, until the page is full. */
+  async #listMatching(filter: RecordFilter, { limit, after }: RecordPage, call?: Call): Promise<SessionRecord[]> {
+    const found: SessionRecord[] = [];
+    for (let place = after; ; await setImmediate()) {
+      const step = { limit: LABELED_AT_ONCE, after: place };
+      const { records, end } = await this.#connection.read(() => this.#sessions.matching(filter, step), call);
+      found.push(...records);
+      if (found.length >= limit || end === null) return found.slice(0, limit);
+      place = end;
+    }
+  }
 
   /** Looks at some owners; answers where to go on, if there are more. */
   #collectOrphans(start: string, limit: number, orphans: string[]): string | undefined {

@@ -5,6 +5,11 @@ const ENTRY = "log, seq, id, timestamp, role, session_id, origin, CAST(body AS B
 const FIELDS = "session_id, parent_id, update_time, revision, deleted, sweep_at, log, named_logs, body";
 const RECORD = `uid, forks, ${FIELDS}`;
 
+/** The join follows the key of the labels, so that its order is the order of the list. */
+const OF_LABELED = `${RECORD.split(", ")
+  .map((field) => `sessions.${field}`)
+  .join()} FROM labels CROSS JOIN sessions ON sessions.uid = labels.uid WHERE labels.namespace = ? AND labels.label = ?`;
+
 /** How many ids one look-up takes. */
 export const IDS_AT_ONCE = 50;
 
@@ -50,6 +55,16 @@ export const SQL = {
   newestAfter: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 AND (update_time, session_id) < (?, ?) ORDER BY update_time DESC, session_id DESC LIMIT ?`,
   children: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND parent_id = ? AND deleted = 0 ORDER BY update_time DESC, session_id DESC LIMIT ?`,
   childrenAfter: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND parent_id = ? AND deleted = 0 AND (update_time, session_id) < (?, ?) ORDER BY update_time DESC, session_id DESC LIMIT ?`,
+  labeled: `SELECT ${OF_LABELED} ORDER BY labels.update_time DESC, labels.session_id DESC LIMIT ?`,
+  labeledAfter: `SELECT ${OF_LABELED} AND (labels.update_time, labels.session_id) < (?, ?) ORDER BY labels.update_time DESC, labels.session_id DESC LIMIT ?`,
+  insertLabel: "INSERT INTO labels (uid, label, namespace, update_time, session_id) VALUES (?, ?, ?, ?, ?)",
+  deleteLabels: "DELETE FROM labels WHERE uid = ?",
+  touchLabels: "UPDATE labels SET update_time = ? WHERE uid = ?",
+  labelPlaces:
+    "SELECT uid, update_time, session_id FROM labels WHERE namespace = ? AND label = ? ORDER BY update_time DESC, session_id DESC LIMIT ?",
+  labelPlacesAfter:
+    "SELECT uid, update_time, session_id FROM labels WHERE namespace = ? AND label = ? AND (update_time, session_id) < (?, ?) ORDER BY update_time DESC, session_id DESC LIMIT ?",
+  hasLabel: "SELECT 1 FROM labels WHERE uid = ? AND label = ?",
   toSweep: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND forks = 0 AND sweep_at IS NOT NULL AND sweep_at <= ? ORDER BY sweep_at LIMIT ?`,
   deleteTombstone: "DELETE FROM sessions WHERE uid = ? AND namespace = ? AND deleted = 1",
   scan: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND uid > ? ORDER BY uid LIMIT ?`,

@@ -1,9 +1,13 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { LogStore, SessionRecord } from "../../../src/storage/history/log-store.js";
 import type { LogStoreSubject } from "../log-store.js";
-import { created, entry, replaced, T0 } from "./fixtures.js";
+import { created, entry, ODD_TEXTS, record, replaced, T0 } from "./fixtures.js";
 
 export function describeRecordLists(subject: LogStoreSubject): void {
+  const having = (...labels: string[]) => ({ parentId: "", labels });
+  const labeled = async (...labels: string[]) =>
+    uidsOf(await subject.store.listRecords(having(...labels), { limit: 100 }));
+
   describe("listRecords", () => {
     it("lists living records, newest update first", async () => {
       await created(subject.store, "u1", { updateTimeMicros: T0 + 1 });
@@ -31,6 +35,79 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       expect(uidsOf(await subject.store.listRecords({ parentId: "parent" }, { limit: 10 }))).toEqual(["u3", "u2"]);
       expect(await pagedUids(subject.store, "parent", 1)).toEqual(["u3", "u2"]);
       expect(await subject.store.listRecords({ parentId: "nobody" }, { limit: 10 })).toEqual([]);
+    });
+
+    it("lists only records with the label, as they are now, newest update first", async () => {
+      const [a, b] = [{ a: "1" }, { a: "1", b: "" }];
+      const first = await created(subject.store, "u1", { labels: a, updateTimeMicros: T0 + 1 });
+      const second = await created(subject.store, "u2", { labels: b, updateTimeMicros: T0 + 3 });
+      await created(subject.store, "u3", { labels: { a: "2" }, updateTimeMicros: T0 + 2 });
+      await created(subject.store, "u4", { updateTimeMicros: T0 + 4 });
+      expect(await subject.store.listRecords(having("a=1"), { limit: 10 })).toEqual([second, first]);
+      expect(await labeled("a=2")).toEqual(["u3"]);
+      expect(await labeled("b=")).toEqual(["u2"]);
+      for (const nobodys of ["a=", "a", "=1", "A=1", "a=1 ", "c=1"]) expect(await labeled(nobodys)).toEqual([]);
+      const moved = await replaced(subject.store, first, { updateTimeMicros: T0 + 5 });
+      expect(await labeled("a=1")).toEqual(["u1", "u2"]);
+      await replaced(subject.store, moved, { labels: { c: "1" } });
+      expect(await labeled("a=1")).toEqual(["u2"]);
+      expect(await labeled("c=1")).toEqual(["u1"]);
+      await replaced(subject.store, second, { labels: undefined });
+      expect([...(await labeled("a=1")), ...(await labeled("b="))]).toEqual([]);
+    });
+
+    it("lists only living records with the label", async () => {
+      const given = { labels: { a: "1" }, sessionId: "s" };
+      const dead = await replaced(subject.store, await created(subject.store, "u1", given), { deleted: true });
+      expect(await labeled("a=1")).toEqual([]);
+      await subject.store.createRecord(record("u2", { ...given, deleted: true, restoring: true }));
+      expect(await labeled("a=1")).toEqual([]);
+      expect(await subject.store.publishRecord(record("u2", given))).toBe("published");
+      expect(await labeled("a=1")).toEqual(["u2"]);
+      await subject.store.deleteRecord(dead.uid);
+      expect(await labeled("a=1")).toEqual(["u2"]);
+    });
+
+    it("lists only records with all of several labels, and of the parent", async () => {
+      const labels = { a: "1", b: "2" };
+      await created(subject.store, "u1", { labels, parentId: "p", updateTimeMicros: T0 + 1 });
+      await created(subject.store, "u2", { labels: { a: "1" }, parentId: "p", updateTimeMicros: T0 + 2 });
+      await created(subject.store, "u3", { labels, updateTimeMicros: T0 + 3 });
+      expect(await labeled("a=1", "b=2")).toEqual(["u3", "u1"]);
+      expect(await labeled("b=2", "a=1")).toEqual(["u3", "u1"]);
+      expect(await labeled("a=1", "b=3")).toEqual([]);
+      const ofParent = { parentId: "p", labels: ["a=1"] };
+      expect(uidsOf(await subject.store.listRecords(ofParent, { limit: 10 }))).toEqual(["u2", "u1"]);
+      expect(uidsOf(await subject.store.listRecords({ ...ofParent, labels: ["a=1", "b=2"] }, { limit: 10 }))).toEqual([
+        "u1",
+      ]);
+    });
+
+    it("gives every record with labels once by pages, whatever their texts", async () => {
+      for (const [i, text] of ODD_TEXTS.entries()) {
+        const labels = Object.fromEntries([
+          [text, text],
+          ["all", ""],
+          ["half", `${i % 2}`],
+        ]);
+        await created(subject.store, `u${String(i).padStart(2, "0")}`, {
+          labels,
+          updateTimeMicros: T0 + Math.trunc(i / 4),
+        });
+      }
+      const whole = await labeled("all=");
+      expect(whole).toHaveLength(ODD_TEXTS.length);
+      const half = await labeled("all=", "half=1");
+      expect(half).toEqual(whole.filter((uid) => Number(uid.slice(1)) % 2 === 1));
+      for (const limit of [1, 3, ODD_TEXTS.length]) {
+        expect(await pagedUids(subject.store, "", limit, ["all="])).toEqual(whole);
+        expect(await pagedUids(subject.store, "", limit, ["all=", "half=1"])).toEqual(half);
+      }
+      for (const [i, text] of ODD_TEXTS.entries()) {
+        const [found] = await subject.store.listRecords(having(`${text}=${text}`), { limit: 10 });
+        expect(found?.uid).toBe(`u${String(i).padStart(2, "0")}`);
+        expect(found?.labels?.[text]).toBe(text);
+      }
     });
 
     it("gives every record once by pages, ties of the time and odd ids too", async () => {
@@ -84,6 +161,15 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       expect((await append(3)).updateTimeMicros).toBe(first.updateTimeMicros + 1_001_000);
     });
 
+    it("moves in lists of its labels, too", async () => {
+      await created(subject.store, "u1", { labels: { a: "1" }, updateTimeMicros: T0 });
+      await created(subject.store, "u2", { labels: { a: "1" }, updateTimeMicros: T0 + 1 });
+      expect(await labeled("a=1")).toEqual(["u2", "u1"]);
+      await append(1);
+      expect(await labeled("a=1")).toEqual(["u1", "u2"]);
+      expect(await pagedUids(subject.store, "", 1, ["a=1"])).toEqual(["u1", "u2"]);
+    });
+
     it("stays where nothing was appended", async () => {
       await created(subject.store, "u1", { updateTimeMicros: T0 });
       expect(await subject.store.append("u1.1", 7, [entry("u1.1", 7)])).toBe(0);
@@ -126,6 +212,13 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       expect(await subject.store.readRecordByUid("unknown")).toBeNull();
     });
 
+    it("moves records in lists of their labels, too", async () => {
+      await created(subject.store, "u1", { labels: { a: "1" }, updateTimeMicros: T0 });
+      await created(subject.store, "u2", { labels: { a: "1" }, updateTimeMicros: T0 + 1 });
+      await subject.store.touchRecords?.(new Map([["u1", T0 + 5]]));
+      expect(await pagedUids(subject.store, "", 1, ["a=1"])).toEqual(["u1", "u2"]);
+    });
+
     it("leaves tombstones alone and takes an empty map", async () => {
       const living = await created(subject.store, "u1");
       const dead = await replaced(subject.store, living, { deleted: true });
@@ -152,10 +245,15 @@ function uidsOf(records: readonly SessionRecord[]): string[] {
   return records.map((one) => one.uid);
 }
 
-async function pagedUids(store: LogStore, parentId: string, limit: number): Promise<string[]> {
+async function pagedUids(
+  store: LogStore,
+  parentId: string,
+  limit: number,
+  labels?: readonly string[],
+): Promise<string[]> {
   const found: SessionRecord[] = [];
   for (;;) {
-    const page = await store.listRecords({ parentId }, { limit, after: found.at(-1) });
+    const page = await store.listRecords({ parentId, labels }, { limit, after: found.at(-1) });
     found.push(...page);
     if (page.length < limit) return uidsOf(found);
   }

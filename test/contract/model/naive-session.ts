@@ -2,6 +2,7 @@ import type { ChatMessage, NewChatMessage } from "../../../src/domain/chat-messa
 import { sameContent } from "../../../src/domain/chat-message.js";
 import { DomainError, invalidArgument } from "../../../src/domain/errors.js";
 import type { JsonObject } from "../../../src/domain/json.js";
+import type { Labels } from "../../../src/domain/labels.js";
 import type { Session } from "../../../src/domain/session.js";
 
 /** A message as the naive model keeps it: `sessionId` is the session that shows it, `originSessionId` the one it was written to. */
@@ -21,6 +22,7 @@ export interface NaiveSession {
   readonly ancestors: readonly NaiveMessage[];
   title: string;
   metadata: JsonObject | undefined;
+  labels: Labels;
   updateTimeMicros: number;
   revision: number;
   messages: readonly NaiveMessage[];
@@ -28,7 +30,7 @@ export interface NaiveSession {
 }
 
 export function toSession(session: NaiveSession): Session {
-  const { sessionId, parentId, forkPointId, inheritedCount, title, metadata, revision } = session;
+  const { sessionId, parentId, forkPointId, inheritedCount, title, metadata, labels, revision } = session;
   return {
     sessionId,
     parentId,
@@ -36,6 +38,7 @@ export function toSession(session: NaiveSession): Session {
     inheritedCount,
     title,
     metadata,
+    labels,
     createTimeMicros: session.createTimeMicros,
     updateTimeMicros: session.updateTimeMicros,
     messageCount: session.messages.length,

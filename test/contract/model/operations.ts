@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import type { NewChatMessage } from "../../../src/domain/chat-message.js";
+import type { Labels } from "../../../src/domain/labels.js";
 import type { MessageQuery } from "../../../src/domain/page.js";
 
 export const SESSIONS = ["a", "b", "c", "d"] as const;
@@ -11,8 +12,20 @@ export interface GivenAppend {
 
 /** One call, or one step of something that takes several. */
 export type Operation =
-  | { readonly op: "create"; readonly session: string; readonly parent?: string; readonly title?: string }
-  | { readonly op: "update"; readonly session: string; readonly title: string; readonly onlyIfFirst: boolean }
+  | {
+      readonly op: "create";
+      readonly session: string;
+      readonly parent?: string;
+      readonly title?: string;
+      readonly labels?: Labels | undefined;
+    }
+  | {
+      readonly op: "update";
+      readonly session: string;
+      readonly title?: string | undefined;
+      readonly labels?: Labels | undefined;
+      readonly onlyIfFirst: boolean;
+    }
   | { readonly op: "append"; readonly session: string; readonly appends: readonly GivenAppend[] }
   | { readonly op: "turn"; readonly session: string; readonly appends: readonly GivenAppend[] }
   | {
@@ -67,7 +80,7 @@ export type Operation =
       readonly query: MessageQuery;
     }
   | { readonly op: "load"; readonly slot: number; readonly session: string; readonly limit: number }
-  | { readonly op: "sessions"; readonly parent: string; readonly limit: number }
+  | { readonly op: "sessions"; readonly parent: string; readonly labels: readonly string[]; readonly limit: number }
   /** Brings the slot's follower up to date, and cuts it off again. */
   | { readonly op: "follow"; readonly slot: number; readonly session: string }
   | { readonly op: "sweep" }
@@ -114,6 +127,10 @@ const query: fc.Arbitrary<MessageQuery> = fc.record({
 const limit = fc.integer({ min: 1, max: 5 });
 const slot = fc.integer({ min: 0, max: 2 });
 const title = fc.constantFrom("t", "u");
+const labels: fc.Arbitrary<Labels> = fc.record(
+  { k: fc.constantFrom("1", "2"), l: fc.constant("") },
+  { requiredKeys: [] },
+);
 
 type Weighted = { readonly weight: number; readonly arbitrary: fc.Arbitrary<Operation> };
 
@@ -121,13 +138,25 @@ const OPERATIONS: readonly Weighted[] = [
   {
     weight: 6,
     arbitrary: fc.record(
-      { op: fc.constant("create" as const), session, parent: sometimes(session, 2), title: sometimes(title, 4) },
+      {
+        op: fc.constant("create" as const),
+        session,
+        parent: sometimes(session, 2),
+        title: sometimes(title, 4),
+        labels: sometimes(labels, 2),
+      },
       { requiredKeys: ["op", "session"] },
     ) as fc.Arbitrary<Operation>,
   },
   {
     weight: 2,
-    arbitrary: fc.record({ op: fc.constant("update" as const), session, title, onlyIfFirst: fc.boolean() }),
+    arbitrary: fc.record({
+      op: fc.constant("update" as const),
+      session,
+      title: sometimes(title, 2),
+      labels: sometimes(labels, 2),
+      onlyIfFirst: fc.boolean(),
+    }),
   },
   {
     weight: 20,
@@ -210,8 +239,13 @@ const OPERATIONS: readonly Weighted[] = [
   { weight: 6, arbitrary: fc.record({ op: fc.constant("page" as const), slot, session, limit, query }) },
   { weight: 2, arbitrary: fc.record({ op: fc.constant("load" as const), slot, session, limit }) },
   {
-    weight: 1,
-    arbitrary: fc.record({ op: fc.constant("sessions" as const), parent: fc.constantFrom("", ...SESSIONS), limit }),
+    weight: 3,
+    arbitrary: fc.record({
+      op: fc.constant("sessions" as const),
+      parent: fc.constantFrom("", "", ...SESSIONS),
+      labels: fc.subarray(["k=1", "k=2", "l="]),
+      limit,
+    }),
   },
   { weight: 3, arbitrary: fc.record({ op: fc.constant("follow" as const), slot, session }) },
   { weight: 3, arbitrary: fc.record({ op: fc.constant("sweep" as const) }) },

@@ -28,12 +28,12 @@ export async function outcomeOf(provider: StorageOperations, operation: Operatio
 async function run(provider: StorageOperations, operation: Operation, slots: Slots): Promise<unknown> {
   switch (operation.op) {
     case "create": {
-      const { session, parent, title } = operation;
-      return shownSession(await provider.createSession({ sessionId: session, parentId: parent, title }));
+      const { session, parent, title, labels } = operation;
+      return shownSession(await provider.createSession({ sessionId: session, parentId: parent, title, labels }));
     }
     case "update": {
-      const { session, title, onlyIfFirst } = operation;
-      return shownSession(await provider.updateSession(session, { title }, expectedOf(onlyIfFirst)));
+      const { session, title, labels, onlyIfFirst } = operation;
+      return shownSession(await provider.updateSession(session, { title, labels }, expectedOf(onlyIfFirst)));
     }
     case "append": {
       const [append] = operation.appends.map(toTurnAppend) as [TurnAppend];
@@ -90,7 +90,7 @@ async function run(provider: StorageOperations, operation: Operation, slots: Slo
       return { ...shownPage(loaded), session: shownSession(loaded.session) };
     }
     case "sessions":
-      return allSessions(provider, operation.parent, operation.limit);
+      return allSessions(provider, { ...operation, parentId: operation.parent });
     case "follow":
     case "sweep":
     case "wait":
@@ -123,13 +123,16 @@ function keepCursor(
 }
 
 /** The order is by update time, which may lag; that none is missing or twice does not depend on it. */
-async function allSessions(provider: StorageOperations, parentId: string, limit: number): Promise<readonly unknown[]> {
+async function allSessions(
+  provider: StorageOperations,
+  { parentId, labels, limit }: { parentId: string; labels: readonly string[]; limit: number },
+): Promise<readonly unknown[]> {
   const sessions: Session[] = [];
-  let page = await provider.listSessions({ parentId, limit });
+  let page = await provider.listSessions({ parentId, labels, limit });
   for (;;) {
     sessions.push(...page.sessions);
     if (page.next === undefined) break;
-    page = await provider.listSessions({ parentId, limit, cursor: page.next });
+    page = await provider.listSessions({ parentId, labels, limit, cursor: page.next });
   }
   return sessions.map(shownSession).sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1));
 }
@@ -156,8 +159,8 @@ function toTurnAppend({
 
 /** Revisions count differently, and update times may lag. */
 function shownSession(session: Session) {
-  const { revision: _revision, updateTimeMicros: _updateTime, metadata: _metadata, ...shown } = session;
-  return shown;
+  const { revision: _revision, updateTimeMicros: _updateTime, metadata: _metadata, labels = {}, ...shown } = session;
+  return { ...shown, labels };
 }
 
 function shownMessage(message: ChatMessage | null) {

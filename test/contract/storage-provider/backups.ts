@@ -58,6 +58,11 @@ export function describeBackups(subject: StorageProviderSubject): void {
       expect((await snapshotOf("s")).undo).toBeNull();
     });
 
+    it("holds the labels", async () => {
+      await subject.provider.createSession({ sessionId: "s", labels: { b: "2", a: "1" } });
+      expect((await snapshotOf("s")).labels).toEqual({ a: "1", b: "2" });
+    });
+
     it("is null for a session that is not there", async () => {
       expect(await subject.provider.snapshotSession("nobody")).toBeNull();
     });
@@ -75,6 +80,7 @@ export function describeBackups(subject: StorageProviderSubject): void {
         inheritedCount: 2,
         title: "T",
         metadata: { a: [1] },
+        labels: { user: "ada" },
         createTimeMicros: 1_000_000,
         updateTimeMicros: 2_000_000,
         revision: 7,
@@ -105,12 +111,15 @@ export function describeBackups(subject: StorageProviderSubject): void {
         inheritedCount: 2,
         title: "T",
         metadata: { a: [1] },
+        labels: { user: "ada" },
         createTimeMicros: 1_000_000,
         updateTimeMicros: 2_000_000,
         revision: 7,
         reverted: true,
         messageCount: 2,
       });
+      const { sessions } = await other.listSessions({ parentId: "", labels: ["user=ada"], limit: 10 });
+      expect(sessions.map(({ sessionId }) => sessionId)).toEqual(["s"]);
       expect(idsOf(await other.getSessionMessages("s", { includeAncestors: true }))).toEqual(["n1", "m1", "m2"]);
       expect(await other.restoreMessages("s")).toBe(2);
       expect(await history(other, "s")).toEqual(["m1", "m2", "n2", "n3"]);

@@ -155,7 +155,9 @@ function restRequest(rpc: Rpc, request: Json): { url: string; init: RequestInit;
     delete rest[call.body];
   }
   const query = new URLSearchParams();
-  if (call.body !== "*") for (const [field, value] of Object.entries(rest)) query.set(field, String(value));
+  for (const [field, value] of call.body === "*" ? [] : Object.entries(rest)) {
+    for (const one of Array.isArray(value) ? value : [value]) query.append(field, String(one));
+  }
   const init = { method: call.method, ...(body !== undefined && { body: JSON.stringify(body) }) };
   return { url: query.size > 0 ? `${path}?${query}` : path, init, responseBody: call.responseBody };
 }

@@ -42,6 +42,9 @@ const FORK = {
   inheritedCount: "2",
 };
 
+const LABELS = { user: "ada", "a.b/c": "", q: "a=b&c d+é%" };
+const LABELED: Call = ["SessionService.CreateSession", { sessionId: "s", labels: LABELS }];
+
 export function answered(id: string, second: number, position: number, sessionId = "s", origin = "s"): Json {
   const { info, parts } = message(id, second) as { info: Json; parts: Json[] };
   return { info: { ...info, sessionId, position: String(position), originSessionId: origin }, parts };
@@ -112,6 +115,37 @@ export const SESSION_ROWS: readonly Row[] = [
     request: { metadata: DEEP },
     error: { code: "invalid_argument", message: "metadata is nested deeper than 24 levels" },
   },
+  {
+    rpc: "SessionService.CreateSession",
+    what: "labels",
+    request: { sessionId: "s", labels: LABELS },
+    answer: { sessionId: "s", ...TIMES, messageCount: "0", revision: "$any", labels: LABELS },
+  },
+  {
+    rpc: "SessionService.CreateSession",
+    what: "again with other labels",
+    given: [LABELED],
+    request: { sessionId: "s", labels: { user: "ada" } },
+    error: { code: "already_exists", message: 'Session "s" exists and was not made by this call' },
+  },
+  {
+    rpc: "SessionService.CreateSession",
+    what: "a label's key over its limit",
+    request: { labels: { ["k".repeat(65)]: "" } },
+    error: { code: "invalid_argument", message: "A key of labels is 65 bytes; at most 64 are allowed" },
+  },
+  {
+    rpc: "SessionService.CreateSession",
+    what: "a label's value over its limit",
+    request: { labels: { user: "é".repeat(129) } },
+    error: { code: "invalid_argument", message: 'labels["user"] is 258 bytes; at most 256 are allowed' },
+  },
+  {
+    rpc: "SessionService.CreateSession",
+    what: "too many labels",
+    request: { labels: Object.fromEntries(Array.from({ length: 33 }, (_, i) => [`k${i}`, ""])) },
+    error: { code: "invalid_argument", message: "labels has 33 entries; at most 32 are allowed" },
+  },
   { rpc: "SessionService.GetSession", what: "a session", given: GIVEN, request: { sessionId: "s" }, answer: SESSION },
   { rpc: "SessionService.GetSession", what: "a fork", given: FORKED, request: { sessionId: "f" }, answer: FORK },
   { rpc: "SessionService.GetSession", what: "an unknown session", request: { sessionId: "nobody" }, error: NO_SESSION },
@@ -158,6 +192,35 @@ export const SESSION_ROWS: readonly Row[] = [
   { rpc: "SessionService.ListSessions", what: "none", request: {}, answer: {} },
   {
     rpc: "SessionService.ListSessions",
+    what: "with a label",
+    given: [LABELED, ["SessionService.CreateSession", { sessionId: "t" }]],
+    request: { label: ["q=a=b&c d+é%"] },
+    answer: { sessions: [{ sessionId: "s", ...TIMES, revision: "$any", labels: LABELS }] },
+  },
+  {
+    rpc: "SessionService.ListSessions",
+    what: "with several labels",
+    given: [LABELED, ["SessionService.CreateSession", { sessionId: "t", labels: { user: "ada", empty: "" } }]],
+    request: { label: ["user=ada", "empty="] },
+    answer: {
+      sessions: [{ sessionId: "t", ...TIMES, revision: "$any", labels: { user: "ada", empty: "" } }],
+    },
+  },
+  {
+    rpc: "SessionService.ListSessions",
+    what: "with a label that nobody has",
+    given: [LABELED],
+    request: { label: ["user=bob"] },
+    answer: {},
+  },
+  {
+    rpc: "SessionService.ListSessions",
+    what: "with a label that is none",
+    request: { label: ["user"] },
+    error: { code: "invalid_argument", message: 'label[0] is "user"; it must be key=value' },
+  },
+  {
+    rpc: "SessionService.ListSessions",
     what: "a limit below 1",
     request: { limit: -1 },
     error: { code: "invalid_argument", message: "limit is -1; it must be a whole number of at least 1" },
@@ -178,6 +241,20 @@ export const SESSION_ROWS: readonly Row[] = [
   },
   {
     rpc: "SessionService.UpdateSession",
+    what: "labels, replaced whole",
+    given: [LABELED],
+    request: { sessionId: "s", labels: { other: "1" } },
+    answer: { sessionId: "s", ...TIMES, messageCount: "0", revision: "$any", labels: { other: "1" } },
+  },
+  {
+    rpc: "SessionService.UpdateSession",
+    what: "no labels any more",
+    given: [LABELED],
+    request: { sessionId: "s", updateMask: "labels" },
+    answer: { sessionId: "s", ...TIMES, messageCount: "0", revision: "$any" },
+  },
+  {
+    rpc: "SessionService.UpdateSession",
     what: "another revision",
     given: GIVEN,
     request: { sessionId: "s", title: "New", expectedRevision: "99" },
@@ -188,7 +265,7 @@ export const SESSION_ROWS: readonly Row[] = [
     what: "a mask of unknown fields",
     given: GIVEN,
     request: { sessionId: "s", updateMask: "revision" },
-    error: { code: "invalid_argument", message: 'update_mask names "revision"; it may name title, metadata' },
+    error: { code: "invalid_argument", message: 'update_mask names "revision"; it may name title, metadata, labels' },
   },
   {
     rpc: "SessionService.UpdateSession",

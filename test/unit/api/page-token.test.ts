@@ -19,7 +19,7 @@ const CURSOR: MessageCursor = {
   messageId: 'm"\u00e9😀/',
 };
 
-const decodeSessions = (token: string) => decodeSessionToken(token, "");
+const decodeSessions = (token: string) => decodeSessionToken(token, { parentId: "" });
 
 describe("page tokens", () => {
   it("give back any place in a list of messages", () => {
@@ -40,8 +40,31 @@ describe("page tokens", () => {
   it("give back any place in a list of sessions, of the same parent only", () => {
     const place = { parentId: "p", updateTimeMicros: -3, sessionId: "s" };
     const token = encodeSessionToken(place);
-    expect(decodeSessionToken(token, "p")).toStrictEqual(place);
-    expect(() => decodeSessionToken(token, "")).toThrow(refusal("page_token belongs to a list with another parent_id"));
+    expect(decodeSessionToken(token, { parentId: "p" })).toStrictEqual(place);
+    expect(() => decodeSessions(token)).toThrow(refusal("page_token belongs to a list with another parent_id"));
+  });
+
+  it("give back any place in a list of sessions with labels, of the same labels only", () => {
+    const filter = { parentId: "", labels: ["a=1", "b=2"] };
+    const place = { ...filter, updateTimeMicros: 3, sessionId: "s" };
+    const token = encodeSessionToken(place);
+    const sameLabels = { parentId: "", labels: ["b=2", "a=1", "a=1"] };
+    expect(decodeSessionToken(token, filter)).toStrictEqual(place);
+    expect(decodeSessionToken(token, sameLabels)).toStrictEqual({ ...place, ...sameLabels });
+    const other = refusal("page_token belongs to a list with another label");
+    for (const labels of [undefined, [], ["a=1"], ["a=1", "b=3"], ["a=1", "b=2", "c="], ['a=1","b=2']]) {
+      expect(() => decodeSessionToken(token, { parentId: "", labels })).toThrow(other);
+    }
+    const { labels: _labels, ...unlabeled } = place;
+    expect(() => decodeSessionToken(encodeSessionToken(unlabeled), filter)).toThrow(other);
+  });
+
+  it("of a list of sessions without labels are what earlier versions gave out", () => {
+    const payload = Buffer.from(
+      encodeSessionToken({ parentId: "p", updateTimeMicros: 1, sessionId: "s" }),
+      "base64url",
+    );
+    expect(payload.subarray(4).toString()).toBe('[1,"sessions","p",1,"s"]');
   });
 
   it("give back where a follower stood", () => {
@@ -92,7 +115,7 @@ describe("page tokens", () => {
 
   it.each([
     [[1, "sessions", "", 1]],
-    [[1, "sessions", "", 1, "s", "more"]],
+    [[1, "sessions", "", 1, "s", "more", "too"]],
     [[1, "sessions", "", "1", "s"]],
     [[1, "sessions", "", 1.5, "s"]],
     [[1, "sessions", "", null, "s"]],

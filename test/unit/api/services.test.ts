@@ -51,9 +51,9 @@ describe("SessionService", () => {
 
   it("creates with what is set, and nothing for what is empty", async () => {
     const { asked } = await call(method.createSession, {}, { createSession: SESSION });
-    const nothing = { sessionId: undefined, parentId: undefined, title: undefined, metadata: undefined };
+    const nothing = { sessionId: undefined, parentId: undefined, title: undefined, metadata: undefined, labels: {} };
     expect(asked).toStrictEqual([["createSession", nothing, CALL]]);
-    const all = { sessionId: "s", parentId: "p", title: "t", metadata: { a: 1 } };
+    const all = { sessionId: "s", parentId: "p", title: "t", metadata: { a: 1 }, labels: { a: "1" } };
     const created = await call(method.createSession, all, { createSession: SESSION });
     expect(created.asked).toStrictEqual([["createSession", all, CALL]]);
     expect(created.answer).toMatchObject({ $typeName: "sessionpool.v1.Session", sessionId: "s", messageCount: 3n });
@@ -80,35 +80,46 @@ describe("SessionService", () => {
     expect(last.answer).toMatchObject({ nextPageToken: "" });
   });
 
-  it("lists, and refuses the token of another parent", async () => {
+  it("lists, and refuses the token of a list with another filter", async () => {
     const next = { parentId: "p", updateTimeMicros: 5, sessionId: "s" };
     const answers = { listSessions: { sessions: [SESSION], next } };
     const { asked, answer } = await call(method.listSessions, { parentId: "p", limit: 2 }, answers);
-    expect(asked).toStrictEqual([["listSessions", { parentId: "p", limit: 2, cursor: undefined, ...CALL }]]);
+    expect(asked).toStrictEqual([
+      ["listSessions", { parentId: "p", labels: [], limit: 2, cursor: undefined, ...CALL }],
+    ]);
     const pageToken = encodeSessionToken(next);
     expect(answer).toMatchObject({ sessions: [{ sessionId: "s" }], nextPageToken: pageToken });
     const more = await call(method.listSessions, { parentId: "p", pageToken }, answers);
-    expect(more.asked).toStrictEqual([["listSessions", { parentId: "p", limit: 100, cursor: next, ...CALL }]]);
-    await expect(call(method.listSessions, { pageToken }, answers)).rejects.toMatchObject({ code: "invalid_argument" });
+    const cursor = { ...next, labels: [] };
+    expect(more.asked).toStrictEqual([["listSessions", { parentId: "p", labels: [], limit: 100, cursor, ...CALL }]]);
+    for (const filter of [{}, { parentId: "p", label: ["a=1"] }]) {
+      const refused = call(method.listSessions, { ...filter, pageToken }, answers);
+      await expect(refused).rejects.toMatchObject({ code: "invalid_argument" });
+    }
   });
 
   it.each([
-    ["nothing", {}, { title: undefined, metadata: undefined }],
-    ["what is set without a mask", { title: "t", metadata: {} }, { title: "t", metadata: {} }],
-    ["what is set with an empty mask", { title: "t", updateMask: { paths: [] } }, { title: "t", metadata: undefined }],
+    ["nothing", {}, {}],
+    [
+      "what is set without a mask",
+      { title: "t", metadata: {}, labels: { a: "" } },
+      { title: "t", metadata: {}, labels: { a: "" } },
+    ],
+    ["what is set with an empty mask", { title: "t", updateMask: { paths: [] } }, { title: "t" }],
     [
       "what the mask names alone",
-      { title: "t", metadata: { a: 1 }, updateMask: { paths: ["title"] } },
-      { title: "t", metadata: undefined },
+      { title: "t", metadata: { a: 1 }, labels: { a: "1" }, updateMask: { paths: ["title"] } },
+      { title: "t" },
     ],
     [
       "what the mask names though it is empty",
-      { updateMask: { paths: ["title", "metadata"] } },
-      { title: "", metadata: {} },
+      { updateMask: { paths: ["title", "metadata", "labels"] } },
+      { title: "", metadata: {}, labels: {} },
     ],
   ])("updates %s", async (_what, request, change) => {
     const { asked } = await call(method.updateSession, { sessionId: "s", ...request }, { updateSession: SESSION });
-    expect(asked).toStrictEqual([["updateSession", "s", change, { expectedRevision: undefined, ...CALL }]]);
+    const whole = { title: undefined, metadata: undefined, labels: undefined, ...change };
+    expect(asked).toStrictEqual([["updateSession", "s", whole, { expectedRevision: undefined, ...CALL }]]);
   });
 
   it("updates only the revision that is expected, and known fields", async () => {
@@ -117,7 +128,7 @@ describe("SessionService", () => {
     expect(asked[0]?.[3]).toStrictEqual({ expectedRevision: 0, ...CALL });
     await expect(call(method.updateSession, { updateMask: { paths: ["title", "revision"] } })).rejects.toMatchObject({
       code: "invalid_argument",
-      message: 'update_mask names "revision"; it may name title, metadata',
+      message: 'update_mask names "revision"; it may name title, metadata, labels',
     });
   });
 

@@ -329,23 +329,29 @@ async function fill(pool: RootPool): Promise<void> {
   await sessions.forkSession("parent", { newSessionId: "fork", title: "New" });
   await sessions.appendMessage("fork", { id: "own", role: "assistant", parts: [] });
   await sessions.forkSession("fork", { newSessionId: "fork-of-fork", upToMessageId: "m9" });
-  await sessions.createSession({ sessionId: "child", parentId: "parent" });
+  const labels = Object.fromEntries([
+    ["user", "ada"],
+    ["__proto__", "\u0000="],
+  ]);
+  await sessions.createSession({ sessionId: "child", parentId: "parent", labels });
   await pool.todos.replace([{ id: "t", content: "x", status: "pending", priority: "high" }]);
 }
 
 async function contents(pool: RootPool) {
   const { sessions } = await pool.sessions.listSessions({ limit: 100 });
-  const entries = sessions.map(async ({ sessionId, parentId, forkPointId, inheritedCount, title, metadata }) => {
-    const all = await pool.sessions.getMessages(sessionId);
-    const messages = all.map(({ id, role, timestampMicros, parts, metadata: data }) => ({
-      id,
-      role,
-      timestampMicros,
-      parts,
-      metadata: data,
-    }));
-    return [sessionId, { parentId, forkPointId, inheritedCount, title, metadata, messages }] as const;
-  });
+  const entries = sessions.map(
+    async ({ sessionId, parentId, forkPointId, inheritedCount, title, metadata, labels }) => {
+      const all = await pool.sessions.getMessages(sessionId);
+      const messages = all.map(({ id, role, timestampMicros, parts, metadata: data }) => ({
+        id,
+        role,
+        timestampMicros,
+        parts,
+        metadata: data,
+      }));
+      return [sessionId, { parentId, forkPointId, inheritedCount, title, metadata, labels, messages }] as const;
+    },
+  );
   return Object.fromEntries(await Promise.all(entries));
 }
 

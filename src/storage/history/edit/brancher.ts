@@ -2,6 +2,7 @@ import { type Call, checkCall } from "../../../domain/call.js";
 import { untilCallEnd } from "../../../domain/call-end.js";
 import { DomainError, invalidArgument, notFound } from "../../../domain/errors.js";
 import { sameStruct } from "../../../domain/json.js";
+import { inOrder } from "../../../domain/labels.js";
 import type { NewSession } from "../../../domain/session.js";
 import type { ForkOptions } from "../../storage-provider.js";
 import type { Placer } from "../append/placer.js";
@@ -56,13 +57,14 @@ export class Brancher {
 
   /** See StorageProvider.createSession. */
   async create(session: NewSession & { readonly sessionId: string }, call?: Call): Promise<Head> {
-    const { sessionId, parentId = "", title = "", metadata } = session;
-    const fields = { sessionId, parentId, title, metadata };
+    const { sessionId, parentId = "", title = "", metadata, labels } = session;
+    const fields = { sessionId, parentId, title, metadata, labels: inOrder(labels) };
     // Only what the caller set is compared, with the session as it is now (docs/api.md, Same content).
     const isRetry = ({ record }: Head) =>
       (parentId === "" || record.parentId === parentId) &&
       (title === "" || record.title === title) &&
-      (sameStruct(metadata, {}) || sameStruct(record.metadata, metadata));
+      (sameStruct(metadata, {}) || sameStruct(record.metadata, metadata)) &&
+      (sameStruct(labels, {}) || sameStruct(record.labels, labels));
     if (parentId === "") return this.#born(newRecord(this.#context, fields), isRetry, call);
     return this.#fromSource(parentId, sessionId, isRetry, call, async (parent) => {
       const ancestry = await ancestryUnder(this.#context, this.#placer, parent, call);
@@ -90,6 +92,7 @@ export class Brancher {
         parentId: sourceId,
         title: title || source.record.title,
         metadata: source.record.metadata,
+        labels: source.record.labels,
         forkPointId: taken.lastId ?? "",
         inheritedCount: totalLength(taken.segments),
         segments: taken.segments,

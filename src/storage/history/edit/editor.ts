@@ -1,6 +1,7 @@
 import type { Call } from "../../../domain/call.js";
 import { DomainError, invalidArgument } from "../../../domain/errors.js";
 import { sameStruct } from "../../../domain/json.js";
+import { inOrder } from "../../../domain/labels.js";
 import type { SessionChange } from "../../../domain/session.js";
 import type { TruncateOptions } from "../../storage-provider.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
@@ -80,13 +81,16 @@ export class Editor {
       checkRevision(record, expectedRevision);
       const title = change.title ?? record.title;
       const metadata = change.metadata ?? record.metadata;
-      const isSame = title === record.title && sameStruct(metadata, record.metadata);
+      const labels = change.labels ?? record.labels;
+      const isSame =
+        title === record.title && sameStruct(metadata, record.metadata) && sameStruct(labels, record.labels);
       if (isSame) return head;
       const updateTimeMicros = Math.max(record.updateTimeMicros, this.#context.options.nowMicros());
       const next = {
         ...nextOf(record),
         title,
         metadata,
+        labels: inOrder(labels),
         updateTimeMicros,
         sessionRevision: record.sessionRevision + 1,
       };

@@ -73,7 +73,7 @@ export class RecordWriter {
   async commitDeletion(head: Head, call?: Call): Promise<boolean> {
     const { record } = head;
     if (!(await this.#sealAt(head, call))) return false;
-    const next = { ...nextOf(record), title: "", metadata: undefined, deleted: true };
+    const next = { ...nextOf(record), title: "", metadata: undefined, labels: undefined, deleted: true };
     const stored = await this.#replacer.replace(record, next, call);
     if (stored) this.#ownSeals.forget(record);
     return stored !== null;

@@ -171,6 +171,7 @@ function sessionFields(record: SessionRecord): Omit<Session, "reverted"> {
     forkPointId: record.forkPointId,
     title: record.title,
     metadata: record.metadata,
+    labels: record.labels,
     createTimeMicros: record.createTimeMicros,
     updateTimeMicros: record.updateTimeMicros,
     inheritedCount: record.inheritedCount,

@@ -1,5 +1,6 @@
 import type { Call } from "../../../domain/call.js";
 import { DomainError, invalidArgument } from "../../../domain/errors.js";
+import { inOrder } from "../../../domain/labels.js";
 import type {
   ReadNumbers,
   RestoredImage,
@@ -130,11 +131,12 @@ export class Restorer {
     sources: readonly string[],
     call?: Call,
   ): Promise<NextRecord> {
-    const { sessionId, parentId, forkPointId, inheritedCount, title, metadata, revision, undo } = image;
+    const { sessionId, parentId, forkPointId, inheritedCount, title, metadata, labels, revision, undo } = image;
     const { createTimeMicros, updateTimeMicros } = image;
     const [ancestry, segments] = [plan.ancestry, plan.segments];
     return newRecord(this.#context, {
       ...{ uid, sessionId, parentId, forkPointId, inheritedCount, title, metadata, createTimeMicros, updateTimeMicros },
+      labels: inOrder(labels),
       log: this.#context.newLog(uid),
       origin: await this.#originOf(image, call),
       sessionRevision: revision,

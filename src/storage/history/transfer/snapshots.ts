@@ -49,6 +49,7 @@ export class Snapshots {
       inheritedCount: session.inheritedCount,
       title: session.title,
       metadata: session.metadata,
+      labels: session.labels,
       createTimeMicros: session.createTimeMicros,
       updateTimeMicros: session.updateTimeMicros,
       revision: session.revision,

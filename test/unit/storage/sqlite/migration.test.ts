@@ -130,6 +130,8 @@ it("brings a file of version 0.1.0 up to date, with all that it holds", async ()
   await provider.logMessages("a", [{ id: "m5", role: "user", parts: [] }]);
   await provider.logMessages("a", [{ id: "older2", role: "user", parts: [], timestampMicros: 12 }]);
   expect(await ids("a")).toEqual(["m1", "older2", "older", "m2", "m4", "m5"]);
+  await provider.updateSession("b", { labels: { a: "1" } });
+  expect(await store.listRecords({ parentId: "", labels: ["a=1"] }, { limit: 9 })).toMatchObject([{ uid: "ub" }]);
   await provider.deleteSession("b");
   for (let i = 0; i < 3; i++) {
     await provider.sweep();

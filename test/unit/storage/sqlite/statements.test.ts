@@ -31,6 +31,21 @@ const PLANS: { readonly [name in keyof typeof SQL]: string | readonly string[] }
   children: "sessions USING INDEX sessions_by_parent (namespace=? AND parent_id=?)",
   childrenAfter:
     "sessions USING INDEX sessions_by_parent (namespace=? AND parent_id=? AND (update_time,session_id)<(?,?))",
+  labeled: [
+    "labels USING COVERING INDEX labels_by_time (namespace=? AND label=?)",
+    "sessions USING PRIMARY KEY (uid=?)",
+  ],
+  labeledAfter: [
+    "labels USING COVERING INDEX labels_by_time (namespace=? AND label=? AND (update_time,session_id)<(?,?))",
+    "sessions USING PRIMARY KEY (uid=?)",
+  ],
+  insertLabel: "",
+  deleteLabels: "labels USING PRIMARY KEY (uid=?)",
+  touchLabels: "labels USING PRIMARY KEY (uid=?)",
+  labelPlaces: "labels USING COVERING INDEX labels_by_time (namespace=? AND label=?)",
+  labelPlacesAfter:
+    "labels USING COVERING INDEX labels_by_time (namespace=? AND label=? AND (update_time,session_id)<(?,?))",
+  hasLabel: "labels USING PRIMARY KEY (uid=? AND label=?)",
   toSweep: "sessions USING INDEX sessions_to_sweep (namespace=? AND sweep_at>? AND sweep_at<?)",
   deleteTombstone: "sessions USING PRIMARY KEY (uid=?)",
   scan: "sessions USING INDEX sessions_by_uid (namespace=? AND uid>?)",
