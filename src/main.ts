@@ -1,5 +1,6 @@
 import "./server/harden.js";
 import { Command } from "commander";
+import { loadMcp } from "./commands/mcp/load-mcp.js";
 import type { TodoFields } from "./commands/todo.js";
 import { addHealthOptions, addNamespaceOption, addServeOptions, addStorageOption, readServeConfig } from "./config.js";
 import { DomainError } from "./domain/errors.js";
@@ -13,6 +14,7 @@ const commands = {
   import: () => import("./commands/transfer/import-sessions.js"),
   indexes: () => import("./commands/indexes.js"),
   keys: () => import("./commands/keys.js"),
+  mcp: () => loadMcp(),
   serve: () => import("./commands/serve.js"),
   sessions: () => import("./commands/sessions.js"),
   sweep: () => import("./commands/sweep.js"),
@@ -49,6 +51,11 @@ program
   .command("indexes")
   .description("print the keys that a MongoDB gets, as lines for mongosh")
   .action(async () => (await commands.indexes()).printIndexes());
+
+addNamespaceOption(addStorageOption(program.command("mcp")))
+  .description("serve the Model Context Protocol on standard input and output, for agents; it only reads")
+  .option("--allow-writes", "also offer the tools that append, fork, revert and change todos", false)
+  .action(async (flags) => (await commands.mcp()).serveMcp(flags));
 
 addSessionCommands(program.command("sessions").description("list, show, watch and delete sessions"));
 addTodoCommands(program.command("todo").description("read and change the todo list"));

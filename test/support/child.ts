@@ -8,6 +8,8 @@ import { poll } from "./poll.js";
 /** A build of this test process's own: another one may be building, too. */
 const folder = fileURLToPath(new URL(`../../node_modules/.cache/session-pool-test-${process.pid}`, import.meta.url));
 await buildInto(folder);
+/** The built program. */
+export const MAIN = `${folder}/main.js`;
 process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
 
 export interface Ended {
@@ -34,7 +36,7 @@ export class Child {
     env: Readonly<Record<string, string>> = {},
     { descriptors }: { readonly descriptors?: number } = {},
   ) {
-    const command = [process.execPath, `${folder}/main.js`, ...args] as const;
+    const command = [process.execPath, MAIN, ...args] as const;
     const limited = ["sh", "-c", `ulimit -n ${descriptors} && exec "$@"`, "sh", ...command] as const;
     const [program, ...rest] = descriptors === undefined ? command : limited;
     this.process = spawn(program, rest, { env: { ...process.env, ...env } });

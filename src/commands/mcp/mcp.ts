@@ -1,0 +1,24 @@
+import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
+import { DEFAULT_LIMITS } from "../../domain/limits.js";
+import { StopSignals } from "../signals.js";
+import { withPools } from "../with-pools.js";
+import { createMcpServer } from "./mcp-server.js";
+
+export interface McpTarget {
+  readonly storage: string;
+  readonly namespace: string;
+  /** Without it only what reads is offered. */
+  readonly allowWrites: boolean;
+}
+
+/** Serves the Model Context Protocol on standard input and output, until the input ends or a signal asks to end. */
+export function serveMcp({ storage, namespace, allowWrites }: McpTarget): Promise<void> {
+  return withPools(storage, async (pools) => {
+    const server = createMcpServer({ rootPool: pools.for(namespace), limits: DEFAULT_LIMITS }, { allowWrites });
+    const ended = new Promise((resolve) => process.stdin.once("end", resolve));
+    const stopped = new StopSignals().next();
+    await server.connect(new StdioServerTransport());
+    await Promise.race([ended, stopped]);
+    await server.close();
+  });
+}

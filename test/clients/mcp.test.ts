@@ -1,0 +1,119 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { RootPool, SqliteStorageProvider } from "../../src/index.js";
+import { MAIN } from "../support/child.js";
+
+const folder = mkdtempSync(join(tmpdir(), "session-pool-mcp-"));
+const storage = `sqlite:${join(folder, "pool.db")}`;
+const clients: Client[] = [];
+
+beforeAll(async () => {
+  const provider = await SqliteStorageProvider.open(join(folder, "pool.db"));
+  const rootPool = new RootPool({ storage: provider });
+  await rootPool.sessions.createSession({ sessionId: "trip", title: "Kyoto in May" });
+  for (const [id, role, text] of [
+    ["m1", "user", "When do the azaleas bloom?"],
+    ["m2", "assistant", "Late April to the middle of May."],
+    ["m3", "user", "And the maples?"],
+  ] as const) {
+    await rootPool.sessions.appendMessage("trip", { id, role, parts: [{ id: "", type: "text", text }] });
+  }
+  await rootPool.close();
+});
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) await client.close();
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** The SDK's own client, of a program of its own. */
+async function connect(...flags: string[]): Promise<Client> {
+  const client = new Client({ name: "test", version: "1" });
+  const args = [MAIN, "mcp", "--storage", storage, ...flags];
+  await client.connect(new StdioClientTransport({ command: process.execPath, args }));
+  clients.push(client);
+  return client;
+}
+
+/** What a tool answers: its JSON, or the text of its error. */
+async function call(client: Client, name: string, args: Record<string, unknown> = {}) {
+  const { content, isError } = await client.callTool({ name, arguments: args });
+  const { text } = (content as { text: string }[])[0]!;
+  return isError ? text : JSON.parse(text);
+}
+
+describe("session-pool mcp", () => {
+  it("offers only what reads, unless writes are allowed", async () => {
+    const { tools } = await (await connect()).listTools();
+    expect(tools.map(({ name }) => name)).toEqual(["list_sessions", "read_session", "list_todos"]);
+    expect(tools.every(({ annotations }) => annotations?.readOnlyHint)).toBe(true);
+    const refused = await (await connect()).callTool({ name: "append_message", arguments: { sessionId: "trip" } });
+    expect(refused).toMatchObject({ isError: true });
+    const writing = (await (await connect("--allow-writes")).listTools()).tools;
+    expect(writing.filter(({ annotations }) => annotations?.destructiveHint).map(({ name }) => name)).toEqual([
+      "remove_todo",
+    ]);
+  });
+
+  it("lists sessions, and reads one page by page", async () => {
+    const client = await connect();
+    expect((await call(client, "list_sessions")).sessions).toMatchObject([
+      { sessionId: "trip", title: "Kyoto in May" },
+    ]);
+    const page = await call(client, "read_session", { sessionId: "trip", limit: 2 });
+    expect(page.session.messageCount).toBe("3");
+    expect(page.messages.map(({ info }: { info: { id: string } }) => info.id)).toEqual(["m2", "m3"]);
+    const older = await call(client, "read_session", { sessionId: "trip", limit: 2, pageToken: page.nextPageToken });
+    expect(older).toMatchObject({ messages: [{ info: { id: "m1" } }], nextPageToken: "" });
+    expect(await call(client, "list_todos")).toMatchObject({ todos: [] });
+  });
+
+  it("appends, forks, reverts and undoes it", async () => {
+    const client = await connect("--allow-writes");
+    const said = { sessionId: "new", role: "user", text: "Is it far?", messageId: "q", createSession: true };
+    expect(await call(client, "append_message", said)).toEqual({ messageId: "q", position: "0" });
+    expect(await call(client, "append_message", said)).toEqual({ messageId: "q", position: "0" });
+    const fork = await call(client, "fork_session", { sessionId: "trip", upToMessageId: "m1", newSessionId: "other" });
+    expect(fork).toMatchObject({ copiedCount: "1", session: { sessionId: "other" } });
+    const reverted = await call(client, "revert_session", { sessionId: "trip", upToMessageId: "m1" });
+    expect(reverted).toMatchObject({ removedCount: "2" });
+    expect(await call(client, "unrevert_session", { sessionId: "trip" })).toMatchObject({ restoredCount: "2" });
+  });
+
+  it("changes todos", async () => {
+    const client = await connect("--allow-writes");
+    const { id } = await call(client, "add_todo", { content: "Book the ryokan" });
+    expect(await call(client, "update_todo", { id, status: "completed" })).toMatchObject({
+      content: "Book the ryokan",
+      status: "completed",
+    });
+    expect((await call(client, "list_todos")).todos).toHaveLength(1);
+    await call(client, "remove_todo", { id });
+    expect(await call(client, "list_todos")).toMatchObject({ todos: [] });
+  });
+
+  it("answers the errors of the service, and refuses arguments that it does not know", async () => {
+    const client = await connect("--allow-writes");
+    expect(await call(client, "read_session", { sessionId: "nobody" })).toBe('not_found: Session "nobody" not found');
+    expect(await call(client, "revert_session", { sessionId: "trip" })).toBe(
+      "invalid_argument: up_to_message_id or to_start is required",
+    );
+    expect(await call(client, "list_sessions", { limit: 101 })).toContain("limit");
+    expect(await call(client, "list_sessions", { order: "title" })).toContain("order");
+  });
+
+  it("opens the namespace that it is given, and makes no database", async () => {
+    expect((await call(await connect("--namespace", "empty"), "list_sessions")).sessions).toEqual([]);
+    const args = [MAIN, "mcp", "--storage", `sqlite:${join(folder, "absent.db")}`];
+    const transport = new StdioClientTransport({ command: process.execPath, args, stderr: "pipe" });
+    const errors: string[] = [];
+    transport.stderr?.on("data", (text) => errors.push(`${text}`));
+    await expect(new Client({ name: "test", version: "1" }).connect(transport)).rejects.toThrow();
+    await expect.poll(() => errors.join("")).toContain("absent.db");
+  });
+});
