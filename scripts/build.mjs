@@ -1,8 +1,9 @@
 // Bundles the program, the library and the client; packages stay outside the bundles, drivers load lazily.
-import { chmod, cp, readdir, rm } from "node:fs/promises";
+import { chmod, readdir, rm } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { buildConsole } from "./build-console.mjs";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
@@ -17,7 +18,7 @@ export async function buildInto(folder) {
   const client = bundle(folder, CLIENT, { platform: "neutral", chunkNames: "client/[name]-[hash]" });
   const built = new Set([...(await server), ...(await client)].map((path) => relative(folder, path)));
   // The web page's files are read at run time, beside the code.
-  await cp(join(ROOT, "src/console/assets"), join(folder, "assets"), { recursive: true });
+  await buildConsole(join(folder, "assets"));
   await chmod(join(folder, "main.js"), 0o755);
   const isKept = (path) => built.has(path) || path.startsWith("assets") || path.startsWith("types");
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });

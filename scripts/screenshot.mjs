@@ -99,8 +99,8 @@ async function takePicture(url, path) {
   });
   await page.goto(url);
   await page.getByText("18,304 rows.").waitFor();
-  await page.getByText("live", { exact: true }).waitFor();
-  await page.evaluate("scrollTo(0, 0)");
+  await page.getByText("Live", { exact: true }).waitFor();
+  await page.keyboard.press("g");
   await page.screenshot({ path });
   await browser.close();
 }

@@ -1,5 +1,5 @@
 import { formatAddress, type ServeConfig } from "../config.js";
-import { readPages } from "../console/pages.js";
+import { type Page, readPages } from "../console/pages.js";
 import { Pools } from "../pools.js";
 import { loadTracing } from "../server/call/load-tracing.js";
 import { Metrics } from "../server/call/metrics.js";
@@ -23,6 +23,13 @@ export interface Service {
   kill?(): void;
 }
 
+/** What a service is given by whoever starts it in a way of their own. */
+export interface ServiceParts {
+  readonly metrics?: ServiceMetrics | undefined;
+  /** The console, when it is built elsewhere than beside the program. */
+  readonly pages?: readonly Page[] | undefined;
+}
+
 export interface ServiceMetrics {
   readonly metrics: Metrics;
   /** What `/metrics` answers. */
@@ -33,7 +40,8 @@ export interface ServiceMetrics {
 const CLOSE_MS = 300;
 
 /** Opens the store and serves it. Rejects with one clear line when that cannot be. */
-export async function startService(config: ServeConfig, logger: Logger, counted = ownMetrics()): Promise<Service> {
+export async function startService(config: ServeConfig, logger: Logger, parts: ServiceParts = {}): Promise<Service> {
+  const { metrics = ownMetrics(), pages = readPages() } = parts;
   const tracing = config.tracing ? await loadTracing() : undefined;
   const stopTracing = tracing?.startTracing(VERSION);
   const storage = await openStorage(config.storage, { limits: config.limits, logger });
@@ -43,8 +51,8 @@ export async function startService(config: ServeConfig, logger: Logger, counted 
       config,
       logger,
       tracing,
-      ...counted,
-      pages: readPages(),
+      ...metrics,
+      pages,
       rootPoolFor: (namespace) => pools.for(namespace),
       pingStorage: () => pools.ping(),
     });

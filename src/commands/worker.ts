@@ -32,7 +32,7 @@ async function start(config: ServeConfig, logger: Logger): Promise<Service> {
   new AggregatorRegistry();
   AggregatorRegistry.setRegistries([metrics.registry]);
   try {
-    return await startService(config, logger, { metrics, metricsText: makeMetricsText() });
+    return await startService(config, logger, { metrics: { metrics, metricsText: makeMetricsText() } });
   } catch (error) {
     await tell({ kind: "failed", text: error instanceof Error ? error.message : String(error) });
     process.exit(1);

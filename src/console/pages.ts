@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { extname } from "node:path";
+import { pathToFileURL } from "node:url";
 
-/** A file of the web page. */
+/** A file of the web page. Its text is read when it is first asked for. */
 export interface Page {
   readonly path: string;
   readonly contentType: string;
@@ -14,19 +15,31 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   ".css": "text/css; charset=utf-8",
 };
 
-const FILES = ["api.js", "console.js", "dom.js", "lists-view.js", "session-view.js", "docs.js", "console.css"];
+const FILES = {
+  "/": "console.html",
+  "/docs": "docs.html",
+  "/console/console.js": "console.js",
+  "/console/docs.js": "docs.js",
+  "/console/console.css": "console.css",
+};
 
-/** The console at `/` and the API reference at `/docs`; they load nothing from elsewhere. */
-export function readPages(): readonly Page[] {
-  return [
-    page("/", "console.html"),
-    page("/docs", "docs.html"),
-    ...FILES.map((file) => page(`/console/${file}`, file)),
-  ];
+/** Where the build puts the web page: beside the bundle. */
+const BUILT = new URL("./assets/", import.meta.url);
+
+/** The console at `/` and the API reference at `/docs`, as `buildConsole` made them; they load nothing from elsewhere. */
+export function readPages(folder?: string): readonly Page[] {
+  const base = folder === undefined ? BUILT : pathToFileURL(`${folder}/`);
+  return Object.entries(FILES).map(([path, file]) => makePage(path, new URL(file, base)));
 }
 
-/** The build copies the folder beside the bundle. */
-function page(path: string, file: string): Page {
-  const contentType = CONTENT_TYPES[extname(file)] as string;
-  return { path, contentType, text: readFileSync(new URL(`./assets/${file}`, import.meta.url), "utf8") };
+function makePage(path: string, file: URL): Page {
+  let text: string | undefined;
+  return {
+    path,
+    contentType: CONTENT_TYPES[extname(file.pathname)] as string,
+    get text() {
+      text ??= readFileSync(file, "utf8");
+      return text;
+    },
+  };
 }

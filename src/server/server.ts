@@ -167,7 +167,7 @@ function makeStaticRoutes(options: ServerOptions, caller: Caller, readiness: Rea
       openApi ??= JSON.stringify(openApiDocument(API_METHODS, VERSION));
       return { contentType: "application/json", text: openApi };
     });
-    for (const { path, ...page } of pages) routes.add(path, () => page);
+    for (const page of pages) routes.add(page.path, () => page);
   }
   return routes;
 }

@@ -5,6 +5,7 @@ import { credentials, Metadata, makeGenericClientConstructor, status } from "@gr
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readPages } from "../../src/console/pages.js";
 import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
+import { builtPages } from "../support/console-pages.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 
 const READER = newKey();
@@ -40,7 +41,7 @@ describe("on a server with keys", () => {
   let server: TestServer;
 
   beforeAll(async () => {
-    server = await startTestServer({ keysFile });
+    server = await startTestServer({ keysFile }, undefined, await builtPages());
   });
 
   afterAll(() => server.stop());

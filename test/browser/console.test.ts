@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { TodoTrackerService } from "../../gen/sessionpool/v1/todo_service_pb.js";
 import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
 import { CONVERSATION } from "../interop/conversation.js";
+import { builtPages } from "../support/console-pages.js";
 import { GrpcClient } from "../support/grpc-client.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith, ROOT } from "../support/toolchain.js";
@@ -26,7 +27,7 @@ await describeWith("the console", findBrowser, (browserPath) => {
 
   beforeAll(async () => {
     await mkdir(PICTURES, { recursive: true });
-    server = await startTestServer();
+    server = await startTestServer({}, undefined, await builtPages());
     const grpc = new GrpcClient(server.grpcAddress);
     expect(await grpc.call(TodoTrackerService, "ReplaceTodos", { todos: TODOS })).toHaveProperty("answer");
     grpc.close();
@@ -65,8 +66,13 @@ await describeWith("the console", findBrowser, (browserPath) => {
       expect(problems).toEqual([]);
     });
 
-    const boxes = () => page.locator("article.message");
+    const articles = () => page.locator("article.message");
     const picture = (what: string) => page.screenshot({ path: join(PICTURES, `${name.slice(2)}-${what}.png`) });
+    const isLive = () => page.getByText("Live", { exact: true }).waitFor();
+    const open = async (address: string) => {
+      await page.goto("about:blank");
+      await page.goto(`${server.httpUrl}/#${address}`);
+    };
 
     async function expectNoSideways(): Promise<void> {
       expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
@@ -74,69 +80,96 @@ await describeWith("the console", findBrowser, (browserPath) => {
 
     it("lists the sessions, with titles as text", async () => {
       await page.getByRole("link", { name: "Fähren 京都" }).first().waitFor();
-      expect(await page.getByText("<script>alert(1)</script>").count()).toBe(1);
+      await page.getByRole("link", { name: "<script>alert(1)</script>" }).first().waitFor();
       await expectNoSideways();
       await picture("sessions");
     });
 
     it("opens a session at its end", async () => {
-      await page.locator('a[href="#/session/ferry"]').first().click();
-      await page.getByText("live", { exact: true }).waitFor();
-      expect(await boxes().count()).toBeGreaterThanOrEqual(PAGE);
-      expect(await boxes().last().isVisible()).toBe(true);
+      await page.getByRole("navigation", { name: "Sessions" }).locator('a[href="#/session/ferry"]').click();
+      await isLive();
+      await page.locator(`article[data-position="${CONVERSATION.length - 1}"]`).waitFor();
+      expect(await page.title()).toBe("Fähren 京都 · session-pool");
       await expectNoSideways();
       await picture("session-end");
     });
 
-    it("pages back to the first message", async () => {
-      const older = page.getByRole("button", { name: "Older messages" });
-      while (await older.isVisible()) {
-        const count = await boxes().count();
-        await older.click();
-        await boxes().nth(count).waitFor({ state: "attached" });
-        await page.waitForFunction("!document.querySelector('main button')?.disabled");
+    it("shows every message on the way to the first", async () => {
+      await open("/session/ferry");
+      await isLive();
+      const seen = new Map<number, string>();
+      while (!seen.has(0)) {
+        await page.locator(".skeleton").first().waitFor({ state: "detached" });
+        const shown = await articles().evaluateAll((all) =>
+          all.map((one) => [Number(one.getAttribute("data-position")), one.getAttribute("data-id") ?? ""] as const),
+        );
+        for (const [position, id] of shown) seen.set(position, id);
+        await page.evaluate("document.querySelector('.scroller').scrollBy(0, -400)");
+        await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
       }
-      const ids = await boxes().evaluateAll((all) => all.map((box) => box.getAttribute("data-id")));
-      expect(ids.slice(0, CONVERSATION.length)).toEqual(CONVERSATION.map(({ info }) => info.id));
-      await page.evaluate("scrollTo(0, 0)");
+      expect([...seen].sort(([a], [b]) => a - b).map(([, id]) => id)).toEqual(CONVERSATION.map(({ info }) => info.id));
       await expectNoSideways();
       await picture("session-start");
     });
 
-    it("shows a message that is appended meanwhile, and a revert", async () => {
-      const last = CONVERSATION.at(-1)!.info.id;
-      await post("/session/ferry/message", {
-        info: { role: "user" },
-        parts: [{ type: "text", text: `live to ${name} 🚢` }],
-      });
-      await page.getByText(`live to ${name} 🚢`).waitFor();
-      await picture("live");
-      await post("/session/ferry/revert", { upToMessageId: last });
-      await page.getByText(`live to ${name} 🚢`).waitFor({ state: "detached" });
-      expect(await boxes().count()).toBe(CONVERSATION.length);
+    it("says in its address where it is, and goes there again", async () => {
+      await open("/session/ferry?at=40");
+      await page.locator('article[data-position="40"]').waitFor();
+      await expect.poll(() => page.url()).toMatch(/at=\d+/);
+      const id = CONVERSATION[25]!.info.id;
+      await open(`/session/ferry?m=${encodeURIComponent(id)}`);
+      await page.locator(`article[data-id="${id}"][aria-current="true"]`).waitFor();
     });
 
-    it("shows the todos", async () => {
-      await page.getByRole("link", { name: "Todos" }).click();
+    it("shows a message that is appended meanwhile, and a revert", async () => {
+      await open("/session/ferry");
+      await isLive();
+      const text = `live to ${name} 🚢`;
+      await post("/session/ferry/message", { info: { role: "user" }, parts: [{ type: "text", text }] });
+      await articles().getByText(text).waitFor();
+      await picture("live");
+      await post("/session/ferry/revert", { upToMessageId: CONVERSATION.at(-1)!.info.id });
+      await articles().getByText(text).waitFor({ state: "detached" });
+    });
+
+    it("offers what came below the screen, and stays where the reader is", async () => {
+      await open("/session/ferry?at=3");
+      await page.locator('article[data-position="3"]').waitFor();
+      await isLive();
+      const top = await page.evaluate("document.querySelector('.scroller').scrollTop");
+      await post("/session/ferry/message", { info: { role: "user" }, parts: [{ type: "text", text: "one more" }] });
+      await page.getByRole("button", { name: "1 new message" }).waitFor();
+      expect(await page.evaluate("document.querySelector('.scroller').scrollTop")).toBe(top);
+      await page.getByRole("button", { name: "1 new message" }).click();
+      await articles().getByText("one more").waitFor();
+      await post("/session/ferry/revert", { upToMessageId: CONVERSATION.at(-1)!.info.id });
+      await articles().getByText("one more").waitFor({ state: "detached" });
+    });
+
+    it("shows the todos, and why they cannot be written", async () => {
+      await open("/todos");
       await page.getByText("京都の便を確認").waitFor();
-      expect(await page.locator("ul.list > li").count()).toBe(TODOS.length);
+      expect(await page.locator(".todos > li").count()).toBe(TODOS.length);
+      await page.getByText("HTTP only reads").waitFor();
       await expectNoSideways();
       await picture("todos");
     });
 
     it("opens a session whose id needs escapes", async () => {
-      await page.goto(`${server.httpUrl}/#/session/${encodeURIComponent('a/"b"<i>&')}`);
-      await page.getByText('a/"b"<i>&').waitFor();
+      await open(`/session/${encodeURIComponent('a/"b"<i>&')}`);
+      await page.getByRole("heading", { name: "<script>alert(1)</script>" }).waitFor();
+      await page.getByText("No messages yet").waitFor();
       await picture("empty-session");
     });
 
     it("tells when a session is not there, and when it is deleted", async () => {
-      await page.goto(`${server.httpUrl}/#/session/doomed`);
+      await open("/session/doomed");
       await page.getByText('Session "doomed" not found').waitFor();
+      await picture("unknown-session");
       problems.splice(0);
       await post("/session", { sessionId: "doomed" });
-      await page.reload();
-      await page.getByText("live", { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Try again" }).click();
+      await isLive();
       expect((await fetch(`${server.httpUrl}/session/doomed`, { method: "DELETE" })).status).toBe(200);
       await page.getByText('Session "doomed" not found').waitFor();
     });
@@ -152,12 +185,12 @@ await describeWith("the console", findBrowser, (browserPath) => {
     });
   });
 
-  it("pages through the sessions, and asks for a key", async () => {
+  it("asks for a key, and pages through the sessions", async () => {
     const folder = await mkdtemp(join(tmpdir(), "session-pool-console-"));
     const key = newKey();
     const entry = { name: "k", hash: hashRandomKey(key), namespace: "n", scope: "write" };
     await writeFile(join(folder, "keys.json"), JSON.stringify([entry]));
-    const guarded = await startTestServer({ keysFile: join(folder, "keys.json") });
+    const guarded = await startTestServer({ keysFile: join(folder, "keys.json") }, undefined, await builtPages());
     const headers = { "content-type": "application/json", authorization: `Bearer ${key}` };
     for (let i = 0; i < PAGE + 10; i++) {
       const response = await fetch(`${guarded.httpUrl}/session`, { method: "POST", headers, body: "{}" });
@@ -166,17 +199,24 @@ await describeWith("the console", findBrowser, (browserPath) => {
     const browser = await openBrowser(browserPath, PHONE);
     const page = await browser.newPage();
     await page.goto(guarded.httpUrl);
-    await page.getByText("Use the Key button above").waitFor();
-    await page.getByRole("button", { name: "Key" }).click();
+    await page.getByRole("button", { name: "Key", exact: true }).click();
     await page.getByLabel("API key, kept in this tab only").fill(key);
     await page.getByRole("button", { name: "Use it" }).click();
-    const items = page.locator("ul.list > li");
+    const items = page.locator(".session-item");
     await items.nth(PAGE - 1).waitFor();
-    expect(await items.count()).toBe(PAGE);
-    await page.getByRole("button", { name: "More" }).click();
+    await items.nth(PAGE - 1).scrollIntoViewIfNeeded();
     await items.nth(PAGE + 9).waitFor();
     await browser.close();
     await guarded.stop();
     await rm(folder, { recursive: true });
+  });
+
+  it("has no button for keys where none are configured", async () => {
+    const browser = await openBrowser(browserPath, DESKTOP);
+    const page = await browser.newPage();
+    await page.goto(server.httpUrl);
+    await page.getByRole("link", { name: "Fähren 京都" }).first().waitFor();
+    expect(await page.getByRole("button", { name: "Key", exact: true }).count()).toBe(0);
+    await browser.close();
   });
 });

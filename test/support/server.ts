@@ -1,5 +1,6 @@
 import { startService } from "../../src/commands/service.js";
 import { DEFAULT_LOAD, type ServeConfig } from "../../src/config.js";
+import type { Page } from "../../src/console/pages.js";
 import { DEFAULT_LIMITS } from "../../src/domain/limits.js";
 import { createLogger, type Logger } from "../../src/server/logging.js";
 
@@ -34,10 +35,14 @@ export const TEST_CONFIG: ServeConfig = {
   tracing: false,
 };
 
-/** Starts a server in this process; the caller stops it. */
-export async function startTestServer(config: Partial<ServeConfig> = {}, logger?: Logger): Promise<TestServer> {
+/** Starts a server in this process; the caller stops it. The pages of the console are read where the test has built them. */
+export async function startTestServer(
+  config: Partial<ServeConfig> = {},
+  logger?: Logger,
+  pages?: readonly Page[],
+): Promise<TestServer> {
   const all = { ...TEST_CONFIG, ...config };
-  const service = await startService(all, logger ?? createLogger(all.logLevel));
+  const service = await startService(all, logger ?? createLogger(all.logLevel), { pages });
   return {
     grpcAddress: `127.0.0.1:${service.grpcPort}`,
     httpUrl: `${all.tls ? "https" : "http"}://127.0.0.1:${service.httpPort}`,

@@ -1,7 +1,9 @@
+import { createHash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { Code } from "@connectrpc/connect";
 import type { Caller } from "../front-call.js";
 import type { Logger } from "../logging.js";
+import { chooseEncoding, compress, MIN_COMPRESSED_BYTES } from "./compression.js";
 import { type HttpRequest, type HttpResponse, hearErrors } from "./listener.js";
 import { HttpProblem, toProblem } from "./problem.js";
 import { factsOf } from "./request-facts.js";
@@ -79,10 +81,25 @@ export class StaticRoutes {
     const admission = caller.admitAnyone("page", undefined);
     endWhenSent(admission, response);
     admission.hold(text.length);
-    const headers = { ...SAFE_HEADERS, "content-type": contentType, "content-length": Buffer.byteLength(text) };
-    out.writeHead(status, headers).end(request.method === "HEAD" ? undefined : text);
+    const tag = tagOf(text);
+    const headers = { ...SAFE_HEADERS, "content-type": contentType, etag: tag, vary: "accept-encoding" };
+    const { header } = factsOf(request);
+    if (status === 200 && header("if-none-match") === tag) {
+      out.writeHead(304, headers).end();
+      return;
+    }
+    const encoding = text.length < MIN_COMPRESSED_BYTES ? undefined : chooseEncoding(header("accept-encoding"));
+    const body = encoding === undefined ? Buffer.from(text) : await compress(text, encoding);
+    const encoded = encoding === undefined ? {} : { "content-encoding": encoding };
+    out.writeHead(status, { ...headers, ...encoded, "content-length": body.length });
+    out.end(request.method === "HEAD" ? undefined : body);
     abandonUnread(response);
   }
+}
+
+/** Names a content, whatever the encoding it travels in. A browser that has it already is spared the body. */
+function tagOf(text: string): string {
+  return `W/"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"`;
 }
 
 /** The pages load nothing from elsewhere, and nothing may put them into a frame. */

@@ -1,0 +1,102 @@
+import { call, follow, target } from "./http.js";
+import type { Message, Session, Todo, WatchEvent } from "./types.js";
+
+type Signal = AbortSignal | undefined;
+
+export interface SessionPage {
+  readonly sessions: readonly Session[];
+  readonly nextPageToken: string;
+}
+
+export interface SessionQuery {
+  readonly limit?: number;
+  readonly pageToken?: string;
+  readonly parentId?: string;
+}
+
+export function listSessions({ limit, pageToken, parentId }: SessionQuery, signal?: Signal): Promise<SessionPage> {
+  const query = { limit, page_token: pageToken, parent_id: parentId };
+  return call(target(["session"], query), { signal });
+}
+
+export function getSession(id: string, signal?: Signal): Promise<Session> {
+  return call(target(["session", id]), { signal });
+}
+
+export interface Loaded {
+  readonly session: Session;
+  readonly messages: readonly Message[];
+}
+
+export function loadSession(id: string, limit: number, signal?: Signal): Promise<Loaded> {
+  return call(target(["session", id, "load"], { limit }), { signal });
+}
+
+export interface MessagePage {
+  readonly messages: readonly Message[];
+  readonly nextPageToken: string;
+}
+
+export interface MessageQuery {
+  readonly limit?: number;
+  readonly offset?: number;
+  readonly pageToken?: string;
+  readonly newestFirst?: boolean;
+  readonly since?: string;
+}
+
+export function listMessages(id: string, query: MessageQuery, signal?: Signal): Promise<MessagePage> {
+  const { limit, offset, pageToken, newestFirst, since } = query;
+  const parameters = { limit, offset, page_token: pageToken, newest_first: newestFirst, since };
+  return call(target(["session", id, "message"], parameters), { signal });
+}
+
+export function getMessage(id: string, messageId: string, signal?: Signal): Promise<Message> {
+  return call(target(["session", id, "message", messageId]), { signal });
+}
+
+export type WatchFrom = { readonly from_position: number } | { readonly resume_token: string };
+
+export function watchMessages(
+  id: string,
+  from: WatchFrom,
+  on: { signal: AbortSignal; onOpen: () => void; onEvent: (event: WatchEvent) => void },
+): Promise<void> {
+  return follow(target(["session", id, "message"], from, "watch"), on);
+}
+
+export function listTodos(signal?: Signal): Promise<readonly Todo[]> {
+  // The one list is the same for every session; the path wants the id of one, whichever.
+  return call(target(["all", "todo"]), { signal });
+}
+
+export interface Forked {
+  readonly session: Session;
+  readonly copiedCount: string;
+}
+
+export function forkSession(id: string, body: { upToMessageId?: string; title?: string }): Promise<Forked> {
+  return call(target(["session", id, "fork"]), { method: "POST", body });
+}
+
+export function shareSession(id: string): Promise<Forked> {
+  return call(target(["session", id, "share"]), { method: "POST", body: {} });
+}
+
+export type RevertTo = { readonly upToMessageId: string } | { readonly toStart: true };
+
+export function revertSession(id: string, to: RevertTo): Promise<{ session: Session; removedCount: string }> {
+  return call(target(["session", id, "revert"]), { method: "POST", body: to });
+}
+
+export function unrevertSession(id: string): Promise<{ session: Session; restoredCount: string }> {
+  return call(target(["session", id, "unrevert"]), { method: "POST", body: {} });
+}
+
+export function updateSession(id: string, body: { title?: string; updateMask: string }): Promise<Session> {
+  return call(target(["session", id]), { method: "PATCH", body });
+}
+
+export function deleteSession(id: string): Promise<unknown> {
+  return call(target(["session", id]), { method: "DELETE" });
+}

@@ -1,0 +1,119 @@
+import { signal } from "@preact/signals";
+
+/** Codes of gRPC, which REST puts into every error body. */
+export const CODE = {
+  invalidArgument: 3,
+  notFound: 5,
+  alreadyExists: 6,
+  permissionDenied: 7,
+  failedPrecondition: 9,
+  aborted: 10,
+  unimplemented: 12,
+  unavailable: 14,
+  unauthenticated: 16,
+} as const;
+
+/** What the server answered instead of a result. */
+export class ApiError extends Error {
+  readonly code: number;
+
+  constructor(code: number, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** No answer came: the server is down, or the network is. */
+export class Unreachable extends Error {
+  constructor() {
+    super("The server cannot be reached");
+  }
+}
+
+const KEY = "session-pool-key";
+
+/** The API key, kept for this tab only. */
+export const apiKey = signal(sessionStorage.getItem(KEY) ?? "");
+
+/** Whether the server has asked for a key. Pages of servers without keys never show the button. */
+export const keyWanted = signal(apiKey.value !== "");
+
+export function storeKey(key: string): void {
+  apiKey.value = key;
+  if (key === "") sessionStorage.removeItem(KEY);
+  else sessionStorage.setItem(KEY, key);
+}
+
+export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
+
+/** A path of the API: segments are encoded, `:verb` stays as it is, parameters without a value are left out. */
+export function target(segments: readonly string[], query: Query = {}, verb = ""): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined || value === "") continue;
+    for (const one of Array.isArray(value) ? value : [value]) search.append(name, String(one));
+  }
+  const path = `/${segments.map(encodeURIComponent).join("/")}${verb && `:${verb}`}`;
+  return search.size === 0 ? path : `${path}?${search}`;
+}
+
+export interface CallOptions {
+  readonly method?: string;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export async function call<T>(path: string, options: CallOptions = {}): Promise<T> {
+  const response = await request(path, "application/json", options);
+  return (await response.json()) as T;
+}
+
+/** Calls back with each object of a stream of JSON lines; resolves when the server ends it, and throws what it ends with. */
+export async function follow<T>(
+  path: string,
+  { signal, onOpen, onEvent }: { signal: AbortSignal; onOpen: () => void; onEvent: (event: T) => void },
+): Promise<void> {
+  const response = await request(path, "application/x-ndjson", { signal });
+  onOpen();
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      const { result, error } = JSON.parse(line);
+      if (error !== undefined) throw new ApiError(error.code, error.message);
+      onEvent(result);
+    }
+  }
+}
+
+async function request(path: string, accept: string, { method = "GET", body, signal }: CallOptions): Promise<Response> {
+  const headers: Record<string, string> = { accept };
+  if (apiKey.value !== "") headers.authorization = `Bearer ${apiKey.value}`;
+  if (body !== undefined) headers["content-type"] = "application/json";
+  let response: Response;
+  try {
+    response = await fetch(path, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal && { signal }),
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Unreachable();
+  }
+  if (response.ok) return response;
+  throw await errorOf(response);
+}
+
+async function errorOf(response: Response): Promise<Error> {
+  if (response.status === 401) keyWanted.value = true;
+  const body = await response.json().catch(() => undefined);
+  if (typeof body?.code === "number") return new ApiError(body.code, String(body.message));
+  // A proxy in front answers 502, 503 or 504 with a page of its own when the server is down.
+  return response.status >= 502 ? new Unreachable() : new ApiError(2, response.statusText || `HTTP ${response.status}`);
+}

@@ -1,0 +1,64 @@
+/** What the REST API answers, as JSON: 64-bit integers are texts, times are RFC 3339. */
+
+export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+export type JsonObject = { [name: string]: Json };
+
+export interface MessagePreview {
+  readonly messageId: string;
+  readonly role: string;
+  readonly timestamp?: string;
+  readonly text: string;
+}
+
+export interface Session {
+  readonly sessionId: string;
+  readonly parentId: string;
+  readonly forkPointId: string;
+  readonly title: string;
+  readonly metadata?: JsonObject;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly createTime: string;
+  readonly updateTime: string;
+  readonly expireTime?: string;
+  readonly messageCount?: string;
+  readonly lastMessage?: MessagePreview;
+  readonly inheritedCount: string;
+  readonly revision: string;
+  readonly reverted: boolean;
+}
+
+export interface Part {
+  readonly id: string;
+  readonly type: string;
+  readonly text: string;
+  readonly data?: JsonObject;
+}
+
+export interface MessageInfo {
+  readonly id: string;
+  readonly role: string;
+  readonly timestamp: string;
+  readonly metadata?: JsonObject;
+  readonly sessionId?: string;
+  readonly position?: string;
+  readonly originSessionId?: string;
+}
+
+export interface Message {
+  readonly info: MessageInfo;
+  readonly parts: readonly Part[];
+}
+
+export interface Todo {
+  readonly id: string;
+  readonly content: string;
+  readonly status: string;
+  readonly priority: string;
+}
+
+/** An event of WatchMessages. Kinds that this page does not know are passed over. */
+export interface WatchEvent {
+  readonly resumeToken: string;
+  readonly appended?: Message;
+  readonly truncated?: { readonly messageCount?: string };
+}

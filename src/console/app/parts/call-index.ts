@@ -1,0 +1,72 @@
+import { type Signal, signal } from "@preact/signals";
+import type { Message } from "../api/types.js";
+import type { CallView, ResultView } from "./part-view.js";
+import { viewsOf } from "./recognise.js";
+
+export interface FoundCall {
+  readonly call: CallView;
+  readonly position: number;
+  readonly timestamp: string;
+}
+
+export interface FoundResult {
+  readonly result: ResultView;
+  readonly position: number;
+  readonly timestamp: string;
+}
+
+/** Calls, and results, that are remembered; the oldest are forgotten first. */
+const MAX_REMEMBERED = 4000;
+
+/** Finds the call to a result and the result to a call, in whichever messages they are. */
+export class CallIndex {
+  readonly #calls = new Map<string, Signal<FoundCall | undefined>>();
+  readonly #results = new Map<string, Signal<FoundResult | undefined>>();
+
+  call(callId: string): FoundCall | undefined {
+    return slot(this.#calls, callId).value;
+  }
+
+  result(callId: string): FoundResult | undefined {
+    return slot(this.#results, callId).value;
+  }
+
+  /** Takes in messages that follow each other from this position on. */
+  add(messages: readonly Message[], first: number): void {
+    for (const [i, message] of messages.entries()) {
+      const { timestamp } = message.info;
+      const position = first + i;
+      for (const view of viewsOf(message)) {
+        if (view.kind === "call" && view.callId) set(this.#calls, view.callId, { call: view, position, timestamp });
+        if (view.kind === "result" && view.callId)
+          set(this.#results, view.callId, { result: view, position, timestamp });
+      }
+    }
+  }
+
+  forgetFrom(position: number): void {
+    for (const slots of [this.#calls, this.#results]) {
+      for (const one of slots.values()) if ((one.peek()?.position ?? -1) >= position) one.value = undefined;
+    }
+  }
+}
+
+function slot<T>(slots: Map<string, Signal<T | undefined>>, callId: string): Signal<T | undefined> {
+  let found = slots.get(callId);
+  if (found === undefined) {
+    found = signal<T | undefined>(undefined);
+    slots.set(callId, found);
+    if (slots.size > MAX_REMEMBERED) slots.delete(slots.keys().next().value as string);
+  }
+  return found;
+}
+
+function set<T extends { position: number }>(
+  slots: Map<string, Signal<T | undefined>>,
+  callId: string,
+  found: T,
+): void {
+  const one = slot(slots, callId);
+  if (one.peek()?.position !== found.position || JSON.stringify(one.peek()) !== JSON.stringify(found))
+    one.value = found;
+}

@@ -1,0 +1,61 @@
+import type { Json } from "../api/types.js";
+import { firstLine } from "../text/format.js";
+import type { FoundResult } from "./call-index.js";
+import { isObject, textAt } from "./fields.js";
+import type { CallStatus, CallView, Output } from "./part-view.js";
+
+export interface Outcome {
+  readonly status: CallStatus | undefined;
+  readonly output: Output | undefined;
+  readonly durationMs: number | undefined;
+}
+
+/** How a call ended: as its own part says, else as its result does. */
+export function outcomeOf(call: CallView, timestamp: string, found: FoundResult | undefined): Outcome {
+  if (found === undefined) return { status: call.status, output: call.output, durationMs: call.durationMs };
+  const between = Date.parse(found.timestamp) - Date.parse(timestamp);
+  return {
+    status: found.result.isError || call.status === "failed" ? "failed" : "done",
+    output: found.result.output,
+    durationMs: call.durationMs ?? (between > 0 ? between : undefined),
+  };
+}
+
+/** Arguments in one line: the values that tell calls apart. */
+export function argsLine(args: Json | undefined, length = 160): string {
+  if (args === undefined || args === null) return "";
+  if (!isObject(args)) return cut(typeof args === "string" ? args : JSON.stringify(args), length);
+  const entries = Object.entries(args);
+  const only = entries.length === 1 ? entries[0]![1] : undefined;
+  if (typeof only === "string") return cut(only, length);
+  return cut(
+    entries.map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join(", "),
+    length,
+  );
+}
+
+function cut(text: string, length: number): string {
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length > length ? `${line.slice(0, length - 1)}…` : line;
+}
+
+/** Lines of an output that say that something went wrong. */
+const WRONG =
+  /\b(error|fail(ed|ure)?|exception|panic|denied|refused|not found|no such|cannot|unexpected|aborted|timed? ?out)\b/i;
+
+/** The line that names the error, as most languages print it. */
+const NAMED = /\b\w*(Error|Exception|error|panic)\b(\[\w+\])?:/;
+
+/** Why a call failed, in one line. */
+export function errorLine(output: Output | undefined): string {
+  if (output === undefined) return "";
+  if (output.text !== undefined) {
+    const lines = output.text.split("\n");
+    const telling = lines.find((line) => NAMED.test(line)) ?? lines.find((line) => WRONG.test(line));
+    return firstLine(telling ?? output.text, 300);
+  }
+  if (output.json === undefined) return "";
+  const { json } = output;
+  const message = isObject(json) ? textAt(json, "message", "error", "stderr", "detail", "reason") : "";
+  return message ? firstLine(message, 300) : argsLine(json, 300);
+}

@@ -1,0 +1,53 @@
+import type { Json } from "../api/types.js";
+
+/** A picture: bytes that the message holds, or the address of one that it only names and that is never loaded. */
+export interface ImageView {
+  readonly kind: "image";
+  readonly name: string;
+  readonly mediaType: string;
+  /** A `data:` URL of a type that cannot hold a script; absent when there is nothing safe to show. */
+  readonly source?: string;
+  /** Where the picture is, when it is elsewhere. */
+  readonly address?: string;
+}
+
+export type CallStatus = "pending" | "running" | "done" | "failed" | "denied";
+
+/** What a tool answered. */
+export interface Output {
+  readonly text?: string;
+  readonly json?: Json;
+  readonly images: readonly ImageView[];
+}
+
+export interface CallView {
+  readonly kind: "call";
+  readonly callId: string;
+  readonly name: string;
+  readonly args: Json | undefined;
+  /** Absent when the part itself does not say; then the result says it. */
+  readonly status?: CallStatus;
+  readonly output?: Output;
+  readonly durationMs?: number;
+}
+
+export interface ResultView {
+  readonly kind: "result";
+  readonly callId: string;
+  readonly name: string;
+  readonly isError: boolean;
+  readonly output: Output;
+}
+
+/** A part of any known format, as the page shows it. */
+export type PartView =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "reasoning"; readonly text: string }
+  | CallView
+  | ResultView
+  | ImageView
+  | { readonly kind: "file"; readonly name: string; readonly mediaType: string; readonly detail: string }
+  | { readonly kind: "error"; readonly text: string }
+  | { readonly kind: "erased" }
+  | { readonly kind: "note"; readonly label: string; readonly text: string; readonly data?: Json }
+  | { readonly kind: "data"; readonly type: string; readonly text: string; readonly data?: Json };

@@ -1,0 +1,65 @@
+import type { Message, Part } from "../api/types.js";
+import { AI_SDK, recogniseNamed } from "./ai-sdk.js";
+import { ANTHROPIC } from "./anthropic.js";
+import { COMMON, type Recognise } from "./common.js";
+import { fieldsOf, textAt } from "./fields.js";
+import { callsOfChat, OPENAI } from "./openai.js";
+import { OPENCODE } from "./opencode.js";
+import type { PartView } from "./part-view.js";
+
+/** How a part of each type is understood, whichever format it comes from. */
+const TABLE = new Map<string, Recognise>(
+  [COMMON, OPENCODE, OPENAI, ANTHROPIC, AI_SDK].flatMap((table) => Object.entries(table)),
+);
+
+export const KNOWN_TYPES: readonly string[] = [...TABLE.keys()];
+
+/** What a part is. A type that no format has keeps its text and data, and is shown with them. */
+export function recognise(part: Part): readonly PartView[] {
+  const fields = fieldsOf(part);
+  const views = TABLE.get(fields.type)?.(fields) ?? recogniseNamed(fields);
+  if (views !== undefined) return [views].flat();
+  const { type, text, data } = fields;
+  return [{ kind: "data", type, text: part.text && text, ...(Object.keys(data).length > 0 && { data }) }];
+}
+
+const known = new WeakMap<Message, readonly PartView[]>();
+
+/** All of a message; computed once. */
+export function viewsOf(message: Message): readonly PartView[] {
+  let views = known.get(message);
+  if (views === undefined) {
+    views = mergeTexts(
+      resultOfChat(message, [...message.parts.flatMap(recognise), ...callsOfChat(toolCalls(message))]),
+    );
+    known.set(message, views);
+  }
+  return views;
+}
+
+function toolCalls(message: Message): unknown {
+  return message.info.metadata?.tool_calls;
+}
+
+/** In Chat Completions the message names the call, and its text is the result. */
+function resultOfChat({ info }: Message, views: readonly PartView[]): readonly PartView[] {
+  const callId = info.metadata ? textAt(info.metadata, "tool_call_id") : "";
+  if (callId === "") return views;
+  return views.map((view) =>
+    view.kind === "text"
+      ? { kind: "result", callId, name: "", isError: false, output: { text: view.text, images: [] } }
+      : view,
+  );
+}
+
+/** Texts that follow each other are one text to a reader. */
+function mergeTexts(views: readonly PartView[]): readonly PartView[] {
+  const merged: PartView[] = [];
+  for (const view of views) {
+    const last = merged.at(-1);
+    if (view.kind === "text" && last?.kind === "text")
+      merged[merged.length - 1] = { kind: "text", text: `${last.text}\n\n${view.text}` };
+    else merged.push(view);
+  }
+  return merged;
+}

@@ -1,0 +1,131 @@
+import { signal } from "@preact/signals";
+import { getSession, listMessages, loadSession, type WatchFrom, watchMessages } from "../api/calls.js";
+import { ApiError, CODE } from "../api/http.js";
+import type { Session, WatchEvent } from "../api/types.js";
+import { History, PAGE } from "./history.js";
+import { forgetSession, noteSession } from "./session-list.js";
+
+const RETRY_MS = [500, 1000, 2000, 5000];
+/** Codes with which following cannot go on. */
+const FINAL: readonly number[] = [CODE.notFound, CODE.unauthenticated, CODE.permissionDenied, CODE.invalidArgument];
+/** How long after an event the session itself is read again, for its revision, times and count. */
+const REFRESH_MS = 1000;
+
+export type Live = "loading" | "live" | "reconnecting" | "ended";
+
+/** One open session: its messages, followed live until it is closed. */
+export class Conversation {
+  readonly sessionId: string;
+  readonly session = signal<Session | undefined>(undefined);
+  readonly live = signal<Live>("loading");
+  /** Why it could not be opened, or why following has ended. */
+  readonly error = signal<unknown>(undefined);
+  readonly history: History;
+  readonly #closed = new AbortController();
+  #refreshing: ReturnType<typeof setTimeout> | undefined;
+  #retryNow: () => void = () => undefined;
+
+  constructor(sessionId: string) {
+    this.sessionId = sessionId;
+    const { signal } = this.#closed;
+    this.history = new History(async (offset, limit) => {
+      return (await listMessages(sessionId, { offset, limit }, signal)).messages;
+    });
+    void this.#run();
+  }
+
+  get signal(): AbortSignal {
+    return this.#closed.signal;
+  }
+
+  close(): void {
+    this.#closed.abort();
+    clearTimeout(this.#refreshing);
+  }
+
+  /** Tries again at once to connect. */
+  retry(): void {
+    this.#retryNow();
+  }
+
+  /** Takes in what an action has answered about the session. */
+  note(session: Session): void {
+    this.session.value = { ...this.session.value, ...session };
+    noteSession(session);
+  }
+
+  async #run(): Promise<void> {
+    for (let failures = 0; !this.signal.aborted; failures++) {
+      try {
+        await this.#open();
+        return await this.#follow();
+      } catch (error) {
+        if (this.#end(error)) return;
+      }
+      await this.#pause(failures);
+    }
+  }
+
+  async #open(): Promise<void> {
+    const { session, messages } = await loadSession(this.sessionId, 2 * PAGE, this.signal);
+    this.error.value = undefined;
+    this.history.begin(Number(session.messageCount), messages);
+    this.note(session);
+  }
+
+  /** Follows from the last message on; after a broken connection it goes on after the last event. */
+  async #follow(): Promise<void> {
+    let from: WatchFrom = { from_position: this.history.count.value };
+    let failures = 0;
+    const onOpen = () => {
+      failures = 0;
+      this.live.value = "live";
+      this.error.value = undefined;
+    };
+    const onEvent = (event: WatchEvent) => {
+      from = { resume_token: event.resumeToken };
+      this.#take(event);
+    };
+    for (; !this.signal.aborted; failures++) {
+      try {
+        await watchMessages(this.sessionId, from, { signal: this.signal, onOpen, onEvent });
+      } catch (error) {
+        if (this.#end(error)) return;
+      }
+      await this.#pause(failures);
+    }
+  }
+
+  #take(event: WatchEvent): void {
+    if (event.appended) this.history.appended(event.appended);
+    else if (event.truncated) this.history.truncated(Number(event.truncated.messageCount ?? 0));
+    else return;
+    this.#refreshing ??= setTimeout(() => this.#refresh(), REFRESH_MS);
+  }
+
+  async #refresh(): Promise<void> {
+    this.#refreshing = undefined;
+    // What cannot be read now is read after the next event; the watch tells why.
+    const session = await getSession(this.sessionId, this.signal).catch(() => undefined);
+    if (session && !this.signal.aborted) this.note(session);
+  }
+
+  /** Whether it is of no use to go on. */
+  #end(error: unknown): boolean {
+    if (this.signal.aborted) return true;
+    this.error.value = error;
+    if (!(error instanceof ApiError && FINAL.includes(error.code))) return false;
+    this.live.value = "ended";
+    if (error.code === CODE.notFound) forgetSession(this.sessionId);
+    return true;
+  }
+
+  #pause(failures: number): Promise<void> {
+    if (this.signal.aborted) return Promise.resolve();
+    this.live.value = "reconnecting";
+    return new Promise((resolve) => {
+      setTimeout(resolve, RETRY_MS[Math.min(failures, RETRY_MS.length - 1)]);
+      this.#retryNow = resolve;
+    });
+  }
+}

@@ -1,0 +1,78 @@
+import { listMessages } from "../api/calls.js";
+import type { Message, Session } from "../api/types.js";
+import type { PartView } from "../parts/part-view.js";
+import { viewsOf } from "../parts/recognise.js";
+
+export type ExportFormat = "json" | "markdown";
+
+const LIMIT = 1000;
+const TYPES: Readonly<Record<ExportFormat, readonly [type: string, extension: string]>> = {
+  json: ["application/x-ndjson", "jsonl"],
+  markdown: ["text/markdown", "md"],
+};
+
+/** Reads a whole session and saves it as a file of the reader's; resolves to how many messages it has. */
+export async function exportSession(
+  session: Session,
+  format: ExportFormat,
+  signal: AbortSignal,
+  onRead: (count: number) => void,
+): Promise<number> {
+  const pieces = [format === "json" ? `${JSON.stringify({ session })}\n` : `# ${session.title || session.sessionId}\n`];
+  let count = 0;
+  let pageToken = "";
+  do {
+    const page = await listMessages(session.sessionId, { limit: LIMIT, pageToken }, signal);
+    for (const message of page.messages)
+      pieces.push(format === "json" ? `${JSON.stringify(message)}\n` : asMarkdown(message));
+    count += page.messages.length;
+    onRead(count);
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  const [type, extension] = TYPES[format];
+  save(new Blob(pieces, { type }), `${session.sessionId.replace(/[^\w.-]+/g, "_")}.${extension}`);
+  return count;
+}
+
+function asMarkdown(message: Message): string {
+  const { role, timestamp } = message.info;
+  return `\n## ${role} (${timestamp})\n\n${viewsOf(message).map(partAsMarkdown).join("\n\n")}\n`;
+}
+
+function partAsMarkdown(view: PartView): string {
+  switch (view.kind) {
+    case "text":
+      return view.text;
+    case "reasoning":
+    case "error":
+      return view.text.replace(/^/gm, "> ");
+    case "call":
+      return fenced(
+        JSON.stringify(
+          { tool: view.name, arguments: view.args, output: view.output?.text ?? view.output?.json },
+          null,
+          2,
+        ),
+      );
+    case "result":
+      return fenced(view.output.text ?? JSON.stringify(view.output.json ?? null, null, 2));
+    default:
+      return fenced(JSON.stringify(view, null, 2));
+  }
+}
+
+/** A fence longer than any in the text. */
+function fenced(text: string): string {
+  const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map(({ length }) => length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}\n${text}\n${fence}`;
+}
+
+function save(blob: Blob, name: string): void {
+  const address = URL.createObjectURL(blob);
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}

@@ -1,0 +1,162 @@
+import { signal } from "@preact/signals";
+import type { Message } from "../api/types.js";
+import { CallIndex } from "../parts/call-index.js";
+
+/** Messages in a page, and in one request. */
+export const PAGE = 50;
+/** About 3,000 messages in memory, however long the session is. */
+const MAX_PAGES = 60;
+
+export type ReadPage = (offset: number, limit: number) => Promise<readonly Message[]>;
+
+/** The messages of one session as far as they have been needed: pages by position, the least recently seen are dropped. */
+export class History {
+  /** How many messages the session has. */
+  readonly count = signal(0);
+  /** Goes up whenever something that may be on the screen has changed. */
+  readonly version = signal(0);
+  readonly calls = new CallIndex();
+  readonly #pages = new Map<number, readonly Message[]>();
+  readonly #reading = new Map<number, Promise<void>>();
+  readonly #read: ReadPage;
+  /** Goes up when positions mean other messages than before; pages read across that are of no use. */
+  #epoch = 0;
+
+  constructor(read: ReadPage) {
+    this.#read = read;
+  }
+
+  /** Begins with the last messages of a session that has this many. */
+  begin(count: number, last: readonly Message[]): void {
+    this.#epoch += 1;
+    this.#pages.clear();
+    this.count.value = count;
+    const first = count - last.length;
+    for (let index = pageOf(first + PAGE - 1); index <= pageOf(count - 1); index++) {
+      const from = index * PAGE - first;
+      if (from >= 0) this.#keep(index, last.slice(from, from + PAGE));
+    }
+    this.#changed();
+  }
+
+  get(position: number): Message | undefined {
+    return this.#pages.get(pageOf(position))?.[position % PAGE];
+  }
+
+  /** All that is in memory, oldest first. */
+  loaded(): readonly Message[] {
+    return [...this.#pages.keys()].sort((a, b) => a - b).flatMap((index) => this.#pages.get(index) ?? []);
+  }
+
+  /** Reads what is missing of these positions. Rejects when that fails. */
+  async ensure(first: number, last: number): Promise<void> {
+    const wanted: Promise<void>[] = [];
+    for (let index = pageOf(first); index <= pageOf(Math.min(last, this.count.value - 1)); index++) {
+      const page = this.#pages.get(index);
+      if (page === undefined) wanted.push(this.#readOnce(index));
+      else this.#touch(index, page);
+    }
+    await Promise.all(wanted);
+  }
+
+  appended(message: Message): void {
+    const position = Number(message.info.position ?? this.count.value);
+    const index = pageOf(position);
+    const page = this.#pages.get(index) ?? (position % PAGE === 0 ? [] : undefined);
+    if (page !== undefined && page.length >= position % PAGE) {
+      this.#keep(index, [...page.slice(0, position % PAGE), message, ...page.slice((position % PAGE) + 1)]);
+    } else {
+      this.#pages.delete(index);
+      this.#epoch += 1;
+    }
+    this.count.value = Math.max(this.count.value, position + 1);
+    this.#changed();
+  }
+
+  /** Only the first messages still stand. */
+  truncated(count: number): void {
+    this.#epoch += 1;
+    for (const [index, page] of this.#pages) {
+      if (index * PAGE >= count) this.#pages.delete(index);
+      else if (index * PAGE + page.length > count) this.#pages.set(index, page.slice(0, count - index * PAGE));
+    }
+    this.calls.forgetFrom(count);
+    this.count.value = Math.min(this.count.value, count);
+    this.#changed();
+  }
+
+  updated(message: Message): void {
+    const position = Number(message.info.position);
+    const page = this.#pages.get(pageOf(position));
+    this.#epoch += 1;
+    if (page === undefined) return;
+    this.#keep(
+      pageOf(position),
+      page.map((one) => (one.info.id === message.info.id ? message : one)),
+    );
+    this.#changed();
+  }
+
+  /** One message is gone, and all after it have moved up. */
+  deleted(position: number): void {
+    this.#epoch += 1;
+    for (const index of [...this.#pages.keys()]) if (index >= pageOf(position)) this.#pages.delete(index);
+    this.calls.forgetFrom(position);
+    this.count.value = Math.max(0, this.count.value - 1);
+    this.#changed();
+  }
+
+  #readOnce(index: number): Promise<void> {
+    const running = this.#reading.get(index);
+    if (running !== undefined) return running;
+    const reading = this.#readPage(index).finally(() => this.#reading.delete(index));
+    this.#reading.set(index, reading);
+    return reading;
+  }
+
+  async #readPage(index: number): Promise<void> {
+    for (;;) {
+      const epoch = this.#epoch;
+      const messages = await this.#readWhole(index * PAGE, epoch);
+      if (epoch !== this.#epoch) continue;
+      // What was appended meanwhile is told by the watch, in its turn.
+      this.#keep(index, messages.slice(0, Math.max(0, this.count.value - index * PAGE)));
+      this.#changed();
+      return;
+    }
+  }
+
+  /** An answer ends before 3 MiB, so a page may take several. */
+  async #readWhole(offset: number, epoch: number): Promise<readonly Message[]> {
+    const messages: Message[] = [];
+    while (messages.length < Math.min(PAGE, this.count.value - offset) && epoch === this.#epoch) {
+      const more = await this.#read(offset + messages.length, PAGE - messages.length);
+      if (more.length === 0) break;
+      messages.push(...more);
+    }
+    return messages;
+  }
+
+  #keep(index: number, page: readonly Message[]): void {
+    this.calls.add(page, index * PAGE);
+    this.#touch(index, page);
+    for (const oldest of this.#pages.keys()) {
+      if (this.#pages.size <= MAX_PAGES) break;
+      this.#pages.delete(oldest);
+    }
+  }
+
+  /** A Map keeps the order in which its keys came. */
+  #touch(index: number, page: readonly Message[]): void {
+    this.#pages.delete(index);
+    this.#pages.set(index, page);
+  }
+
+  #changed(): void {
+    this.version.value += 1;
+  }
+}
+
+function pageOf(position: number): number {
+  return Math.floor(position / PAGE);
+}

@@ -1,0 +1,64 @@
+import { signal } from "@preact/signals";
+
+/** What the address names; everything after `#`. */
+export type Route =
+  | { readonly view: "home" }
+  | { readonly view: "todos" }
+  | {
+      readonly view: "session";
+      readonly sessionId: string;
+      /** Position of the first message on the screen; the end when absent. */
+      readonly at?: number;
+      /** A permalink names a message, whatever its position has become. */
+      readonly messageId?: string;
+    };
+
+function parseRoute(hash: string): Route {
+  const [path = "", search = ""] = hash.replace(/^#/, "").split("?");
+  if (path === "/todos") return { view: "todos" };
+  const encoded = /^\/session\/([^/]+)$/.exec(path)?.[1];
+  const sessionId = encoded && decoded(encoded);
+  if (!sessionId) return { view: "home" };
+  const query = new URLSearchParams(search);
+  const messageId = query.get("m");
+  if (messageId) return { view: "session", sessionId, messageId };
+  const at = query.get("at");
+  return at !== null && /^\d{1,12}$/.test(at)
+    ? { view: "session", sessionId, at: Number(at) }
+    : { view: "session", sessionId };
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export function linkTo(route: Route): string {
+  if (route.view === "home") return "#/";
+  if (route.view === "todos") return "#/todos";
+  const path = `#/session/${encodeURIComponent(route.sessionId)}`;
+  if (route.messageId !== undefined) return `${path}?m=${encodeURIComponent(route.messageId)}`;
+  return route.at === undefined ? path : `${path}?at=${route.at}`;
+}
+
+export function sessionLink(sessionId: string): string {
+  return linkTo({ view: "session", sessionId });
+}
+
+export const route = signal<Route>(parseRoute(location.hash));
+
+addEventListener("hashchange", () => {
+  route.value = parseRoute(location.hash);
+});
+
+export function go(to: Route): void {
+  location.hash = linkTo(to);
+}
+
+/** Keeps the address in step with scrolling; no entry in the history of the browser, and nothing is loaded again. */
+export function noteWhere(to: Route): void {
+  history.replaceState(history.state, "", linkTo(to));
+}

@@ -1,0 +1,65 @@
+import { computed, signal } from "@preact/signals";
+import type { Session } from "../api/types.js";
+import { startOfDay } from "../text/format.js";
+import { sessions } from "./session-list.js";
+
+/** How far back the list goes: everything, since yesterday began, or seven days. */
+export type Since = "all" | "yesterday" | "week";
+
+export const filterText = signal("");
+export const filterSince = signal<Since>("all");
+export const asTree = signal(false);
+
+const DAYS: Readonly<Record<Exclude<Since, "all">, number>> = { yesterday: 1, week: 7 };
+
+function cutoff(since: Since, now = new Date()): number {
+  return since === "all" ? Number.NEGATIVE_INFINITY : startOfDay(now, DAYS[since]).getTime();
+}
+
+export const filtered = computed(() => {
+  const words = filterText.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const from = cutoff(filterSince.value);
+  return sessions.value.filter(
+    (session) => Date.parse(session.updateTime) >= from && words.every((word) => textOf(session).includes(word)),
+  );
+});
+
+/** Whether pages that have not been read may still hold something that the list would show. */
+export const mayHoldMore = computed(() => {
+  const oldest = sessions.value.at(-1);
+  return oldest === undefined || Date.parse(oldest.updateTime) >= cutoff(filterSince.value);
+});
+
+function textOf({ title, sessionId, parentId, labels = {}, lastMessage }: Session): string {
+  const labelled = Object.entries(labels).map(([name, value]) => `${name}:${value}`);
+  return [title, sessionId, parentId, ...labelled, lastMessage?.text ?? ""].join("\n").toLowerCase();
+}
+
+export interface ListRow {
+  readonly session: Session;
+  readonly depth: number;
+}
+
+/** Forks under their parents, as far as both are in the list; a family stands where its newest member would. */
+export function treeRows(list: readonly Session[]): readonly ListRow[] {
+  const listed = new Map(list.map((session) => [session.sessionId, session]));
+  const children = new Map<string, Session[]>();
+  const roots: Session[] = [];
+  for (const session of list) {
+    if (listed.has(session.parentId) && session.parentId !== session.sessionId) {
+      children.set(session.parentId, [...(children.get(session.parentId) ?? []), session]);
+    } else roots.push(session);
+  }
+  const rows: ListRow[] = [];
+  const seen = new Set<string>();
+  const add = (session: Session, depth: number): void => {
+    if (seen.has(session.sessionId)) return;
+    seen.add(session.sessionId);
+    rows.push({ session, depth });
+    for (const child of children.get(session.sessionId) ?? []) add(child, depth + 1);
+  };
+  for (const root of roots) add(root, 0);
+  // Two sessions whose ids were used again may each name the other as parent.
+  for (const session of list) add(session, 0);
+  return rows;
+}

@@ -1,0 +1,94 @@
+import { computed, signal } from "@preact/signals";
+import { listSessions } from "../api/calls.js";
+import type { Session } from "../api/types.js";
+
+const PAGE = 50;
+/** At most one request in this time; seldomer after a failure. */
+const POLL_MS = 2000;
+const POLL_AFTER_FAILURE_MS = 5000;
+
+const byId = signal<ReadonlyMap<string, Session>>(new Map());
+
+/** What has been read of the list, the most recently updated first. */
+export const sessions = computed(() => [...byId.value.values()].sort(newestFirst));
+export const nextPageToken = signal("");
+export const listState = signal<"loading" | "ready">("loading");
+export const listError = signal<unknown>(undefined);
+
+function newestFirst(a: Session, b: Session): number {
+  const order = Date.parse(b.updateTime) - Date.parse(a.updateTime);
+  return order || (a.sessionId < b.sessionId ? 1 : -1);
+}
+
+export function sessionById(sessionId: string): Session | undefined {
+  return byId.value.get(sessionId);
+}
+
+/** Takes in what a call has just answered about a session. */
+export function noteSession(session: Session): void {
+  byId.value = new Map(byId.value).set(session.sessionId, { ...byId.value.get(session.sessionId), ...session });
+}
+
+export function forgetSession(sessionId: string): void {
+  const rest = new Map(byId.value);
+  if (rest.delete(sessionId)) byId.value = rest;
+}
+
+export async function readMore(): Promise<void> {
+  const page = await listSessions({ limit: PAGE, pageToken: nextPageToken.value });
+  merge(page.sessions);
+  nextPageToken.value = page.nextPageToken;
+}
+
+/** Reads the first page, and takes away what is no longer where it would have to be: it was deleted. */
+async function refresh(signal: AbortSignal): Promise<void> {
+  const page = await listSessions({ limit: PAGE }, signal);
+  if (listState.value === "loading") nextPageToken.value = page.nextPageToken;
+  const oldest = page.nextPageToken === "" ? undefined : page.sessions.at(-1);
+  const listed = new Set(page.sessions.map(({ sessionId }) => sessionId));
+  const gone = sessions.value.filter(
+    (one) => !listed.has(one.sessionId) && (oldest === undefined || newestFirst(one, oldest) < 0),
+  );
+  merge(page.sessions, gone);
+  listState.value = "ready";
+  listError.value = undefined;
+}
+
+function merge(found: readonly Session[], gone: readonly Session[] = []): void {
+  const old = byId.value;
+  const isNew = (one: Session) => JSON.stringify(old.get(one.sessionId)) !== JSON.stringify(one);
+  const changed = found.filter(isNew);
+  if (changed.length + gone.length === 0) return;
+  const merged = new Map(old);
+  for (const one of changed) merged.set(one.sessionId, one);
+  for (const { sessionId } of gone) merged.delete(sessionId);
+  byId.value = merged;
+}
+
+let polling: AbortController | undefined;
+
+/** Begins anew, for example with another key. */
+export function restartList(): void {
+  polling?.abort();
+  polling = new AbortController();
+  byId.value = new Map();
+  nextPageToken.value = "";
+  listState.value = "loading";
+  void poll(polling.signal);
+}
+
+async function poll(signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    let waitMs = POLL_MS;
+    if (!document.hidden || listState.value === "loading") {
+      try {
+        await refresh(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        listError.value = error;
+        waitMs = POLL_AFTER_FAILURE_MS;
+      }
+    }
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
+  }
+}

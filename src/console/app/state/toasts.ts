@@ -1,0 +1,43 @@
+import { signal } from "@preact/signals";
+import { ApiError, CODE, Unreachable } from "../api/http.js";
+
+export interface Toast {
+  readonly id: number;
+  readonly text: string;
+  readonly isError: boolean;
+  readonly action?: { readonly label: string; readonly run: () => void };
+}
+
+const SHOWN_MS = 8000;
+let lastId = 0;
+
+export const toasts = signal<readonly Toast[]>([]);
+
+export function toast(text: string, options: Partial<Pick<Toast, "isError" | "action">> = {}): void {
+  lastId += 1;
+  const made = { id: lastId, text, isError: false, ...options };
+  toasts.value = [...toasts.value.slice(-3), made];
+  setTimeout(() => dismiss(made.id), SHOWN_MS);
+}
+
+export function dismiss(id: number): void {
+  toasts.value = toasts.value.filter((one) => one.id !== id);
+}
+
+/** Runs an action; what it throws is told in words. Resolves to whether it worked. */
+export async function attempt(what: string, action: () => Promise<void>): Promise<boolean> {
+  try {
+    await action();
+    return true;
+  } catch (error) {
+    toast(`${what} did not work. ${reasonOf(error)}`, { isError: true });
+    return false;
+  }
+}
+
+export function reasonOf(error: unknown): string {
+  if (error instanceof Unreachable) return `${error.message}.`;
+  if (!(error instanceof ApiError)) return "The page met an unexpected error.";
+  if (error.code === CODE.permissionDenied) return `${error.message}. This key may not do it.`;
+  return `${error.message}.`;
+}

@@ -1,0 +1,59 @@
+import { signal } from "@preact/signals";
+import type { Session } from "../api/types.js";
+import { Conversation } from "./conversation.js";
+
+export type PanelName = "outline" | "search" | "forks" | "details";
+
+/** Which panel is open beside the conversation. */
+export const panel = signal<PanelName | undefined>(innerWidth >= 1200 ? "outline" : undefined);
+
+/** Position of the message that keys act on. */
+export const selected = signal<number | undefined>(undefined);
+
+export const conversation = signal<Conversation | undefined>(undefined);
+
+/** Opens a session; the one before is closed. */
+export function openConversation(sessionId: string | undefined): void {
+  conversation.value?.close();
+  selected.value = undefined;
+  conversation.value = sessionId === undefined ? undefined : new Conversation(sessionId);
+}
+
+export interface ConfirmDialog {
+  readonly kind: "confirm";
+  readonly title: string;
+  readonly text: string;
+  readonly label: string;
+  readonly isDanger: boolean;
+  readonly run: () => Promise<void>;
+}
+
+export interface PromptDialog {
+  readonly kind: "prompt";
+  readonly title: string;
+  readonly text: string;
+  readonly field: string;
+  readonly value: string;
+  readonly label: string;
+  readonly run: (value: string) => Promise<void>;
+}
+
+export type Dialog =
+  | ConfirmDialog
+  | PromptDialog
+  | { readonly kind: "key" }
+  | { readonly kind: "keys" }
+  | { readonly kind: "goto" }
+  | { readonly kind: "export"; readonly session: Session };
+
+export const dialog = signal<Dialog | undefined>(undefined);
+
+/** The list that shows the messages listens to this: where to go in the session. */
+export type Jump = { readonly to: "start" | "end" } | { readonly to: number; readonly align?: "auto" };
+
+export const jump = signal<Jump | undefined>(undefined);
+
+/** On a small screen the panel lies over the messages, and leaves when one has been chosen. */
+export function leavePanel(): void {
+  if (innerWidth < 1000) panel.value = undefined;
+}

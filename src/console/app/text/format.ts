@@ -1,0 +1,64 @@
+const DAY_MS = 24 * 3600 * 1000;
+
+const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const WEEKDAY = new Intl.DateTimeFormat(undefined, { weekday: "long" });
+const DATE = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+const DATE_WITH_YEAR = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
+const WHOLE = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+const NUMBER = new Intl.NumberFormat();
+
+export function startOfDay(at: Date, daysAgo = 0): Date {
+  return new Date(at.getFullYear(), at.getMonth(), at.getDate() - daysAgo);
+}
+
+/** Today, Yesterday, a weekday of the last week, else the date. */
+export function dayOf(timestamp: string, now = new Date()): string {
+  const at = new Date(timestamp);
+  if (Number.isNaN(at.getTime())) return timestamp;
+  const days = Math.round((startOfDay(now).getTime() - startOfDay(at).getTime()) / DAY_MS);
+  if (days === 0) return "Today";
+  if (days === 1) return "Yesterday";
+  if (days > 1 && days < 7) return WEEKDAY.format(at);
+  return (at.getFullYear() === now.getFullYear() ? DATE : DATE_WITH_YEAR).format(at);
+}
+
+export function clock(timestamp: string): string {
+  const at = new Date(timestamp);
+  return Number.isNaN(at.getTime()) ? timestamp : CLOCK.format(at);
+}
+
+export function whole(timestamp: string): string {
+  const at = new Date(timestamp);
+  return Number.isNaN(at.getTime()) ? timestamp : WHOLE.format(at);
+}
+
+/** Short for a list: the time of today, else the day. */
+export function recently(timestamp: string, now = new Date()): string {
+  const day = dayOf(timestamp, now);
+  return day === "Today" ? clock(timestamp) : day;
+}
+
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+  const minutes = Math.floor(ms / 60_000);
+  return minutes < 60 ? `${minutes} min ${Math.round((ms % 60_000) / 1000)} s` : `${(minutes / 60).toFixed(1)} h`;
+}
+
+export function count(number: number | string | undefined): string {
+  return NUMBER.format(Number(number ?? 0));
+}
+
+export function plural(number: number, one: string, many = `${one}s`): string {
+  return `${count(number)} ${number === 1 ? one : many}`;
+}
+
+/** The first line of a text, without marks of Markdown, cut at a length. */
+export function firstLine(text: string, length = 140): string {
+  const line = text.split("\n").find((one) => /[\p{L}\p{N}]/u.test(one)) ?? "";
+  const plain = line
+    .replace(/^[\s#>*-]+/, "")
+    .replace(/[*_`]{1,3}(\S[^*_`]*)[*_`]{1,3}/g, "$1")
+    .trim();
+  return plain.length > length ? `${plain.slice(0, length - 1).trimEnd()}…` : plain;
+}

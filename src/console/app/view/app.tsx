@@ -1,0 +1,34 @@
+import { useEffect } from "preact/hooks";
+import { titleOf } from "../state/actions.js";
+import { route } from "../state/route.js";
+import { conversation, openConversation } from "../state/ui.js";
+import { ConversationView } from "./conversation-view.js";
+import { Dialogs } from "./dialogs/dialogs.js";
+import { Home } from "./home.js";
+import { Sidebar } from "./list/sidebar.js";
+import { Toasts } from "./toasts.js";
+import { Todos } from "./todos.js";
+
+export function App() {
+  const to = route.value;
+  const sessionId = to.view === "session" ? to.sessionId : undefined;
+  useEffect(() => openConversation(sessionId), [sessionId]);
+  const open = conversation.value;
+  const session = open?.session.value;
+  const title = to.view === "todos" ? "Todos" : session && titleOf(session);
+  useEffect(() => {
+    document.title = title ? `${title} · session-pool` : "session-pool";
+  }, [title]);
+  return (
+    <div class={`app app-${to.view}`}>
+      <Sidebar />
+      {to.view === "home" && <Home />}
+      {to.view === "todos" && <Todos />}
+      {to.view === "session" && open && open.sessionId === sessionId && (
+        <ConversationView key={open} conversation={open} />
+      )}
+      <Dialogs />
+      <Toasts />
+    </div>
+  );
+}

@@ -1,0 +1,41 @@
+import { ApiError } from "../api/http.js";
+import type { Conversation } from "../state/conversation.js";
+import { reasonOf } from "../state/toasts.js";
+import { openConversation } from "../state/ui.js";
+import { MessageList } from "./message-list.js";
+import { SidePanel } from "./panel/side-panel.js";
+import { Problem } from "./problem.js";
+import { SessionHeader } from "./session-header.js";
+
+/** The open session. */
+export function ConversationView({ conversation }: { conversation: Conversation }) {
+  const error = conversation.error.value;
+  const reopen = () => openConversation(conversation.sessionId);
+  if (conversation.session.value === undefined) {
+    if (error !== undefined) return <Problem error={error} onRetry={reopen} />;
+    return <main class="conversation" aria-busy="true" aria-label="Loading" />;
+  }
+  return (
+    <main class="conversation">
+      <SessionHeader conversation={conversation} />
+      {error !== undefined && (
+        <p class="banner" role="status">
+          {conversation.live.value === "ended"
+            ? `${error instanceof ApiError ? error.message : "The session cannot be followed"}. What you see is no longer live.`
+            : `${reasonOf(error)} Trying again…`}
+          <button
+            type="button"
+            class="text-button"
+            onClick={() => (conversation.live.value === "ended" ? reopen() : conversation.retry())}
+          >
+            Try now
+          </button>
+        </p>
+      )}
+      <div class="split">
+        <MessageList conversation={conversation} />
+        <SidePanel conversation={conversation} />
+      </div>
+    </main>
+  );
+}

@@ -1,0 +1,39 @@
+import { closeDialog, Modal } from "./modal.js";
+
+const KEYS: readonly (readonly [string, string])[] = [
+  ["j, k", "Next and previous message"],
+  ["g, G", "First and last message"],
+  ["/", "Search in the session; in the list, filter it"],
+  ["t", "Go to a place or a time"],
+  ["e", "Open or fold the message’s calls, outputs and reasoning"],
+  ["r", "Raw view of the message"],
+  ["f", "Fork at the message"],
+  ["y", "Copy a link to the message"],
+  ["o", "Outline: what was asked, what failed"],
+  ["?", "These keys"],
+  ["Esc", "Close what is open, then leave the message"],
+];
+
+export function KeysDialog() {
+  return (
+    <Modal title="Keys">
+      <dl class="keys">
+        {KEYS.map(([keys, what]) => (
+          <div key={keys}>
+            <dt>
+              {keys.split(", ").map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <p class="actions">
+        <button type="button" class="button" onClick={closeDialog}>
+          Close
+        </button>
+      </p>
+    </Modal>
+  );
+}

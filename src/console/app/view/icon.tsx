@@ -1,0 +1,48 @@
+import type { IconNode } from "lucide";
+import { h } from "preact";
+
+/** Icons say nothing by themselves: what they stand on has a label. */
+export function Icon({ node, size = 16 }: { node: IconNode; size?: number }) {
+  return (
+    <svg
+      class="icon"
+      width={size}
+      height={size}
+      viewBox="0 0 24 24"
+      fill="none"
+      stroke="currentColor"
+      stroke-width="2"
+      stroke-linecap="round"
+      stroke-linejoin="round"
+      aria-hidden="true"
+    >
+      {node.map(([tag, attributes]) => h(tag, attributes as Record<string, string>))}
+    </svg>
+  );
+}
+
+export function IconButton(props: {
+  node: IconNode;
+  label: string;
+  onClick: () => void;
+  class?: string;
+  pressed?: boolean;
+  disabled?: boolean;
+  /** Marks the button that the key r stands for. */
+  isRaw?: boolean;
+}) {
+  return (
+    <button
+      type="button"
+      class={`icon-button ${props.class ?? ""}`}
+      aria-label={props.label}
+      title={props.label}
+      aria-pressed={props.pressed}
+      disabled={props.disabled}
+      data-raw={props.isRaw}
+      onClick={props.onClick}
+    >
+      <Icon node={props.node} size={18} />
+    </button>
+  );
+}

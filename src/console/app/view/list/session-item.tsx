@@ -1,0 +1,60 @@
+import { GitFork } from "lucide";
+import type { Session } from "../../api/types.js";
+import { titleOf } from "../../state/actions.js";
+import { sessionLink } from "../../state/route.js";
+import { sessionById } from "../../state/session-list.js";
+import { count, recently, whole } from "../../text/format.js";
+import { Icon } from "../icon.js";
+
+export function SessionItem(props: {
+  session: Session;
+  depth: number;
+  heading: string | undefined;
+  isCurrent: boolean;
+}) {
+  const { session, depth, heading, isCurrent } = props;
+  const { sessionId, title, parentId, updateTime, messageCount, lastMessage, labels = {} } = session;
+  const parent = parentId ? (sessionById(parentId)?.title ?? parentId) : undefined;
+  return (
+    <li>
+      {heading && <h2 class="list-day">{heading}</h2>}
+      <a
+        class="session-item"
+        href={sessionLink(sessionId)}
+        aria-current={isCurrent ? "page" : undefined}
+        style={{ marginInlineStart: `${Math.min(depth, 6) * 14}px` }}
+      >
+        <span class="item-line">
+          <span class="item-title" title={titleOf(session)}>
+            {titleOf(session)}
+          </span>
+          <time dateTime={updateTime} title={whole(updateTime)}>
+            {recently(updateTime)}
+          </time>
+        </span>
+        {lastMessage && (
+          <span class="item-preview" dir="auto">
+            <span class="muted">{lastMessage.role}: </span>
+            {lastMessage.text}
+          </span>
+        )}
+        <span class="item-line item-facts">
+          <span class="item-id" title={sessionId}>
+            {title ? sessionId : ""}
+          </span>
+          {parent && depth === 0 && (
+            <span class="item-parent" title={`From ${parentId}`}>
+              <Icon node={GitFork} size={12} /> {parent}
+            </span>
+          )}
+          {Object.entries(labels).map(([name, value]) => (
+            <span key={name} class="chip">
+              {value ? `${name}: ${value}` : name}
+            </span>
+          ))}
+          {messageCount !== undefined && <span class="item-count">{count(messageCount)}</span>}
+        </span>
+      </a>
+    </li>
+  );
+}

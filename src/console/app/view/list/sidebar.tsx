@@ -1,0 +1,81 @@
+import { BookOpen, CircleQuestionMark, KeyRound, ListTodo, ListTree, MessagesSquare } from "lucide";
+import { keyWanted } from "../../api/http.js";
+import { route } from "../../state/route.js";
+import { asTree, filterSince, filterText, type Since } from "../../state/session-filter.js";
+import { dialog } from "../../state/ui.js";
+import { Icon, IconButton } from "../icon.js";
+import { SessionList } from "./session-list.js";
+
+const RANGES: readonly { since: Since; label: string }[] = [
+  { since: "all", label: "All" },
+  { since: "yesterday", label: "Since yesterday" },
+  { since: "week", label: "7 days" },
+];
+
+/** All sessions, always at hand. */
+export function Sidebar() {
+  return (
+    <div class="sidebar">
+      <header class="brand-row">
+        <a class="brand" href="#/">
+          <Icon node={MessagesSquare} size={20} /> session-pool
+        </a>
+        <nav class="brand-tools" aria-label="Pages">
+          <a
+            class="icon-button"
+            href="#/todos"
+            aria-label="Todos"
+            title="Todos"
+            aria-current={route.value.view === "todos" ? "page" : undefined}
+          >
+            <Icon node={ListTodo} size={18} />
+          </a>
+          <a class="icon-button" href="/docs" aria-label="API reference" title="API reference">
+            <Icon node={BookOpen} size={18} />
+          </a>
+          {keyWanted.value && (
+            <IconButton node={KeyRound} label="Key" onClick={() => (dialog.value = { kind: "key" })} />
+          )}
+          <IconButton
+            node={CircleQuestionMark}
+            label="Keys and help"
+            onClick={() => (dialog.value = { kind: "keys" })}
+          />
+        </nav>
+      </header>
+      <search class="filters">
+        <input
+          id="filter"
+          type="search"
+          class="field"
+          placeholder="Title, id or label"
+          aria-label="Filter sessions"
+          value={filterText.value}
+          onInput={(event) => (filterText.value = event.currentTarget.value)}
+        />
+        <div class="ranges" role="group" aria-label="Changed">
+          {RANGES.map(({ since, label }) => (
+            <button
+              key={since}
+              type="button"
+              class="chip chip-action"
+              aria-pressed={filterSince.value === since}
+              onClick={() => (filterSince.value = since)}
+            >
+              {label}
+            </button>
+          ))}
+          <button
+            type="button"
+            class="chip chip-action tree-switch"
+            aria-pressed={asTree.value}
+            onClick={() => (asTree.value = !asTree.value)}
+          >
+            <Icon node={ListTree} size={14} /> Forks
+          </button>
+        </div>
+      </search>
+      <SessionList />
+    </div>
+  );
+}

@@ -1,0 +1,81 @@
+import { ArrowDown } from "lucide";
+import { useEffect, useRef } from "preact/hooks";
+import type { Conversation } from "../state/conversation.js";
+import { jump } from "../state/ui.js";
+import { plural } from "../text/format.js";
+import { Icon } from "./icon.js";
+import { MessageRow } from "./message-row.js";
+import { useListPosition } from "./use-list-position.js";
+import { useVirtualizer } from "./use-virtualizer.js";
+
+/** What a message takes before it has been measured. */
+const ESTIMATED_PX = 110;
+/** Chromium lays out nothing beyond 33 million pixels, Firefox nothing beyond 17 million. */
+const MAX_ROWS = 120_000;
+/** Pages are read once the reader stays for a moment: dragging the scroll bar asks for nothing on its way. */
+const SETTLE_MS = 60;
+
+/** All messages of a session, of which only those near the screen are in memory and on the page. */
+export function MessageList({ conversation }: { conversation: Conversation }) {
+  const { history } = conversation;
+  const scroller = useRef<HTMLDivElement>(null);
+  const count = Math.min(history.count.value, MAX_ROWS);
+  void history.version.value;
+  const list = useVirtualizer({
+    count,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ESTIMATED_PX,
+    overscan: 6,
+    anchorTo: "end",
+    followOnAppend: true,
+    paddingStart: 16,
+    paddingEnd: 32,
+  });
+  const { isAtEnd, unseen } = useListPosition(conversation, list);
+  const items = list.getVirtualItems();
+  const first = items[0]?.index ?? 0;
+  const last = items.at(-1)?.index ?? 0;
+  const isMissing = items.some(({ index }) => history.get(index) === undefined);
+
+  useEffect(() => {
+    if (!isMissing) return;
+    // A page that cannot be read is asked for again when the reader moves, or the connection is back.
+    const timer = setTimeout(() => void history.ensure(first, last).catch(() => undefined), SETTLE_MS);
+    return () => clearTimeout(timer);
+  }, [isMissing, first, last, history, conversation.live.value]);
+
+  return (
+    <div class="messages">
+      <div class="scroller" ref={scroller} tabindex={0} role="feed" aria-label="Messages" aria-busy={isMissing}>
+        <div class="rows" style={{ height: `${list.getTotalSize()}px` }}>
+          {items.map(({ index, key, start }) => (
+            <div
+              key={key}
+              class="row"
+              data-index={index}
+              ref={list.measureElement}
+              style={{ transform: `translateY(${start}px)` }}
+            >
+              <MessageRow
+                conversation={conversation}
+                position={index}
+                message={history.get(index)}
+                previous={history.get(index - 1)}
+                session={conversation.session.value}
+              />
+            </div>
+          ))}
+        </div>
+        {count === 0 && conversation.live.value !== "loading" && (
+          <p class="empty">No messages yet. What is appended shows here at once.</p>
+        )}
+      </div>
+      {!isAtEnd && count > 0 && (
+        <button type="button" class="pill" onClick={() => (jump.value = { to: "end" })}>
+          <Icon node={ArrowDown} />
+          {unseen > 0 ? plural(unseen, "new message") : "To the end"}
+        </button>
+      )}
+    </div>
+  );
+}

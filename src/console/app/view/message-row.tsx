@@ -1,0 +1,114 @@
+import { Bot, GitFork, Settings, User, Wrench } from "lucide";
+import { memo } from "preact/compat";
+import { useState } from "preact/hooks";
+import type { Message, Session } from "../api/types.js";
+import { viewsOf } from "../parts/recognise.js";
+import type { Conversation } from "../state/conversation.js";
+import { linkTo } from "../state/route.js";
+import { sessionById } from "../state/session-list.js";
+import { jump, selected } from "../state/ui.js";
+import { clock, dayOf, whole } from "../text/format.js";
+import { Icon } from "./icon.js";
+import { MessageTools } from "./message-tools.js";
+import { JsonTree } from "./parts/json-tree.js";
+import { PartBox } from "./parts/part.js";
+
+interface RowProps {
+  readonly conversation: Conversation;
+  readonly position: number;
+  readonly message: Message | undefined;
+  readonly previous: Message | undefined;
+  readonly session: Session | undefined;
+}
+
+const ICONS = { user: User, assistant: Bot, tool: Wrench, system: Settings };
+
+/** One message, with what separates it from the one before. */
+export const MessageRow = memo(function MessageRow({ conversation, position, message, previous, session }: RowProps) {
+  const [isRaw, setRaw] = useState(false);
+  if (message === undefined) return <div class="skeleton" aria-hidden="true" />;
+  const { info } = message;
+  const day = dayOf(info.timestamp);
+  const isNewDay = previous ? dayOf(previous.info.timestamp) !== day : position === 0;
+  const isNewSpeaker = isNewDay || previous === undefined || speaker(previous.info.role) !== speaker(info.role);
+  const inherited = Number(session?.inheritedCount ?? 0);
+  return (
+    <>
+      {isNewDay && (
+        <div class="day">
+          <span>{day}</span>
+        </div>
+      )}
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: by the keyboard, j and k select. */}
+      <article
+        class="message"
+        data-role={info.role}
+        data-id={info.id}
+        data-position={position}
+        aria-posinset={position + 1}
+        aria-setsize={conversation.history.count.value}
+        aria-label={`${info.role}, message ${position}`}
+        aria-current={selected.value === position ? "true" : undefined}
+        onClick={() => (selected.value = position)}
+      >
+        {isNewSpeaker && (
+          <div class="message-head">
+            <span class="avatar">
+              <Icon node={ICONS[info.role as keyof typeof ICONS] ?? Bot} />
+            </span>
+            <strong>{info.role}</strong>
+            <time dateTime={info.timestamp} title={whole(info.timestamp)}>
+              {clock(info.timestamp)}
+            </time>
+          </div>
+        )}
+        <div class="message-body">
+          {isRaw ? (
+            <JsonTree value={JSON.parse(JSON.stringify(message))} />
+          ) : (
+            viewsOf(message).map((view, i) => (
+              <PartBox
+                key={i}
+                view={view}
+                timestamp={info.timestamp}
+                calls={conversation.history.calls}
+                onJump={(to) => (jump.value = { to })}
+              />
+            ))
+          )}
+        </div>
+        <MessageTools
+          conversation={conversation}
+          message={message}
+          position={position}
+          isRaw={isRaw}
+          onRaw={() => setRaw(!isRaw)}
+        />
+      </article>
+      {inherited > 0 && position === inherited - 1 && <ForkPoint session={session as Session} />}
+    </>
+  );
+});
+
+/** Tools speak within the turn of the assistant. */
+function speaker(role: string): string {
+  return role === "tool" ? "assistant" : role;
+}
+
+/** Where a fork left its parent. */
+function ForkPoint({ session }: { session: Session }) {
+  const inherited = Number(session.inheritedCount);
+  const parent = sessionById(session.parentId);
+  return (
+    <div class="fork-point">
+      <Icon node={GitFork} />
+      <span>
+        Forked here from{" "}
+        <a href={linkTo({ view: "session", sessionId: session.parentId, at: Math.max(0, inherited - 1) })}>
+          {parent?.title || session.parentId}
+        </a>
+        . All above is shared.
+      </span>
+    </div>
+  );
+}

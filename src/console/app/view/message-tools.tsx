@@ -1,0 +1,33 @@
+import { Braces, GitFork, Link, Undo2 } from "lucide";
+import type { Message } from "../api/types.js";
+import { forkAt, revertTo } from "../state/actions.js";
+import type { Conversation } from "../state/conversation.js";
+import { linkTo } from "../state/route.js";
+import { copyText } from "./copy.js";
+import { IconButton } from "./icon.js";
+
+/** What can be done with one message. Shown when it is pointed at, has the focus or is selected. */
+export function MessageTools(props: {
+  conversation: Conversation;
+  message: Message;
+  position: number;
+  isRaw: boolean;
+  onRaw: () => void;
+}) {
+  const { conversation, message, position, isRaw, onRaw } = props;
+  const { id } = message.info;
+  const link = new URL(linkTo({ view: "session", sessionId: conversation.sessionId, messageId: id }), location.href);
+  return (
+    <div class="message-tools" role="group" aria-label={`Message ${position}`}>
+      <span class="position">#{position}</span>
+      <IconButton
+        node={Link}
+        label="Copy a link to this message"
+        onClick={() => void copyText(link.href, "The link is copied")}
+      />
+      <IconButton node={GitFork} label="Fork here" onClick={() => forkAt(conversation, message, position)} />
+      <IconButton node={Undo2} label="Revert to here" onClick={() => revertTo(conversation, message, position)} />
+      <IconButton node={Braces} label="Raw view" pressed={isRaw} onClick={onRaw} isRaw />
+    </div>
+  );
+}

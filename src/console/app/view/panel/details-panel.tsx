@@ -1,0 +1,65 @@
+import type { ComponentChildren } from "preact";
+import type { Conversation } from "../../state/conversation.js";
+import { sessionLink } from "../../state/route.js";
+import { count, whole } from "../../text/format.js";
+import { copyText } from "../copy.js";
+import { JsonTree } from "../parts/json-tree.js";
+
+/** Everything that the service knows of the session but its messages. */
+export function DetailsPanel({ conversation }: { conversation: Conversation }) {
+  const session = conversation.session.value;
+  if (session === undefined) return <p class="panel-note">Reading…</p>;
+  const { sessionId, parentId, forkPointId, labels = {}, metadata = {} } = session;
+  return (
+    <dl class="facts">
+      <Fact name="Id">
+        <code>{sessionId}</code>{" "}
+        <button type="button" class="text-button" onClick={() => void copyText(sessionId, "The id is copied")}>
+          Copy
+        </button>
+      </Fact>
+      <Fact name="Title">{session.title || "none"}</Fact>
+      <Fact name="Messages">{count(conversation.history.count.value)}</Fact>
+      {parentId && (
+        <Fact name="Parent">
+          <a href={sessionLink(parentId)}>{parentId}</a>
+        </Fact>
+      )}
+      {forkPointId && (
+        <Fact name="Fork point">
+          <code>{forkPointId}</code>
+        </Fact>
+      )}
+      {Number(session.inheritedCount) > 0 && (
+        <Fact name="Shared with its parent">{count(session.inheritedCount)} messages</Fact>
+      )}
+      <Fact name="Created">{whole(session.createTime)}</Fact>
+      <Fact name="Last change">{whole(session.updateTime)}</Fact>
+      {session.expireTime && <Fact name="Expires">{whole(session.expireTime)}</Fact>}
+      <Fact name="Revision">{session.revision}</Fact>
+      {Object.keys(labels).length > 0 && (
+        <Fact name="Labels">
+          {Object.entries(labels).map(([name, value]) => (
+            <span key={name} class="chip">
+              {value ? `${name}: ${value}` : name}
+            </span>
+          ))}
+        </Fact>
+      )}
+      {Object.keys(metadata).length > 0 && (
+        <Fact name="Metadata">
+          <JsonTree value={metadata} />
+        </Fact>
+      )}
+    </dl>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}

@@ -1,0 +1,73 @@
+import { useEffect, useMemo } from "preact/hooks";
+import { titleOf } from "../../state/actions.js";
+import type { Conversation } from "../../state/conversation.js";
+import { Family, type FamilyNode } from "../../state/family.js";
+import { linkTo, sessionLink } from "../../state/route.js";
+import { reasonOf } from "../../state/toasts.js";
+import { leavePanel } from "../../state/ui.js";
+import { recently } from "../../text/format.js";
+
+/** The tree of forks, and where each left the one above it. */
+export function ForksPanel({ conversation }: { conversation: Conversation }) {
+  const family = useMemo(() => new Family(), [conversation]);
+  const revision = conversation.session.value?.revision;
+  useEffect(() => {
+    const left = new AbortController();
+    void family.read(conversation.sessionId, left.signal);
+    return () => left.abort();
+  }, [family, conversation, revision]);
+  const root = family.root.value;
+  if (family.error.value !== undefined) return <p class="bad">{reasonOf(family.error.value)}</p>;
+  if (root === undefined) return <p class="panel-note">Reading…</p>;
+  const isAlone = root.children.length === 0 && !root.session?.parentId;
+  return (
+    <>
+      {isAlone && <p class="panel-note">No fork or share of this session yet. Press f at a message to make one.</p>}
+      <ul class="tree">
+        <Branch node={root} current={conversation.sessionId} />
+      </ul>
+    </>
+  );
+}
+
+function Branch({ node, current }: { node: FamilyNode; current: string }) {
+  const { session, sessionId, children } = node;
+  const isCurrent = sessionId === current;
+  return (
+    <li>
+      <div class={`tree-node ${isCurrent ? "tree-current" : ""}`}>
+        {session ? (
+          <a href={sessionLink(sessionId)} title={sessionId} aria-current={isCurrent ? "page" : undefined}>
+            {titleOf(session)}
+          </a>
+        ) : (
+          <span class="muted">{sessionId} (deleted)</span>
+        )}
+        <span class="muted tree-facts">
+          {session?.parentId && <LeftAt parentId={session.parentId} inherited={Number(session.inheritedCount)} />}
+          {session && recently(session.updateTime)}
+        </span>
+      </div>
+      {children.length > 0 && (
+        <ul>
+          {children.map((child) => (
+            <Branch key={child.sessionId} node={child} current={current} />
+          ))}
+        </ul>
+      )}
+      {node.hasMore && <p class="panel-note">More forks than are shown</p>}
+    </li>
+  );
+}
+
+function LeftAt({ parentId, inherited }: { parentId: string; inherited: number }) {
+  if (inherited === 0) return <span>from the start · </span>;
+  return (
+    <span>
+      <a href={linkTo({ view: "session", sessionId: parentId, at: inherited - 1 })} onClick={leavePanel}>
+        left at #{inherited - 1}
+      </a>
+      {" · "}
+    </span>
+  );
+}

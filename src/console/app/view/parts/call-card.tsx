@@ -1,0 +1,62 @@
+import { Ban, ChevronRight, CircleAlert, CircleCheck, CircleDashed, LoaderCircle } from "lucide";
+import { useState } from "preact/hooks";
+import type { Json } from "../../api/types.js";
+import type { CallIndex } from "../../parts/call-index.js";
+import { argsLine, errorLine, outcomeOf } from "../../parts/outcome.js";
+import type { CallStatus, CallView } from "../../parts/part-view.js";
+import { duration } from "../../text/format.js";
+import { Icon } from "../icon.js";
+import { Foldable } from "./foldable.js";
+import { JsonTree } from "./json-tree.js";
+import { OutputView } from "./output.js";
+
+const ICONS = { pending: CircleDashed, running: LoaderCircle, done: CircleCheck, failed: CircleAlert, denied: Ban };
+const WORDS: Readonly<Record<CallStatus, string>> = {
+  pending: "waiting",
+  running: "running",
+  done: "done",
+  failed: "failed",
+  denied: "denied",
+};
+
+/** A tool call with its result, wherever in the session that is. What failed says why without being opened. */
+export function CallCard({ call, timestamp, calls }: { call: CallView; timestamp: string; calls: CallIndex }) {
+  const found = call.callId ? calls.result(call.callId) : undefined;
+  const { status, output, durationMs } = outcomeOf(call, timestamp, found);
+  const [open, setOpen] = useState(false);
+  const why = status === "failed" && !open ? errorLine(output) : "";
+  return (
+    <div class={`call call-${status ?? "unknown"}`}>
+      <button type="button" class="call-head" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <span class="call-status" title={status ? WORDS[status] : "no result yet"}>
+          <Icon node={ICONS[status ?? "pending"]} />
+        </span>
+        <span class="call-name">{call.name}</span>
+        <span class="call-args">{argsLine(call.args)}</span>
+        {status && status !== "done" && <span class="call-word">{WORDS[status]}</span>}
+        {durationMs !== undefined && <span class="call-time">{duration(durationMs)}</span>}
+        <span class="call-chevron">
+          <Icon node={ChevronRight} />
+        </span>
+      </button>
+      {why && (
+        <p class="call-why" dir="auto">
+          {why}
+        </p>
+      )}
+      {open && (
+        <div class="call-body">
+          <p class="label">Arguments</p>
+          <Arguments args={call.args} />
+          <p class="label">{status === "failed" ? "Error" : "Result"}</p>
+          {output ? <OutputView output={output} /> : <p class="muted">No result yet</p>}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Arguments({ args }: { args: Json | undefined }) {
+  if (args === undefined) return <p class="muted">None</p>;
+  return typeof args === "string" ? <Foldable text={args} /> : <JsonTree value={args} />;
+}

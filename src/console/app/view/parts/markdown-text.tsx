@@ -1,0 +1,54 @@
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { markdownToHtml } from "../../text/markdown.js";
+import { sanitised } from "../../text/sanitise.js";
+import { copyText } from "../copy.js";
+
+/** Longer texts are shown as they are: to parse them would hold up the page. */
+const MAX_CHARACTERS = 100_000;
+
+/** A text as Markdown; code gets its language and a button that copies it, and wide tables scroll by themselves. */
+export function MarkdownText({ text }: { text: string }) {
+  const box = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    if (text.length > MAX_CHARACTERS) return;
+    const content = sanitised(markdownToHtml(text));
+    for (const pre of content.querySelectorAll<HTMLPreElement>("pre.code")) pre.replaceWith(codeBox(pre));
+    for (const table of content.querySelectorAll("table")) table.replaceWith(scrollBox(table));
+    box.current?.replaceChildren(content);
+  }, [text]);
+  if (text.length > MAX_CHARACTERS)
+    return (
+      <pre class="output" dir="auto" tabindex={0}>
+        {text}
+      </pre>
+    );
+  return <div class="markdown" dir="auto" ref={box} />;
+}
+
+function codeBox(pre: HTMLPreElement): HTMLElement {
+  const box = element("div", "code-box");
+  const head = element("div", "code-head");
+  const copy = element("button", "text-button");
+  copy.setAttribute("type", "button");
+  copy.textContent = "Copy";
+  const code = pre.textContent ?? "";
+  copy.addEventListener("click", () => void copyText(code, "The code is copied"));
+  const language = element("span", "");
+  language.textContent = pre.dataset.language ?? "";
+  head.append(language, copy);
+  box.append(head, pre.cloneNode(true));
+  return box;
+}
+
+function scrollBox(table: Element): HTMLElement {
+  const box = element("div", "table-box");
+  box.tabIndex = 0;
+  box.append(table.cloneNode(true));
+  return box;
+}
+
+function element(tag: string, className: string): HTMLElement {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  return made;
+}

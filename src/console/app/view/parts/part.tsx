@@ -1,0 +1,88 @@
+import { Brain, Eraser, File as FileIcon, Info } from "lucide";
+import type { CallIndex } from "../../parts/call-index.js";
+import type { PartView } from "../../parts/part-view.js";
+import { firstLine } from "../../text/format.js";
+import { Icon } from "../icon.js";
+import { CallCard } from "./call-card.js";
+import { Foldable } from "./foldable.js";
+import { JsonTree } from "./json-tree.js";
+import { MarkdownText } from "./markdown-text.js";
+import { Picture } from "./output.js";
+import { ResultCard } from "./result-card.js";
+
+export interface PartProps {
+  readonly view: PartView;
+  readonly timestamp: string;
+  readonly calls: CallIndex;
+  readonly onJump: (position: number) => void;
+}
+
+/** One part of a message, as its kind is read best. */
+export function PartBox({ view, timestamp, calls, onJump }: PartProps) {
+  switch (view.kind) {
+    case "text":
+      return <MarkdownText text={view.text} />;
+    case "reasoning":
+      return <Reasoning text={view.text} />;
+    case "call":
+      return <CallCard call={view} timestamp={timestamp} calls={calls} />;
+    case "result":
+      return <ResultCard result={view} calls={calls} onJump={onJump} />;
+    case "image":
+      return <Picture image={view} />;
+    case "file":
+      return (
+        <p class="file">
+          <Icon node={FileIcon} />
+          <span>{view.name}</span>
+          <span class="muted">{[view.mediaType, view.detail].filter(Boolean).join(" · ")}</span>
+        </p>
+      );
+    case "error":
+      return (
+        <div class="error-box" dir="auto">
+          <Foldable text={view.text} />
+        </div>
+      );
+    case "erased":
+      return (
+        <p class="muted note">
+          <Icon node={Eraser} /> The content of this message was erased
+        </p>
+      );
+    case "note":
+      return <Note {...view} />;
+    case "data":
+      return <DataPart {...view} />;
+  }
+}
+
+function Reasoning({ text }: { text: string }) {
+  return (
+    <details class="reasoning">
+      <summary>
+        <Icon node={Brain} /> Reasoning <span class="muted">{firstLine(text, 90)}</span>
+      </summary>
+      <MarkdownText text={text} />
+    </details>
+  );
+}
+
+function Note({ label, text, data }: Extract<PartView, { kind: "note" }>) {
+  return (
+    <div class="note muted">
+      <Icon node={Info} /> <span>{label}</span> <span class="note-text">{text}</span>
+      {data !== undefined && <JsonTree value={data} open={false} />}
+    </div>
+  );
+}
+
+function DataPart({ type, text, data }: Extract<PartView, { kind: "data" }>) {
+  return (
+    <div class="data-part">
+      <p class="label">{type}</p>
+      {text && <Foldable text={text} />}
+      {data !== undefined && <JsonTree value={data} />}
+    </div>
+  );
+}

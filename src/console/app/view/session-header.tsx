@@ -1,0 +1,74 @@
+import { ArrowLeft, Clock, GitFork, Info, ListTree, Redo2, Search } from "lucide";
+import { titleOf, unrevert } from "../state/actions.js";
+import type { Conversation } from "../state/conversation.js";
+import { sessionLink } from "../state/route.js";
+import { sessionById } from "../state/session-list.js";
+import { dialog, type PanelName, panel } from "../state/ui.js";
+import { plural } from "../text/format.js";
+import { Icon, IconButton } from "./icon.js";
+import { SessionMenu } from "./session-menu.js";
+
+const PANELS: readonly { name: PanelName; label: string; node: typeof Info }[] = [
+  { name: "outline", label: "Outline", node: ListTree },
+  { name: "search", label: "Search in this session", node: Search },
+  { name: "forks", label: "Forks", node: GitFork },
+  { name: "details", label: "Details", node: Info },
+];
+
+/** Title, state and actions of the open session. */
+export function SessionHeader({ conversation }: { conversation: Conversation }) {
+  const session = conversation.session.value;
+  const parent = session?.parentId
+    ? (sessionById(session.parentId) ?? { sessionId: session.parentId, title: "" })
+    : undefined;
+  return (
+    <header class="session-head">
+      <a class="icon-button back" href="#/" aria-label="All sessions">
+        <Icon node={ArrowLeft} size={18} />
+      </a>
+      <div class="session-title">
+        <h1 title={session ? titleOf(session) : conversation.sessionId}>
+          {session ? titleOf(session) : conversation.sessionId}
+        </h1>
+        <p class="session-facts">
+          <LiveBadge conversation={conversation} />
+          <span>{plural(conversation.history.count.value, "message")}</span>
+          {parent && (
+            <a href={sessionLink(parent.sessionId)} title={parent.sessionId}>
+              fork of {titleOf(parent)}
+            </a>
+          )}
+          {session?.reverted && (
+            <button type="button" class="chip chip-action" onClick={() => unrevert(conversation)}>
+              <Icon node={Redo2} size={14} /> reverted: undo
+            </button>
+          )}
+        </p>
+      </div>
+      <div class="session-tools">
+        {PANELS.map(({ name, label, node }) => (
+          <IconButton
+            key={name}
+            node={node}
+            label={label}
+            pressed={panel.value === name}
+            onClick={() => (panel.value = panel.value === name ? undefined : name)}
+          />
+        ))}
+        <IconButton node={Clock} label="Go to a place or time" onClick={() => (dialog.value = { kind: "goto" })} />
+        {session && <SessionMenu session={session} conversation={conversation} />}
+      </div>
+    </header>
+  );
+}
+
+const WORDS = { loading: "Loading", live: "Live", reconnecting: "Reconnecting", ended: "Ended" };
+
+function LiveBadge({ conversation }: { conversation: Conversation }) {
+  const live = conversation.live.value;
+  return (
+    <span class={`live live-${live}`} role="status">
+      {WORDS[live]}
+    </span>
+  );
+}

@@ -1,0 +1,78 @@
+import { Download, Ellipsis, GitFork, Pencil, Share2, Trash2 } from "lucide";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Session } from "../api/types.js";
+import { forkWhole, remove, rename, share } from "../state/actions.js";
+import type { Conversation } from "../state/conversation.js";
+import { dialog } from "../state/ui.js";
+import { Icon } from "./icon.js";
+
+/** What can be done with a whole session. */
+export function SessionMenu({ session, conversation }: { session: Session; conversation: Conversation }) {
+  const [open, setOpen] = useState(false);
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!open) return;
+    box.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
+    const closeOutside = ({ target }: Event) => {
+      if (!box.current?.contains(target as Node)) setOpen(false);
+    };
+    addEventListener("pointerdown", closeOutside);
+    return () => removeEventListener("pointerdown", closeOutside);
+  }, [open]);
+
+  const items = [
+    { label: "Rename", node: Pencil, run: () => rename(session, conversation) },
+    { label: "Fork", node: GitFork, run: () => forkWhole(session) },
+    { label: "Share a copy", node: Share2, run: () => share(session) },
+    { label: "Export", node: Download, run: () => (dialog.value = { kind: "export", session }) },
+    { label: "Delete", node: Trash2, run: () => remove(session), isDanger: true },
+  ];
+
+  function onKeyDown(event: KeyboardEvent): void {
+    if (event.key === "Escape") {
+      setOpen(false);
+      box.current?.querySelector("button")?.focus();
+    } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      const all = [...(box.current?.querySelectorAll<HTMLElement>("[role=menuitem]") ?? [])];
+      const next = all.indexOf(document.activeElement as HTMLElement) + (event.key === "ArrowDown" ? 1 : -1);
+      all[(next + all.length) % all.length]?.focus();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  return (
+    <div class="menu" ref={box}>
+      <button
+        type="button"
+        class="icon-button"
+        aria-label="Actions"
+        title="Actions"
+        aria-haspopup="menu"
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
+      >
+        <Icon node={Ellipsis} size={18} />
+      </button>
+      {open && (
+        <div class="menu-items" role="menu" tabindex={-1} aria-label="Actions" onKeyDown={onKeyDown}>
+          {items.map(({ label, node, run, isDanger }) => (
+            <button
+              key={label}
+              type="button"
+              role="menuitem"
+              tabindex={-1}
+              class={isDanger ? "danger" : ""}
+              onClick={() => {
+                setOpen(false);
+                run();
+              }}
+            >
+              <Icon node={node} /> {label}
+            </button>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,51 @@
+import { ArrowLeft, CircleCheck, CircleDashed, LoaderCircle } from "lucide";
+import { useEffect, useState } from "preact/hooks";
+import { listTodos } from "../api/calls.js";
+import { apiKey } from "../api/http.js";
+import type { Todo } from "../api/types.js";
+import { plural } from "../text/format.js";
+import { Icon } from "./icon.js";
+import { Problem } from "./problem.js";
+
+const ICONS = { completed: CircleCheck, in_progress: LoaderCircle };
+
+/** The one list that all sessions share. */
+export function Todos() {
+  const [todos, setTodos] = useState<readonly Todo[] | undefined>(undefined);
+  const [error, setError] = useState<unknown>(undefined);
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    const left = new AbortController();
+    setError(undefined);
+    listTodos(left.signal).then(setTodos, (reason) => !left.signal.aborted && setError(reason));
+    return () => left.abort();
+  }, [turn, apiKey.value]);
+  if (error !== undefined) return <Problem error={error} onRetry={() => setTurn(turn + 1)} />;
+  return (
+    <main class="home">
+      <div class="home-head">
+        <a class="icon-button back" href="#/" aria-label="All sessions">
+          <Icon node={ArrowLeft} size={18} />
+        </a>
+        <h1>Todos</h1>
+      </div>
+      <p class="muted">
+        One list for all sessions. The agent’s backend writes it over gRPC (TodoTrackerService) or with{" "}
+        <code>session-pool todo</code>; HTTP only reads, so it cannot be changed here.
+      </p>
+      {todos?.length === 0 && <p class="empty">No todos</p>}
+      <ul class="todos" aria-label={plural(todos?.length ?? 0, "todo")}>
+        {todos?.map(({ id, content, status, priority }) => (
+          <li key={id} class={`todo todo-${status === "completed" ? "done" : "open"}`}>
+            <Icon node={ICONS[status as keyof typeof ICONS] ?? CircleDashed} />
+            <span class="todo-text" dir="auto">
+              {content}
+            </span>
+            {status && <span class="chip">{status.replaceAll("_", " ")}</span>}
+            {priority && <span class="chip">{priority}</span>}
+          </li>
+        ))}
+      </ul>
+    </main>
+  );
+}

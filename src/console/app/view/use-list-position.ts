@@ -1,0 +1,87 @@
+import type { Virtualizer } from "@tanstack/virtual-core";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { getMessage } from "../api/calls.js";
+import type { Conversation } from "../state/conversation.js";
+import { noteWhere, route } from "../state/route.js";
+import { reasonOf, toast } from "../state/toasts.js";
+import { jump, selected } from "../state/ui.js";
+
+type List = Virtualizer<HTMLElement, HTMLElement>;
+
+/** How long after the last scrolling the address says where the reader is. */
+const NOTE_MS = 250;
+/** Pixels from the end within which a reader is at the end. */
+const END_PX = 60;
+
+/** Brings the reader to what the address names, keeps the address in step, and counts what comes below the screen. */
+export function useListPosition(conversation: Conversation, list: List) {
+  const [seen, setSeen] = useState(conversation.history.count.value);
+  const isPlaced = useRef(false);
+  const count = conversation.history.count.value;
+  const isAtEnd = list.isAtEnd(END_PX);
+
+  useLayoutEffect(() => {
+    if (isPlaced.current || conversation.session.value === undefined) return;
+    isPlaced.current = true;
+    const to = route.peek();
+    if (to.view !== "session" || (to.at === undefined && to.messageId === undefined)) list.scrollToEnd();
+    else if (to.at !== undefined) list.scrollToIndex(Math.min(to.at, count - 1), { align: "start" });
+    else void jumpToMessage(conversation, to.messageId as string);
+  });
+
+  useEffect(
+    () =>
+      route.subscribe((to) => {
+        if (!isPlaced.current || to.view !== "session" || to.sessionId !== conversation.sessionId) return;
+        if (to.messageId !== undefined) void jumpToMessage(conversation, to.messageId);
+        else if (to.at !== undefined) jump.value = { to: to.at };
+      }),
+    [conversation],
+  );
+
+  useEffect(
+    () =>
+      jump.subscribe((wanted) => {
+        if (wanted === undefined) return;
+        jump.value = undefined;
+        if (wanted.to === "end") list.scrollToEnd();
+        else if (typeof wanted.to !== "number") list.scrollToIndex(0, { align: "start" });
+        else {
+          list.scrollToIndex(wanted.to, { align: ("align" in wanted && wanted.align) || "start" });
+          selected.value = wanted.to;
+        }
+      }),
+    [list],
+  );
+
+  useEffect(() => {
+    if (isAtEnd && seen !== count) setSeen(count);
+    else if (seen > count) setSeen(count);
+  });
+
+  const first = firstVisible(list);
+  useEffect(() => {
+    if (!isPlaced.current || first === undefined) return;
+    const timer = setTimeout(() => {
+      const { sessionId } = conversation;
+      noteWhere(isAtEnd ? { view: "session", sessionId } : { view: "session", sessionId, at: first });
+    }, NOTE_MS);
+    return () => clearTimeout(timer);
+  }, [first, isAtEnd, conversation]);
+
+  return { isAtEnd, unseen: Math.max(0, count - seen) };
+}
+
+function firstVisible(list: List): number | undefined {
+  const offset = list.scrollOffset ?? 0;
+  return list.getVirtualItems().find(({ end }) => end > offset + 8)?.index;
+}
+
+async function jumpToMessage(conversation: Conversation, messageId: string): Promise<void> {
+  try {
+    const { info } = await getMessage(conversation.sessionId, messageId, conversation.signal);
+    if (info.position !== undefined) jump.value = { to: Number(info.position) };
+  } catch (error) {
+    if (!conversation.signal.aborted) toast(`That message cannot be shown. ${reasonOf(error)}`, { isError: true });
+  }
+}

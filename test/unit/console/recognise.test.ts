@@ -1,0 +1,124 @@
+import { describe, expect, it } from "vitest";
+import type { JsonObject, Message, Part } from "../../../src/console/app/api/types.js";
+import { argsLine, errorLine, outcomeOf } from "../../../src/console/app/parts/outcome.js";
+import type { CallView } from "../../../src/console/app/parts/part-view.js";
+import { KNOWN_TYPES, recognise, viewsOf } from "../../../src/console/app/parts/recognise.js";
+import { SAMPLES } from "./samples.js";
+
+const part = (type: string, data?: JsonObject, text = ""): Part => ({ id: "", type, text, ...(data && { data }) });
+
+const message = (parts: Part[], metadata?: JsonObject): Message => ({
+  info: { id: "m", role: "tool", timestamp: "2026-11-20T09:14:00Z", ...(metadata && { metadata }) },
+  parts,
+});
+
+describe("parts of messages", () => {
+  it.each(SAMPLES.map((sample) => [`${sample.from}: ${sample.part.type}`, sample] as const))(
+    "%s",
+    (_, { part, view }) => {
+      expect(recognise(part)).toMatchObject([view]);
+    },
+  );
+
+  it("of steps that say nothing are not shown", () => {
+    expect(recognise(part("step-start"))).toEqual([]);
+  });
+
+  it("of a type that nobody knows keep their text and data", () => {
+    expect(recognise(part("telemetry", { a: 1 }, "hello"))).toEqual([
+      { kind: "data", type: "telemetry", text: "hello", data: { a: 1 } },
+    ]);
+  });
+
+  it.each([...KNOWN_TYPES, "tool-x", "data-x", "constructor", "__proto__"])("of type %s may hold anything", (type) => {
+    const values = [null, 1, "x", [], [null], {}, { type: "text" }, { type: "image", source: 1 }];
+    const names = [
+      "content",
+      "output",
+      "input",
+      "state",
+      "function",
+      "source",
+      "image_url",
+      "toolInvocation",
+      "file",
+      "text",
+    ];
+    for (const name of names) {
+      for (const value of values) expect(recognise(part(type, { [name]: value, state: value }))).toBeInstanceOf(Array);
+    }
+    expect(recognise(part(type))).toBeInstanceOf(Array);
+  });
+
+  it.each([
+    "data:image/svg+xml;base64,PHN2Zz4=",
+    "data:text/html;base64,PHA+",
+    "data:image/png,notbase64",
+    'data:image/png;base64,AA"onerror=',
+    "javascript:alert(1)",
+    "https://example.com/a.png",
+  ])("hold no picture that is %s", (url) => {
+    for (const view of recognise(part("image_url", { image_url: { url } }))) expect(view).not.toHaveProperty("source");
+  });
+
+  it("hold no picture beyond 6 MB", () => {
+    const [view] = recognise(part("image", { source: { media_type: "image/png", data: "A".repeat(9 * 1024 * 1024) } }));
+    expect(view).not.toHaveProperty("source");
+  });
+});
+
+describe("messages of Chat Completions", () => {
+  it("name their calls in metadata, as callers keep them", () => {
+    const toolCalls = [{ id: "call_1", type: "function", function: { name: "add", arguments: '{"a":1}' } }];
+    expect(viewsOf(message([part("text", undefined, "Adding")], { tool_calls: toolCalls }))).toMatchObject([
+      { kind: "text" },
+      { kind: "call", callId: "call_1", name: "add", args: { a: 1 } },
+    ]);
+  });
+
+  it("name the call that their text answers", () => {
+    expect(viewsOf(message([part("text", undefined, "3")], { tool_call_id: "call_1" }))).toMatchObject([
+      { kind: "result", callId: "call_1", output: { text: "3" } },
+    ]);
+  });
+});
+
+describe("outcomes", () => {
+  const call: CallView = { kind: "call", callId: "c", name: "bash", args: {} };
+  const result = { kind: "result", callId: "c", name: "", isError: true, output: { text: "no", images: [] } } as const;
+
+  it("come from the result, and last until its time", () => {
+    const found = { result, position: 4, timestamp: "2026-11-20T09:14:02.5Z" };
+    expect(outcomeOf(call, "2026-11-20T09:14:00Z", found)).toEqual({
+      status: "failed",
+      output: result.output,
+      durationMs: 2500,
+    });
+  });
+
+  it("are unknown until there is a result", () => {
+    expect(outcomeOf(call, "2026-11-20T09:14:00Z", undefined).status).toBeUndefined();
+  });
+
+  it.each([
+    [{ command: "ls -la" }, "ls -la"],
+    [{ path: "a.ts", tail: 40 }, "path: a.ts, tail: 40"],
+    ["two\nlines", "two lines"],
+    [undefined, ""],
+    [{ text: "x".repeat(500) }, `${"x".repeat(159)}…`],
+  ])("show the arguments %j in one line", (args, line) => {
+    expect(argsLine(args)).toBe(line);
+  });
+
+  it.each([
+    ["FAIL a.test.ts\nAssertionError: expected 1 to be 2\n  at a.test.ts:4", "AssertionError: expected 1 to be 2"],
+    ["reading orders.csv\nline 4211: unexpected column", "line 4211: unexpected column"],
+    ["nothing to see", "nothing to see"],
+  ])("tell why %j failed", (text, line) => {
+    expect(errorLine({ text, images: [] })).toBe(line);
+  });
+
+  it("tell why JSON failed", () => {
+    expect(errorLine({ json: { code: 5, message: "Not here" }, images: [] })).toBe("Not here");
+  });
+});
