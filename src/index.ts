@@ -21,7 +21,7 @@ export type {
   SessionCursor,
   SessionPage,
 } from "./domain/page.js";
-export type { NewSession, Session, SessionChange } from "./domain/session.js";
+export type { MessagePreview, NewSession, Session, SessionChange, SessionView } from "./domain/session.js";
 export type { Todo, TodoList } from "./domain/todo.js";
 export type { PoolLogger } from "./pool/pool-context.js";
 export { RootPool, type RootPoolOptions } from "./pool/root-pool.js";

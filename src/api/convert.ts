@@ -5,13 +5,17 @@ import type {
   Part as ProtoPart,
   WatchMessagesResponse,
 } from "../../gen/sessionpool/v1/message_service_pb.js";
-import type { Session as ProtoSession } from "../../gen/sessionpool/v1/session_service_pb.js";
+import {
+  type MessagePreview as ProtoPreview,
+  type Session as ProtoSession,
+  SessionView as ProtoView,
+} from "../../gen/sessionpool/v1/session_service_pb.js";
 import type { Todo as ProtoTodo } from "../../gen/sessionpool/v1/todo_service_pb.js";
 import type { ChatMessage, MessageChange, NewChatMessage, Part } from "../domain/chat-message.js";
 import { invalidArgument } from "../domain/errors.js";
 import type { JsonObject } from "../domain/json.js";
 import type { FollowEvent } from "../domain/page.js";
-import type { Session } from "../domain/session.js";
+import type { MessagePreview, Session, SessionView } from "../domain/session.js";
 import type { Todo } from "../domain/todo.js";
 import { encodeResumeToken } from "./page-token.js";
 
@@ -95,7 +99,25 @@ export function toSession(session: Session): ProtoSession {
     revision: BigInt(session.revision),
     reverted: session.reverted,
     labels: session.labels ?? {},
+    lastMessage: session.lastMessage && toPreview(session.lastMessage),
   };
+}
+
+function toPreview({ messageId, role, timestampMicros, text }: MessagePreview): ProtoPreview {
+  return { $typeName: "sessionpool.v1.MessagePreview", messageId, role, timestamp: toTimestamp(timestampMicros), text };
+}
+
+/** `field` names the view in errors. */
+export function fromView(field: string, view: ProtoView): SessionView {
+  switch (view) {
+    case ProtoView.UNSPECIFIED:
+    case ProtoView.BASIC:
+      return "basic";
+    case ProtoView.FULL:
+      return "full";
+    default:
+      throw invalidArgument(`${field} is ${view}; it must be SESSION_VIEW_BASIC or SESSION_VIEW_FULL`);
+  }
 }
 
 export function toWatchResponse(event: FollowEvent): WatchMessagesResponse {

@@ -23,7 +23,7 @@ import { pageLimit } from "../domain/validate-page.js";
 import type { ForkedSession } from "../pool/session-pool-types.js";
 import type { ApiContext, ServiceMethods } from "./api-method.js";
 import { callOf, keptOf, optionalCount, optionalText } from "./call-options.js";
-import { toMessageWithParts, toSession } from "./convert.js";
+import { fromView, toMessageWithParts, toSession } from "./convert.js";
 import { maskedFields } from "./field-mask.js";
 import { decodeMessageToken, decodeSessionToken, encodeMessageToken, encodeSessionToken } from "./page-token.js";
 
@@ -75,6 +75,7 @@ async function listSessions(request: ListSessionsRequest, context: ApiContext): 
   const page = await context.rootPool.sessions.listSessions({
     parentId,
     labels,
+    view: fromView("view", request.view),
     limit: pageLimit(request.limit, context.limits),
     cursor: pageToken === "" ? undefined : decodeSessionToken(pageToken, { parentId, labels }),
     ...callOf(context),

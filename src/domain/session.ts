@@ -16,7 +16,7 @@ export interface Session {
   readonly createTimeMicros: number;
   /** Microseconds since 1970; exact from getSession, elsewhere it may lag appends by up to a minute. */
   readonly updateTimeMicros: number;
-  /** Number of messages; absent in lists of sessions. */
+  /** Number of messages; absent in the basic view of lists of sessions. */
   readonly messageCount?: number | undefined;
   /** Messages a fork or share began with. Never changes. */
   readonly inheritedCount: number;
@@ -24,7 +24,21 @@ export interface Session {
   readonly revision: number;
   /** Whether an unrevert would work now. */
   readonly reverted: boolean;
+  /** The newest message; only in the full view of lists of sessions, and absent when there is none. */
+  readonly lastMessage?: MessagePreview | undefined;
 }
+
+/** A message in short. */
+export interface MessagePreview {
+  readonly messageId: string;
+  readonly role: string;
+  readonly timestampMicros: number;
+  /** The texts of its parts of the type `text`, a line feed between two: the first 200 code points. */
+  readonly text: string;
+}
+
+/** How much of each session a list holds: `full` adds `messageCount` and `lastMessage`. */
+export type SessionView = "basic" | "full";
 
 export interface NewSession {
   /** A ULID is made when absent. */

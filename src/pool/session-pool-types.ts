@@ -1,6 +1,6 @@
 import type { Call } from "../domain/call.js";
 import type { SessionCursor } from "../domain/page.js";
-import type { Session } from "../domain/session.js";
+import type { Session, SessionView } from "../domain/session.js";
 import type { LogOptions, RevisionOptions, TurnAppend } from "../storage/storage-provider.js";
 
 export interface AppendOptions extends LogOptions {
@@ -50,6 +50,8 @@ export interface ListSessionsOptions extends Call {
   readonly parentId?: string | undefined;
   /** Only sessions with all of these labels, each written `key=value`; the rarest first, as the list goes along its sessions. */
   readonly labels?: readonly string[] | undefined;
+  /** How much of each session to answer: `basic` when absent. */
+  readonly view?: SessionView | undefined;
   readonly limit: number;
   readonly cursor?: SessionCursor | undefined;
 }

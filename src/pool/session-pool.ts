@@ -241,7 +241,7 @@ export class SessionPool {
     );
   }
 
-  /** Lists sessions, most recently updated first. With `parentId`, only children of that session; with `labels`, only sessions that have all of them. */
+  /** Lists sessions, most recently updated first. With `parentId`, only children of that session; with `labels`, only sessions that have all of them. The view `full` adds counts and last messages. */
   async listSessions(options: ListSessionsOptions): Promise<SessionPage> {
     checkCall(options);
     const { parentId = "", labels = [], limit } = options;

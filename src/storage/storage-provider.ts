@@ -11,7 +11,7 @@ import type {
   SessionCursor,
   SessionPage,
 } from "../domain/page.js";
-import type { NewSession, Session, SessionChange } from "../domain/session.js";
+import type { NewSession, Session, SessionChange, SessionView } from "../domain/session.js";
 import type {
   ReadNumbers,
   RestoredImage,
@@ -147,11 +147,13 @@ export abstract class StorageProvider {
   /**
    * Sessions, most recently updated first; children of `parentId` only, unless it is empty, and only those that have all of `labels`. Each label is written
    * `key=value`. One label costs no more than none; with several, or with a parent too, the list goes along the sessions of the first label.
+   * `full` adds `messageCount` and `lastMessage`; each session's are of one moment, not before the call.
    */
   listSessions(
     _options: {
       parentId: string;
       labels?: readonly string[] | undefined;
+      view?: SessionView | undefined;
       limit: number;
       cursor?: SessionCursor | undefined;
     } & Call,

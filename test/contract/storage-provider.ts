@@ -7,6 +7,7 @@ import { describeBackups } from "./storage-provider/backups.js";
 import { describeBatches } from "./storage-provider/batches.js";
 import { describeCalls } from "./storage-provider/calls.js";
 import { describeCopies } from "./storage-provider/copies.js";
+import { describeCreatedSessions } from "./storage-provider/created-sessions.js";
 import { describeCursors } from "./storage-provider/cursors.js";
 import { describeEdits } from "./storage-provider/edits.js";
 import { T0 } from "./storage-provider/fixtures.js";
@@ -93,6 +94,7 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeSessionLists(subject);
   describeLabels(subject);
   describeAppends(subject);
+  describeCreatedSessions(subject);
   describeBatches(subject);
   describeTurns(subject);
   describeOlderMessages(subject);

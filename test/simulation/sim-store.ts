@@ -106,6 +106,15 @@ export abstract class SimStore implements LogStore {
     return this.request(call, "listRecords", [filter, page], () => this.db.listRecords(filter, page));
   }
 
+  readLast(logs: readonly string[], call?: Call): Promise<readonly (Entry | null)[]> {
+    return Promise.all(
+      logs.map(async (log) => {
+        const { last } = await this.tail(log, call);
+        return last && ((await this.readRange(log, last.seq, last.seq, {}, call)).entries[0] ?? null);
+      }),
+    );
+  }
+
   seqAtTime(log: string, first: number, last: number, micros: number, call?: Call): Promise<number | null> {
     return this.request(call, "seqAtTime", [log, first, last, micros], () => {
       for (let seq = first; seq <= last; seq++) {

@@ -2,8 +2,8 @@
 // @generated from file sessionpool/v1/session_service.proto (package sessionpool.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.js";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
@@ -15,7 +15,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file sessionpool/v1/session_service.proto.
  */
 export const file_sessionpool_v1_session_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRzZXNzaW9ucG9vbC92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxIrIDCgdTZXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSEQoJcGFyZW50X2lkGAIgASgJEhUKDWZvcmtfcG9pbnRfaWQYAyABKAkSDQoFdGl0bGUYBCABKAkSKQoIbWV0YWRhdGEYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei8KC2NyZWF0ZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoNbWVzc2FnZV9jb3VudBgIIAEoA0gAiAEBEhcKD2luaGVyaXRlZF9jb3VudBgJIAEoAxIQCghyZXZpc2lvbhgKIAEoAxIQCghyZXZlcnRlZBgLIAEoCBIzCgZsYWJlbHMYDCADKAsyIy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uLkxhYmVsc0VudHJ5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCEAoOX21lc3NhZ2VfY291bnQi6AEKFENyZWF0ZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEQoJcGFyZW50X2lkGAIgASgJEg0KBXRpdGxlGAMgASgJEikKCG1ldGFkYXRhGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBJACgZsYWJlbHMYBSADKAsyMC5zZXNzaW9ucG9vbC52MS5DcmVhdGVTZXNzaW9uUmVxdWVzdC5MYWJlbHNFbnRyeRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIicKEUdldFNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiWgoSTG9hZFNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoFbGltaXQYAiABKAVIAIgBARISCgpwYWdlX3Rva2VuGAMgASgJQggKBl9saW1pdCKMAQoTTG9hZFNlc3Npb25SZXNwb25zZRIoCgdzZXNzaW9uGAEgASgLMhcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbhIyCghtZXNzYWdlcxgCIAMoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSFwoPbmV4dF9wYWdlX3Rva2VuGAMgASgJImkKE0xpc3RTZXNzaW9uc1JlcXVlc3QSEgoFbGltaXQYASABKAVIAIgBARISCgpwYWdlX3Rva2VuGAIgASgJEhEKCXBhcmVudF9pZBgDIAEoCRINCgVsYWJlbBgEIAMoCUIICgZfbGltaXQiWgoUTGlzdFNlc3Npb25zUmVzcG9uc2USKQoIc2Vzc2lvbnMYASADKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSK8AgoUVXBkYXRlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRINCgV0aXRsZRgCIAEoCRIpCghtZXRhZGF0YRgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEh4KEWV4cGVjdGVkX3JldmlzaW9uGAUgASgDSACIAQESQAoGbGFiZWxzGAYgAygLMjAuc2Vzc2lvbnBvb2wudjEuVXBkYXRlU2Vzc2lvblJlcXVlc3QuTGFiZWxzRW50cnkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iKgoURGVsZXRlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSIXChVEZWxldGVTZXNzaW9uUmVzcG9uc2UiaQoSRm9ya1Nlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGAoQdXBfdG9fbWVzc2FnZV9pZBgCIAEoCRIWCg5uZXdfc2Vzc2lvbl9pZBgDIAEoCRINCgV0aXRsZRgEIAEoCSJsChNGb3JrU2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEhUKDWZvcmtfcG9pbnRfaWQYAiABKAkSFAoMY29waWVkX2NvdW50GAMgASgDIkEKE1NoYXJlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIWCg5uZXdfc2Vzc2lvbl9pZBgCIAEoCSKMAQoUUmV2ZXJ0U2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIYChB1cF90b19tZXNzYWdlX2lkGAIgASgJEhAKCHRvX3N0YXJ0GAMgASgIEh4KEWV4cGVjdGVkX3JldmlzaW9uGAQgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIlgKFVJldmVydFNlc3Npb25SZXNwb25zZRIoCgdzZXNzaW9uGAEgASgLMhcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbhIVCg1yZW1vdmVkX2NvdW50GAIgASgDIiwKFlVucmV2ZXJ0U2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSJbChdVbnJldmVydFNlc3Npb25SZXNwb25zZRIoCgdzZXNzaW9uGAEgASgLMhcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbhIWCg5yZXN0b3JlZF9jb3VudBgCIAEoAzLZCQoOU2Vzc2lvblNlcnZpY2USYwoNQ3JlYXRlU2Vzc2lvbhIkLnNlc3Npb25wb29sLnYxLkNyZWF0ZVNlc3Npb25SZXF1ZXN0Ghcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbiITgtPkkwINOgEqIggvc2Vzc2lvbhJqCgpHZXRTZXNzaW9uEiEuc2Vzc2lvbnBvb2wudjEuR2V0U2Vzc2lvblJlcXVlc3QaFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uIiCQAgGC0+STAhcSFS9zZXNzaW9uL3tzZXNzaW9uX2lkfRJ9CgtMb2FkU2Vzc2lvbhIiLnNlc3Npb25wb29sLnYxLkxvYWRTZXNzaW9uUmVxdWVzdBojLnNlc3Npb25wb29sLnYxLkxvYWRTZXNzaW9uUmVzcG9uc2UiJZACAYLT5JMCHBIaL3Nlc3Npb24ve3Nlc3Npb25faWR9L2xvYWQSbgoMTGlzdFNlc3Npb25zEiMuc2Vzc2lvbnBvb2wudjEuTGlzdFNlc3Npb25zUmVxdWVzdBokLnNlc3Npb25wb29sLnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlIhOQAgGC0+STAgoSCC9zZXNzaW9uEnAKDVVwZGF0ZVNlc3Npb24SJC5zZXNzaW9ucG9vbC52MS5VcGRhdGVTZXNzaW9uUmVxdWVzdBoXLnNlc3Npb25wb29sLnYxLlNlc3Npb24iIILT5JMCGjoBKjIVL3Nlc3Npb24ve3Nlc3Npb25faWR9EnsKDURlbGV0ZVNlc3Npb24SJC5zZXNzaW9ucG9vbC52MS5EZWxldGVTZXNzaW9uUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLkRlbGV0ZVNlc3Npb25SZXNwb25zZSIdgtPkkwIXKhUvc2Vzc2lvbi97c2Vzc2lvbl9pZH0SfQoLRm9ya1Nlc3Npb24SIi5zZXNzaW9ucG9vbC52MS5Gb3JrU2Vzc2lvblJlcXVlc3QaIy5zZXNzaW9ucG9vbC52MS5Gb3JrU2Vzc2lvblJlc3BvbnNlIiWC0+STAh86ASoiGi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9mb3JrEoABCgxTaGFyZVNlc3Npb24SIy5zZXNzaW9ucG9vbC52MS5TaGFyZVNlc3Npb25SZXF1ZXN0GiMuc2Vzc2lvbnBvb2wudjEuRm9ya1Nlc3Npb25SZXNwb25zZSImgtPkkwIgOgEqIhsvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vc2hhcmUShQEKDVJldmVydFNlc3Npb24SJC5zZXNzaW9ucG9vbC52MS5SZXZlcnRTZXNzaW9uUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLlJldmVydFNlc3Npb25SZXNwb25zZSIngtPkkwIhOgEqIhwvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vcmV2ZXJ0Eo0BCg9VbnJldmVydFNlc3Npb24SJi5zZXNzaW9ucG9vbC52MS5VbnJldmVydFNlc3Npb25SZXF1ZXN0Gicuc2Vzc2lvbnBvb2wudjEuVW5yZXZlcnRTZXNzaW9uUmVzcG9uc2UiKYLT5JMCIzoBKiIeL3Nlc3Npb24ve3Nlc3Npb25faWR9L3VucmV2ZXJ0YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sessionpool_v1_message_service]);
+  fileDesc("CiRzZXNzaW9ucG9vbC92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxIugDCgdTZXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSEQoJcGFyZW50X2lkGAIgASgJEhUKDWZvcmtfcG9pbnRfaWQYAyABKAkSDQoFdGl0bGUYBCABKAkSKQoIbWV0YWRhdGEYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei8KC2NyZWF0ZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoNbWVzc2FnZV9jb3VudBgIIAEoA0gAiAEBEhcKD2luaGVyaXRlZF9jb3VudBgJIAEoAxIQCghyZXZpc2lvbhgKIAEoAxIQCghyZXZlcnRlZBgLIAEoCBIzCgZsYWJlbHMYDCADKAsyIy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uLkxhYmVsc0VudHJ5EjQKDGxhc3RfbWVzc2FnZRgPIAEoCzIeLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VQcmV2aWV3Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCEAoOX21lc3NhZ2VfY291bnQibwoOTWVzc2FnZVByZXZpZXcSEgoKbWVzc2FnZV9pZBgBIAEoCRIMCgRyb2xlGAIgASgJEi0KCXRpbWVzdGFtcBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEdGV4dBgEIAEoCSLoAQoUQ3JlYXRlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIRCglwYXJlbnRfaWQYAiABKAkSDQoFdGl0bGUYAyABKAkSKQoIbWV0YWRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EkAKBmxhYmVscxgFIAMoCzIwLnNlc3Npb25wb29sLnYxLkNyZWF0ZVNlc3Npb25SZXF1ZXN0LkxhYmVsc0VudHJ5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiJwoRR2V0U2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSJaChJMb2FkU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgVsaW1pdBgCIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAyABKAlCCAoGX2xpbWl0IowBChNMb2FkU2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEjIKCG1lc3NhZ2VzGAIgAygLMiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0cxIXCg9uZXh0X3BhZ2VfdG9rZW4YAyABKAkilAEKE0xpc3RTZXNzaW9uc1JlcXVlc3QSEgoFbGltaXQYASABKAVIAIgBARISCgpwYWdlX3Rva2VuGAIgASgJEhEKCXBhcmVudF9pZBgDIAEoCRINCgVsYWJlbBgEIAMoCRIpCgR2aWV3GAUgASgOMhsuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvblZpZXdCCAoGX2xpbWl0IloKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEikKCHNlc3Npb25zGAEgAygLMhcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkivAIKFFVwZGF0ZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSDQoFdGl0bGUYAiABKAkSKQoIbWV0YWRhdGEYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei8KC3VwZGF0ZV9tYXNrGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzaxIeChFleHBlY3RlZF9yZXZpc2lvbhgFIAEoA0gAiAEBEkAKBmxhYmVscxgGIAMoCzIwLnNlc3Npb25wb29sLnYxLlVwZGF0ZVNlc3Npb25SZXF1ZXN0LkxhYmVsc0VudHJ5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIioKFERlbGV0ZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiFwoVRGVsZXRlU2Vzc2lvblJlc3BvbnNlImkKEkZvcmtTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhgKEHVwX3RvX21lc3NhZ2VfaWQYAiABKAkSFgoObmV3X3Nlc3Npb25faWQYAyABKAkSDQoFdGl0bGUYBCABKAkibAoTRm9ya1Nlc3Npb25SZXNwb25zZRIoCgdzZXNzaW9uGAEgASgLMhcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbhIVCg1mb3JrX3BvaW50X2lkGAIgASgJEhQKDGNvcGllZF9jb3VudBgDIAEoAyJBChNTaGFyZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSFgoObmV3X3Nlc3Npb25faWQYAiABKAkijAEKFFJldmVydFNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGAoQdXBfdG9fbWVzc2FnZV9pZBgCIAEoCRIQCgh0b19zdGFydBgDIAEoCBIeChFleHBlY3RlZF9yZXZpc2lvbhgEIAEoA0gAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiJYChVSZXZlcnRTZXNzaW9uUmVzcG9uc2USKAoHc2Vzc2lvbhgBIAEoCzIXLnNlc3Npb25wb29sLnYxLlNlc3Npb24SFQoNcmVtb3ZlZF9jb3VudBgCIAEoAyIsChZVbnJldmVydFNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiWwoXVW5yZXZlcnRTZXNzaW9uUmVzcG9uc2USKAoHc2Vzc2lvbhgBIAEoCzIXLnNlc3Npb25wb29sLnYxLlNlc3Npb24SFgoOcmVzdG9yZWRfY291bnQYAiABKAMqWgoLU2Vzc2lvblZpZXcSHAoYU0VTU0lPTl9WSUVXX1VOU1BFQ0lGSUVEEAASFgoSU0VTU0lPTl9WSUVXX0JBU0lDEAESFQoRU0VTU0lPTl9WSUVXX0ZVTEwQAjLZCQoOU2Vzc2lvblNlcnZpY2USYwoNQ3JlYXRlU2Vzc2lvbhIkLnNlc3Npb25wb29sLnYxLkNyZWF0ZVNlc3Npb25SZXF1ZXN0Ghcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbiITgtPkkwINOgEqIggvc2Vzc2lvbhJqCgpHZXRTZXNzaW9uEiEuc2Vzc2lvbnBvb2wudjEuR2V0U2Vzc2lvblJlcXVlc3QaFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uIiCQAgGC0+STAhcSFS9zZXNzaW9uL3tzZXNzaW9uX2lkfRJ9CgtMb2FkU2Vzc2lvbhIiLnNlc3Npb25wb29sLnYxLkxvYWRTZXNzaW9uUmVxdWVzdBojLnNlc3Npb25wb29sLnYxLkxvYWRTZXNzaW9uUmVzcG9uc2UiJZACAYLT5JMCHBIaL3Nlc3Npb24ve3Nlc3Npb25faWR9L2xvYWQSbgoMTGlzdFNlc3Npb25zEiMuc2Vzc2lvbnBvb2wudjEuTGlzdFNlc3Npb25zUmVxdWVzdBokLnNlc3Npb25wb29sLnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlIhOQAgGC0+STAgoSCC9zZXNzaW9uEnAKDVVwZGF0ZVNlc3Npb24SJC5zZXNzaW9ucG9vbC52MS5VcGRhdGVTZXNzaW9uUmVxdWVzdBoXLnNlc3Npb25wb29sLnYxLlNlc3Npb24iIILT5JMCGjoBKjIVL3Nlc3Npb24ve3Nlc3Npb25faWR9EnsKDURlbGV0ZVNlc3Npb24SJC5zZXNzaW9ucG9vbC52MS5EZWxldGVTZXNzaW9uUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLkRlbGV0ZVNlc3Npb25SZXNwb25zZSIdgtPkkwIXKhUvc2Vzc2lvbi97c2Vzc2lvbl9pZH0SfQoLRm9ya1Nlc3Npb24SIi5zZXNzaW9ucG9vbC52MS5Gb3JrU2Vzc2lvblJlcXVlc3QaIy5zZXNzaW9ucG9vbC52MS5Gb3JrU2Vzc2lvblJlc3BvbnNlIiWC0+STAh86ASoiGi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9mb3JrEoABCgxTaGFyZVNlc3Npb24SIy5zZXNzaW9ucG9vbC52MS5TaGFyZVNlc3Npb25SZXF1ZXN0GiMuc2Vzc2lvbnBvb2wudjEuRm9ya1Nlc3Npb25SZXNwb25zZSImgtPkkwIgOgEqIhsvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vc2hhcmUShQEKDVJldmVydFNlc3Npb24SJC5zZXNzaW9ucG9vbC52MS5SZXZlcnRTZXNzaW9uUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLlJldmVydFNlc3Npb25SZXNwb25zZSIngtPkkwIhOgEqIhwvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vcmV2ZXJ0Eo0BCg9VbnJldmVydFNlc3Npb24SJi5zZXNzaW9ucG9vbC52MS5VbnJldmVydFNlc3Npb25SZXF1ZXN0Gicuc2Vzc2lvbnBvb2wudjEuVW5yZXZlcnRTZXNzaW9uUmVzcG9uc2UiKYLT5JMCIzoBKiIeL3Nlc3Npb24ve3Nlc3Npb25faWR9L3VucmV2ZXJ0YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sessionpool_v1_message_service]);
 
 /**
  * A conversation session.
@@ -74,7 +74,7 @@ export type Session = Message<"sessionpool.v1.Session"> & {
   updateTime?: Timestamp | undefined;
 
   /**
-   * Number of messages. In every answer but ListSessions'.
+   * Number of messages. In every answer but ListSessions' basic view.
    *
    * @generated from field: optional int64 message_count = 8;
    */
@@ -108,6 +108,13 @@ export type Session = Message<"sessionpool.v1.Session"> & {
    * @generated from field: map<string, string> labels = 12;
    */
   labels: { [key: string]: string };
+
+  /**
+   * The newest message, in short. Only in ListSessions' full view, and absent while there is none.
+   *
+   * @generated from field: sessionpool.v1.MessagePreview last_message = 15;
+   */
+  lastMessage?: MessagePreview | undefined;
 };
 
 /**
@@ -116,6 +123,48 @@ export type Session = Message<"sessionpool.v1.Session"> & {
  */
 export const SessionSchema: GenMessage<Session> = /*@__PURE__*/
   messageDesc(file_sessionpool_v1_session_service, 0);
+
+/**
+ * A message in short, for lists of sessions.
+ *
+ * @generated from message sessionpool.v1.MessagePreview
+ */
+export type MessagePreview = Message<"sessionpool.v1.MessagePreview"> & {
+  /**
+   * Id of the message.
+   *
+   * @generated from field: string message_id = 1;
+   */
+  messageId: string;
+
+  /**
+   * Its role.
+   *
+   * @generated from field: string role = 2;
+   */
+  role: string;
+
+  /**
+   * Its timestamp.
+   *
+   * @generated from field: google.protobuf.Timestamp timestamp = 3;
+   */
+  timestamp?: Timestamp | undefined;
+
+  /**
+   * The texts of its parts of the type `text`, with a line feed between two: the first 200 code points.
+   *
+   * @generated from field: string text = 4;
+   */
+  text: string;
+};
+
+/**
+ * Describes the message sessionpool.v1.MessagePreview.
+ * Use `create(MessagePreviewSchema)` to create a new message.
+ */
+export const MessagePreviewSchema: GenMessage<MessagePreview> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 1);
 
 /**
  * @generated from message sessionpool.v1.CreateSessionRequest
@@ -162,7 +211,7 @@ export type CreateSessionRequest = Message<"sessionpool.v1.CreateSessionRequest"
  * Use `create(CreateSessionRequestSchema)` to create a new message.
  */
 export const CreateSessionRequestSchema: GenMessage<CreateSessionRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_session_service, 1);
+  messageDesc(file_sessionpool_v1_session_service, 2);
 
 /**
  * @generated from message sessionpool.v1.GetSessionRequest
@@ -181,7 +230,7 @@ export type GetSessionRequest = Message<"sessionpool.v1.GetSessionRequest"> & {
  * Use `create(GetSessionRequestSchema)` to create a new message.
  */
 export const GetSessionRequestSchema: GenMessage<GetSessionRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_session_service, 2);
+  messageDesc(file_sessionpool_v1_session_service, 3);
 
 /**
  * @generated from message sessionpool.v1.LoadSessionRequest
@@ -214,7 +263,7 @@ export type LoadSessionRequest = Message<"sessionpool.v1.LoadSessionRequest"> & 
  * Use `create(LoadSessionRequestSchema)` to create a new message.
  */
 export const LoadSessionRequestSchema: GenMessage<LoadSessionRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_session_service, 3);
+  messageDesc(file_sessionpool_v1_session_service, 4);
 
 /**
  * @generated from message sessionpool.v1.LoadSessionResponse
@@ -247,7 +296,7 @@ export type LoadSessionResponse = Message<"sessionpool.v1.LoadSessionResponse"> 
  * Use `create(LoadSessionResponseSchema)` to create a new message.
  */
 export const LoadSessionResponseSchema: GenMessage<LoadSessionResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_session_service, 4);
+  messageDesc(file_sessionpool_v1_session_service, 5);
 
 /**
  * @generated from message sessionpool.v1.ListSessionsRequest
@@ -280,6 +329,13 @@ export type ListSessionsRequest = Message<"sessionpool.v1.ListSessionsRequest"> 
    * @generated from field: repeated string label = 4;
    */
   label: string[];
+
+  /**
+   * How much of each session to return. A token may go on with another view.
+   *
+   * @generated from field: sessionpool.v1.SessionView view = 5;
+   */
+  view: SessionView;
 };
 
 /**
@@ -287,7 +343,7 @@ export type ListSessionsRequest = Message<"sessionpool.v1.ListSessionsRequest"> 
  * Use `create(ListSessionsRequestSchema)` to create a new message.
  */
 export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_session_service, 5);
+  messageDesc(file_sessionpool_v1_session_service, 6);
 
 /**
  * @generated from message sessionpool.v1.ListSessionsResponse
@@ -313,7 +369,7 @@ export type ListSessionsResponse = Message<"sessionpool.v1.ListSessionsResponse"
  * Use `create(ListSessionsResponseSchema)` to create a new message.
  */
 export const ListSessionsResponseSchema: GenMessage<ListSessionsResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_session_service, 6);
+  messageDesc(file_sessionpool_v1_session_service, 7);
 
 /**
  * @generated from message sessionpool.v1.UpdateSessionRequest
@@ -367,7 +423,7 @@ export type UpdateSessionRequest = Message<"sessionpool.v1.UpdateSessionRequest"
  * Use `create(UpdateSessionRequestSchema)` to create a new message.
  */
 export const UpdateSessionRequestSchema: GenMessage<UpdateSessionRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_session_service, 7);
+  messageDesc(file_sessionpool_v1_session_service, 8);
 
 /**
  * @generated from message sessionpool.v1.DeleteSessionRequest
@@ -386,7 +442,7 @@ export type DeleteSessionRequest = Message<"sessionpool.v1.DeleteSessionRequest"
  * Use `create(DeleteSessionRequestSchema)` to create a new message.
  */
 export const DeleteSessionRequestSchema: GenMessage<DeleteSessionRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_session_service, 8);
+  messageDesc(file_sessionpool_v1_session_service, 9);
 
 /**
  * Nothing: the session is gone.
@@ -401,7 +457,7 @@ export type DeleteSessionResponse = Message<"sessionpool.v1.DeleteSessionRespons
  * Use `create(DeleteSessionResponseSchema)` to create a new message.
  */
 export const DeleteSessionResponseSchema: GenMessage<DeleteSessionResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_session_service, 9);
+  messageDesc(file_sessionpool_v1_session_service, 10);
 
 /**
  * @generated from message sessionpool.v1.ForkSessionRequest
@@ -441,7 +497,7 @@ export type ForkSessionRequest = Message<"sessionpool.v1.ForkSessionRequest"> & 
  * Use `create(ForkSessionRequestSchema)` to create a new message.
  */
 export const ForkSessionRequestSchema: GenMessage<ForkSessionRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_session_service, 10);
+  messageDesc(file_sessionpool_v1_session_service, 11);
 
 /**
  * Answer of ForkSession and ShareSession.
@@ -476,7 +532,7 @@ export type ForkSessionResponse = Message<"sessionpool.v1.ForkSessionResponse"> 
  * Use `create(ForkSessionResponseSchema)` to create a new message.
  */
 export const ForkSessionResponseSchema: GenMessage<ForkSessionResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_session_service, 11);
+  messageDesc(file_sessionpool_v1_session_service, 12);
 
 /**
  * @generated from message sessionpool.v1.ShareSessionRequest
@@ -502,7 +558,7 @@ export type ShareSessionRequest = Message<"sessionpool.v1.ShareSessionRequest"> 
  * Use `create(ShareSessionRequestSchema)` to create a new message.
  */
 export const ShareSessionRequestSchema: GenMessage<ShareSessionRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_session_service, 12);
+  messageDesc(file_sessionpool_v1_session_service, 13);
 
 /**
  * @generated from message sessionpool.v1.RevertSessionRequest
@@ -542,7 +598,7 @@ export type RevertSessionRequest = Message<"sessionpool.v1.RevertSessionRequest"
  * Use `create(RevertSessionRequestSchema)` to create a new message.
  */
 export const RevertSessionRequestSchema: GenMessage<RevertSessionRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_session_service, 13);
+  messageDesc(file_sessionpool_v1_session_service, 14);
 
 /**
  * @generated from message sessionpool.v1.RevertSessionResponse
@@ -568,7 +624,7 @@ export type RevertSessionResponse = Message<"sessionpool.v1.RevertSessionRespons
  * Use `create(RevertSessionResponseSchema)` to create a new message.
  */
 export const RevertSessionResponseSchema: GenMessage<RevertSessionResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_session_service, 14);
+  messageDesc(file_sessionpool_v1_session_service, 15);
 
 /**
  * @generated from message sessionpool.v1.UnrevertSessionRequest
@@ -587,7 +643,7 @@ export type UnrevertSessionRequest = Message<"sessionpool.v1.UnrevertSessionRequ
  * Use `create(UnrevertSessionRequestSchema)` to create a new message.
  */
 export const UnrevertSessionRequestSchema: GenMessage<UnrevertSessionRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_session_service, 15);
+  messageDesc(file_sessionpool_v1_session_service, 16);
 
 /**
  * @generated from message sessionpool.v1.UnrevertSessionResponse
@@ -613,7 +669,41 @@ export type UnrevertSessionResponse = Message<"sessionpool.v1.UnrevertSessionRes
  * Use `create(UnrevertSessionResponseSchema)` to create a new message.
  */
 export const UnrevertSessionResponseSchema: GenMessage<UnrevertSessionResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_session_service, 16);
+  messageDesc(file_sessionpool_v1_session_service, 17);
+
+/**
+ * How much of each session a list holds.
+ *
+ * @generated from enum sessionpool.v1.SessionView
+ */
+export enum SessionView {
+  /**
+   * The same as `SESSION_VIEW_BASIC`.
+   *
+   * @generated from enum value: SESSION_VIEW_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Without `message_count` and `last_message`.
+   *
+   * @generated from enum value: SESSION_VIEW_BASIC = 1;
+   */
+  BASIC = 1,
+
+  /**
+   * With `message_count` and `last_message`: each session's messages are looked at, so that a list takes several times as long.
+   *
+   * @generated from enum value: SESSION_VIEW_FULL = 2;
+   */
+  FULL = 2,
+}
+
+/**
+ * Describes the enum sessionpool.v1.SessionView.
+ */
+export const SessionViewSchema: GenEnum<SessionView> = /*@__PURE__*/
+  enumDesc(file_sessionpool_v1_session_service, 0);
 
 /**
  * Conversation sessions: made, opened, forked, shared, reverted and deleted.
@@ -666,7 +756,7 @@ export const SessionService: GenService<{
     output: typeof LoadSessionResponseSchema;
   },
   /**
-   * Lists sessions, the most recently updated first, without `message_count`.
+   * Lists sessions, the most recently updated first. Each is without `message_count` and `last_message`, unless `view` asks for them.
    *
    * A token is a place in the order (update time, id): what is not updated meanwhile is neither skipped nor repeated.
    *

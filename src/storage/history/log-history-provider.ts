@@ -49,6 +49,7 @@ import { type Head, HistoryContext } from "./heads.js";
 import type { HistoryOptions } from "./history-options.js";
 import type { LogStore } from "./log-store.js";
 import { Reader } from "./read/reader.js";
+import { SessionLister } from "./read/session-lister.js";
 import { Sweeper } from "./sweeper.js";
 import { Restorer } from "./transfer/restorer.js";
 import { Snapshots } from "./transfer/snapshots.js";
@@ -64,6 +65,7 @@ export class LogHistoryProvider extends StorageProvider {
   readonly #messageEditor: MessageEditor;
   readonly #brancher: Brancher;
   readonly #reader: Reader;
+  readonly #lister: SessionLister;
   readonly #sweeper: Sweeper;
   readonly #followers: Followers;
   readonly #updateTimes: UpdateTimes;
@@ -81,6 +83,7 @@ export class LogHistoryProvider extends StorageProvider {
     const placer = new Placer(context, writer, namedLogs, sideLogs);
     this.#context = context;
     this.#reader = new Reader(context);
+    this.#lister = new SessionLister(context);
     this.#followers = new Followers(context, this.#reader);
     this.#updateTimes = new UpdateTimes(context);
     this.#appender = new Appender({
@@ -118,6 +121,7 @@ export class LogHistoryProvider extends StorageProvider {
   override async listSessions({
     parentId,
     labels = [],
+    view = "basic",
     limit,
     cursor,
     ...call
@@ -127,7 +131,7 @@ export class LogHistoryProvider extends StorageProvider {
     const records = await this.#context.store.listRecords(filter, { limit: limit + 1, after: cursor }, call);
     const shown = records.slice(0, limit);
     const last = shown.at(-1);
-    const sessions = await Promise.all(shown.map((record) => this.#reader.listedSession(record, call)));
+    const sessions = await this.#lister.list(shown, view, call);
     if (records.length <= limit || !last) return { sessions };
     return { sessions, next: { ...filter, updateTimeMicros: last.updateTimeMicros, sessionId: last.sessionId } };
   }

@@ -135,6 +135,12 @@ export interface LogStore {
   /** Messages of `first` to `last`, both bounds given, in either direction; ends at the first gap or seal. */
   readRange(log: string, first: number, last: number, options?: RangeOptions, call?: Call): Promise<Range>;
 
+  /**
+   * For each log, in the same order, its last message after which none is owed; null when it has none. Each is of one
+   * moment. Read at once, where that is faster than one after the other.
+   */
+  readLast(logs: readonly string[], call?: Call): Promise<readonly (Entry | null)[]>;
+
   /** What ends the log; an unknown log is empty and open. */
   tail(log: string, call?: Call): Promise<Tail>;
 

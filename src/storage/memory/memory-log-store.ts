@@ -130,6 +130,15 @@ export class MemoryLogStore implements LogStore {
     return this.#state.logs.get(log)?.read(first, last, options ?? {}) ?? { entries: [], cut: false };
   }
 
+  async readLast(logs: readonly string[], call?: Call): Promise<readonly (Entry | null)[]> {
+    this.#enter(call);
+    return logs.map((name) => {
+      const log = this.#state.logs.get(name);
+      const last = log?.tail().last;
+      return (last && log?.entry(last.seq)) ?? null;
+    });
+  }
+
   async tail(log: string, call?: Call): Promise<Tail> {
     this.#enter(call);
     const end = this.#state.logs.get(log)?.tail() ?? { last: null, state: "open" };

@@ -1,7 +1,7 @@
 import type { Collection, FindCursor } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import type { Entry, Range, RangeOptions, Tail } from "../history/log-store.js";
-import { bytesOf, int64, type LogDocument, type MessageDocument, toEntry } from "./entry-document.js";
+import { bytesOf, int64, type LogDocument, MAX_SEQ, type MessageDocument, toEntry } from "./entry-document.js";
 import { readLogEnd, tailOf } from "./log-end.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { KEY_LOG_ID, KEY_SESSION_TIME } from "./mongo-schema.js";
@@ -20,6 +20,27 @@ export class MongoLogReads {
 
   async tail(log: string, call?: Call): Promise<Tail> {
     return tailOf(await readLogEnd(this.#messages, this.#commands, log, call));
+  }
+
+  /** All logs at once: each end is a look-up of its own, and as many are under way as there are connections. */
+  readLast(logs: readonly string[], call?: Call): Promise<readonly (Entry | null)[]> {
+    return Promise.all(logs.map((log) => this.#last(log, call)));
+  }
+
+  async #last(log: string, call?: Call): Promise<Entry | null> {
+    const [top] = await this.#commands.read(call, (limits) =>
+      this.#messages
+        .find({ log, seq: { $gte: 1, $lte: MAX_SEQ } }, { ...limits, limit: 1, batchSize: 2 })
+        .sort({ seq: -1 })
+        .toArray(),
+    );
+    // What stands on a message is contiguous below it: only a seal, or a batch that is not whole, needs more than one look.
+    if (top === undefined) return null;
+    if (isMessage(top) && !top.owed) return toEntry(top);
+    const { last } = await this.tail(log, call);
+    if (last === null) return null;
+    const { entries } = await this.readRange(log, last.seq, last.seq, {}, call);
+    return entries[0] ?? null;
   }
 
   async readRange(log: string, first: number, last: number, options: RangeOptions, call?: Call): Promise<Range> {

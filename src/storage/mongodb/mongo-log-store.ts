@@ -120,6 +120,10 @@ export class MongoLogStore implements LogStore {
     return this.#reads.readRange(log, first, last, options, call);
   }
 
+  readLast(logs: readonly string[], call?: Call): Promise<readonly (Entry | null)[]> {
+    return this.#reads.readLast(logs, call);
+  }
+
   tail(log: string, call?: Call): Promise<Tail> {
     return this.#reads.tail(log, call);
   }

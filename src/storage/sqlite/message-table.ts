@@ -50,6 +50,13 @@ export class MessageTable {
     return { last: before?.[0] === end[0] - 1 ? lastOf(before) : null, state: "sealed" };
   }
 
+  /** The last message of the log. */
+  last(log: string): Entry | null {
+    const last = this.lastPlace(log);
+    const seq = last < 0 ? -last - 1 : last;
+    return seq === 0 ? null : (this.read(log, seq, seq, {}).entries[0] ?? null);
+  }
+
   read(log: string, first: number, last: number, options: RangeOptions): Range {
     const { descending = false, limit, maxBytes } = options;
     const places = Math.min(last - first + 1, limit ?? Number.POSITIVE_INFINITY);

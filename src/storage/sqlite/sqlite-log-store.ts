@@ -108,6 +108,10 @@ export class SqliteLogStore implements LogStore {
     return this.#connection.read(() => this.#messages.read(log, first, last, options ?? {}), call);
   }
 
+  async readLast(logs: readonly string[], call?: Call): Promise<readonly (Entry | null)[]> {
+    return this.#connection.read(() => logs.map((log) => this.#messages.last(log)), call);
+  }
+
   async tail(log: string, call?: Call): Promise<Tail> {
     // The end first: when the log is named after that, it was named then.
     return this.#connection.read(() => ({ ...this.#messages.tail(log), isNamed: this.#sessions.names(log) }), call);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { LogStoreSubject } from "../log-store.js";
-import { allComparable, entry, fill, T0 } from "./fixtures.js";
+import { allComparable, comparable, entry, fill, own, T0 } from "./fixtures.js";
 
 export function describeReads(subject: LogStoreSubject): void {
   describe("readRange", () => {
@@ -71,6 +71,28 @@ export function describeReads(subject: LogStoreSubject): void {
       await fill(subject.store, "u.1", 1, 5, () => ({ parts: [{ id: "", type: "text", text }] }));
       expect(await read(1, 5, { maxBytes: 3 * 1024 * 1024 })).toMatchObject({ cut: true });
       expect(await read(5, 5, { maxBytes: 3 })).toEqual({ seqs: [5], cut: false });
+    });
+  });
+
+  describe("readLast", () => {
+    it("answers the last message of each log, whether or not it is sealed", async () => {
+      const open = await fill(subject.store, "u1.1", 1, 3);
+      const sealed = await fill(subject.store, "u2.1", 1, 2);
+      await own(subject.store, "u3.1");
+      await subject.store.seal("u2.1");
+      await subject.store.seal("u3.1");
+      const found = await subject.store.readLast(["u2.1", "u1.1", "u3.1", "nobody.1", "u1.1"]);
+      expect(found.map((one) => one && comparable(one))).toEqual(
+        [sealed.at(-1), open.at(-1), null, null, open.at(-1)].map((one) => one && comparable(one)),
+      );
+      expect(await subject.store.readLast([])).toEqual([]);
+    });
+
+    it("does not answer a message of a batch that is not whole", async () => {
+      if (subject.harness.atomicAppend) return;
+      await fill(subject.store, "u1.1", 1, 2);
+      await subject.store.append("u1.1", 3, [entry("u1.1", 3, { owed: 1 })]);
+      expect((await subject.store.readLast(["u1.1"]))[0]?.seq).toBe(2);
     });
   });
 

@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
+import type { ChatMessage } from "../../../src/domain/chat-message.js";
 import type { SessionCursor } from "../../../src/domain/page.js";
+import type { Session } from "../../../src/domain/session.js";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
 import type { StorageProviderSubject } from "../storage-provider.js";
-import { numbered, refusal, SECOND } from "./fixtures.js";
+import { message, messageAt, numbered, refusal, SECOND, sessionWith } from "./fixtures.js";
 
 export function describeSessionLists(subject: StorageProviderSubject): void {
   const make = async (sessionId: string, parentId?: string) => {
@@ -62,6 +64,68 @@ export function describeSessionLists(subject: StorageProviderSubject): void {
     it("has no next page when the last one is full", async () => {
       for (const id of ["a", "b"]) await make(id);
       expect((await subject.provider.listSessions({ parentId: "", limit: 2 })).next).toBeUndefined();
+    });
+  });
+
+  describe("listSessions in full view", () => {
+    const full = async (limit = 100) =>
+      (await subject.other.listSessions({ parentId: "", view: "full", limit })).sessions;
+    const previews = async () =>
+      Object.fromEntries((await full()).map((one) => [one.sessionId, [one.messageCount, one.lastMessage?.messageId]]));
+
+    it("answers what getSession answers, and the last message", async () => {
+      await sessionWith(subject.provider, "s", ["m1", message("m2", { role: "assistant" })]);
+      const [listed] = await full();
+      const { lastMessage, ...session } = listed as Session;
+      expect(session).toEqual(await subject.provider.getSession("s"));
+      const { timestampMicros } = (await subject.provider.getMessage("s", "m2")) as ChatMessage;
+      expect(lastMessage).toEqual({ messageId: "m2", role: "assistant", timestampMicros, text: "text of m2" });
+    });
+
+    it("has neither in basic view", async () => {
+      await sessionWith(subject.provider, "s", ["m1"]);
+      for (const view of ["basic", undefined] as const) {
+        const [session] = (await subject.other.listSessions({ parentId: "", view, limit: 1 })).sessions;
+        expect([session?.messageCount, session?.lastMessage]).toEqual([undefined, undefined]);
+      }
+    });
+
+    it("tells the last message wherever it is stored", async () => {
+      await make("empty");
+      await sessionWith(subject.provider, "s", ["m1", "m2", "m3"]);
+      await subject.provider.forkConversation("s", "fork", { as: "fork", upToMessageId: "m2" });
+      await subject.provider.forkConversation("s", "grown", { as: "fork", upToMessageId: "m1" });
+      await subject.provider.logMessages("grown", [message("g")]);
+      await subject.provider.forkConversation("s", "cut", { as: "fork" });
+      await subject.provider.truncateMessages("cut", "m1");
+      await subject.provider.forkConversation("s", "cleared", { as: "fork" });
+      await subject.provider.truncateMessages("cleared", null);
+      await sessionWith(subject.provider, "reverted", ["m1", "m2"]);
+      await subject.provider.truncateMessages("reverted", "m1", { keepForUnrevert: true });
+      await sessionWith(subject.provider, "older", [messageAt("m2", 2), messageAt("m3", 3), messageAt("m1", 1)]);
+      expect(await previews()).toEqual({
+        ...{ empty: [0, undefined], s: [3, "m3"], fork: [2, "m2"], grown: [2, "g"], cut: [1, "m1"] },
+        ...{ cleared: [0, undefined], reverted: [1, "m1"], older: [3, "m3"] },
+      });
+      expect((await full()).filter(({ reverted }) => reverted).map(({ sessionId }) => sessionId)).toEqual(["reverted"]);
+    });
+
+    it("sees an append of another provider at once", async () => {
+      await sessionWith(subject.provider, "s", ["m1"]);
+      await full();
+      await subject.provider.logMessages("s", [message("m2"), message("m3")]);
+      expect(await previews()).toEqual({ s: [3, "m3"] });
+    });
+
+    it("goes on page by page, with more sessions than are looked at together", async () => {
+      const ids = numbered(60, "s");
+      for (const id of ids) await sessionWith(subject.provider, id, [`last of ${id}`]);
+      const { next } = await subject.provider.listSessions({ parentId: "", view: "full", limit: 55 });
+      const rest = await subject.provider.listSessions({ parentId: "", view: "full", limit: 55, cursor: next });
+      const all = [...(await full(55)), ...rest.sessions];
+      expect(all.map(({ lastMessage }) => lastMessage?.messageId).sort()).toEqual(
+        ids.map((id) => `last of ${id}`).sort(),
+      );
     });
   });
 

@@ -215,6 +215,27 @@ export const SESSION_ROWS: readonly Row[] = [
   },
   {
     rpc: "SessionService.ListSessions",
+    what: "in full view",
+    given: GIVEN,
+    request: { view: "SESSION_VIEW_FULL" },
+    answer: {
+      sessions: [
+        {
+          ...SESSION,
+          lastMessage: { messageId: "m3", role: "user", timestamp: "2026-01-01T10:00:03Z", text: "m3 京都" },
+        },
+      ],
+    },
+  },
+  {
+    rpc: "SessionService.ListSessions",
+    what: "in basic view",
+    given: FORKED,
+    request: { parentId: "s", view: "SESSION_VIEW_BASIC" },
+    answer: { sessions: [withoutCount(FORK)] },
+  },
+  {
+    rpc: "SessionService.ListSessions",
     what: "with a label that is none",
     request: { label: ["user"] },
     error: { code: "invalid_argument", message: 'label[0] is "user"; it must be key=value' },

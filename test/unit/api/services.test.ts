@@ -1,7 +1,7 @@
 import { create, type DescMethod, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import { MessageService } from "../../../gen/sessionpool/v1/message_service_pb.js";
-import { SessionService } from "../../../gen/sessionpool/v1/session_service_pb.js";
+import { SessionService, SessionView } from "../../../gen/sessionpool/v1/session_service_pb.js";
 import { TodoService, TodoTrackerService } from "../../../gen/sessionpool/v1/todo_service_pb.js";
 import { API_METHODS, type ApiContext } from "../../../src/api/method-table.js";
 import { encodeMessageToken, encodeResumeToken, encodeSessionToken } from "../../../src/api/page-token.js";
@@ -85,13 +85,19 @@ describe("SessionService", () => {
     const answers = { listSessions: { sessions: [SESSION], next } };
     const { asked, answer } = await call(method.listSessions, { parentId: "p", limit: 2 }, answers);
     expect(asked).toStrictEqual([
-      ["listSessions", { parentId: "p", labels: [], limit: 2, cursor: undefined, ...CALL }],
+      ["listSessions", { parentId: "p", labels: [], view: "basic", limit: 2, cursor: undefined, ...CALL }],
     ]);
     const pageToken = encodeSessionToken(next);
     expect(answer).toMatchObject({ sessions: [{ sessionId: "s" }], nextPageToken: pageToken });
     const more = await call(method.listSessions, { parentId: "p", pageToken }, answers);
-    const cursor = { ...next, labels: [] };
-    expect(more.asked).toStrictEqual([["listSessions", { parentId: "p", labels: [], limit: 100, cursor, ...CALL }]]);
+    const list = { parentId: "p", labels: [], view: "basic", limit: 100, cursor: { ...next, labels: [] } };
+    expect(more.asked).toStrictEqual([["listSessions", { ...list, ...CALL }]]);
+    const full = await call(method.listSessions, { view: SessionView.FULL }, answers);
+    expect(full.asked).toMatchObject([["listSessions", { view: "full" }]]);
+    await expect(call(method.listSessions, { view: 7 as never }, answers)).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: "view is 7; it must be SESSION_VIEW_BASIC or SESSION_VIEW_FULL",
+    });
     for (const filter of [{}, { parentId: "p", label: ["a=1"] }]) {
       const refused = call(method.listSessions, { ...filter, pageToken }, answers);
       await expect(refused).rejects.toMatchObject({ code: "invalid_argument" });

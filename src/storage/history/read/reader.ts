@@ -11,6 +11,7 @@ import { totalLength } from "../segments.js";
 import { undoAt } from "../undo.js";
 import { locate, readInChunks } from "./lookup.js";
 import { openSegments, piecesOf, shownAs, shownIn, slicePieces } from "./pieces.js";
+import { sessionFields } from "./session-fields.js";
 import { type Window, WindowReader } from "./window-reader.js";
 
 /**
@@ -119,13 +120,6 @@ export class Reader {
     };
   }
 
-  /** The session as lists show it: without its count, and with the update time that the record has. */
-  async listedSession(record: SessionRecord, call?: Call): Promise<Session> {
-    if (!record.undo) return { ...sessionFields(record), reverted: false };
-    const { last } = await this.#context.store.tail(record.log, call);
-    return { ...sessionFields(record), reverted: undoAt(record, last?.seq ?? 0) !== null };
-  }
-
   /** Starts a read over when rows were missing, or when it took so long that a sweep may have removed some. */
   #reading<T>(sessionId: string, call: Call | undefined, read: () => Promise<T>): Promise<T> {
     return this.#context.retrying(sessionId, call, async () => {
@@ -162,21 +156,6 @@ export class Reader {
     const { ancestor } = last.piece;
     return { messages, next: { sessionUid: record.uid, query, log, seq, messageId: id, ancestor } };
   }
-}
-
-function sessionFields(record: SessionRecord): Omit<Session, "reverted"> {
-  return {
-    sessionId: record.sessionId,
-    parentId: record.parentId,
-    forkPointId: record.forkPointId,
-    title: record.title,
-    metadata: record.metadata,
-    labels: record.labels,
-    createTimeMicros: record.createTimeMicros,
-    updateTimeMicros: record.updateTimeMicros,
-    inheritedCount: record.inheritedCount,
-    revision: record.sessionRevision,
-  };
 }
 
 function queryOf({ newestFirst, includeAncestors, sinceMicros, untilMicros }: MessageQuery): MessageQuery {

@@ -1,0 +1,23 @@
+import type { ChatMessage } from "./chat-message.js";
+import type { MessagePreview } from "./session.js";
+
+const MOST_CODE_POINTS = 200;
+
+export function previewOf({
+  id,
+  role,
+  timestampMicros,
+  parts,
+}: Pick<ChatMessage, "id" | "role" | "timestampMicros" | "parts">): MessagePreview {
+  const texts = parts.filter(({ type }) => type === "text").map(({ text }) => text);
+  return { messageId: id, role, timestampMicros, text: firstCodePoints(texts.join("\n"), MOST_CODE_POINTS) };
+}
+
+/** A code point takes two units at most, so that no more need to be looked at. */
+function firstCodePoints(text: string, count: number): string {
+  return text.length <= count
+    ? text
+    : Array.from(text.slice(0, 2 * count))
+        .slice(0, count)
+        .join("");
+}

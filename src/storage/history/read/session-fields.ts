@@ -1,0 +1,18 @@
+import type { Session } from "../../../domain/session.js";
+import type { SessionRecord } from "../log-store.js";
+
+/** What the record alone tells. */
+export function sessionFields(record: SessionRecord): Omit<Session, "reverted"> {
+  return {
+    sessionId: record.sessionId,
+    parentId: record.parentId,
+    forkPointId: record.forkPointId,
+    title: record.title,
+    metadata: record.metadata,
+    labels: record.labels,
+    createTimeMicros: record.createTimeMicros,
+    updateTimeMicros: record.updateTimeMicros,
+    inheritedCount: record.inheritedCount,
+    revision: record.sessionRevision,
+  };
+}

@@ -1,0 +1,62 @@
+import type { Call } from "../../../domain/call.js";
+import { previewOf } from "../../../domain/message-preview.js";
+import type { Session, SessionView } from "../../../domain/session.js";
+import type { HistoryContext } from "../heads.js";
+import type { Entry, SessionRecord } from "../log-store.js";
+import { totalLength } from "../segments.js";
+import { undoAt } from "../undo.js";
+import { sessionFields } from "./session-fields.js";
+
+/** Sessions whose last messages are in memory at the same time. */
+const AT_ONCE = 50;
+
+/** Sessions as lists show them: with the update time that the record has. */
+export class SessionLister {
+  readonly #context: HistoryContext;
+
+  constructor(context: HistoryContext) {
+    this.#context = context;
+  }
+
+  async list(records: readonly SessionRecord[], view: SessionView, call?: Call): Promise<readonly Session[]> {
+    if (view === "basic") return Promise.all(records.map((record) => this.#basic(record, call)));
+    const sessions: Session[] = [];
+    for (let start = 0; start < records.length; start += AT_ONCE) {
+      sessions.push(...(await this.#full(records.slice(start, start + AT_ONCE), call)));
+    }
+    return sessions;
+  }
+
+  async #basic(record: SessionRecord, call?: Call): Promise<Session> {
+    if (!record.undo) return { ...sessionFields(record), reverted: false };
+    const { last } = await this.#context.store.tail(record.log, call);
+    return { ...sessionFields(record), reverted: undoAt(record, last?.seq ?? 0) !== null };
+  }
+
+  /** The record, and then the end of its open log, are a state that really existed, as in `HistoryContext.load`. */
+  async #full(records: readonly SessionRecord[], call?: Call): Promise<Session[]> {
+    const logs = records.map(({ log }) => log);
+    const open = await this.#context.store.readLast(logs, call);
+    return Promise.all(
+      records.map(async (record, i) => {
+        const entry = open[i] ?? null;
+        const seq = entry?.seq ?? 0;
+        const last = entry ?? (await this.#lastClosed(record, call));
+        return {
+          ...sessionFields(record),
+          messageCount: totalLength(record.segments) + seq,
+          reverted: undoAt(record, seq) !== null,
+          ...(last && { lastMessage: previewOf({ ...last, parts: last.body.parts }) }),
+        };
+      }),
+    );
+  }
+
+  /** The last message of the segments; null when there is none, or when the session was deleted and swept meanwhile. */
+  async #lastClosed({ segments }: SessionRecord, call?: Call): Promise<Entry | null> {
+    const segment = segments.at(-1);
+    if (segment === undefined) return null;
+    const { entries } = await this.#context.store.readRange(segment.log, segment.last, segment.last, {}, call);
+    return entries[0] ?? null;
+  }
+}
