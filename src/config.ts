@@ -52,6 +52,8 @@ export interface ServeConfig {
   /** Whether the console, `/docs` and `/openapi.json` are served. */
   readonly console: boolean;
   readonly reflection: boolean;
+  /** Whether the HTTP port serves OpenAI's conversations below /v1. */
+  readonly openAi: boolean;
   readonly tls?: { readonly certPath: string; readonly keyPath: string } | undefined;
   readonly keysFile?: string | undefined;
   readonly jwt?: JwtConfig | undefined;
@@ -135,6 +137,7 @@ export function addServeOptions(command: Command): Command {
     flag("--metrics-address <host:port>", "where metrics are served, without a key, instead of at /metrics"),
     flag("--no-console", "serve no console, no /docs and no /openapi.json"),
     flag("--no-reflection", "serve no gRPC reflection"),
+    flag("--openai", "serve OpenAI's conversations below /v1 of the HTTP port").default(false),
     tlsCertFlag(),
     flag("--tls-key <file>", "key of the certificate (PEM)").argParser(parseText),
     flag("--keys-file <file>", "API keys (see session-pool keys)").argParser(parseText),
@@ -181,6 +184,7 @@ export function readServeConfig(flags: Flags): ServeConfig {
         : parseAddress("--metrics-address", flags.metricsAddress as string),
     console: flags.console as boolean,
     reflection: flags.reflection as boolean,
+    openAi: flags.openai as boolean,
     tls: readTls(flags),
     keysFile: flags.keysFile as string | undefined,
     jwt: readJwt(flags),

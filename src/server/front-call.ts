@@ -6,7 +6,7 @@ import type { Principal, RequestFacts } from "./principal.js";
 
 /** A request of a front, after authentication. */
 export interface Arrival {
-  readonly front: "grpc" | "connect" | "rest";
+  readonly front: "grpc" | "connect" | "rest" | "openai";
   readonly principal: Principal;
   /** What it came by, where connections are counted. */
   readonly connection?: Connection | undefined;

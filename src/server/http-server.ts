@@ -14,6 +14,7 @@ import type { StaticRoutes } from "./http/static-routes.js";
 import { refuseUnknownRpc, sendInProtocol } from "./http/unknown-rpc.js";
 import { Connections } from "./load/connections.js";
 import type { Logger } from "./logging.js";
+import { createOpenAiHandler } from "./openai/handler.js";
 import { createRestHandler } from "./rest/handler.js";
 import type { TlsFiles } from "./tls-files.js";
 
@@ -25,6 +26,8 @@ export interface HttpServerOptions {
   readonly connections: Connections;
   readonly corsOrigins: readonly string[];
   readonly isServedHost: HostCheck;
+  /** Whether OpenAI's conversations are served below /v1. */
+  readonly openAi?: boolean | undefined;
   readonly tls?: TlsFiles | undefined;
   /** What is neither REST nor an RPC: health, metrics, pages. */
   readonly staticRoutes: StaticRoutes;
@@ -47,11 +50,15 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
     onUnexpected: (err) => logger.error({ err }, "A request by REST failed unexpectedly"),
   });
 
+  const onUnexpected = (err: unknown) => logger.error({ err }, "A request by OpenAI's API failed unexpectedly");
+  const openAi = options.openAi ? createOpenAiHandler({ methods, caller, limits: load, onUnexpected }) : () => false;
+
   function route(request: HttpRequest, response: HttpResponse): void {
     checkAuthority(request);
     if (cors(request, response)) return;
     const path = pathOf(request.url ?? "");
     if (staticRoutes.serve(path, request, response, caller)) return;
+    if (openAi(path, request, response)) return;
     if (connect(path, request, response) || refuseUnknownRpc(path, request, response)) return;
     rest(request, response);
   }

@@ -86,8 +86,8 @@ export class RunningServer {
       const connections = new Connections(load.connections);
       const shared = { methods: API_METHODS, caller, load, connections, tls, logger, isServedHost };
       const staticRoutes = makeStaticRoutes(options, caller, readiness);
-      const { httpAddress: address, corsOrigins } = config;
-      listeners.push(createHttpListener({ ...shared, address, corsOrigins, staticRoutes }));
+      const { httpAddress: address, corsOrigins, openAi } = config;
+      listeners.push(createHttpListener({ ...shared, address, corsOrigins, openAi, staticRoutes }));
       if (config.metricsAddress)
         listeners.push(createMetricsListener(config.metricsAddress, makeMetricsRoutes(options), { caller, load }));
       const ports = await Promise.all(listeners.map((listener) => listener.listen()));

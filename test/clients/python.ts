@@ -8,7 +8,7 @@ const BUILD = ["hatchling==1.33.0", "grpcio-tools==1.76.0", "mypy-protobuf==3.7.
 const RUN = ["googleapis-common-protos==1.76.0", "grpcio==1.85.1", "protobuf==6.33.6"];
 const CHECK = ["pytest==9.2.0", "pytest-asyncio==1.5.0", "mypy==2.4.1", "types-grpcio", "types-protobuf"];
 
-const PIP = ["-m", "pip", "--quiet", "--disable-pip-version-check", "install"];
+export const PIP = ["-m", "pip", "--quiet", "--disable-pip-version-check", "install"];
 
 export interface PythonClient {
   /** A Python that has the package and what its tests need. */

@@ -28,6 +28,7 @@ export const TEST_CONFIG: ServeConfig = {
   allowedHosts: [],
   console: true,
   reflection: true,
+  openAi: false,
   limits: DEFAULT_LIMITS,
   load: DEFAULT_LOAD,
   sweepIntervalMs: 0,

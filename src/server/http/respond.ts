@@ -39,9 +39,15 @@ function varyHeader(response: Response): string {
   return already === undefined ? "Accept-Encoding" : `${already}, Accept-Encoding`;
 }
 
-export function sendProblem(request: Request, response: Response, problem: HttpProblem): void {
+/** Answers with a problem, in REST's form unless another one is given. */
+export function sendProblem(
+  request: Request,
+  response: Response,
+  problem: HttpProblem,
+  json = problemJson(problem),
+): void {
   const headers = { "content-type": "application/json", ...problem.headers };
-  send(request, response, problem.status, headers, problemJson(problem));
+  send(request, response, problem.status, headers, json);
 }
 
 /** Answers OPTIONS. */

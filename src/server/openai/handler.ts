@@ -1,0 +1,121 @@
+import { create, type Message } from "@bufbuild/protobuf";
+import { ApiError } from "../../api/api-error.js";
+import type { ApiMethod } from "../../api/method-table.js";
+import { DEFAULT_LOAD } from "../../config.js";
+import { codeName } from "../call/code-name.js";
+import { parseJson } from "../codec/json-text.js";
+import type { Caller, FrontCall } from "../front-call.js";
+import { type BodyLimits, checkBodyHeaders, hasBody, type Request, readBody } from "../http/body.js";
+import { connectionOf } from "../http/connection-of.js";
+import { readDeadline } from "../http/deadline.js";
+import { goneSignal } from "../http/gone-signal.js";
+import { type HttpProblem, toProblem } from "../http/problem.js";
+import { factsOf } from "../http/request-facts.js";
+import { endWhenSent, type Response, sendJson, sendProblem } from "../http/respond.js";
+import type { Admission } from "../load/admissions.js";
+import type { Rpc } from "./conversations.js";
+import { OpenAiProblem } from "./read.js";
+import { findRoute, type Operation, readQuery } from "./routes.js";
+
+export interface OpenAiOptions {
+  readonly methods: readonly ApiMethod[];
+  readonly caller: Caller;
+  readonly limits?: Partial<BodyLimits>;
+  /** Is told of errors that are this program's fault. */
+  readonly onUnexpected?: (error: unknown) => void;
+}
+
+/** Answers a request and returns true, or returns false for one that is no concern of OpenAI's API. */
+export type OpenAiHandler = (path: string, request: Request, response: Response) => boolean;
+
+/** Serves OpenAI's conversations, so that its clients need no more than another base URL. Each step is a call of the API like any other. */
+export function createOpenAiHandler({
+  methods,
+  caller,
+  limits = {},
+  onUnexpected = () => {},
+}: OpenAiOptions): OpenAiHandler {
+  const bodyLimits: BodyLimits = { ...DEFAULT_LOAD, ...limits };
+  const byDesc = new Map(methods.map((method) => [method.desc, method]));
+
+  async function serve(path: string, request: Request, response: Response): Promise<void> {
+    const url = request.url ?? "";
+    const route = findRoute(request.method ?? "", path);
+    const call = await startCall(route, request, response);
+    const query = readQuery(url.slice(path.length), route.query);
+    const body = await readJson(request, call.admission);
+    const answer = await route.run(rpcOf(call), { ...route, query, body });
+    await sendJson(request, response, JSON.stringify(answer), call.admission);
+  }
+
+  async function startCall({ admittedAs }: Operation, request: Request, response: Response): Promise<FrontCall> {
+    const deadlineMs = readDeadline(request.headers, Date.now());
+    const facts = factsOf(request);
+    const principal = await caller.authenticate(facts);
+    const arrival = { front: "openai" as const, principal, facts, connection: connectionOf(request) };
+    const admission = caller.admit(methodOf(admittedAs), arrival);
+    endWhenSent(admission, response);
+    return { ...arrival, admission, deadlineMs, signal: goneSignal(request, response) };
+  }
+
+  /** The first call takes the place of the request; each further one is admitted by itself. */
+  function rpcOf(call: FrontCall): Rpc {
+    let isFirst = true;
+    return async (desc, init) => {
+      const method = methodOf(desc);
+      const admission = isFirst ? call.admission : caller.admit(method, call);
+      const isOwn = !isFirst;
+      isFirst = false;
+      try {
+        return (await caller.unary(method, create(desc.input, init) as Message, { ...call, admission })) as never;
+      } finally {
+        if (isOwn) admission.end();
+      }
+    };
+  }
+
+  function methodOf(desc: Operation["admittedAs"]): ApiMethod {
+    const method = byDesc.get(desc);
+    if (method === undefined) throw new Error(`The table of methods lacks ${desc}`);
+    return method;
+  }
+
+  async function readJson(request: Request, admission: Admission): Promise<unknown> {
+    if (!hasBody(request)) return undefined;
+    checkBodyHeaders(request, bodyLimits.bodyBytes);
+    const bytes = await readBody(request, bodyLimits, admission);
+    return bytes.length === 0 ? undefined : parseJson(bytes);
+  }
+
+  return (path, request, response) => {
+    if (!isOurs(path)) return false;
+    // Broken connections are noticed by their "close"; without a listener an "error" would end the process.
+    request.on("error", () => {});
+    response.on("error", () => {});
+    serve(path, request, response).catch((error: unknown) => {
+      if (!(error instanceof ApiError)) onUnexpected(error);
+      const problem = toProblem(error);
+      sendProblem(request, response, problem, problemJson(problem));
+    });
+    return true;
+  };
+}
+
+/** Everything below /v1, so that a client which asks for more than conversations is told so; but for the todos of a session named v1. */
+function isOurs(path: string): boolean {
+  return path.startsWith("/v1/") && path !== "/v1/todo";
+}
+
+const TYPES: Readonly<Record<number, string>> = {
+  401: "authentication_error",
+  403: "permission_error",
+  429: "rate_limit_error",
+};
+
+/** The error body that OpenAI's clients understand. */
+function problemJson(problem: HttpProblem): string {
+  const { status, message } = problem;
+  const type = TYPES[status] ?? (status < 500 ? "invalid_request_error" : "server_error");
+  const param = (problem instanceof OpenAiProblem ? problem.param : undefined) ?? null;
+  return JSON.stringify({ error: { message, type, param, code: codeName(problem.code) } });
+}
