@@ -1,6 +1,7 @@
 import type { JsonObject as ProtoJsonObject } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type {
+  MessageInfo,
   MessageWithParts,
   Part as ProtoPart,
   WatchMessagesResponse,
@@ -16,8 +17,10 @@ import { invalidArgument } from "../domain/errors.js";
 import type { JsonObject } from "../domain/json.js";
 import type { FollowEvent } from "../domain/page.js";
 import type { MessagePreview, Session, SessionView } from "../domain/session.js";
+import { storedBodyOf } from "../domain/shown-message.js";
 import type { Todo } from "../domain/todo.js";
 import { encodeResumeToken } from "./page-token.js";
+import { StoredMessage } from "./stored-message.js";
 
 const MICROS_PER_SECOND = 1_000_000;
 const NANOS_PER_MICRO = 1000;
@@ -28,19 +31,25 @@ const MAX_SECONDS = 253_402_300_799n;
 // Messages are written as literals: the generic `create` costs several times as much, and lists hold hundreds of them.
 
 export function toMessageWithParts(message: ChatMessage): MessageWithParts {
+  const body = storedBodyOf(message);
+  if (body !== undefined) return new StoredMessage(toInfo(message, undefined), body);
   return {
     $typeName: "sessionpool.v1.MessageWithParts",
-    info: {
-      $typeName: "sessionpool.v1.MessageInfo",
-      id: message.id,
-      role: message.role,
-      timestamp: toTimestamp(message.timestampMicros),
-      metadata: toStruct(message.metadata),
-      sessionId: message.sessionId,
-      position: message.position === undefined ? undefined : BigInt(message.position),
-      originSessionId: message.originSessionId ?? "",
-    },
+    info: toInfo(message, message.metadata),
     parts: message.parts.map(toPart),
+  };
+}
+
+function toInfo(message: ChatMessage, metadata: JsonObject | undefined): MessageInfo {
+  return {
+    $typeName: "sessionpool.v1.MessageInfo",
+    id: message.id,
+    role: message.role,
+    timestamp: toTimestamp(message.timestampMicros),
+    metadata: toStruct(metadata),
+    sessionId: message.sessionId,
+    position: message.position === undefined ? undefined : BigInt(message.position),
+    originSessionId: message.originSessionId ?? "",
   };
 }
 

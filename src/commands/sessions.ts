@@ -1,4 +1,4 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import {
   MessageWithPartsSchema,
   WatchMessagesRequestSchema,
@@ -14,6 +14,7 @@ import {
 import { messageMethods } from "../api/message-service.js";
 import type { ApiContext } from "../api/method-table.js";
 import { sessionMethods } from "../api/session-service.js";
+import { onOneLine } from "../domain/json.js";
 import { DEFAULT_LIMITS } from "../domain/limits.js";
 import { jsonMessageWriter } from "../server/codec/json-writer.js";
 import { eventText, messageText, sessionLine, sessionText } from "./session-text.js";
@@ -30,9 +31,14 @@ export interface SessionsTarget {
 /** Page of lists that the command goes through. */
 const PAGE = 1000;
 
-const sessionJson = jsonMessageWriter(SessionSchema);
-const messageJson = jsonMessageWriter(MessageWithPartsSchema);
-const eventJson = jsonMessageWriter(WatchMessagesResponseSchema);
+const sessionJson = lineWriter(SessionSchema);
+const messageJson = lineWriter(MessageWithPartsSchema);
+const eventJson = lineWriter(WatchMessagesResponseSchema);
+
+function lineWriter(desc: DescMessage): (message: Message) => string {
+  const write = jsonMessageWriter(desc);
+  return (message) => onOneLine(write(message).toString());
+}
 
 /** Prints the newest sessions, or all of them without a limit, the most recently updated first. */
 export function listSessions(

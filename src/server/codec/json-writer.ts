@@ -8,10 +8,12 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
+import type { JsonText } from "../../domain/message-body.js";
+import { JsonPieces, piecesWriter } from "./json-pieces.js";
 import { timestampText } from "./timestamp-text.js";
 
-/** Writes a message as proto3 JSON text, zero values included. The text of a frozen message is kept: it can only be the same. */
-export type MessageWriter = (message: Message) => string;
+/** Writes a message as proto3 JSON, zero values included: as bytes where it passes on stored messages, else as text. The text of a frozen message is kept: it can only be the same. */
+export type MessageWriter = (message: Message) => JsonText;
 
 /** Makes what JSON.stringify writes: one call for a whole message is several times as fast as one for each text in it. */
 type Converter = (value: unknown) => unknown;
@@ -28,8 +30,24 @@ const compiled = new WeakMap<DescMessage, Converter>();
 
 /** Compiles what protobuf-es' `toJson` does by reflection; fields of a kind that this writer does not know are left to `toJson`. */
 export function jsonMessageWriter(desc: DescMessage): MessageWriter {
+  const writePieces = piecesWriter(desc, { memberOf, converterOf: messageConverter });
+  if (writePieces !== undefined) {
+    return (message) => {
+      const pieces = new JsonPieces();
+      writePieces(pieces, message);
+      return pieces.finish();
+    };
+  }
   const convert = messageConverter(desc);
   return keepingFrozen((message) => JSON.stringify(convert(message)));
+}
+
+function memberOf(field: DescField): (message: Message) => unknown {
+  const member = compileMember(field);
+  return (message) => {
+    const value = read(message as Message & Record<string, unknown>, member);
+    return value === undefined ? undefined : member.convert(value);
+  };
 }
 
 /** Writes the value of one field of a message, as `response_body` asks for; null if it is not set. */
@@ -42,7 +60,7 @@ export function fieldWriter(field: DescField): MessageWriter {
 }
 
 function keepingFrozen(write: MessageWriter): MessageWriter {
-  const texts = new WeakMap<Message, string>();
+  const texts = new WeakMap<Message, JsonText>();
   return (message) => {
     if (!Object.isFrozen(message)) return write(message);
     const known = texts.get(message);

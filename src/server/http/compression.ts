@@ -1,6 +1,8 @@
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 
+import type { JsonText } from "../../domain/message-body.js";
+
 export type Encoding = "br" | "gzip";
 
 const ENCODINGS: readonly Encoding[] = ["br", "gzip"];
@@ -25,7 +27,7 @@ export function chooseEncoding(acceptEncoding: string | undefined): Encoding | u
   return best;
 }
 
-export function compress(text: string, encoding: Encoding): Promise<Buffer> {
+export function compress(text: JsonText, encoding: Encoding): Promise<Buffer> {
   if (encoding === "gzip") return gzipAsync(text);
   return brotliAsync(text, {
     params: { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_SIZE_HINT]: text.length },

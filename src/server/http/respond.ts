@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { constants, type Http2ServerResponse } from "node:http2";
+import type { JsonText } from "../../domain/message-body.js";
 import type { Admission } from "../load/admissions.js";
 import { STALL_MS } from "../load/stall.js";
 import { hasBody, type Request } from "./body.js";
@@ -19,7 +20,7 @@ const MAX_DISCARDED_OF_STREAM = 1024 * 1024;
 export async function sendJson(
   request: Request,
   response: Response,
-  json: string,
+  json: JsonText,
   admission: Admission,
   stalledMs?: number,
 ): Promise<void> {

@@ -1,6 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { type DescMethod, getOption, type Message } from "@bufbuild/protobuf";
 import { resumption as resumptionOption } from "../../../gen/sessionpool/v1/options_pb.js";
+import { onOneLine } from "../../domain/json.js";
+import type { JsonText } from "../../domain/message-body.js";
 import type { MessageWriter } from "../codec/json-writer.js";
 import type { Request } from "../http/body.js";
 import { readQualities } from "../http/compression.js";
@@ -26,9 +28,14 @@ export function wantsEvents(request: Request): boolean {
 function jsonLines(write: MessageWriter): Framing {
   return {
     contentType: "application/x-ndjson",
-    frame: (event) => `{"result":${write(event)}}\n`,
-    frameProblem: (problem) => `{"error":${problem}}\n`,
+    frame: (event) => `{"result":${lineOf(write(event))}}\n`,
+    frameProblem: (problem) => `{"error":${onOneLine(problem)}}\n`,
   };
+}
+
+/** Some readers of lines take more for an end of one than these formats do. */
+function lineOf(json: JsonText): string {
+  return onOneLine(json.toString());
 }
 
 /** `event:` is the member of the response's oneof that is set, `id:` the token that resumes after it. */
@@ -43,9 +50,9 @@ function serverSentEvents(desc: DescMethod, write: MessageWriter): Framing {
       const fields = event as Message & Record<string, unknown>;
       const kind = oneof && (fields[oneof.localName] as { case?: string }).case;
       const id = token && fields[token.localName];
-      return `${kind ? `event: ${kind}\n` : ""}${id ? `id: ${id}\n` : ""}data: ${write(event)}\n\n`;
+      return `${kind ? `event: ${kind}\n` : ""}${id ? `id: ${id}\n` : ""}data: ${lineOf(write(event))}\n\n`;
     },
-    frameProblem: (problem) => `event: error\ndata: ${problem}\n\n`,
+    frameProblem: (problem) => `event: error\ndata: ${onOneLine(problem)}\n\n`,
   };
 }
 

@@ -1,0 +1,37 @@
+import type { JsonObject, Message } from "@bufbuild/protobuf";
+import type { MessageInfo, MessageWithParts, Part } from "../../gen/sessionpool/v1/message_service_pb.js";
+import type { MessageBody } from "../domain/message-body.js";
+
+/** A message whose parts and metadata are decoded when somebody looks at them. */
+export class StoredMessage implements MessageWithParts {
+  readonly $typeName = "sessionpool.v1.MessageWithParts";
+  readonly info: MessageInfo;
+  readonly #body: MessageBody;
+  #parts: Part[] | undefined;
+
+  /** `info` is given without metadata. */
+  constructor(info: MessageInfo, body: MessageBody) {
+    this.info = body.hasMetadata ? withMetadata(info, body) : info;
+    this.#body = body;
+  }
+
+  get parts(): Part[] {
+    this.#parts ??= this.#body.parts.map(({ id, type, text, data }) => ({
+      $typeName: "sessionpool.v1.Part",
+      id,
+      type,
+      text,
+      data: data as JsonObject | undefined,
+    }));
+    return this.#parts;
+  }
+
+  /** The body of a message that is passed on as it is stored; undefined for any other message. */
+  static bodyOf(message: Message): MessageBody | undefined {
+    return #body in message ? message.#body : undefined;
+  }
+}
+
+function withMetadata(info: MessageInfo, body: MessageBody): MessageInfo {
+  return Object.defineProperty(info, "metadata", { get: () => body.metadata, enumerable: true, configurable: true });
+}

@@ -1,0 +1,92 @@
+import "../../../../src/server/harden.js";
+import { create, type DescMessage, type Message, toJson } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  ListMessagesResponseSchema,
+  MessageWithPartsSchema,
+  WatchMessagesResponseSchema,
+} from "../../../../gen/sessionpool/v1/message_service_pb.js";
+import { LoadSessionResponseSchema } from "../../../../gen/sessionpool/v1/session_service_pb.js";
+import { toMessageWithParts } from "../../../../src/api/convert.js";
+import type { ChatMessage } from "../../../../src/domain/chat-message.js";
+import type { JsonObject } from "../../../../src/domain/json.js";
+import { MessageBody } from "../../../../src/domain/message-body.js";
+import { shownMessage } from "../../../../src/domain/shown-message.js";
+import { binaryMessageWriter } from "../../../../src/server/codec/binary-writer.js";
+import { jsonMessageWriter } from "../../../../src/server/codec/json-writer.js";
+
+const ODD = ["\n", "\u0000", "\u0085", "\u2028", "\u{1F600}", "é", "]", '"', "\\"];
+const text = fc.string({ unit: fc.oneof(fc.constantFrom(...ODD), fc.string({ unit: "grapheme", maxLength: 1 })) });
+const key = fc.oneof(text, fc.constantFrom("__proto__", "constructor", "toJSON", "", "1", "10", "metadata"));
+const struct = fc
+  .dictionary(key, fc.jsonValue({ stringUnit: "grapheme" }))
+  .map((value) => JSON.parse(JSON.stringify(value)) as JsonObject);
+const optionalStruct = fc.option(struct, { nil: undefined });
+const message: fc.Arbitrary<ChatMessage> = fc.record({
+  id: text,
+  role: text,
+  sessionId: text,
+  originSessionId: text,
+  timestampMicros: fc.integer({ min: -1_000_000_000_000_000, max: 4_000_000_000_000_000 }),
+  position: fc.option(fc.nat(), { nil: undefined }),
+  parts: fc.array(fc.record({ id: text, type: text, text, data: optionalStruct }), { maxLength: 3 }),
+  metadata: optionalStruct,
+});
+
+/** The same message as a store reads it: bytes of a database, a string of another, or what an earlier version wrote. */
+function readBack(given: ChatMessage, form: "bytes" | "string" | "earlier"): ChatMessage {
+  const { parts, metadata, ...fields } = given;
+  const written = MessageBody.of({ parts, metadata }).encode();
+  const earlier = JSON.stringify({ parts, metadata });
+  return shownMessage(
+    fields,
+    MessageBody.stored(form === "earlier" ? earlier : form === "bytes" ? Buffer.from(written) : written),
+  );
+}
+
+function answers(messages: readonly ChatMessage[]): [DescMessage, Message][] {
+  const shown = messages.map(toMessageWithParts);
+  return [
+    [ListMessagesResponseSchema, create(ListMessagesResponseSchema, { messages: [], nextPageToken: "next" })],
+    [LoadSessionResponseSchema, create(LoadSessionResponseSchema, { session: { title: "T" } })],
+    [LoadSessionResponseSchema, create(LoadSessionResponseSchema)],
+    ...shown.map((value): [DescMessage, Message] => [MessageWithPartsSchema, value]),
+    ...shown.map((value): [DescMessage, Message] => [
+      WatchMessagesResponseSchema,
+      { ...create(WatchMessagesResponseSchema, { resumeToken: "t" }), event: { case: "appended", value } } as Message,
+    ]),
+  ].map(([desc, answer]) => [desc, "messages" in answer ? { ...answer, messages: shown } : answer]) as [
+    DescMessage,
+    Message,
+  ][];
+}
+
+describe("answers with stored messages", () => {
+  it("are byte for byte what they are with the same messages as values, and what protobuf-es writes", () => {
+    const form = fc.constantFrom("bytes" as const, "string" as const, "earlier" as const);
+    fc.assert(
+      fc.property(fc.array(fc.tuple(message, form), { maxLength: 4 }), (given) => {
+        const plain = answers(given.map(([one]) => one));
+        const stored = answers(given.map(([one, how]) => readBack(one, how)));
+        for (const [i, [desc, answer]] of stored.entries()) {
+          const [, expected] = plain[i] as [DescMessage, Message];
+          const json = jsonMessageWriter(desc)(answer).toString();
+          expect(json).toBe(jsonMessageWriter(desc)(expected).toString());
+          expect(json).toBe(JSON.stringify(toJson(desc, expected, { alwaysEmitImplicit: true })));
+          expect(binaryMessageWriter(desc)(answer)).toEqual(binaryMessageWriter(desc)(expected));
+        }
+      }),
+    );
+  });
+
+  it("pass the bytes on: nothing is decoded", () => {
+    const body = MessageBody.stored(Buffer.from('{"sizes":[1,1],"parts":\n[no JSON\n,"metadata":\n{nor this}\n}'));
+    const fields = { id: "m", sessionId: "s", role: "user", timestampMicros: 0, position: 1, originSessionId: "s" };
+    const json = jsonMessageWriter(MessageWithPartsSchema)(toMessageWithParts(shownMessage(fields, body)));
+    expect(json).toBeInstanceOf(Buffer);
+    expect(json.toString()).toBe(
+      '{"info":{"id":"m","role":"user","timestamp":"1970-01-01T00:00:00Z","metadata":{nor this},"sessionId":"s","position":"1","originSessionId":"s"},"parts":[no JSON}',
+    );
+  });
+});
