@@ -31,7 +31,8 @@ function addTool(server: McpServer, tool: Tool, context: ApiContext): void {
     async (args, { signal }) => {
       try {
         const request = read(withoutAbsent(tool.request?.(args) ?? args));
-        return textResult(write(await method.unary(request, { ...context, signal })));
+        const answer = await method.unary(request, { ...context, signal });
+        return textResult(write(answer).toString());
       } catch (error) {
         const { code, message } = toApiError(error);
         return { ...textResult(`${codeName(code)}: ${message}`), isError: true };
