@@ -61,6 +61,8 @@ export interface ServeConfig {
   readonly load: LoadLimits;
   /** 0: never. */
   readonly sweepIntervalMs: number;
+  /** How long nobody has extended a draft before it is finished or discarded. */
+  readonly draftTimeoutMs: number;
   /** How long running calls may take when the server stops. */
   readonly shutdownMs: number;
   /** Whether OTEL_ variables are set: then traces are recorded. */
@@ -84,6 +86,8 @@ const LIMIT_TEXTS: Record<keyof Limits, string> = {
   todoBytes: "bytes of all todos",
   pageMessages: "messages of a page",
   pageBytes: "bytes of a page",
+  draftCount: "open drafts of a session",
+  draftDeltas: "deltas of one draft",
   futureMs: "milliseconds that a timestamp may be ahead",
 };
 
@@ -148,6 +152,9 @@ export function addServeOptions(command: Command): Command {
     flag("--jwt-scope-claim <name>", "claim that holds read, write or admin").default("scope"),
     ...loadFlags(),
     flag("--sweep-interval-s <n>", "seconds between sweeps, 0 for none").default(300).argParser(wholeNumber),
+    flag("--draft-timeout-s <n>", "seconds without a delta before a draft is finished or discarded")
+      .default(900)
+      .argParser(positive),
     flag("--shutdown-s <n>", "seconds that running calls get at the end").default(10).argParser(wholeNumber),
     ...LIMIT_KEYS.map((key) =>
       flag(`--limit-${kebab(key)} <n>`, `limit: ${LIMIT_TEXTS[key]}`)
@@ -193,6 +200,7 @@ export function readServeConfig(flags: Flags): ServeConfig {
     ) as unknown as Limits,
     load: readLoad(flags),
     sweepIntervalMs: (flags.sweepIntervalS as number) * 1000,
+    draftTimeoutMs: (flags.draftTimeoutS as number) * 1000,
     shutdownMs: (flags.shutdownS as number) * 1000,
     tracing: Object.keys(process.env).some((name) => name.startsWith("OTEL_")),
   };

@@ -7,6 +7,7 @@ import type { SqliteStorageProvider as SqliteProvider } from "./storage/sqlite/s
 
 export type { Call } from "./domain/call.js";
 export type { ChatMessage, MessageChange, NewChatMessage, Part } from "./domain/chat-message.js";
+export type { Draft, DraftDelta, DraftMessage, DraftVersion } from "./domain/draft.js";
 export { DomainError, type ErrorCode, NotImplementedError } from "./domain/errors.js";
 export type { JsonObject, JsonValue } from "./domain/json.js";
 export type { Labels } from "./domain/labels.js";
@@ -23,6 +24,7 @@ export type {
 } from "./domain/page.js";
 export type { MessagePreview, NewSession, Session, SessionChange, SessionView } from "./domain/session.js";
 export type { Todo, TodoList } from "./domain/todo.js";
+export { DraftPool } from "./pool/draft-pool.js";
 export type { PoolLogger } from "./pool/pool-context.js";
 export { RootPool, type RootPoolOptions } from "./pool/root-pool.js";
 export { SessionPool } from "./pool/session-pool.js";

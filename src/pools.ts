@@ -45,6 +45,15 @@ export class Pools {
     return total;
   }
 
+  /** Ends abandoned drafts in every namespace that the store knows; resolves to how many. */
+  async endAbandonedDrafts(call: Call = {}): Promise<number> {
+    let ended = 0;
+    for (const namespace of await this.#storage.listNamespaces()) {
+      ended += await this.for(namespace).endAbandonedDrafts(call);
+    }
+    return ended;
+  }
+
   /** Ends followers, waits for what is being written, at most until the call's deadline, and closes the store. */
   async close(call?: Call): Promise<void> {
     await this.#storage.close(call);

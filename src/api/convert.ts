@@ -3,6 +3,9 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type {
   MessageInfo,
   MessageWithParts,
+  DraftDelta as ProtoDelta,
+  Draft as ProtoDraft,
+  DraftExtended as ProtoDraftExtended,
   Part as ProtoPart,
   WatchMessagesResponse,
 } from "../../gen/sessionpool/v1/message_service_pb.js";
@@ -13,6 +16,7 @@ import {
 } from "../../gen/sessionpool/v1/session_service_pb.js";
 import type { Todo as ProtoTodo } from "../../gen/sessionpool/v1/todo_service_pb.js";
 import type { ChatMessage, MessageChange, NewChatMessage, Part } from "../domain/chat-message.js";
+import type { Draft, DraftDelta } from "../domain/draft.js";
 import { invalidArgument } from "../domain/errors.js";
 import type { JsonObject } from "../domain/json.js";
 import type { FollowEvent } from "../domain/page.js";
@@ -137,6 +141,8 @@ export function toWatchResponse(event: FollowEvent): WatchMessagesResponse {
   };
 }
 
+type EventOf<K extends FollowEvent["kind"]> = Extract<FollowEvent, { readonly kind: K }>;
+
 function toWatchEvent(event: FollowEvent): WatchMessagesResponse["event"] {
   switch (event.kind) {
     case "appended":
@@ -155,9 +161,76 @@ function toWatchEvent(event: FollowEvent): WatchMessagesResponse["event"] {
         case: "truncated",
         value: { $typeName: "sessionpool.v1.Truncated", messageCount: BigInt(event.messageCount) },
       };
+    case "draft":
+      return { case: "draft", value: toDraft(event.draft) };
+    case "draft_extended":
+      return { case: "draftExtended", value: toDraftExtended(event) };
+    case "draft_ended":
+      return {
+        case: "draftEnded",
+        value: { $typeName: "sessionpool.v1.DraftEnded", messageId: event.messageId, finished: event.finished },
+      };
     case "heartbeat":
       return { case: "heartbeat", value: { $typeName: "sessionpool.v1.Heartbeat" } };
   }
+}
+
+export function toDraft(draft: Draft): ProtoDraft {
+  const { message, version, startTimeMicros, updateTimeMicros, discardWhenAbandoned } = draft;
+  const { timestampMicros } = message;
+  return {
+    $typeName: "sessionpool.v1.Draft",
+    message: {
+      $typeName: "sessionpool.v1.MessageWithParts",
+      info: {
+        $typeName: "sessionpool.v1.MessageInfo",
+        id: message.id,
+        role: message.role,
+        timestamp: timestampMicros === undefined ? undefined : toTimestamp(timestampMicros),
+        metadata: toStruct(message.metadata),
+        sessionId: message.sessionId,
+        originSessionId: message.sessionId,
+      },
+      parts: message.parts.map(toPart),
+    },
+    version: BigInt(version),
+    startTime: toTimestamp(startTimeMicros),
+    updateTime: toTimestamp(updateTimeMicros),
+    discardWhenAbandoned,
+  };
+}
+
+function toDelta(delta: DraftDelta): ProtoDelta {
+  const $typeName = "sessionpool.v1.DraftDelta";
+  if (delta.kind === "append_text") {
+    const { partId, text } = delta;
+    return {
+      $typeName,
+      delta: { case: "appendText", value: { $typeName: "sessionpool.v1.TextDelta", partId, text } },
+    };
+  }
+  const part = toPart(delta.part);
+  return { $typeName, delta: { case: "putPart", value: { $typeName: "sessionpool.v1.PartDelta", part } } };
+}
+
+export function fromDelta({ delta }: ProtoDelta, i: number): DraftDelta {
+  if (delta.case === "appendText") {
+    const { partId, text } = delta.value;
+    return { kind: "append_text", partId, text };
+  }
+  if (delta.case === undefined) throw invalidArgument(`deltas[${i}] is empty: append_text or put_part is required`);
+  const { part } = delta.value;
+  if (part === undefined) throw invalidArgument(`deltas[${i}].put_part.part is required`);
+  return { kind: "put_part", part: fromPart(part) };
+}
+
+function toDraftExtended({ messageId, version, deltas }: EventOf<"draft_extended">): ProtoDraftExtended {
+  return {
+    $typeName: "sessionpool.v1.DraftExtended",
+    messageId,
+    version: BigInt(version),
+    deltas: deltas.map(toDelta),
+  };
 }
 
 export function toTodo(todo: Todo): ProtoTodo {

@@ -33,6 +33,7 @@ import {
   toMessageWithParts,
   toWatchResponse,
 } from "./convert.js";
+import { discardDraft, extendDraft, finishDraft, listDrafts, startDraft } from "./draft-handlers.js";
 import { maskedFields } from "./field-mask.js";
 import { mapEach } from "./map-each.js";
 import { decodeMessageToken, decodeResumeToken, encodeMessageToken } from "./page-token.js";
@@ -48,6 +49,11 @@ export const messageMethods: ServiceMethods<typeof MessageService> = {
   updateMessage: { scope: "write", handle: updateMessage },
   deleteMessage: { scope: "write", handle: deleteMessage },
   watchMessages: { scope: "read", handle: watchMessages },
+  startDraft: { scope: "write", handle: startDraft },
+  extendDraft: { scope: "write", handle: extendDraft },
+  finishDraft: { scope: "write", handle: finishDraft },
+  discardDraft: { scope: "write", handle: discardDraft },
+  listDrafts: { scope: "read", handle: listDrafts },
 };
 
 async function appendMessage(request: AppendMessageRequest, context: ApiContext): Promise<AppendMessageResponse> {

@@ -23,7 +23,7 @@ import { pageLimit } from "../domain/validate-page.js";
 import type { ForkedSession } from "../pool/session-pool-types.js";
 import type { ApiContext, ServiceMethods } from "./api-method.js";
 import { callOf, keptOf, optionalCount, optionalText } from "./call-options.js";
-import { fromView, toMessageWithParts, toSession } from "./convert.js";
+import { fromView, toDraft, toMessageWithParts, toSession } from "./convert.js";
 import { maskedFields } from "./field-mask.js";
 import { decodeMessageToken, decodeSessionToken, encodeMessageToken, encodeSessionToken } from "./page-token.js";
 
@@ -67,6 +67,7 @@ async function loadSession(request: LoadSessionRequest, context: ApiContext): Pr
     session: toSession(loaded.session),
     messages: loaded.messages.map(toMessageWithParts),
     nextPageToken: loaded.next === undefined ? "" : encodeMessageToken(loaded.next),
+    drafts: (loaded.drafts ?? []).map(toDraft),
   };
 }
 

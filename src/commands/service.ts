@@ -1,5 +1,6 @@
 import { formatAddress, type ServeConfig } from "../config.js";
 import { type Page, readPages } from "../console/pages.js";
+import type { Call } from "../domain/call.js";
 import { Pools } from "../pools.js";
 import { loadTracing } from "../server/call/load-tracing.js";
 import { Metrics } from "../server/call/metrics.js";
@@ -36,6 +37,9 @@ export interface ServiceMetrics {
   readonly metricsText: () => Promise<string>;
 }
 
+/** How often abandoned drafts are looked for, at least. */
+const MOST_DRAFT_INTERVAL_MS = 30_000;
+
 /** What closing the store gets at least, when calls have taken all of the time. */
 const CLOSE_MS = 300;
 
@@ -44,7 +48,11 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
   const { metrics = ownMetrics(), pages = readPages() } = parts;
   const tracing = config.tracing ? await loadTracing() : undefined;
   const stopTracing = tracing?.startTracing(VERSION);
-  const storage = await openStorage(config.storage, { limits: config.limits, logger });
+  const storage = await openStorage(config.storage, {
+    limits: config.limits,
+    draftTimeoutMs: config.draftTimeoutMs,
+    logger,
+  });
   const pools = new Pools(storage, config.limits, logger);
   try {
     const server = await RunningServer.start({
@@ -56,7 +64,10 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
       rootPoolFor: (namespace) => pools.for(namespace),
       pingStorage: () => pools.ping(),
     });
-    const sweeps = sweepNowAndThen(pools, config.sweepIntervalMs, logger);
+    const work = [
+      nowAndThen("A sweep", config.sweepIntervalMs, logger, (call) => pools.sweep(call)),
+      nowAndThen("Ending abandoned drafts", draftIntervalMs(config), logger, (call) => pools.endAbandonedDrafts(call)),
+    ];
     return {
       grpcPort: server.grpcPort,
       httpPort: server.httpPort,
@@ -65,9 +76,9 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
       startLine: startLine(config, server, storage),
       stop: async () => {
         const callsEndMs = Date.now() + config.shutdownMs;
-        const swept = sweeps.stop();
+        const stopped = work.map((each) => each.stop());
         await server.stop();
-        await swept;
+        await Promise.all(stopped);
         await pools.close({ deadlineMs: Math.max(callsEndMs, Date.now() + CLOSE_MS) });
         await stopTracing?.();
       },
@@ -94,25 +105,32 @@ function startLine(
   return `session-pool ${VERSION}: gRPC on ${grpc}, HTTP on ${tls ? "https" : "http"}://${http}, storage ${storage.name}`;
 }
 
-/** Sweeps in the background; a failed sweep is logged, and the next one goes on. */
-function sweepNowAndThen(pools: Pools, intervalMs: number, logger: Logger): { stop(): Promise<void> } {
+/** Often enough that an abandoned draft does not wait much longer than it may. */
+function draftIntervalMs({ draftTimeoutMs }: ServeConfig): number {
+  return Math.min(draftTimeoutMs / 4, MOST_DRAFT_INTERVAL_MS);
+}
+
+/** Works in the background; a failure is logged, and the next time goes on. */
+function nowAndThen(
+  name: string,
+  intervalMs: number,
+  logger: Logger,
+  work: (call: Call) => Promise<unknown>,
+): { stop(): Promise<void> } {
   if (intervalMs === 0) return { stop: () => Promise.resolve() };
   const stopped = new AbortController();
-  let running = Promise.resolve();
-  const sweep = async () => {
+  let running: Promise<void> | null = null;
+  const run = async () => {
     try {
-      const report = await pools.sweep({ signal: stopped.signal });
-      logger.debug(report, "Swept");
+      const result = await work({ signal: stopped.signal });
+      logger.debug({ result }, `${name} has ended`);
     } catch (err) {
-      if (!stopped.signal.aborted) logger.warn({ err }, "A sweep failed");
+      if (!stopped.signal.aborted) logger.warn({ err }, `${name} failed`);
     }
   };
-  let isRunning = false;
   const timer = setInterval(() => {
-    if (isRunning) return;
-    isRunning = true;
-    running = sweep().finally(() => {
-      isRunning = false;
+    running ??= run().finally(() => {
+      running = null;
     });
   }, intervalMs);
   timer.unref();

@@ -17,6 +17,10 @@ export interface Limits {
   readonly todoBytes: number;
   readonly pageMessages: number;
   readonly pageBytes: number;
+  /** Open drafts of a session. */
+  readonly draftCount: number;
+  /** Deltas of one draft. */
+  readonly draftDeltas: number;
   /** How far ahead of the service's clock a timestamp may be. */
   readonly futureMs: number;
 }
@@ -41,5 +45,7 @@ export const DEFAULT_LIMITS: Limits = {
   todoBytes: 3 * MIB,
   pageMessages: 1000,
   pageBytes: 3 * MIB,
+  draftCount: 16,
+  draftDeltas: 100_000,
   futureMs: 5 * 60_000,
 };

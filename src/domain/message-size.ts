@@ -61,8 +61,18 @@ function infoSize(message: NewChatMessage, sizes: BodySizes, output: OutputField
 }
 
 function partSize(part: Part): number {
-  const size = textSize(part.id) + textSize(part.type) + textSize(part.text);
+  return partSizeWithoutText(part) + textSize(part.text);
+}
+
+/** Bytes of a part as protobuf, but for its text. */
+export function partSizeWithoutText(part: Part): number {
+  const size = textSize(part.id) + textSize(part.type);
   return part.data === undefined ? size : size + embeddedSize(structSize(part.data));
+}
+
+/** Bytes that a text of so many bytes takes in the message around it: it is left out when it is empty. */
+export function textFieldSize(bytes: number): number {
+  return bytes === 0 ? 0 : embeddedSize(bytes);
 }
 
 function timestampSize(micros: number): number {
@@ -73,7 +83,7 @@ function timestampSize(micros: number): number {
 
 /** A field that is left out when it is empty. */
 function textSize(text: string | undefined): number {
-  return text ? embeddedSize(Buffer.byteLength(text)) : 0;
+  return text ? textFieldSize(Buffer.byteLength(text)) : 0;
 }
 
 /** Bytes of a Value; its kind is a oneof, so that zero values are written too. */

@@ -1,4 +1,5 @@
 import type { ChatMessage } from "./chat-message.js";
+import type { Draft, DraftDelta } from "./draft.js";
 import type { Session } from "./session.js";
 
 /** Which messages a list is made of, and in which order. A cursor belongs to one such list of one session. */
@@ -53,6 +54,8 @@ export interface LoadedSession {
   readonly messages: readonly ChatMessage[];
   /** Goes on to older messages; absent when there are none. */
   readonly next?: MessageCursor | undefined;
+  /** Its open drafts; absent where a cursor was given, or the provider has none. */
+  readonly drafts?: readonly Draft[] | undefined;
 }
 
 /** Where a follower stands: after `position` messages of the history as it was at `revision`. */
@@ -87,4 +90,25 @@ export type FollowEvent =
       readonly messageCount: number;
       readonly at: FollowPosition;
     }
-  | { readonly kind: "heartbeat"; readonly at: FollowPosition };
+  | { readonly kind: "heartbeat"; readonly at: FollowPosition }
+  | {
+      /** It was started, or the following began. */
+      readonly kind: "draft";
+      readonly draft: Draft;
+      readonly at: FollowPosition;
+    }
+  | {
+      readonly kind: "draft_extended";
+      readonly messageId: string;
+      /** The draft's version with these deltas. */
+      readonly version: number;
+      readonly deltas: readonly DraftDelta[];
+      readonly at: FollowPosition;
+    }
+  | {
+      readonly kind: "draft_ended";
+      readonly messageId: string;
+      /** Then `appended` with the message came right before, unless an edit has removed it since. */
+      readonly finished: boolean;
+      readonly at: FollowPosition;
+    };

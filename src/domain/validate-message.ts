@@ -1,4 +1,5 @@
 import type { MessageChange, NewChatMessage, Part } from "./chat-message.js";
+import type { DraftDelta } from "./draft.js";
 import { invalidArgument } from "./errors.js";
 import type { Limits } from "./limits.js";
 import { embeddedSize, messageSize } from "./message-size.js";
@@ -33,6 +34,19 @@ export function checkMessageChange(change: MessageChange, limits: Limits): void 
   checkContent("message", change, limits);
   const { role = "x", parts = [], metadata } = change;
   checkBytes("message", messageSize({ role, parts, metadata }), limits.messageBytes);
+}
+
+/** What is added to a draft: at least `least` deltas, each well-formed. */
+export function checkDeltas(deltas: readonly DraftDelta[], least: number, limits: Limits): void {
+  if (deltas.length < least) throw invalidArgument("deltas is empty; at least 1 delta is required");
+  for (const [i, delta] of deltas.entries()) {
+    if (delta.kind === "put_part") {
+      checkPart(`deltas[${i}].put_part.part`, delta.part, limits);
+    } else {
+      checkText(`deltas[${i}].append_text.part_id`, delta.partId);
+      checkText(`deltas[${i}].append_text.text`, delta.text);
+    }
+  }
 }
 
 /** Resolves to its size as protobuf. */

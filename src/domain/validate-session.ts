@@ -25,6 +25,12 @@ export function checkTitle(title: string | undefined, limits: Limits): void {
   checkBytes("title", Buffer.byteLength(title), limits.titleBytes);
 }
 
+/** The `version` that a change of a draft follows: a whole number from 1. */
+export function checkVersion(version: number): void {
+  if (Number.isInteger(version) && version >= 1) return;
+  throw invalidArgument(`version is ${version}; it must be a whole number of at least 1`);
+}
+
 /** `expected_position` and `expected_revision`: absent, or a whole number from 0. */
 export function checkExpected(field: string, value: number | undefined): void {
   if (value === undefined || (Number.isInteger(value) && value >= 0)) return;

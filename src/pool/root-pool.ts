@@ -47,6 +47,15 @@ export class RootPool implements PoolContext {
   }
 
   /**
+   * Ends the drafts that nobody has extended for the time that the provider is configured with, 15 minutes as a rule;
+   * resolves to how many. To be called every minute or so, by any number of processes.
+   */
+  async endAbandonedDrafts(call?: Call): Promise<number> {
+    if (this.storage === undefined) throw new NotImplementedError("RootPool", "drafts without a storage manager");
+    return await this.storage.endAbandonedDrafts(call);
+  }
+
+  /**
    * Closes the storage: ends followers and waits for running writes, at most until the call's deadline (5 s without
    * one).
    */

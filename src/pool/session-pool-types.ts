@@ -1,10 +1,15 @@
 import type { Call } from "../domain/call.js";
 import type { SessionCursor } from "../domain/page.js";
 import type { Session, SessionView } from "../domain/session.js";
-import type { LogOptions, RevisionOptions, TurnAppend } from "../storage/storage-provider.js";
+import type { LogOptions, RevisionOptions, StartDraftOptions, TurnAppend } from "../storage/storage-provider.js";
 
 export interface AppendOptions extends LogOptions {
   /** Make the session first if it is missing. It stays, empty, when the append is then refused. */
+  readonly createSession?: boolean | undefined;
+}
+
+export interface StartOptions extends StartDraftOptions {
+  /** Make the session first if it is missing. It stays, empty, when the draft is then refused. */
   readonly createSession?: boolean | undefined;
 }
 

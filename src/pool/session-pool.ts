@@ -21,6 +21,7 @@ import type { StorageManager } from "../storage/storage-manager.js";
 import type { ForkOptions, GetMessagesOptions, ListMessagesOptions, LogResult } from "../storage/storage-provider.js";
 import { AppendQueue } from "./append-queue.js";
 import { computeLoad, computePage, computeSession } from "./computed-reads.js";
+import { DraftPool } from "./draft-pool.js";
 import { checkReadOptions, readMessages, unlessLacking } from "./message-reads.js";
 import type { PoolContext } from "./pool-context.js";
 import type {
@@ -49,12 +50,15 @@ import { TurnLock } from "./turn-lock.js";
 export class SessionPool {
   /** One turn at a time for each session that is being changed. */
   readonly turnLock = new TurnLock();
+  /** Messages that are being written. */
+  readonly drafts: DraftPool;
   readonly #root: PoolContext;
   readonly #appends: AppendQueue;
   readonly #makeId = ulidFactory();
 
   constructor(root: PoolContext) {
     this.#root = root;
+    this.drafts = new DraftPool(root, this.turnLock);
     this.#appends = new AppendQueue(this.turnLock, root.limits, (sessionId, appends) =>
       storeTurn(this.#storageFor("appending messages"), sessionId, appends),
     );

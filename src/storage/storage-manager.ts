@@ -83,6 +83,30 @@ export class StorageManager implements StorageOperations {
     return this.#active.logTurn(...args);
   }
 
+  startDraft(...args: Args<"startDraft">) {
+    return this.#active.startDraft(...args);
+  }
+
+  extendDraft(...args: Args<"extendDraft">) {
+    return this.#active.extendDraft(...args);
+  }
+
+  finishDraft(...args: Args<"finishDraft">) {
+    return this.#active.finishDraft(...args);
+  }
+
+  discardDraft(...args: Args<"discardDraft">) {
+    return this.#active.discardDraft(...args);
+  }
+
+  listDrafts(...args: Args<"listDrafts">) {
+    return this.#active.listDrafts(...args);
+  }
+
+  endAbandonedDrafts(...args: Args<"endAbandonedDrafts">) {
+    return this.#active.endAbandonedDrafts(...args);
+  }
+
   forkConversation(...args: Args<"forkConversation">) {
     return this.#active.forkConversation(...args);
   }

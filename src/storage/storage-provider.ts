@@ -1,6 +1,8 @@
 import type { Call } from "../domain/call.js";
 import type { ChatMessage, MessageChange, NewChatMessage } from "../domain/chat-message.js";
+import type { Draft, DraftDelta, DraftVersion } from "../domain/draft.js";
 import { NotImplementedError } from "../domain/errors.js";
+import type { JsonObject } from "../domain/json.js";
 import type {
   FollowEvent,
   FollowPosition,
@@ -43,6 +45,22 @@ export interface ListMessagesOptions extends Call, MessageQuery {
 
 export interface LogOptions extends Call {
   /** Append only if the (first) message gets this position. */
+  readonly expectedPosition?: number | undefined;
+}
+
+export interface StartDraftOptions extends Call {
+  /** Discard the draft, instead of finishing it, when nobody extends it any more. */
+  readonly discardWhenAbandoned?: boolean | undefined;
+}
+
+export interface FinishDraftOptions extends Call {
+  /** The version that this follows. */
+  readonly version: number;
+  /** What is added last. */
+  readonly deltas?: readonly DraftDelta[] | undefined;
+  /** Fields to put into the message's metadata. */
+  readonly metadata?: JsonObject | undefined;
+  /** Finish only if the message gets this position. */
   readonly expectedPosition?: number | undefined;
 }
 
@@ -111,7 +129,7 @@ export interface SweepOptions extends Call {
 export interface SweepReport {
   /** Deleted sessions cleared away. */
   readonly sessions: number;
-  /** Ranges cleared away that edits had cut off. */
+  /** Ranges cleared away that edits had cut off, and logs of drafts that have ended. */
   readonly ranges: number;
   /** Repair: fork counts put right, and owners without a record cleared away. */
   readonly repairedForks: number;
@@ -215,6 +233,58 @@ export abstract class StorageProvider {
    */
   logTurn(_sessionId: string, _appends: readonly TurnAppend[]): Promise<readonly TurnOutcome[]> {
     return this.#lacks("appending turns");
+  }
+
+  /**
+   * Begins a draft: a message that is being written, and no part of the history. Its id, made when absent, is reserved. A retry with the same content answers
+   * the same. `already_exists`: the history has the id, or a draft with other content has it. `failed_precondition`: a draft with the id has ended lately.
+   * `resource_exhausted`: the session has too many open drafts.
+   */
+  startDraft(_sessionId: string, _message: NewChatMessage, _options?: StartDraftOptions): Promise<DraftVersion> {
+    return this.#lacks("drafts");
+  }
+
+  /**
+   * Adds to a draft after `version`, durable when resolved; resolves to the new version. A retry with the same content answers the same. `aborted`: another version
+   * is the current one; the text names it. `failed_precondition`: it was finished or discarded. `not_found`: no such draft. `invalid_argument`: the message
+   * would be over a limit.
+   */
+  extendDraft(
+    _sessionId: string,
+    _messageId: string,
+    _version: number,
+    _deltas: readonly DraftDelta[],
+    _call?: Call,
+  ): Promise<number> {
+    return this.#lacks("drafts");
+  }
+
+  /**
+   * Ends a draft and appends what it holds, exactly once. A retry with the same content answers the message's place now. `aborted`, `not_found` and `invalid_argument`
+   * as with extendDraft; `aborted` also: the message would not get `expectedPosition`. `failed_precondition`: it was discarded, or finished with other content.
+   * `already_exists`: a message of the history has its id.
+   */
+  finishDraft(_sessionId: string, _messageId: string, _options: FinishDraftOptions): Promise<LogResult> {
+    return this.#lacks("drafts");
+  }
+
+  /** Ends a draft and drops what it holds. One that was discarded before, or is not there, is answered alike. `failed_precondition`: it was finished. */
+  discardDraft(_sessionId: string, _messageId: string, _call?: Call): Promise<void> {
+    return this.#lacks("drafts");
+  }
+
+  /** The open drafts as they are now, in the order in which they were started. */
+  listDrafts(_sessionId: string, _call?: Call): Promise<readonly Draft[]> {
+    return this.#lacks("drafts");
+  }
+
+  /**
+   * Ends the drafts of all sessions that nobody has extended for the time that the provider is configured with, and carries out what was decided by writers that
+   * have died; resolves to how many it ended. To be called again and again: a draft is abandoned when this process has seen it unchanged for that time, whatever any
+   * clock says. Any number of processes may do so at once.
+   */
+  endAbandonedDrafts(_call?: Call): Promise<number> {
+    return this.#lacks("drafts");
   }
 
   /**

@@ -9,6 +9,8 @@ import { describeCalls } from "./storage-provider/calls.js";
 import { describeCopies } from "./storage-provider/copies.js";
 import { describeCreatedSessions } from "./storage-provider/created-sessions.js";
 import { describeCursors } from "./storage-provider/cursors.js";
+import { describeDraftFollowing } from "./storage-provider/draft-following.js";
+import { describeDrafts } from "./storage-provider/drafts.js";
 import { describeEdits } from "./storage-provider/edits.js";
 import { T0 } from "./storage-provider/fixtures.js";
 import { describeFollowing } from "./storage-provider/following.js";
@@ -103,6 +105,7 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeCursors(subject);
   describeEdits(subject);
   describeMessageEdits(subject);
+  describeDrafts(subject);
   describeRestores(subject);
   describeForks(subject);
   describeSharing(subject);
@@ -111,5 +114,6 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeTodos(subject);
   describeCalls(subject);
   describeFollowing(subject);
+  describeDraftFollowing(subject);
   describeBackups(subject);
 }

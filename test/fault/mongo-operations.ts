@@ -29,6 +29,7 @@ export interface Operation {
   check?(store: LogStore, isDone: boolean): Promise<void>;
 }
 
+const DRAFT = { log: "u.9", messageId: "d", timestampMicros: T0, discardWhenAbandoned: false } as const;
 const todo = { id: "t", content: "c", status: "open", priority: "high" };
 
 export const OPERATIONS: readonly Operation[] = [
@@ -182,6 +183,12 @@ export const OPERATIONS: readonly Operation[] = [
     answer: [expect.objectContaining({ uid: "u" })],
   },
   {
+    name: "listDrafting",
+    prepare: (store) => created(store, "u", { drafts: [DRAFT] }),
+    run: (store, call) => store.listDrafting("", 5, call),
+    answer: [expect.objectContaining({ uid: "u", drafts: [DRAFT] })],
+  },
+  {
     name: "deleteEntries",
     prepare: (store) => fill(store, "u.1", 1, 4, () => ({ owed: 0 })),
     run: (store, call) => store.deleteEntries({ log: "u.1", first: 3, last: 4 }, 10, call),
@@ -255,6 +262,7 @@ function living(uid: string): SessionRecord {
     ancestry: [],
     undo: null,
     namedLogs: [],
+    drafts: [],
     rollovers: { count: 0, atMs: 0 },
     dropped: [],
     edits: [],

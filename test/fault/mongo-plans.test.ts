@@ -169,6 +169,7 @@ async function everyCommand(): Promise<readonly SentCommand[]> {
     const cut = await replaced(store, made, { dropped: [{ log, first: 2, last: 2 }] });
     const dead = await store.replaceRecord(next(cut, { deleted: true }), cut.revision);
     await store.listSweepable(0, 10);
+    await store.listDrafting("", 10);
     await store.scanRecords("", 10);
     await store.listOrphans(10);
     await store.deleteEntries({ log, first: 2, last: 3 }, 10);

@@ -166,6 +166,13 @@ export class SimDatabase {
     );
   }
 
+  listDrafting(afterUid: string, limit: number): SessionRecord[] {
+    return this.records()
+      .filter((record) => !record.deleted && record.drafts.length > 0 && record.uid > afterUid)
+      .sort((a, b) => (a.uid < b.uid ? -1 : 1))
+      .slice(0, limit);
+  }
+
   scanRecords(afterUid: string, limit: number): SessionRecord[] {
     return this.records()
       .filter((record) => record.uid > afterUid)

@@ -135,6 +135,10 @@ export abstract class SimStore implements LogStore {
     return this.request(call, "listSweepable", [untilMs, limit], () => this.db.listSweepable(untilMs, limit));
   }
 
+  listDrafting(afterUid: string, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
+    return this.request(call, "listDrafting", [afterUid, limit], () => this.db.listDrafting(afterUid, limit));
+  }
+
   deleteRecord(uid: string, call?: Call): Promise<boolean> {
     return this.request(call, "deleteRecord", [uid], () => this.db.deleteRecord(uid));
   }

@@ -32,6 +32,7 @@ export const TEST_CONFIG: ServeConfig = {
   limits: DEFAULT_LIMITS,
   load: DEFAULT_LOAD,
   sweepIntervalMs: 0,
+  draftTimeoutMs: 900_000,
   shutdownMs: 10_000,
   tracing: false,
 };

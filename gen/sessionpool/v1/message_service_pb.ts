@@ -15,7 +15,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file sessionpool/v1/message_service.proto.
  */
 export const file_sessionpool_v1_message_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRzZXNzaW9ucG9vbC92MS9tZXNzYWdlX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxImcKEE1lc3NhZ2VXaXRoUGFydHMSLgoEaW5mbxgBIAEoCzIbLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VJbmZvQgPgQQISIwoFcGFydHMYAiADKAsyFC5zZXNzaW9ucG9vbC52MS5QYXJ0IugBCgtNZXNzYWdlSW5mbxIKCgJpZBgBIAEoCRIRCgRyb2xlGAIgASgJQgPgQQISLQoJdGltZXN0YW1wGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCghtZXRhZGF0YRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFwoKc2Vzc2lvbl9pZBgFIAEoCUID4EEDEhoKCHBvc2l0aW9uGAYgASgDQgPgQQNIAIgBARIeChFvcmlnaW5fc2Vzc2lvbl9pZBgHIAEoCUID4EEDQgsKCV9wb3NpdGlvbiJaCgRQYXJ0EgoKAmlkGAEgASgJEhEKBHR5cGUYAiABKAlCA+BBAhIMCgR0ZXh0GAMgASgJEiUKBGRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IqsBChRBcHBlbmRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEjEKB21lc3NhZ2UYAiABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEh4KEWV4cGVjdGVkX3Bvc2l0aW9uGAMgASgDSACIAQESFgoOY3JlYXRlX3Nlc3Npb24YBCABKAhCFAoSX2V4cGVjdGVkX3Bvc2l0aW9uIj0KFUFwcGVuZE1lc3NhZ2VSZXNwb25zZRISCgptZXNzYWdlX2lkGAEgASgJEhAKCHBvc2l0aW9uGAIgASgDIq0BChVBcHBlbmRNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIyCghtZXNzYWdlcxgCIAMoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSHgoRZXhwZWN0ZWRfcG9zaXRpb24YAyABKANIAIgBARIWCg5jcmVhdGVfc2Vzc2lvbhgEIAEoCEIUChJfZXhwZWN0ZWRfcG9zaXRpb24iPwoWQXBwZW5kTWVzc2FnZXNSZXNwb25zZRITCgttZXNzYWdlX2lkcxgBIAMoCRIQCghwb3NpdGlvbhgCIAEoAyI7ChFHZXRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiggIKE0xpc3RNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgVsaW1pdBgCIAEoBUgAiAEBEhMKBm9mZnNldBgDIAEoBUgBiAEBEhIKCnBhZ2VfdG9rZW4YBCABKAkSFAoMbmV3ZXN0X2ZpcnN0GAUgASgIEhkKEWluY2x1ZGVfYW5jZXN0b3JzGAYgASgIEikKBXNpbmNlGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgV1bnRpbBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCAoGX2xpbWl0QgkKB19vZmZzZXQiYwoUTGlzdE1lc3NhZ2VzUmVzcG9uc2USMgoIbWVzc2FnZXMYASADKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIqChRDb3VudE1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIiYKFUNvdW50TWVzc2FnZXNSZXNwb25zZRINCgVjb3VudBgBIAEoAyKUAQoTQ29weU1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhkKEXRhcmdldF9zZXNzaW9uX2lkGAIgASgJEhgKEHVwX3RvX21lc3NhZ2VfaWQYAyABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YBCABKANIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iWgoUQ29weU1lc3NhZ2VzUmVzcG9uc2USGgoNZm9ya19wb2ludF9pZBgBIAEoCUgAiAEBEhQKDGNvcGllZF9jb3VudBgCIAEoA0IQCg5fZm9ya19wb2ludF9pZCKPAQoXVHJ1bmNhdGVNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIYChB1cF90b19tZXNzYWdlX2lkGAIgASgJEhAKCHRvX3N0YXJ0GAMgASgIEh4KEWV4cGVjdGVkX3JldmlzaW9uGAQgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIjEKGFRydW5jYXRlTWVzc2FnZXNSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDItgBChRVcGRhdGVNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkSMQoHbWVzc2FnZRgDIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEh4KEWV4cGVjdGVkX3JldmlzaW9uGAUgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uInQKFERlbGV0ZU1lc3NhZ2VSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCRIeChFleHBlY3RlZF9yZXZpc2lvbhgDIAEoA0gAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiIXChVEZWxldGVNZXNzYWdlUmVzcG9uc2UibgoUV2F0Y2hNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIaCg1mcm9tX3Bvc2l0aW9uGAIgASgDSACIAQESFAoMcmVzdW1lX3Rva2VuGAMgASgJQhAKDl9mcm9tX3Bvc2l0aW9uIq0CChVXYXRjaE1lc3NhZ2VzUmVzcG9uc2USNAoIYXBwZW5kZWQYASABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzSAASLgoJdHJ1bmNhdGVkGAIgASgLMhkuc2Vzc2lvbnBvb2wudjEuVHJ1bmNhdGVkSAASLgoJaGVhcnRiZWF0GAMgASgLMhkuc2Vzc2lvbnBvb2wudjEuSGVhcnRiZWF0SAASMwoHdXBkYXRlZBgIIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHNIABIqCgdkZWxldGVkGAkgASgLMhcuc2Vzc2lvbnBvb2wudjEuRGVsZXRlZEgAEhQKDHJlc3VtZV90b2tlbhgEIAEoCUIHCgVldmVudCI5CglUcnVuY2F0ZWQSGgoNbWVzc2FnZV9jb3VudBgBIAEoA0gAiAEBQhAKDl9tZXNzYWdlX2NvdW50IkEKB0RlbGV0ZWQSEgoKbWVzc2FnZV9pZBgBIAEoCRIVCghwb3NpdGlvbhgCIAEoA0gAiAEBQgsKCV9wb3NpdGlvbiILCglIZWFydGJlYXQy0AsKDk1lc3NhZ2VTZXJ2aWNlEowBCg1BcHBlbmRNZXNzYWdlEiQuc2Vzc2lvbnBvb2wudjEuQXBwZW5kTWVzc2FnZVJlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlUmVzcG9uc2UiLoLT5JMCKDoHbWVzc2FnZSIdL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2USjwEKDkFwcGVuZE1lc3NhZ2VzEiUuc2Vzc2lvbnBvb2wudjEuQXBwZW5kTWVzc2FnZXNSZXF1ZXN0GiYuc2Vzc2lvbnBvb2wudjEuQXBwZW5kTWVzc2FnZXNSZXNwb25zZSIugtPkkwIoOgEqIiMvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTpiYXRjaBKIAQoKR2V0TWVzc2FnZRIhLnNlc3Npb25wb29sLnYxLkdldE1lc3NhZ2VSZXF1ZXN0GiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0cyI1kAIBgtPkkwIsEiovc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZS97bWVzc2FnZV9pZH0SgwEKDExpc3RNZXNzYWdlcxIjLnNlc3Npb25wb29sLnYxLkxpc3RNZXNzYWdlc1JlcXVlc3QaJC5zZXNzaW9ucG9vbC52MS5MaXN0TWVzc2FnZXNSZXNwb25zZSIokAIBgtPkkwIfEh0vc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZRKMAQoNQ291bnRNZXNzYWdlcxIkLnNlc3Npb25wb29sLnYxLkNvdW50TWVzc2FnZXNSZXF1ZXN0GiUuc2Vzc2lvbnBvb2wudjEuQ291bnRNZXNzYWdlc1Jlc3BvbnNlIi6QAgGC0+STAiUSIy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOmNvdW50EogBCgxDb3B5TWVzc2FnZXMSIy5zZXNzaW9ucG9vbC52MS5Db3B5TWVzc2FnZXNSZXF1ZXN0GiQuc2Vzc2lvbnBvb2wudjEuQ29weU1lc3NhZ2VzUmVzcG9uc2UiLYLT5JMCJzoBKiIiL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6Y29weRKYAQoQVHJ1bmNhdGVNZXNzYWdlcxInLnNlc3Npb25wb29sLnYxLlRydW5jYXRlTWVzc2FnZXNSZXF1ZXN0Giguc2Vzc2lvbnBvb2wudjEuVHJ1bmNhdGVNZXNzYWdlc1Jlc3BvbnNlIjGC0+STAis6ASoiJi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOnRydW5jYXRlEpQBCg1VcGRhdGVNZXNzYWdlEiQuc2Vzc2lvbnBvb2wudjEuVXBkYXRlTWVzc2FnZVJlcXVlc3QaIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzIjuC0+STAjU6B21lc3NhZ2UyKi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlL3ttZXNzYWdlX2lkfRKQAQoNRGVsZXRlTWVzc2FnZRIkLnNlc3Npb25wb29sLnYxLkRlbGV0ZU1lc3NhZ2VSZXF1ZXN0GiUuc2Vzc2lvbnBvb2wudjEuRGVsZXRlTWVzc2FnZVJlc3BvbnNlIjKC0+STAiwqKi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlL3ttZXNzYWdlX2lkfRKsAQoNV2F0Y2hNZXNzYWdlcxIkLnNlc3Npb25wb29sLnYxLldhdGNoTWVzc2FnZXNSZXF1ZXN0GiUuc2Vzc2lvbnBvb2wudjEuV2F0Y2hNZXNzYWdlc1Jlc3BvbnNlIkzK8xgdCgxyZXN1bWVfdG9rZW4SDWZyb21fcG9zaXRpb26C0+STAiUSIy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOndhdGNoMAFiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sessionpool_v1_options]);
+  fileDesc("CiRzZXNzaW9ucG9vbC92MS9tZXNzYWdlX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxImcKEE1lc3NhZ2VXaXRoUGFydHMSLgoEaW5mbxgBIAEoCzIbLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VJbmZvQgPgQQISIwoFcGFydHMYAiADKAsyFC5zZXNzaW9ucG9vbC52MS5QYXJ0IugBCgtNZXNzYWdlSW5mbxIKCgJpZBgBIAEoCRIRCgRyb2xlGAIgASgJQgPgQQISLQoJdGltZXN0YW1wGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCghtZXRhZGF0YRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFwoKc2Vzc2lvbl9pZBgFIAEoCUID4EEDEhoKCHBvc2l0aW9uGAYgASgDQgPgQQNIAIgBARIeChFvcmlnaW5fc2Vzc2lvbl9pZBgHIAEoCUID4EEDQgsKCV9wb3NpdGlvbiJaCgRQYXJ0EgoKAmlkGAEgASgJEhEKBHR5cGUYAiABKAlCA+BBAhIMCgR0ZXh0GAMgASgJEiUKBGRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IqsBChRBcHBlbmRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEjEKB21lc3NhZ2UYAiABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEh4KEWV4cGVjdGVkX3Bvc2l0aW9uGAMgASgDSACIAQESFgoOY3JlYXRlX3Nlc3Npb24YBCABKAhCFAoSX2V4cGVjdGVkX3Bvc2l0aW9uIj0KFUFwcGVuZE1lc3NhZ2VSZXNwb25zZRISCgptZXNzYWdlX2lkGAEgASgJEhAKCHBvc2l0aW9uGAIgASgDIq0BChVBcHBlbmRNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIyCghtZXNzYWdlcxgCIAMoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSHgoRZXhwZWN0ZWRfcG9zaXRpb24YAyABKANIAIgBARIWCg5jcmVhdGVfc2Vzc2lvbhgEIAEoCEIUChJfZXhwZWN0ZWRfcG9zaXRpb24iPwoWQXBwZW5kTWVzc2FnZXNSZXNwb25zZRITCgttZXNzYWdlX2lkcxgBIAMoCRIQCghwb3NpdGlvbhgCIAEoAyI7ChFHZXRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiggIKE0xpc3RNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgVsaW1pdBgCIAEoBUgAiAEBEhMKBm9mZnNldBgDIAEoBUgBiAEBEhIKCnBhZ2VfdG9rZW4YBCABKAkSFAoMbmV3ZXN0X2ZpcnN0GAUgASgIEhkKEWluY2x1ZGVfYW5jZXN0b3JzGAYgASgIEikKBXNpbmNlGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgV1bnRpbBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCAoGX2xpbWl0QgkKB19vZmZzZXQiYwoUTGlzdE1lc3NhZ2VzUmVzcG9uc2USMgoIbWVzc2FnZXMYASADKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIqChRDb3VudE1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIiYKFUNvdW50TWVzc2FnZXNSZXNwb25zZRINCgVjb3VudBgBIAEoAyKUAQoTQ29weU1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhkKEXRhcmdldF9zZXNzaW9uX2lkGAIgASgJEhgKEHVwX3RvX21lc3NhZ2VfaWQYAyABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YBCABKANIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iWgoUQ29weU1lc3NhZ2VzUmVzcG9uc2USGgoNZm9ya19wb2ludF9pZBgBIAEoCUgAiAEBEhQKDGNvcGllZF9jb3VudBgCIAEoA0IQCg5fZm9ya19wb2ludF9pZCKPAQoXVHJ1bmNhdGVNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIYChB1cF90b19tZXNzYWdlX2lkGAIgASgJEhAKCHRvX3N0YXJ0GAMgASgIEh4KEWV4cGVjdGVkX3JldmlzaW9uGAQgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIjEKGFRydW5jYXRlTWVzc2FnZXNSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDItgBChRVcGRhdGVNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkSMQoHbWVzc2FnZRgDIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEh4KEWV4cGVjdGVkX3JldmlzaW9uGAUgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uInQKFERlbGV0ZU1lc3NhZ2VSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCRIeChFleHBlY3RlZF9yZXZpc2lvbhgDIAEoA0gAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiIXChVEZWxldGVNZXNzYWdlUmVzcG9uc2UibgoUV2F0Y2hNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIaCg1mcm9tX3Bvc2l0aW9uGAIgASgDSACIAQESFAoMcmVzdW1lX3Rva2VuGAMgASgJQhAKDl9mcm9tX3Bvc2l0aW9uIsEDChVXYXRjaE1lc3NhZ2VzUmVzcG9uc2USNAoIYXBwZW5kZWQYASABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzSAASLgoJdHJ1bmNhdGVkGAIgASgLMhkuc2Vzc2lvbnBvb2wudjEuVHJ1bmNhdGVkSAASLgoJaGVhcnRiZWF0GAMgASgLMhkuc2Vzc2lvbnBvb2wudjEuSGVhcnRiZWF0SAASJgoFZHJhZnQYBSABKAsyFS5zZXNzaW9ucG9vbC52MS5EcmFmdEgAEjcKDmRyYWZ0X2V4dGVuZGVkGAYgASgLMh0uc2Vzc2lvbnBvb2wudjEuRHJhZnRFeHRlbmRlZEgAEjEKC2RyYWZ0X2VuZGVkGAcgASgLMhouc2Vzc2lvbnBvb2wudjEuRHJhZnRFbmRlZEgAEjMKB3VwZGF0ZWQYCCABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzSAASKgoHZGVsZXRlZBgJIAEoCzIXLnNlc3Npb25wb29sLnYxLkRlbGV0ZWRIABIUCgxyZXN1bWVfdG9rZW4YBCABKAlCBwoFZXZlbnQiOQoJVHJ1bmNhdGVkEhoKDW1lc3NhZ2VfY291bnQYASABKANIAIgBAUIQCg5fbWVzc2FnZV9jb3VudCJBCgdEZWxldGVkEhIKCm1lc3NhZ2VfaWQYASABKAkSFQoIcG9zaXRpb24YAiABKANIAIgBAUILCglfcG9zaXRpb24iCwoJSGVhcnRiZWF0ImAKDURyYWZ0RXh0ZW5kZWQSEgoKbWVzc2FnZV9pZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgDEioKBmRlbHRhcxgDIAMoCzIaLnNlc3Npb25wb29sLnYxLkRyYWZ0RGVsdGEiMgoKRHJhZnRFbmRlZBISCgptZXNzYWdlX2lkGAEgASgJEhAKCGZpbmlzaGVkGAIgASgIIswBCgVEcmFmdBIxCgdtZXNzYWdlGAEgASgLMiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0cxIPCgd2ZXJzaW9uGAIgASgDEi4KCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIeChZkaXNjYXJkX3doZW5fYWJhbmRvbmVkGAUgASgIInYKCkRyYWZ0RGVsdGESMAoLYXBwZW5kX3RleHQYASABKAsyGS5zZXNzaW9ucG9vbC52MS5UZXh0RGVsdGFIABItCghwdXRfcGFydBgCIAEoCzIZLnNlc3Npb25wb29sLnYxLlBhcnREZWx0YUgAQgcKBWRlbHRhIioKCVRleHREZWx0YRIPCgdwYXJ0X2lkGAEgASgJEgwKBHRleHQYAiABKAkiLwoJUGFydERlbHRhEiIKBHBhcnQYASABKAsyFC5zZXNzaW9ucG9vbC52MS5QYXJ0IpIBChFTdGFydERyYWZ0UmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEjEKB21lc3NhZ2UYAiABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEh4KFmRpc2NhcmRfd2hlbl9hYmFuZG9uZWQYAyABKAgSFgoOY3JlYXRlX3Nlc3Npb24YBCABKAgiOQoSU3RhcnREcmFmdFJlc3BvbnNlEhIKCm1lc3NhZ2VfaWQYASABKAkSDwoHdmVyc2lvbhgCIAEoAyJ5ChJFeHRlbmREcmFmdFJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgptZXNzYWdlX2lkGAIgASgJEg8KB3ZlcnNpb24YAyABKAMSKgoGZGVsdGFzGAQgAygLMhouc2Vzc2lvbnBvb2wudjEuRHJhZnREZWx0YSImChNFeHRlbmREcmFmdFJlc3BvbnNlEg8KB3ZlcnNpb24YASABKAMi2gEKEkZpbmlzaERyYWZ0UmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkSDwoHdmVyc2lvbhgDIAEoAxIqCgZkZWx0YXMYBCADKAsyGi5zZXNzaW9ucG9vbC52MS5EcmFmdERlbHRhEikKCG1ldGFkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIeChFleHBlY3RlZF9wb3NpdGlvbhgGIAEoA0gAiAEBQhQKEl9leHBlY3RlZF9wb3NpdGlvbiI7ChNGaW5pc2hEcmFmdFJlc3BvbnNlEhIKCm1lc3NhZ2VfaWQYASABKAkSEAoIcG9zaXRpb24YAiABKAMiPQoTRGlzY2FyZERyYWZ0UmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiFgoURGlzY2FyZERyYWZ0UmVzcG9uc2UiJwoRTGlzdERyYWZ0c1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSI7ChJMaXN0RHJhZnRzUmVzcG9uc2USJQoGZHJhZnRzGAEgAygLMhUuc2Vzc2lvbnBvb2wudjEuRHJhZnQyghEKDk1lc3NhZ2VTZXJ2aWNlEowBCg1BcHBlbmRNZXNzYWdlEiQuc2Vzc2lvbnBvb2wudjEuQXBwZW5kTWVzc2FnZVJlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlUmVzcG9uc2UiLoLT5JMCKDoHbWVzc2FnZSIdL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2USjwEKDkFwcGVuZE1lc3NhZ2VzEiUuc2Vzc2lvbnBvb2wudjEuQXBwZW5kTWVzc2FnZXNSZXF1ZXN0GiYuc2Vzc2lvbnBvb2wudjEuQXBwZW5kTWVzc2FnZXNSZXNwb25zZSIugtPkkwIoOgEqIiMvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTpiYXRjaBKIAQoKR2V0TWVzc2FnZRIhLnNlc3Npb25wb29sLnYxLkdldE1lc3NhZ2VSZXF1ZXN0GiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0cyI1kAIBgtPkkwIsEiovc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZS97bWVzc2FnZV9pZH0SgwEKDExpc3RNZXNzYWdlcxIjLnNlc3Npb25wb29sLnYxLkxpc3RNZXNzYWdlc1JlcXVlc3QaJC5zZXNzaW9ucG9vbC52MS5MaXN0TWVzc2FnZXNSZXNwb25zZSIokAIBgtPkkwIfEh0vc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZRKMAQoNQ291bnRNZXNzYWdlcxIkLnNlc3Npb25wb29sLnYxLkNvdW50TWVzc2FnZXNSZXF1ZXN0GiUuc2Vzc2lvbnBvb2wudjEuQ291bnRNZXNzYWdlc1Jlc3BvbnNlIi6QAgGC0+STAiUSIy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOmNvdW50EogBCgxDb3B5TWVzc2FnZXMSIy5zZXNzaW9ucG9vbC52MS5Db3B5TWVzc2FnZXNSZXF1ZXN0GiQuc2Vzc2lvbnBvb2wudjEuQ29weU1lc3NhZ2VzUmVzcG9uc2UiLYLT5JMCJzoBKiIiL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6Y29weRKYAQoQVHJ1bmNhdGVNZXNzYWdlcxInLnNlc3Npb25wb29sLnYxLlRydW5jYXRlTWVzc2FnZXNSZXF1ZXN0Giguc2Vzc2lvbnBvb2wudjEuVHJ1bmNhdGVNZXNzYWdlc1Jlc3BvbnNlIjGC0+STAis6ASoiJi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOnRydW5jYXRlEpQBCg1VcGRhdGVNZXNzYWdlEiQuc2Vzc2lvbnBvb2wudjEuVXBkYXRlTWVzc2FnZVJlcXVlc3QaIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzIjuC0+STAjU6B21lc3NhZ2UyKi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlL3ttZXNzYWdlX2lkfRKQAQoNRGVsZXRlTWVzc2FnZRIkLnNlc3Npb25wb29sLnYxLkRlbGV0ZU1lc3NhZ2VSZXF1ZXN0GiUuc2Vzc2lvbnBvb2wudjEuRGVsZXRlTWVzc2FnZVJlc3BvbnNlIjKC0+STAiwqKi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlL3ttZXNzYWdlX2lkfRKsAQoNV2F0Y2hNZXNzYWdlcxIkLnNlc3Npb25wb29sLnYxLldhdGNoTWVzc2FnZXNSZXF1ZXN0GiUuc2Vzc2lvbnBvb2wudjEuV2F0Y2hNZXNzYWdlc1Jlc3BvbnNlIkzK8xgdCgxyZXN1bWVfdG9rZW4SDWZyb21fcG9zaXRpb26C0+STAiUSIy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOndhdGNoMAESewoKU3RhcnREcmFmdBIhLnNlc3Npb25wb29sLnYxLlN0YXJ0RHJhZnRSZXF1ZXN0GiIuc2Vzc2lvbnBvb2wudjEuU3RhcnREcmFmdFJlc3BvbnNlIiaC0+STAiA6ASoiGy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9kcmFmdBKSAQoLRXh0ZW5kRHJhZnQSIi5zZXNzaW9ucG9vbC52MS5FeHRlbmREcmFmdFJlcXVlc3QaIy5zZXNzaW9ucG9vbC52MS5FeHRlbmREcmFmdFJlc3BvbnNlIjqC0+STAjQ6ASoiLy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9kcmFmdC97bWVzc2FnZV9pZH06ZXh0ZW5kEpIBCgtGaW5pc2hEcmFmdBIiLnNlc3Npb25wb29sLnYxLkZpbmlzaERyYWZ0UmVxdWVzdBojLnNlc3Npb25wb29sLnYxLkZpbmlzaERyYWZ0UmVzcG9uc2UiOoLT5JMCNDoBKiIvL3Nlc3Npb24ve3Nlc3Npb25faWR9L2RyYWZ0L3ttZXNzYWdlX2lkfTpmaW5pc2gSiwEKDERpc2NhcmREcmFmdBIjLnNlc3Npb25wb29sLnYxLkRpc2NhcmREcmFmdFJlcXVlc3QaJC5zZXNzaW9ucG9vbC52MS5EaXNjYXJkRHJhZnRSZXNwb25zZSIwgtPkkwIqKigvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vZHJhZnQve21lc3NhZ2VfaWR9EnsKCkxpc3REcmFmdHMSIS5zZXNzaW9ucG9vbC52MS5MaXN0RHJhZnRzUmVxdWVzdBoiLnNlc3Npb25wb29sLnYxLkxpc3REcmFmdHNSZXNwb25zZSImkAIBgtPkkwIdEhsvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vZHJhZnRiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sessionpool_v1_options]);
 
 /**
  * A message: what it is, and its parts.
@@ -733,6 +733,30 @@ export type WatchMessagesResponse = Message<"sessionpool.v1.WatchMessagesRespons
     case: "heartbeat";
   } | {
     /**
+     * A draft as it is now: it was started, or the watch began.
+     *
+     * @generated from field: sessionpool.v1.Draft draft = 5;
+     */
+    value: Draft;
+    case: "draft";
+  } | {
+    /**
+     * A draft was extended.
+     *
+     * @generated from field: sessionpool.v1.DraftExtended draft_extended = 6;
+     */
+    value: DraftExtended;
+    case: "draftExtended";
+  } | {
+    /**
+     * A draft has ended.
+     *
+     * @generated from field: sessionpool.v1.DraftEnded draft_ended = 7;
+     */
+    value: DraftEnded;
+    case: "draftEnded";
+  } | {
+    /**
      * One message has new content, at its `info.position`. Nothing else has changed.
      *
      * @generated from field: sessionpool.v1.MessageWithParts updated = 8;
@@ -827,6 +851,486 @@ export type Heartbeat = Message<"sessionpool.v1.Heartbeat"> & {
  */
 export const HeartbeatSchema: GenMessage<Heartbeat> = /*@__PURE__*/
   messageDesc(file_sessionpool_v1_message_service, 23);
+
+/**
+ * What came to a draft.
+ *
+ * @generated from message sessionpool.v1.DraftExtended
+ */
+export type DraftExtended = Message<"sessionpool.v1.DraftExtended"> & {
+  /**
+   * Id of the draft.
+   *
+   * @generated from field: string message_id = 1;
+   */
+  messageId: string;
+
+  /**
+   * Version of the draft with these deltas.
+   *
+   * @generated from field: int64 version = 2;
+   */
+  version: bigint;
+
+  /**
+   * What is added to what was told before, in order; of several ExtendDraft calls when they came close together.
+   *
+   * @generated from field: repeated sessionpool.v1.DraftDelta deltas = 3;
+   */
+  deltas: DraftDelta[];
+};
+
+/**
+ * Describes the message sessionpool.v1.DraftExtended.
+ * Use `create(DraftExtendedSchema)` to create a new message.
+ */
+export const DraftExtendedSchema: GenMessage<DraftExtended> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 24);
+
+/**
+ * A draft is no more.
+ *
+ * @generated from message sessionpool.v1.DraftEnded
+ */
+export type DraftEnded = Message<"sessionpool.v1.DraftEnded"> & {
+  /**
+   * Id of the draft.
+   *
+   * @generated from field: string message_id = 1;
+   */
+  messageId: string;
+
+  /**
+   * Whether it was finished: then `appended` with the message came right before this, unless an edit has removed it since.
+   *
+   * @generated from field: bool finished = 2;
+   */
+  finished: boolean;
+};
+
+/**
+ * Describes the message sessionpool.v1.DraftEnded.
+ * Use `create(DraftEndedSchema)` to create a new message.
+ */
+export const DraftEndedSchema: GenMessage<DraftEnded> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 25);
+
+/**
+ * A message that is being written.
+ *
+ * @generated from message sessionpool.v1.Draft
+ */
+export type Draft = Message<"sessionpool.v1.Draft"> & {
+  /**
+   * The message as it is now. It has a timestamp only if StartDraft set one, and no position.
+   *
+   * @generated from field: sessionpool.v1.MessageWithParts message = 1;
+   */
+  message?: MessageWithParts | undefined;
+
+  /**
+   * Version: ExtendDraft and FinishDraft name the one that they follow.
+   *
+   * @generated from field: int64 version = 2;
+   */
+  version: bigint;
+
+  /**
+   * When it was started.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 3;
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * When it was extended last.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 4;
+   */
+  updateTime?: Timestamp | undefined;
+
+  /**
+   * Whether it is discarded when nobody extends it any more; else it is finished then.
+   *
+   * @generated from field: bool discard_when_abandoned = 5;
+   */
+  discardWhenAbandoned: boolean;
+};
+
+/**
+ * Describes the message sessionpool.v1.Draft.
+ * Use `create(DraftSchema)` to create a new message.
+ */
+export const DraftSchema: GenMessage<Draft> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 26);
+
+/**
+ * A piece of a draft.
+ *
+ * @generated from message sessionpool.v1.DraftDelta
+ */
+export type DraftDelta = Message<"sessionpool.v1.DraftDelta"> & {
+  /**
+   * What is added.
+   *
+   * @generated from oneof sessionpool.v1.DraftDelta.delta
+   */
+  delta: {
+    /**
+     * Text that follows what a part holds.
+     *
+     * @generated from field: sessionpool.v1.TextDelta append_text = 1;
+     */
+    value: TextDelta;
+    case: "appendText";
+  } | {
+    /**
+     * A whole part, new or in the place of another.
+     *
+     * @generated from field: sessionpool.v1.PartDelta put_part = 2;
+     */
+    value: PartDelta;
+    case: "putPart";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message sessionpool.v1.DraftDelta.
+ * Use `create(DraftDeltaSchema)` to create a new message.
+ */
+export const DraftDeltaSchema: GenMessage<DraftDelta> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 27);
+
+/**
+ * Text that follows what a part holds.
+ *
+ * @generated from message sessionpool.v1.TextDelta
+ */
+export type TextDelta = Message<"sessionpool.v1.TextDelta"> & {
+  /**
+   * Part to add to: the last one with this id. When there is none, a part with this id and the type `text` is added.
+   *
+   * @generated from field: string part_id = 1;
+   */
+  partId: string;
+
+  /**
+   * Text to add.
+   *
+   * @generated from field: string text = 2;
+   */
+  text: string;
+};
+
+/**
+ * Describes the message sessionpool.v1.TextDelta.
+ * Use `create(TextDeltaSchema)` to create a new message.
+ */
+export const TextDeltaSchema: GenMessage<TextDelta> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 28);
+
+/**
+ * A whole part, for example a tool call, or the same tool call with its result.
+ *
+ * @generated from message sessionpool.v1.PartDelta
+ */
+export type PartDelta = Message<"sessionpool.v1.PartDelta"> & {
+  /**
+   * Part that takes the place of the last one with its id. When there is none, it is added.
+   *
+   * @generated from field: sessionpool.v1.Part part = 1;
+   */
+  part?: Part | undefined;
+};
+
+/**
+ * Describes the message sessionpool.v1.PartDelta.
+ * Use `create(PartDeltaSchema)` to create a new message.
+ */
+export const PartDeltaSchema: GenMessage<PartDelta> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 29);
+
+/**
+ * @generated from message sessionpool.v1.StartDraftRequest
+ */
+export type StartDraftRequest = Message<"sessionpool.v1.StartDraftRequest"> & {
+  /**
+   * Session that the message will belong to.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * Message as it begins, 3 MiB at most; it may have parts already. An id is made when it has none.
+   *
+   * @generated from field: sessionpool.v1.MessageWithParts message = 2;
+   */
+  message?: MessageWithParts | undefined;
+
+  /**
+   * Discard the draft, instead of finishing it, when nobody extends it any more.
+   *
+   * @generated from field: bool discard_when_abandoned = 3;
+   */
+  discardWhenAbandoned: boolean;
+
+  /**
+   * Make the session first if it is missing, as AppendMessage does.
+   *
+   * @generated from field: bool create_session = 4;
+   */
+  createSession: boolean;
+};
+
+/**
+ * Describes the message sessionpool.v1.StartDraftRequest.
+ * Use `create(StartDraftRequestSchema)` to create a new message.
+ */
+export const StartDraftRequestSchema: GenMessage<StartDraftRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 30);
+
+/**
+ * @generated from message sessionpool.v1.StartDraftResponse
+ */
+export type StartDraftResponse = Message<"sessionpool.v1.StartDraftResponse"> & {
+  /**
+   * Id of the draft, and of the message that it becomes.
+   *
+   * @generated from field: string message_id = 1;
+   */
+  messageId: string;
+
+  /**
+   * Version that the first ExtendDraft follows.
+   *
+   * @generated from field: int64 version = 2;
+   */
+  version: bigint;
+};
+
+/**
+ * Describes the message sessionpool.v1.StartDraftResponse.
+ * Use `create(StartDraftResponseSchema)` to create a new message.
+ */
+export const StartDraftResponseSchema: GenMessage<StartDraftResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 31);
+
+/**
+ * @generated from message sessionpool.v1.ExtendDraftRequest
+ */
+export type ExtendDraftRequest = Message<"sessionpool.v1.ExtendDraftRequest"> & {
+  /**
+   * Session of the draft.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * Draft to extend.
+   *
+   * @generated from field: string message_id = 2;
+   */
+  messageId: string;
+
+  /**
+   * Version that this follows.
+   *
+   * @generated from field: int64 version = 3;
+   */
+  version: bigint;
+
+  /**
+   * What is added, in order: 1 at least.
+   *
+   * @generated from field: repeated sessionpool.v1.DraftDelta deltas = 4;
+   */
+  deltas: DraftDelta[];
+};
+
+/**
+ * Describes the message sessionpool.v1.ExtendDraftRequest.
+ * Use `create(ExtendDraftRequestSchema)` to create a new message.
+ */
+export const ExtendDraftRequestSchema: GenMessage<ExtendDraftRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 32);
+
+/**
+ * @generated from message sessionpool.v1.ExtendDraftResponse
+ */
+export type ExtendDraftResponse = Message<"sessionpool.v1.ExtendDraftResponse"> & {
+  /**
+   * Version that the next call follows.
+   *
+   * @generated from field: int64 version = 1;
+   */
+  version: bigint;
+};
+
+/**
+ * Describes the message sessionpool.v1.ExtendDraftResponse.
+ * Use `create(ExtendDraftResponseSchema)` to create a new message.
+ */
+export const ExtendDraftResponseSchema: GenMessage<ExtendDraftResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 33);
+
+/**
+ * @generated from message sessionpool.v1.FinishDraftRequest
+ */
+export type FinishDraftRequest = Message<"sessionpool.v1.FinishDraftRequest"> & {
+  /**
+   * Session of the draft.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * Draft to finish.
+   *
+   * @generated from field: string message_id = 2;
+   */
+  messageId: string;
+
+  /**
+   * Version that this follows.
+   *
+   * @generated from field: int64 version = 3;
+   */
+  version: bigint;
+
+  /**
+   * What is added last, in order. May be empty.
+   *
+   * @generated from field: repeated sessionpool.v1.DraftDelta deltas = 4;
+   */
+  deltas: DraftDelta[];
+
+  /**
+   * Fields to put into the message's metadata, for example the tokens used.
+   *
+   * @generated from field: google.protobuf.Struct metadata = 5;
+   */
+  metadata?: JsonObject | undefined;
+
+  /**
+   * Finish only if the message gets this position.
+   *
+   * @generated from field: optional int64 expected_position = 6;
+   */
+  expectedPosition?: bigint | undefined;
+};
+
+/**
+ * Describes the message sessionpool.v1.FinishDraftRequest.
+ * Use `create(FinishDraftRequestSchema)` to create a new message.
+ */
+export const FinishDraftRequestSchema: GenMessage<FinishDraftRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 34);
+
+/**
+ * @generated from message sessionpool.v1.FinishDraftResponse
+ */
+export type FinishDraftResponse = Message<"sessionpool.v1.FinishDraftResponse"> & {
+  /**
+   * Id of the message.
+   *
+   * @generated from field: string message_id = 1;
+   */
+  messageId: string;
+
+  /**
+   * Its position now.
+   *
+   * @generated from field: int64 position = 2;
+   */
+  position: bigint;
+};
+
+/**
+ * Describes the message sessionpool.v1.FinishDraftResponse.
+ * Use `create(FinishDraftResponseSchema)` to create a new message.
+ */
+export const FinishDraftResponseSchema: GenMessage<FinishDraftResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 35);
+
+/**
+ * @generated from message sessionpool.v1.DiscardDraftRequest
+ */
+export type DiscardDraftRequest = Message<"sessionpool.v1.DiscardDraftRequest"> & {
+  /**
+   * Session of the draft.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * Draft to discard.
+   *
+   * @generated from field: string message_id = 2;
+   */
+  messageId: string;
+};
+
+/**
+ * Describes the message sessionpool.v1.DiscardDraftRequest.
+ * Use `create(DiscardDraftRequestSchema)` to create a new message.
+ */
+export const DiscardDraftRequestSchema: GenMessage<DiscardDraftRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 36);
+
+/**
+ * @generated from message sessionpool.v1.DiscardDraftResponse
+ */
+export type DiscardDraftResponse = Message<"sessionpool.v1.DiscardDraftResponse"> & {
+};
+
+/**
+ * Describes the message sessionpool.v1.DiscardDraftResponse.
+ * Use `create(DiscardDraftResponseSchema)` to create a new message.
+ */
+export const DiscardDraftResponseSchema: GenMessage<DiscardDraftResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 37);
+
+/**
+ * @generated from message sessionpool.v1.ListDraftsRequest
+ */
+export type ListDraftsRequest = Message<"sessionpool.v1.ListDraftsRequest"> & {
+  /**
+   * Session whose drafts to list.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+};
+
+/**
+ * Describes the message sessionpool.v1.ListDraftsRequest.
+ * Use `create(ListDraftsRequestSchema)` to create a new message.
+ */
+export const ListDraftsRequestSchema: GenMessage<ListDraftsRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 38);
+
+/**
+ * @generated from message sessionpool.v1.ListDraftsResponse
+ */
+export type ListDraftsResponse = Message<"sessionpool.v1.ListDraftsResponse"> & {
+  /**
+   * Open drafts, in the order in which they were started.
+   *
+   * @generated from field: repeated sessionpool.v1.Draft drafts = 1;
+   */
+  drafts: Draft[];
+};
+
+/**
+ * Describes the message sessionpool.v1.ListDraftsResponse.
+ * Use `create(ListDraftsResponseSchema)` to create a new message.
+ */
+export const ListDraftsResponseSchema: GenMessage<ListDraftsResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 39);
 
 /**
  * The message history of a session: ordered by timestamp, oldest first; equal timestamps keep the order of appending.
@@ -964,7 +1468,11 @@ export const MessageService: GenService<{
    * With neither `from_position` nor `resume_token` from now on; headers are sent at once, and now is then. One UpdateMessage or
    * DeleteMessage is told as `updated` or `deleted`. Any other edit of messages, and several edits at once, are told as `truncated` (that
    * many messages still stand) and then `appended` from there on. After each event the reader holds the front of a history that was.
-   * Take an unknown event for a sign of life. The stream ends with
+   * Take an unknown event for a sign of life.
+   *
+   * A draft is told whole (`draft`) when it is started, and each open one when a watch begins or resumes: whoever connects again
+   * forgets the drafts it knew. Then follow `draft_extended`, and `draft_ended` at the end: right after `appended` with the message
+   * when the draft was finished. The message has the draft's id, and takes its place. The stream ends with
    * `not_found` when the session is deleted, `resource_exhausted` when the reader does not keep up, `unavailable` when the server
    * stops. Over plain HTTP it is Server-Sent Events when asked for (`text/event-stream`), else one JSON object a line.
    *
@@ -974,6 +1482,78 @@ export const MessageService: GenService<{
     methodKind: "server_streaming";
     input: typeof WatchMessagesRequestSchema;
     output: typeof WatchMessagesResponseSchema;
+  },
+  /**
+   * Begins a draft: a message that is being written, for example while a model streams it. It is no message of the history, and
+   * counts, pages and forks never see it, until FinishDraft appends it. At most 16 drafts of a session are open at a time.
+   *
+   * The id is reserved: until the draft ends, nothing else is appended under it. Repeated with the same content, it answers the
+   * same. Errors: `already_exists` (the history has the id, or the draft has other content), `failed_precondition` (a draft with the
+   * id has ended lately), `resource_exhausted` (too many open drafts).
+   *
+   * A draft that nobody has extended for `--draft-timeout-s` (15 minutes) is finished with `interrupted: true` in its metadata, or
+   * discarded, as `discard_when_abandoned` says. DeleteSession, TruncateMessages and RevertSession discard the drafts that are open
+   * when they begin; forks, shares and copies leave them where they are.
+   *
+   * @generated from rpc sessionpool.v1.MessageService.StartDraft
+   */
+  startDraft: {
+    methodKind: "unary";
+    input: typeof StartDraftRequestSchema;
+    output: typeof StartDraftResponseSchema;
+  },
+  /**
+   * Adds to a draft what came since `version`. Once answered, it survives a crash.
+   *
+   * Repeated with the same version and content, it answers the same. Errors: `aborted` (`version` is not the draft's; the text names
+   * the current one, so that a writer goes on from there), `failed_precondition` (the draft was finished or discarded, by this caller
+   * or another), `not_found` (the session, or the draft), `invalid_argument` (the message would be larger than 3 MiB, or take more
+   * than 100,000 deltas).
+   *
+   * @generated from rpc sessionpool.v1.MessageService.ExtendDraft
+   */
+  extendDraft: {
+    methodKind: "unary";
+    input: typeof ExtendDraftRequestSchema;
+    output: typeof ExtendDraftResponseSchema;
+  },
+  /**
+   * Ends a draft: what it holds is appended to the history under its id, exactly once, with the time of this call unless StartDraft set
+   * one.
+   *
+   * Anyone may finish a draft. Repeated with the same version and content, it answers the place that the message has now. Errors:
+   * `aborted` (`version` is not the draft's, or `expected_position` is not the place the message would get), `failed_precondition`
+   * (the draft was discarded, or finished with other content), `already_exists` (another message took its id), `not_found` (the session,
+   * or the draft).
+   *
+   * @generated from rpc sessionpool.v1.MessageService.FinishDraft
+   */
+  finishDraft: {
+    methodKind: "unary";
+    input: typeof FinishDraftRequestSchema;
+    output: typeof FinishDraftResponseSchema;
+  },
+  /**
+   * Ends a draft and drops what it holds: a stop button. Anyone may do so; the writer's next ExtendDraft is `failed_precondition`.
+   *
+   * A draft that was discarded before, or that is not there, is answered alike. Errors: `failed_precondition` (the draft was finished).
+   *
+   * @generated from rpc sessionpool.v1.MessageService.DiscardDraft
+   */
+  discardDraft: {
+    methodKind: "unary";
+    input: typeof DiscardDraftRequestSchema;
+    output: typeof DiscardDraftResponseSchema;
+  },
+  /**
+   * Lists the open drafts of a session as they are now, in the order in which they were started.
+   *
+   * @generated from rpc sessionpool.v1.MessageService.ListDrafts
+   */
+  listDrafts: {
+    methodKind: "unary";
+    input: typeof ListDraftsRequestSchema;
+    output: typeof ListDraftsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_sessionpool_v1_message_service, 0);

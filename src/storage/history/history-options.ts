@@ -55,6 +55,8 @@ export interface HistoryOptions {
   readonly touchDelayMs?: number | undefined;
   /** Messages that may wait for one follower before it is ended: 1,000. */
   readonly maxFollowerBacklog?: number | undefined;
+  /** How long nobody has extended a draft before it counts as abandoned: 15 minutes. */
+  readonly draftTimeoutMs?: number | undefined;
   /** Told of failures in the background, and of rows that a young read missed. */
   readonly onAnomaly?: ((text: string, error?: unknown) => void) | undefined;
 }
@@ -86,6 +88,7 @@ export function resolveHistoryOptions(options: HistoryOptions): ResolvedHistoryO
     pollMs: options.pollMs ?? { first: 50, most: 500 },
     touchDelayMs: options.touchDelayMs ?? 1000,
     heartbeatMs: options.heartbeatMs ?? 15_000,
+    draftTimeoutMs: options.draftTimeoutMs ?? 900_000,
     maxFollowerBacklog: options.maxFollowerBacklog ?? 1000,
     onAnomaly: options.onAnomaly ?? (() => {}),
     limits: { ...DEFAULT_LIMITS, ...options.limits },

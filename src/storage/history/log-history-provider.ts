@@ -1,5 +1,6 @@
 import { type Call, closeLimit } from "../../domain/call.js";
 import type { ChatMessage, MessageChange, NewChatMessage } from "../../domain/chat-message.js";
+import type { Draft, DraftVersion } from "../../domain/draft.js";
 import type {
   FollowEvent,
   FollowPosition,
@@ -37,6 +38,10 @@ import {
 import { Appender } from "./append/appender.js";
 import { Placer } from "./append/placer.js";
 import { SideLogs } from "./append/side-logs.js";
+import { AbandonedDrafts } from "./drafts/abandoned-drafts.js";
+import { DraftFinder } from "./drafts/draft-finder.js";
+import { DraftReads } from "./drafts/draft-reads.js";
+import { Drafts } from "./drafts/drafts.js";
 import { Brancher } from "./edit/brancher.js";
 import { Editor } from "./edit/editor.js";
 import { EditorWait } from "./edit/editor-wait.js";
@@ -57,10 +62,15 @@ import { UpdateTimes } from "./update-times.js";
 
 export type { HistoryOptions } from "./history-options.js";
 
+type Args<K extends keyof StorageProvider> = Parameters<StorageProvider[K]>;
+
 /** Histories over any LogStore: this package's one implementation of StorageProvider. docs/history.md explains how. */
 export class LogHistoryProvider extends StorageProvider {
   readonly #context: HistoryContext;
   readonly #appender: Appender;
+  readonly #drafts: Drafts;
+  readonly #draftReads: DraftReads;
+  readonly #abandonedDrafts: AbandonedDrafts;
   readonly #editor: Editor;
   readonly #messageEditor: MessageEditor;
   readonly #brancher: Brancher;
@@ -82,7 +92,9 @@ export class LogHistoryProvider extends StorageProvider {
     const sideLogs = new SideLogs(context, namedLogs);
     const placer = new Placer(context, writer, namedLogs, sideLogs);
     this.#context = context;
-    this.#reader = new Reader(context);
+    const finder = new DraftFinder(context);
+    this.#draftReads = new DraftReads(context, finder);
+    this.#reader = new Reader(context, this.#draftReads);
     this.#lister = new SessionLister(context);
     this.#followers = new Followers(context, this.#reader);
     this.#updateTimes = new UpdateTimes(context);
@@ -94,7 +106,15 @@ export class LogHistoryProvider extends StorageProvider {
         this.#followers.wake(head.record.sessionId);
       },
     });
-    this.#editor = new Editor(context, replacer, writer, editorWait);
+    this.#drafts = new Drafts(context, finder, replacer, this.#appender, ({ record, ref, state }) => {
+      this.#updateTimes.note({ record });
+      if (state.end === null && state.version > 1) this.#followers.wakeForDraft(record.sessionId, ref.log);
+      else this.#followers.wake(record.sessionId);
+    });
+    this.#abandonedDrafts = new AbandonedDrafts(context, this.#drafts);
+    this.#editor = new Editor(context, replacer, writer, editorWait, (record, drafts, call) =>
+      this.#drafts.endAll(record, drafts, call),
+    );
     this.#messageEditor = new MessageEditor(context, this.#editor, placer, sideLogs);
     this.#brancher = new Brancher(context, writer, this.#editor, placer);
     this.#sweeper = new Sweeper(context);
@@ -184,6 +204,30 @@ export class LogHistoryProvider extends StorageProvider {
 
   override logTurn(sessionId: string, appends: readonly TurnAppend[]): Promise<readonly TurnOutcome[]> {
     return this.#appender.run(sessionId, appends);
+  }
+
+  override startDraft(...args: Args<"startDraft">): Promise<DraftVersion> {
+    return this.#drafts.start(...args);
+  }
+
+  override extendDraft(...args: Args<"extendDraft">): Promise<number> {
+    return this.#drafts.extend(...args);
+  }
+
+  override finishDraft(...args: Args<"finishDraft">): Promise<LogResult> {
+    return this.#drafts.finish(...args);
+  }
+
+  override discardDraft(...args: Args<"discardDraft">): Promise<void> {
+    return this.#drafts.discard(...args);
+  }
+
+  override listDrafts(sessionId: string, call?: Call): Promise<readonly Draft[]> {
+    return this.#reader.withHead(sessionId, call, (head) => this.#draftReads.open(head, call));
+  }
+
+  override endAbandonedDrafts(call?: Call): Promise<number> {
+    return this.#abandonedDrafts.end(call);
   }
 
   override async forkConversation(

@@ -118,7 +118,7 @@ export interface LogStore {
    * Writes entries at `seq`, `seq + 1`, … of a log, and answers how many it stored, counted from the first. Fewer than
    * given: the next place, or the next id, was taken. `idTaken`: nothing was stored, and an id of them is in the log
    * already. `unnamed`: nothing was stored, because no record of this namespace lets entries into the log: one that
-   * lives, or is being restored, and has it as its `log` or in `namedLogs` (a store with `knownTimeMs` never answers
+   * lives, or is being restored, and has it as its `log`, in `namedLogs` or as the log of an open draft (a store with `knownTimeMs` never answers
    * this). A store with atomic writes stores all or none, and none unless `seq` comes right after the last place of the
    * log; another may stop half way, but never leaves a gap between its own. An unknown outcome is read back before it
    * answers.
@@ -159,6 +159,13 @@ export interface LogStore {
    * swept that has no mark yet, or one that old. The earliest first.
    */
   listSweepable(untilMs: number, limit: number, call?: Call): Promise<readonly SessionRecord[]>;
+
+  /**
+   * Living records of this namespace that name drafts, open or ended, in the order of their uids, after `afterUid`.
+   * Unlike `listSweepable` it also answers records with `forks` above 0: no other session ever names the log of a
+   * draft.
+   */
+  listDrafting(afterUid: string, limit: number, call?: Call): Promise<readonly SessionRecord[]>;
 
   /**
    * Deletes at most `limit` entries (seals too) of all logs of a uid, or of a range of one log. Whether there may be

@@ -1,4 +1,4 @@
-import type { SessionRecord } from "./log-store.js";
+import type { DraftRef, SessionRecord } from "./log-store.js";
 
 /** How old a stored update time must be before an append moves it: lists are exact to this. */
 export const UPDATE_TIME_SLACK_MICROS = 1_000_000;
@@ -22,8 +22,21 @@ export function isWritable({ deleted, restoring }: Pick<SessionRecord, "deleted"
 
 /** Whether a record lets entries into a log. */
 export function namesLog(record: Omit<SessionRecord, "forks">, wanted: string): boolean {
-  const { log, namedLogs } = record;
-  return isWritable(record) && (log === wanted || namedLogs.some((named) => named.log === wanted));
+  const { log } = record;
+  return isWritable(record) && (log === wanted || sideLogs(record).includes(wanted));
+}
+
+/** The logs, beside the open one, that a record lets entries into. */
+export function sideLogs({ namedLogs, drafts }: Pick<SessionRecord, "namedLogs" | "drafts">): readonly string[] {
+  return [...namedLogs.map(({ log }) => log), ...drafts.filter(isOpenDraft).map(({ log }) => log)];
+}
+
+export function isOpenDraft({ end }: DraftRef): boolean {
+  return end === undefined;
+}
+
+export function openDrafts({ drafts }: Pick<SessionRecord, "drafts">): readonly DraftRef[] {
+  return drafts.length === 0 ? drafts : drafts.filter(isOpenDraft);
 }
 
 /** The uid of the session that owns a log: logs are named `uid.n`. */

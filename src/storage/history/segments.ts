@@ -103,11 +103,11 @@ export function namedSegments(record: Named): readonly Segment[] {
   return [...record.segments, ...record.ancestry, ...(record.undo?.segments ?? [])];
 }
 
-type Writable = Pick<SessionRecord, "log" | "namedLogs">;
+type Writable = Pick<SessionRecord, "log" | "namedLogs" | "drafts">;
 
 /**
  * Ranges of the session's own logs that `before` names and `after` does not; a log that entries may be appended to
- * counts as a whole.
+ * counts as a whole, and so does that of a draft.
  */
 export function droppedRanges(
   before: Named & Writable & Pick<SessionRecord, "uid">,
@@ -119,7 +119,7 @@ export function droppedRanges(
 }
 
 function intervals(record: Named & Writable): Segment[] {
-  const writable = [record.log, ...record.namedLogs.map(({ log }) => log)];
+  const writable = [record.log, ...[...record.namedLogs, ...record.drafts].map(({ log }) => log)];
   const sorted = [...namedSegments(record), ...writable.map((log) => ({ log, first: 1, last: OPEN_END }))].sort(
     (a, b) => compareLogs(a.log, b.log) || a.first - b.first,
   );

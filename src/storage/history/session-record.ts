@@ -78,6 +78,24 @@ export interface NamedLog extends Markable {
   readonly purpose: "older" | "copy";
 }
 
+/**
+ * A draft: a message that is being written, as a log of deltas that the record names before its first entry is written.
+ * The log's own last entry tells whether the draft has ended; the record may learn it later.
+ */
+export interface DraftRef extends Markable {
+  readonly log: string;
+  /** The message's id, which nothing else in the history may get while the draft is open. */
+  readonly messageId: string;
+  /** Timestamp that the message will have; null for the time at which the draft is finished. */
+  readonly timestampMicros: number | null;
+  readonly discardWhenAbandoned: boolean;
+  /**
+   * Absent while the draft is open. Set once its end has been carried out: then nothing can be appended to its log, and
+   * a sweep clears it away.
+   */
+  readonly end?: "finished" | "discarded" | undefined;
+}
+
 /** An edit that changed messages. */
 export interface EditMark {
   /** The record's revision after it. */
@@ -139,6 +157,8 @@ export interface SessionRecord {
   } | null;
   /** The other logs that entries may be appended to. */
   readonly namedLogs: readonly NamedLog[];
+  /** Drafts that are open, and the last ones that have ended, in the order in which they were started. */
+  readonly drafts: readonly DraftRef[];
   /** Rollovers in a row, and when the last one was. */
   readonly rollovers: { readonly count: number; readonly atMs: number };
   readonly dropped: readonly DroppedRange[];

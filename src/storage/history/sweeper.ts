@@ -1,5 +1,6 @@
 import { type Call, checkCall } from "../../domain/call.js";
 import type { SweepOptions, SweepReport } from "../storage-provider.js";
+import { DraftSweep } from "./drafts/draft-sweep.js";
 import { nextOf } from "./edit/record-replacer.js";
 import type { HistoryContext } from "./heads.js";
 import type { Markable, NamedLog, Segment, SessionRecord } from "./log-store.js";
@@ -14,9 +15,11 @@ const ABANDONED_AGES = 144;
 /** Removes what nothing names any more. A sweep may be killed at any point; the next one finishes its work. */
 export class Sweeper {
   readonly #context: HistoryContext;
+  readonly #drafts: DraftSweep;
 
   constructor(context: HistoryContext) {
     this.#context = context;
+    this.#drafts = new DraftSweep(context, (range, call) => this.#deleteAll(range, call));
   }
 
   /** See StorageProvider.sweep. */
@@ -28,6 +31,10 @@ export class Sweeper {
     // Rule: sweep-old-only.
     const ageMs = own.sweepAgeMs;
     const untilMs = (await store.timeMs(options)) - ageMs;
+    await this.#drafts.run(untilMs, options, () => {
+      report.ranges++;
+      tell();
+    });
     for (;;) {
       checkCall(options);
       const batch = await store.listSweepable(untilMs, BATCH, options);

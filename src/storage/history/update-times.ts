@@ -24,7 +24,7 @@ export class UpdateTimes {
     this.#context = context;
   }
 
-  note({ record }: Head): void {
+  note({ record }: Pick<Head, "record">): void {
     if (this.#context.store.touchRecords === undefined) return;
     this.#noted.set(record.uid, this.#context.options.nowMicros());
     this.#flushIn(this.#isFailing ? RETRY_MS : this.#context.options.touchDelayMs);

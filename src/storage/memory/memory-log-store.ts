@@ -166,6 +166,11 @@ export class MemoryLogStore implements LogStore {
     return this.#own.records.sweepable(untilMs, limit);
   }
 
+  async listDrafting(afterUid: string, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
+    this.#enter(call);
+    return this.#own.records.drafting(afterUid, limit);
+  }
+
   async deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean> {
     this.#enter(call);
     return "uid" in target

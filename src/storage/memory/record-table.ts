@@ -12,6 +12,8 @@ export class RecordTable {
   readonly #labeled = new Map<string, RecordOrder>();
   /** Those that have something to sweep, now or later, and when. */
   readonly #sweepable = new Map<string, number>();
+  /** uids of the living records that name drafts. */
+  readonly #drafting = new Set<string>();
   /** Sorted when first asked for. */
   #uids: readonly string[] | null = null;
 
@@ -61,6 +63,11 @@ export class RecordTable {
     return due.slice(0, limit).map(([uid]) => this.#byUid.get(uid) as SessionRecord);
   }
 
+  drafting(afterUid: string, limit: number): SessionRecord[] {
+    const uids = [...this.#drafting].filter((uid) => uid > afterUid).sort();
+    return uids.slice(0, limit).map((uid) => this.#byUid.get(uid) as SessionRecord);
+  }
+
   scan(afterUid: string, limit: number): SessionRecord[] {
     this.#uids ??= [...this.#byUid.keys()].sort();
     const start = firstAbove(this.#uids, afterUid);
@@ -74,6 +81,7 @@ export class RecordTable {
   #link(record: SessionRecord): void {
     this.#living.set(record.sessionId, record);
     this.#order.add(record);
+    if (record.drafts.length > 0) this.#drafting.add(record.uid);
     if (record.parentId !== "") addTo(this.#children, record.parentId, record);
     for (const label of labelTexts(record.labels)) addTo(this.#labeled, label, record);
   }
@@ -81,6 +89,7 @@ export class RecordTable {
   #unlink(record: SessionRecord): void {
     if (record.deleted) return;
     this.#living.delete(record.sessionId);
+    this.#drafting.delete(record.uid);
     this.#order.remove(record);
     if (record.parentId !== "") removeFrom(this.#children, record.parentId, record);
     for (const label of labelTexts(record.labels)) removeFrom(this.#labeled, label, record);

@@ -140,6 +140,10 @@ export class MongoLogStore implements LogStore {
     return this.#lists.listSweepable(untilMs, limit, call);
   }
 
+  listDrafting(afterUid: string, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
+    return this.#lists.listDrafting(afterUid, limit, call);
+  }
+
   deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean> {
     return this.#deletes.delete(target, limit, call);
   }

@@ -72,6 +72,7 @@ export class MongoRecordCreator {
     const nothing = {
       segments: [],
       namedLogs: [],
+      drafts: [],
       dropped: [],
       ancestry: [],
       edits: [],

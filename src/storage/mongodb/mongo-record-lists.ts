@@ -3,6 +3,7 @@ import type { Call } from "../../domain/call.js";
 import type { RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
 import { int64 } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
+import { KEY_DRAFTING } from "./mongo-schema.js";
 import { LIVING, type RecordDocument, toRecord } from "./record-document.js";
 
 const EARLIEST = int64(Number.MIN_SAFE_INTEGER);
@@ -62,6 +63,18 @@ export class MongoRecordLists {
       this.#sessions
         .find(old, { ...limits, limit, batchSize: limit + 1 })
         .sort({ sweep_time: 1 })
+        .toArray(),
+    );
+    return found.map(toRecord);
+  }
+
+  async listDrafting(afterUid: string, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
+    const after = { namespace: this.#namespace, drafting: true, _id: { $gt: afterUid }, tombstone: LIVING } as const;
+    const found = await this.#commands.read(call, (limits) =>
+      this.#sessions
+        .find(after, { ...limits, limit, batchSize: limit + 1 })
+        .sort({ _id: 1 })
+        .hint(KEY_DRAFTING)
         .toArray(),
     );
     return found.map(toRecord);

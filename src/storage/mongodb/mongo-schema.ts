@@ -8,7 +8,7 @@ import type { RecordDocument } from "./record-document.js";
 
 /**
  * Goes up with every change that an older version cannot read. 2: sweeps mark what they may clear away, and records
- * name their logs.
+ * name their logs and drafts.
  */
 export const SCHEMA_VERSION = 2;
 
@@ -47,6 +47,7 @@ export interface MongoIndex {
 export const KEY_LOG_SEQ = "log_seq";
 export const KEY_LOG_ID = "log_id";
 export const KEY_SESSION_TIME = "session_time";
+export const KEY_DRAFTING = "namespace_drafting";
 const KEY_SESSION_ID = "namespace_session";
 
 /** Every key there is; each query of this folder is served by one of them, or by `_id`. */
@@ -74,6 +75,7 @@ export const INDEXES: readonly MongoIndex[] = [
     unique: false,
   },
   { collection: "sessions", name: "namespace_sweep", key: { namespace: 1, forks: 1, sweep_time: 1 }, unique: false },
+  { collection: "sessions", name: KEY_DRAFTING, key: { namespace: 1, drafting: 1, _id: 1 }, unique: false },
 ];
 
 export function collectionsOf(db: Db): MongoCollections {

@@ -1,7 +1,15 @@
 import type { Document, Long, ObjectId } from "mongodb";
 import type { JsonObject } from "../../domain/json.js";
 import { labelsOf, labelTexts } from "../../domain/labels.js";
-import type { EditMark, Markable, NamedLog, NextRecord, Segment, SessionRecord } from "../history/log-store.js";
+import type {
+  DraftRef,
+  EditMark,
+  Markable,
+  NamedLog,
+  NextRecord,
+  Segment,
+  SessionRecord,
+} from "../history/log-store.js";
 import { sweepTimeOf } from "../history/record-facts.js";
 import { int64 } from "./entry-document.js";
 
@@ -52,6 +60,17 @@ export interface RecordDocument {
     readonly marked_time?: Date;
   }[];
   readonly side_log?: string | null;
+  /** Absent where there are none. */
+  readonly drafts?: readonly {
+    readonly log: string;
+    readonly message_id: string;
+    readonly timestamp: Long | number | null;
+    readonly discard_when_abandoned: boolean;
+    readonly end?: DraftRef["end"];
+    readonly marked_time?: Date;
+  }[];
+  /** Whether it names drafts: what `listDrafting` looks for. */
+  readonly drafting?: true;
   readonly rollovers: { readonly count: number; readonly at_ms: Long | number };
   readonly dropped: readonly (Segment & { readonly marked_time?: Date })[];
   readonly edits: readonly EditDocument[];
@@ -117,6 +136,7 @@ export function toRecord(document: RecordDocument): SessionRecord {
     ancestry: document.ancestry.map((segment) => ({ ...segmentOf(segment), sessionId: segment.session_id })),
     undo: undo && { segments: undo.segments.map(segmentOf), lastTimestampMicros: Number(undo.last_timestamp) },
     namedLogs: namedLogsOf(document),
+    drafts: draftsOf(document),
     rollovers: { count: document.rollovers.count, atMs: Number(document.rollovers.at_ms) },
     dropped: document.dropped.map((range) => ({ ...segmentOf(range), ...markOf(range) })),
     edits: document.edits.map(({ revision, kept, single }) => ({ revision, kept, ...singleOf(single) })),
@@ -158,6 +178,7 @@ function givenFields(namespace: string, record: NextRecord, write: ObjectId): Gi
     ancestry: record.ancestry.map((segment) => ({ ...segmentOf(segment), session_id: segment.sessionId })),
     undo: undo && { segments: undo.segments.map(segmentOf), last_timestamp: int64(undo.lastTimestampMicros) },
     named_logs: record.namedLogs.map((named) => ({ log: named.log, purpose: named.purpose, ...markedTime(named) })),
+    ...(record.drafts.length > 0 && { drafts: record.drafts.map(draftOf), drafting: true }),
     rollovers: { count: record.rollovers.count, at_ms: int64(record.rollovers.atMs) },
     edits: record.edits.map(editDocument),
     dropped: record.dropped.map((range) => ({ ...segmentOf(range), ...markedTime(range) })),
@@ -184,6 +205,28 @@ function singleOf(single: EditDocument["single"]): Pick<EditMark, "single"> {
   if (!single) return {};
   const { kind } = single;
   return { single: kind === "deleted" ? { kind, messageId: single.message_id } : { kind } };
+}
+
+function draftOf({ log, messageId, timestampMicros, discardWhenAbandoned, end, ...mark }: DraftRef) {
+  return {
+    log,
+    message_id: messageId,
+    timestamp: timestampMicros === null ? null : int64(timestampMicros),
+    discard_when_abandoned: discardWhenAbandoned,
+    ...(end !== undefined && { end }),
+    ...markedTime(mark),
+  };
+}
+
+function draftsOf({ drafts = [] }: RecordDocument): readonly DraftRef[] {
+  return drafts.map((draft) => ({
+    log: draft.log,
+    messageId: draft.message_id,
+    timestampMicros: draft.timestamp === null ? null : Number(draft.timestamp),
+    discardWhenAbandoned: draft.discard_when_abandoned,
+    ...(draft.end !== undefined && { end: draft.end }),
+    ...markOf(draft),
+  }));
 }
 
 function segmentOf({ log, first, last }: Segment): Segment {

@@ -8,7 +8,7 @@ import { fromColumn } from "./text-column.js";
  * What version 1 kept as the JSON of a record, where it differs: one log for older messages, and times of the machine's
  * clock on what was dropped.
  */
-type Body1 = Omit<NextRecord, "sessionRevision" | "namedLogs" | "dropped"> & {
+type Body1 = Omit<NextRecord, "sessionRevision" | "namedLogs" | "drafts" | "dropped"> & {
   readonly version: number;
   readonly sideLog: string | null;
   readonly dropped: readonly Segment[];
@@ -52,6 +52,7 @@ function recordOf(row: Row): NextRecord {
     updateTimeMicros,
     revision,
     namedLogs: sideLog === null ? [] : [{ log: sideLog, purpose: "older" }],
+    drafts: [],
     dropped: dropped.map(({ log, first, last }) => ({ log, first, last })),
     deleted: deletedAt !== null,
     markedAtMs: null,

@@ -1,6 +1,6 @@
 import { MessageBody } from "../../domain/message-body.js";
-import type { Entry, NamedLog, NextRecord, SessionRecord } from "../history/log-store.js";
-import { sweepTimeOf } from "../history/record-facts.js";
+import type { DraftRef, Entry, NamedLog, NextRecord, SessionRecord } from "../history/log-store.js";
+import { sideLogs, sweepTimeOf } from "../history/record-facts.js";
 import type { Bound, Row } from "./statements.js";
 import { fromColumn, toColumn } from "./text-column.js";
 
@@ -64,10 +64,21 @@ type EntryColumns = readonly [number, string, number, string, string, string | n
 
 /**
  * Values of a record in the order of `RECORD` after uid and forks, with the sweep's time: what is looked for in
- * columns, the rest as JSON. A record that names no log beside its open one has null there.
+ * columns, the rest as JSON. A record that names no log beside its open one, or no draft, has null there.
  */
 export function recordToRow(record: NextRecord): Bound[] {
-  const { uid: _uid, sessionId, parentId, updateTimeMicros, revision, deleted, log, namedLogs, ...given } = record;
+  const {
+    uid: _uid,
+    sessionId,
+    parentId,
+    updateTimeMicros,
+    revision,
+    deleted,
+    log,
+    namedLogs,
+    drafts,
+    ...given
+  } = record;
   const { sessionRevision: version, ...rest } = given;
   return [
     toColumn(sessionId),
@@ -78,16 +89,23 @@ export function recordToRow(record: NextRecord): Bound[] {
     sweepTimeOf(record),
     toColumn(log),
     namedLogs.length === 0 ? null : JSON.stringify(namedLogs),
+    drafts.length === 0 ? null : JSON.stringify(drafts),
     JSON.stringify({ ...rest, version } satisfies RecordBody),
   ];
 }
 
-export function namedLogsOf(column: string): NamedLog[] {
-  return JSON.parse(column) as NamedLog[];
+/** The logs, beside the open one, that a record lets entries into, of its two columns. */
+export function sideLogsOf(namedLogs: string | null, drafts: string | null): readonly string[] {
+  if (namedLogs === null && drafts === null) return [];
+  return sideLogs({ namedLogs: listOf<NamedLog>(namedLogs), drafts: listOf<DraftRef>(drafts) });
+}
+
+function listOf<T>(column: string | null): readonly T[] {
+  return column === null ? [] : (JSON.parse(column) as T[]);
 }
 
 export function rowToRecord(row: Row): SessionRecord {
-  const [uid, forks, sessionId, parentId, updateTimeMicros, revision, deleted, , log, namedLogs, body] =
+  const [uid, forks, sessionId, parentId, updateTimeMicros, revision, deleted, , log, namedLogs, drafts, body] =
     row as RecordColumns;
   const { version, ...rest } = JSON.parse(body) as RecordBody;
   return {
@@ -101,7 +119,8 @@ export function rowToRecord(row: Row): SessionRecord {
     forks,
     deleted: deleted === 1,
     log: fromColumn(log),
-    namedLogs: namedLogs === null ? [] : namedLogsOf(namedLogs),
+    namedLogs: listOf<NamedLog>(namedLogs),
+    drafts: listOf<DraftRef>(drafts),
   };
 }
 
@@ -115,6 +134,7 @@ type RecordColumns = readonly [
   number,
   number | null,
   string,
+  string | null,
   string | null,
   string,
 ];
@@ -131,4 +151,5 @@ type RecordBody = Omit<
   | "deleted"
   | "log"
   | "namedLogs"
+  | "drafts"
 > & { readonly version: number };

@@ -31,7 +31,7 @@ CREATE UNIQUE INDEX messages_by_id ON messages (log, id);
 
 /**
  * A record. What every append looks for stands in front of `body`, which may be long: `log` is the open log, and
- * `named_logs` JSON of the other logs that entries may be appended to, null when there is none.
+ * `named_logs` and `drafts` JSON of the other logs that entries may be appended to, null when there are none.
  */
 const SESSIONS = `
 CREATE TABLE sessions (
@@ -46,6 +46,7 @@ CREATE TABLE sessions (
 	sweep_at INTEGER,
 	log TEXT NOT NULL,
 	named_logs TEXT,
+	drafts TEXT,
 	body TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_by_uid ON sessions (namespace, uid);
@@ -53,6 +54,7 @@ CREATE UNIQUE INDEX sessions_by_id ON sessions (namespace, session_id) WHERE del
 CREATE INDEX sessions_by_time ON sessions (namespace, update_time, session_id) WHERE deleted = 0;
 CREATE INDEX sessions_by_parent ON sessions (namespace, parent_id, update_time, session_id) WHERE deleted = 0;
 CREATE INDEX sessions_to_sweep ON sessions (namespace, sweep_at) WHERE forks = 0 AND sweep_at IS NOT NULL;
+CREATE INDEX sessions_drafting ON sessions (namespace, uid) WHERE deleted = 0 AND drafts IS NOT NULL;
 `;
 
 /** The labels of living sessions, each as \`key=value\`, with the place that the session has in lists. */

@@ -1,7 +1,7 @@
 import type { NextRecord, RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
 import { isWritable, ownerOf, UPDATE_TIME_SLACK_MICROS } from "../history/record-facts.js";
 import { type LabelPlace, LabelTable } from "./label-table.js";
-import { namedLogsOf, recordToRow, rowToRecord } from "./rows.js";
+import { recordToRow, rowToRecord, sideLogsOf } from "./rows.js";
 import type { Row, Statements } from "./statements.js";
 import { fromColumn, toColumn } from "./text-column.js";
 
@@ -46,8 +46,8 @@ export class SessionTable {
     const uid = ownerOf(log);
     const found = this.#sql.logsOfRecord.get(toColumn(uid), this.#namespace);
     if (found === undefined) return null;
-    const [updateTime, deleted, open, named] = found as [number, number, string, string | null];
-    const isNamed = open === toColumn(log) || (named !== null && namedLogsOf(named).some((one) => one.log === log));
+    const [updateTime, deleted, open, named, drafts] = found as LogColumns;
+    const isNamed = open === toColumn(log) || sideLogsOf(named, drafts).includes(log);
     if (!isNamed || (deleted === 1 && !isWritable(this.byUid(uid) as SessionRecord))) return null;
     return updateTime;
   }
@@ -135,6 +135,10 @@ export class SessionTable {
     return this.#sql.toSweep.all(this.#namespace, untilMs, limit).map(rowToRecord);
   }
 
+  drafting(afterUid: string, limit: number): SessionRecord[] {
+    return this.#sql.drafting.all(this.#namespace, toColumn(afterUid), limit).map(rowToRecord);
+  }
+
   deleteTombstone(uid: string): boolean {
     return this.#sql.deleteTombstone.run(toColumn(uid), this.#namespace) === 1;
   }
@@ -152,6 +156,9 @@ export class SessionTable {
     return recordOrNull(this.#sql.recordByUid.get(toColumn(uid), this.#namespace));
   }
 }
+
+/** What `logsOfRecord` answers. */
+type LogColumns = readonly [number, number, string, string | null, string | null];
 
 /** Namespaces that have records or todos. */
 export function namespacesOf(sql: Statements): string[] {

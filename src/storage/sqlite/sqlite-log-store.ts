@@ -140,6 +140,10 @@ export class SqliteLogStore implements LogStore {
     return this.#connection.read(() => this.#sessions.sweepable(untilMs, limit), call);
   }
 
+  async listDrafting(afterUid: string, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
+    return this.#connection.read(() => this.#sessions.drafting(afterUid, limit), call);
+  }
+
   async deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean> {
     return this.#connection.write(() => this.#messages.delete(target, limit), call);
   }

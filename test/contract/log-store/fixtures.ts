@@ -111,6 +111,7 @@ export function record(uid: string, more: Partial<NextRecord> = {}): NextRecord 
     ancestry: [],
     undo: null,
     namedLogs: [],
+    drafts: [],
     rollovers: { count: 0, atMs: 0 },
     dropped: [],
     edits: [],

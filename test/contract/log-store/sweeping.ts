@@ -53,6 +53,43 @@ export function describeSweeping(subject: LogStoreSubject): void {
     });
   });
 
+  describe("listDrafting", () => {
+    const draft = (log: string, more = {}) => ({
+      log,
+      messageId: `message of ${log}`,
+      timestampMicros: null,
+      discardWhenAbandoned: true,
+      ...more,
+    });
+    const listed = async (afterUid: string, limit = 10) =>
+      (await subject.store.listDrafting(afterUid, limit)).map(({ uid }) => uid);
+
+    it("lists living records that name drafts, open or ended, by uid, with forks too", async () => {
+      const open = await created(subject.store, "b", { drafts: [draft("b.2", { timestampMicros: -5 })] });
+      const ended = await created(subject.store, "a", { drafts: [draft("a.2", { end: "finished", markedAtMs: 7 })] });
+      await created(subject.store, "none");
+      const dead = await created(subject.store, "dead", { drafts: [draft("dead.2")] });
+      await replaced(subject.store, dead, { deleted: true });
+      await created(subject.database.namespace("other"), "c", { drafts: [draft("c.2")] });
+      await subject.store.addFork("b", 1);
+      expect(await subject.store.listDrafting("", 10)).toEqual([ended, { ...open, forks: 1 }]);
+      expect(await listed("", 1)).toEqual(["a"]);
+      expect(await listed("a", 1)).toEqual(["b"]);
+      expect(await listed("b")).toEqual([]);
+      await replaced(subject.store, { ...open, forks: 1 }, { drafts: [] });
+      expect(await listed("")).toEqual(["a"]);
+    });
+
+    it("goes with what append lets in: the log of an open draft, but not of one that has ended", async (context) => {
+      if (subject.store.knownTimeMs) context.skip("the store goes by its clock");
+      const before = await created(subject.store, "u", { drafts: [draft("u.2"), draft("u.3")] });
+      expect(await subject.store.append("u.2", 1, [entry("u.2", 1)])).toBe(1);
+      await replaced(subject.store, before, { drafts: [draft("u.2", { end: "discarded" }), draft("u.3")] });
+      expect(await subject.store.append("u.2", 2, [entry("u.2", 2)])).toBe("unnamed");
+      expect(await subject.store.append("u.3", 1, [entry("u.3", 1)])).toBe(1);
+    });
+  });
+
   describe("timeMs", () => {
     it("never goes back, and moves with the store's clock", async () => {
       const times: number[] = [];

@@ -35,5 +35,10 @@ export const REST_PATHS: Readonly<Record<Rpc, RestCall>> = {
   },
   "MessageService.DeleteMessage": { method: "DELETE", path: "/session/{sessionId}/message/{messageId}" },
   "MessageService.WatchMessages": { method: "GET", path: "/session/{sessionId}/message:watch" },
+  "MessageService.StartDraft": { method: "POST", path: "/session/{sessionId}/draft", body: "*" },
+  "MessageService.ExtendDraft": { method: "POST", path: "/session/{sessionId}/draft/{messageId}:extend", body: "*" },
+  "MessageService.FinishDraft": { method: "POST", path: "/session/{sessionId}/draft/{messageId}:finish", body: "*" },
+  "MessageService.DiscardDraft": { method: "DELETE", path: "/session/{sessionId}/draft/{messageId}" },
+  "MessageService.ListDrafts": { method: "GET", path: "/session/{sessionId}/draft" },
   "TodoService.ListTodos": { method: "GET", path: "/{sessionId}/todo", responseBody: "todos" },
 };

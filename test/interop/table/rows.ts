@@ -1,3 +1,4 @@
+import { DRAFT_ROWS } from "./draft-rows.js";
 import { MESSAGE_EDIT_ROWS } from "./message-edit-rows.js";
 import { MESSAGE_ROWS } from "./message-rows.js";
 import type { Row } from "./row.js";
@@ -5,4 +6,10 @@ import { SESSION_ROWS } from "./session-rows.js";
 import { TODO_ROWS } from "./todo-rows.js";
 
 /** The interop table: every RPC, with good calls and every error of its own. */
-export const ROWS: readonly Row[] = [...SESSION_ROWS, ...MESSAGE_ROWS, ...MESSAGE_EDIT_ROWS, ...TODO_ROWS];
+export const ROWS: readonly Row[] = [
+  ...SESSION_ROWS,
+  ...MESSAGE_ROWS,
+  ...MESSAGE_EDIT_ROWS,
+  ...DRAFT_ROWS,
+  ...TODO_ROWS,
+];

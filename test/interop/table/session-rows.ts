@@ -18,6 +18,29 @@ export const GIVEN: readonly Call[] = [
     { sessionId: "s", messages: [message("m1", 1), message("m2", 2), message("m3", 3)] },
   ],
 ];
+/** The same, and a draft `d` of version 2. */
+export const DRAFTED: readonly Call[] = [
+  ...GIVEN,
+  [
+    "MessageService.StartDraft",
+    {
+      sessionId: "s",
+      message: { info: { id: "d", role: "assistant", metadata: { a: 1 } } },
+      discardWhenAbandoned: true,
+    },
+  ],
+  [
+    "MessageService.ExtendDraft",
+    { sessionId: "s", messageId: "d", version: "1", deltas: [{ appendText: { partId: "p", text: "京" } }] },
+  ],
+];
+
+export function answeredDraft(version: string, parts: readonly Json[]): Json {
+  const info = { id: "d", role: "assistant", metadata: { a: 1 }, sessionId: "s", originSessionId: "s" };
+  const times = { startTime: "$any", updateTime: "$any" };
+  return { message: { info, parts: [...parts] }, version, ...times, discardWhenAbandoned: true };
+}
+
 const FORKED: readonly Call[] = [
   ...GIVEN,
   ["SessionService.ForkSession", { sessionId: "s", newSessionId: "f", upToMessageId: "m2" }],
@@ -161,6 +184,18 @@ export const SESSION_ROWS: readonly Row[] = [
     given: GIVEN,
     request: { sessionId: "s", limit: 2 },
     answer: { session: SESSION, messages: [answered("m2", 2, 1), answered("m3", 3, 2)], nextPageToken: "$any" },
+  },
+  {
+    rpc: "SessionService.LoadSession",
+    what: "a session with a draft",
+    given: DRAFTED,
+    request: { sessionId: "s", limit: 1 },
+    answer: {
+      session: SESSION,
+      messages: [answered("m3", 3, 2)],
+      nextPageToken: "$any",
+      drafts: [answeredDraft("2", [{ id: "p", type: "text", text: "京" }])],
+    },
   },
   {
     rpc: "SessionService.LoadSession",

@@ -17,7 +17,10 @@ export const EDIT_SCHEDULES: readonly RuleSchedule[] = [
       for await (const event of await world.process().followMessages("a", { sessionUid: uid, revision, position: 3 })) {
         if (event.kind === "heartbeat") break;
         if (event.kind === "truncated") events.push(`truncated ${event.messageCount}`);
-        else events.push(`${event.kind} ${event.kind === "deleted" ? event.messageId : event.message.id}`);
+        else
+          events.push(
+            `${event.kind} ${"message" in event ? event.message.id : "messageId" in event ? event.messageId : ""}`,
+          );
       }
       return events.join(", ");
     },

@@ -12,6 +12,7 @@ const READS = [
   "ListMessages",
   "CountMessages",
   "WatchMessages",
+  "ListDrafts",
   "ListTodos",
 ];
 

@@ -9,6 +9,8 @@ export interface Given {
   /** Whether the service has just made the id, so that nobody else can know it. */
   readonly isMade: boolean;
   readonly message: TurnAppend["messages"][number];
+  /** The time to store it with, when it has none and no later message is there; now when absent. */
+  readonly atMicros?: number | undefined;
 }
 
 /** One append of a turn. */
@@ -18,6 +20,8 @@ export interface Job {
   readonly given: readonly Given[];
   readonly expectedPosition: number | undefined;
   readonly call: Call | undefined;
+  /** The log of the draft whose message this is: it is appended only while the record names the draft as open. */
+  readonly draftLog?: string | undefined;
 }
 
 /**
@@ -25,14 +29,8 @@ export interface Job {
  * ahead.
  */
 export function jobOf({ messages, options }: TurnAppend, index: number, own: ResolvedHistoryOptions): Job {
-  const { futureMs } = own.limits;
-  const latest = own.nowMicros() + futureMs * 1000;
   if (messages.length === 0) throw invalidArgument("messages is empty; at least 1 message is required");
-  for (const { timestampMicros } of messages) {
-    if (timestampMicros !== undefined && timestampMicros > latest) {
-      throw invalidArgument(`timestamp is more than ${futureMs / 1000} s ahead of the service's clock`);
-    }
-  }
+  checkNotAhead(messages, own);
   const given = messages.map((message) => ({
     id: message.id || own.newMessageId(),
     isMade: !message.id,
@@ -40,6 +38,17 @@ export function jobOf({ messages, options }: TurnAppend, index: number, own: Res
   }));
   checkIdsDiffer(given);
   return { index, given, expectedPosition: options?.expectedPosition, call: options };
+}
+
+/** invalid_argument: a timestamp is too far ahead. */
+export function checkNotAhead(messages: TurnAppend["messages"], own: ResolvedHistoryOptions): void {
+  const { futureMs } = own.limits;
+  const latest = own.nowMicros() + futureMs * 1000;
+  for (const { timestampMicros } of messages) {
+    if (timestampMicros !== undefined && timestampMicros > latest) {
+      throw invalidArgument(`timestamp is more than ${futureMs / 1000} s ahead of the service's clock`);
+    }
+  }
 }
 
 function checkIdsDiffer(given: readonly Given[]): void {

@@ -5,6 +5,7 @@ import type { LogResult } from "../../storage-provider.js";
 import { endMicros, type Head } from "../heads.js";
 import type { Entry } from "../log-store.js";
 import type { Located } from "../read/lookup.js";
+import { openDrafts } from "../record-facts.js";
 import type { Given, Job } from "./append-job.js";
 import type { Unplaced } from "./side-logs.js";
 
@@ -33,7 +34,8 @@ export function idsToLookUp(end: Head, { given, expectedPosition }: Job): string
 }
 
 /** Says what an append means on `end`, which is a head with the appends that are planned before this one. */
-export function planAppend(end: Head, known: Known, { given, expectedPosition }: Job, nowMicros: number): Plan {
+export function planAppend(end: Head, known: Known, job: Job, nowMicros: number): Plan {
+  const { given, expectedPosition } = job;
   for (const { id, message } of given) {
     const found = known.get(id);
     if (found && !isSame(found.entry, message)) {
@@ -42,6 +44,8 @@ export function planAppend(end: Head, known: Known, { given, expectedPosition }:
   }
   const messageIds = given.map(({ id }) => id);
   const fresh = given.filter(({ id }) => !known.has(id));
+  const refusal = refusalByDrafts(end, fresh, job);
+  if (refusal) return { kind: "refuse", error: refusal };
   const first = known.get(messageIds[0] as string);
   if (fresh.length === 0) return { kind: "known", result: { messageIds, position: (first as Located).position } };
   const entries = entriesAt(end, fresh, nowMicros);
@@ -63,8 +67,8 @@ export function planAppend(end: Head, known: Known, { given, expectedPosition }:
  */
 export function entriesAt(end: Head, fresh: readonly Given[], nowMicros: number): Entry[] {
   let last = endMicros(end);
-  return fresh.map(({ id, message }, i) => {
-    const timestampMicros = message.timestampMicros ?? Math.max(nowMicros, last);
+  return fresh.map(({ id, message, atMicros = nowMicros }, i) => {
+    const timestampMicros = message.timestampMicros ?? Math.max(atMicros, last);
     last = Math.max(last, timestampMicros);
     return {
       log: end.record.log,
@@ -109,6 +113,25 @@ export function wholePlans(plans: readonly Plan[], stored: number): number {
   return plans.length;
 }
 
+/** The draft whose message was to be appended is not open any more: somebody else has carried its end out. */
+export class DraftTaken extends DomainError {
+  constructor() {
+    super("failed_precondition", "The draft has ended");
+  }
+}
+
+/** What the drafts of a session have against messages that it does not have yet. */
+function refusalByDrafts({ record }: Head, fresh: readonly Given[], { draftLog }: Job): DomainError | null {
+  if (draftLog === undefined && record.drafts.length === 0) return null;
+  const open = openDrafts(record);
+  // Rule: draft-appended-once.
+  if (draftLog !== undefined && !open.some(({ log }) => log === draftLog)) return new DraftTaken();
+  const reserved = open.find(({ log, messageId }) => log !== draftLog && fresh.some(({ id }) => id === messageId));
+  if (!reserved) return null;
+  const session = `session ${JSON.stringify(record.sessionId)}`;
+  return new DomainError("already_exists", `Message ${JSON.stringify(reserved.messageId)} of ${session} is a draft`);
+}
+
 /** Carries a refusal out of a placement, before anything was changed. */
 export class Refusal extends Error {
   constructor(cause: DomainError) {
@@ -147,11 +170,11 @@ function isSame(entry: Entry, message: Given["message"]): boolean {
   return sameTime && sameContent(contentOf(entry), message);
 }
 
-function takenWithOtherContent(messageId: string, sessionId: string): DomainError {
+export function takenWithOtherContent(messageId: string, sessionId: string): DomainError {
   const text = `Message ${JSON.stringify(messageId)} of session ${JSON.stringify(sessionId)} exists with other content`;
   return new DomainError("already_exists", text);
 }
 
-function misplaced(expected: number, position: number): DomainError {
+export function misplaced(expected: number, position: number): DomainError {
   return new DomainError("aborted", `expected_position is ${expected}, but the message would get position ${position}`);
 }

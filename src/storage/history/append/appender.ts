@@ -1,4 +1,7 @@
-import type { TurnAppend, TurnOutcome } from "../../storage-provider.js";
+import type { Call } from "../../../domain/call.js";
+import type { NewChatMessage } from "../../../domain/chat-message.js";
+import type { LogResult, TurnAppend, TurnOutcome } from "../../storage-provider.js";
+import type { SessionRecord } from "../log-store.js";
 import { type Job, jobOf, PendingJobs } from "./append-job.js";
 import { AppendTurn, type AppendTurnParts } from "./append-turn.js";
 
@@ -23,5 +26,24 @@ export class Appender {
     }
     await new AppendTurn(this.#parts, sessionId, new PendingJobs(jobs, outcomes)).run();
     return outcomes;
+  }
+
+  /**
+   * Appends the message of a finished draft, whose limits were checked before it was finished. DraftTaken: its record
+   * does not name the draft as open any more.
+   */
+  async appendDraft(
+    { sessionId }: SessionRecord,
+    message: NewChatMessage & { readonly id: string },
+    draft: { readonly log: string; readonly finishMicros: number },
+    call?: Call,
+  ): Promise<LogResult> {
+    const given = [{ id: message.id, isMade: false, message, atMicros: draft.finishMicros }];
+    const job = { index: 0, given, expectedPosition: undefined, call, draftLog: draft.log };
+    const outcomes: TurnOutcome[] = [];
+    await new AppendTurn(this.#parts, sessionId, new PendingJobs([job], outcomes)).run();
+    const [outcome] = outcomes;
+    if (!outcome?.ok) throw outcome?.error;
+    return outcome.result;
   }
 }

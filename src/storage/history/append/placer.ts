@@ -63,6 +63,7 @@ export class Placer {
       undo: null,
       kept: cuts[0] ?? head.count,
       isAppend,
+      added: messages.map(({ id }) => id),
     };
     return (await this.#writer.commit(written.head, change, call)) ? { answer: answered } : { lost: attempt };
   }
@@ -129,6 +130,7 @@ export class Placer {
         undo: null,
         kept: positions[0] ?? head.count,
         isAppend,
+        added: messages.map(({ id }) => id),
       };
       return (await this.#writer.commit(named, change, call)) && { answer: answered };
     });

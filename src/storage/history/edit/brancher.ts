@@ -10,6 +10,7 @@ import type { Attempt } from "../append/side-logs.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { Entry, NextRecord, Origin, Segment, SessionRecord } from "../log-store.js";
 import { entryAt, locate, locateOnHead, readSegments } from "../read/lookup.js";
+import { openDrafts } from "../record-facts.js";
 import { Again } from "../retries.js";
 import { sliceSegments, totalLength } from "../segments.js";
 import { checkRevision, type Editor, isDefinite, noMessage } from "./editor.js";
@@ -154,7 +155,8 @@ export class Brancher {
     const none = { copied: { forkPointId: null, copiedCount: 0 }, isSettled: false };
     if (taken.segments.length === 0) return none;
     // Rule: share-copy-unforked-only. Nobody counts on an unforked session, so that no circle of sources can arise.
-    if (target.count === 0 && target.record.forks === 0) {
+    const open = openDrafts(target.record).map(({ messageId }) => messageId);
+    if (target.count === 0 && target.record.forks === 0 && open.length === 0) {
       const isShared = await this.#shareInto(source, target, taken, call);
       if (!isShared) return { lost: null };
       return { copied: { forkPointId: taken.lastId, copiedCount: totalLength(taken.segments) }, isSettled: true };
@@ -162,7 +164,7 @@ export class Brancher {
     const entries = await readSegments(this.#context, taken.segments, call);
     const ids = entries.map(({ id }) => id);
     const known = await locate(this.#context, visibleSegments(target), ids, call);
-    const fresh = entries.filter(({ id }) => !known.has(id));
+    const fresh = entries.filter(({ id }) => !known.has(id) && !open.includes(id));
     if (fresh.length === 0) {
       const now = await this.#context.need(target.record.sessionId, call);
       return now.record.revision === target.record.revision && now.seq === target.seq ? none : { lost: null };

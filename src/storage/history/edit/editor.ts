@@ -5,8 +5,9 @@ import { inOrder } from "../../../domain/labels.js";
 import type { SessionChange } from "../../../domain/session.js";
 import type { TruncateOptions } from "../../storage-provider.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
-import type { SessionRecord } from "../log-store.js";
+import type { DraftRef, SessionRecord } from "../log-store.js";
 import { type Located, locateOnHead } from "../read/lookup.js";
+import { openDrafts } from "../record-facts.js";
 import { Again } from "../retries.js";
 import { sliceSegments, totalLength } from "../segments.js";
 import { undoAt, undoOfRevert } from "../undo.js";
@@ -22,25 +23,39 @@ export interface EditPlan<T> {
   readonly head?: Head | undefined;
 }
 
+/** Discards drafts of a record. What is finished by then is appended. */
+export type EndDrafts = (record: SessionRecord, drafts: readonly DraftRef[], call?: Call) => Promise<void>;
+
 /** Edits of one session. Each seals the log, plans on what is sealed and replaces the record, and starts over when somebody else was first. */
 export class Editor {
   readonly #context: HistoryContext;
   readonly #replacer: RecordReplacer;
   readonly #writer: RecordWriter;
   readonly #editorWait: EditorWait;
+  readonly #endDrafts: EndDrafts;
 
-  constructor(context: HistoryContext, replacer: RecordReplacer, writer: RecordWriter, editorWait: EditorWait) {
+  constructor(
+    context: HistoryContext,
+    replacer: RecordReplacer,
+    writer: RecordWriter,
+    editorWait: EditorWait,
+    endDrafts: EndDrafts,
+  ) {
     this.#context = context;
     this.#replacer = replacer;
     this.#writer = writer;
     this.#editorWait = editorWait;
+    this.#endDrafts = endDrafts;
   }
 
   /** See StorageProvider.truncateMessages. */
   truncate(sessionId: string, upToMessageId: string | null, options: TruncateOptions): Promise<number> {
+    let begun: readonly DraftRef[] | null = null;
     return this.edit(sessionId, options, async (head) => {
       checkRevision(head.record, options.expectedRevision);
       const last = upToMessageId === null ? null : await this.#mustLocate(head, upToMessageId, options);
+      begun ??= openDrafts(head.record);
+      await this.#endOpen(head.record, begun, options);
       const kept = last === null ? 0 : last.position + 1;
       const removed = head.count - kept;
       if (removed === 0) return { result: 0 };
@@ -68,6 +83,7 @@ export class Editor {
     return this.#context.retrying(sessionId, call, async (saw) => {
       const head = await this.settledHead(sessionId, call);
       saw(head);
+      await this.#endOpen(head.record, openDrafts(head.record), call);
       if (!(await this.#writer.commitDeletion(head, call))) throw new Again();
     });
   }
@@ -136,6 +152,15 @@ export class Editor {
   /** Opens a fresh log if an edit of ours has sealed the log and then turned out to change nothing. */
   async reopen(head: Head, call?: Call): Promise<void> {
     if (this.#writer.sealedHere(head)) await this.#writer.rollOver(head, call);
+  }
+
+  /** Discards those of these drafts that are open; the history is read again afterwards. */
+  async #endOpen(record: SessionRecord, drafts: readonly DraftRef[], call?: Call): Promise<void> {
+    const logs = drafts.map(({ log }) => log);
+    const left = openDrafts(record).filter(({ log }) => logs.includes(log));
+    if (left.length === 0) return;
+    await this.#endDrafts(record, left, call);
+    throw new Again("Drafts of the session were open");
   }
 
   async #mustLocate(head: Head, messageId: string, call?: Call): Promise<Located> {

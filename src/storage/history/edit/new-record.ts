@@ -29,6 +29,7 @@ export function newRecord(
     ancestry: [],
     undo: null,
     namedLogs: [],
+    drafts: [],
     rollovers: { count: 0, atMs: 0 },
     dropped: [],
     edits: [],

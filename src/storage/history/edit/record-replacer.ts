@@ -58,6 +58,6 @@ export function nextOf(record: SessionRecord): NextRecord {
 
 /** The named logs of which the new record drops no range. Places in a dropped range must never be written again. */
 function stillWhole(before: SessionRecord, after: NextRecord): readonly NamedLog[] {
-  const cut = logsOf(droppedRanges({ ...before, namedLogs: [] }, { ...after, namedLogs: [] }));
+  const cut = logsOf(droppedRanges({ ...before, namedLogs: [], drafts: [] }, { ...after, namedLogs: [], drafts: [] }));
   return after.namedLogs.filter(({ log }) => !cut.includes(log));
 }

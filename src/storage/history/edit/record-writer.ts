@@ -1,6 +1,8 @@
 import type { Call } from "../../../domain/call.js";
+import { withEnded } from "../drafts/draft-list.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { EditMark, NextRecord, Segment, SessionRecord, SingleEdit } from "../log-store.js";
+import { openDrafts } from "../record-facts.js";
 import { undoAt } from "../undo.js";
 import { withoutCopies } from "./named-logs.js";
 import { clearIfOrphaned } from "./orphans.js";
@@ -23,6 +25,8 @@ export interface HistoryChange {
    */
   readonly isAppend?: boolean | undefined;
   readonly sources?: readonly string[] | undefined;
+  /** Ids of the messages that the edit adds. */
+  readonly added?: readonly string[] | undefined;
 }
 
 /**
@@ -60,6 +64,7 @@ export class RecordWriter {
       lastTimestampMicros: change.lastTimestampMicros ?? 0,
       undo: change.undo,
       namedLogs: withoutCopies(record),
+      drafts: await this.#draftsAfter(head, change.added, call),
       sources: change.sources ?? record.sources,
       rollovers: { count: 0, atMs: 0 },
       edits: this.#editsAfter(record, change),
@@ -73,7 +78,7 @@ export class RecordWriter {
   async commitDeletion(head: Head, call?: Call): Promise<boolean> {
     const { record } = head;
     if (!(await this.#sealAt(head, call))) return false;
-    const next = { ...nextOf(record), title: "", metadata: undefined, labels: undefined, deleted: true };
+    const next = { ...nextOf(record), title: "", metadata: undefined, labels: undefined, drafts: [], deleted: true };
     const stored = await this.#replacer.replace(record, next, call);
     if (stored) this.#ownSeals.forget(record);
     return stored !== null;
@@ -103,6 +108,7 @@ export class RecordWriter {
       // Rule: rollover-clears-undo.
       undo: undoAt(record, head.seq),
       namedLogs: withoutCopies(record),
+      drafts: await this.#draftsAfter(head, [], call),
       rollovers: rolloversAfter(record, this.#context.options),
       updateTimeMicros: head.seq > 0 ? this.#updateTime(record) : record.updateTimeMicros,
     };
@@ -127,6 +133,20 @@ export class RecordWriter {
     // Rule: plan-on-sealed. If more messages came before the seal, the next try plans on them, and nothing can follow
     // any more.
     return end === head.seq;
+  }
+
+  /** The drafts of a head whose log is sealed: those whose messages are in it, or are added now, have ended. */
+  async #draftsAfter(
+    { record, seq }: Head,
+    added: readonly string[] = [],
+    call?: Call,
+  ): Promise<SessionRecord["drafts"]> {
+    const ids = openDrafts(record).map(({ messageId }) => messageId);
+    if (ids.length === 0) return record.drafts;
+    // Rule: seal-ends-drafts.
+    const found = seq === 0 ? [] : await this.#context.store.findById([record.log], ids, call);
+    const stored = new Set([...added, ...found.filter((entry) => entry.seq <= seq).map(({ id }) => id)]);
+    return withEnded(record.drafts, ({ messageId }) => stored.has(messageId), "finished");
   }
 
   #editsAfter(record: SessionRecord, { kept, single }: HistoryChange): readonly EditMark[] {

@@ -1,6 +1,7 @@
 import { type Call, checkCall, endsBy } from "../../../domain/call.js";
 import { onCallEnd } from "../../../domain/call-end.js";
 import type { ChatMessage } from "../../../domain/chat-message.js";
+import type { Draft } from "../../../domain/draft.js";
 import { DomainError, invalidArgument } from "../../../domain/errors.js";
 import type { FollowEvent, FollowPosition } from "../../../domain/page.js";
 import type { Head, HistoryContext } from "../heads.js";
@@ -47,6 +48,11 @@ export class Followers {
     this.#tails.get(sessionId)?.wake();
   }
 
+  /** Tells them that this process has extended the draft with this log. */
+  wakeForDraft(sessionId: string, log: string): void {
+    this.#tails.get(sessionId)?.wakeForDraft(log);
+  }
+
   /** Ends all followers with `unavailable`, and the subscription, if the store answers by the deadline. */
   async close({ deadlineMs }: { readonly deadlineMs: number }): Promise<void> {
     this.#isClosed = true;
@@ -65,17 +71,22 @@ export class Followers {
     const { heartbeatMs, maxFollowerBacklog } = this.#context.options;
     let at = start;
     let queue: ReturnType<SessionTail["attach"]> | null = null;
+    let drafts: readonly Draft[] = [];
     const stopWatching = onCallEnd(call, () => queue?.wake());
     try {
       while (!queue) {
         const place = tail.place();
-        if (place.at.position - at.position <= maxFollowerBacklog / 2) queue = tail.attach();
+        if (place.at.position - at.position <= maxFollowerBacklog / 2) {
+          queue = tail.attach();
+          drafts = tail.drafts;
+        }
         for await (const event of this.#catchUp(place.head, at, place.at, call)) {
           at = event.at;
           yield event;
         }
         at = place.at;
       }
+      for (const draft of drafts) yield { kind: "draft", draft, at };
       for (;;) {
         checkCall(call);
         const event = await queue.next(heartbeatMs);

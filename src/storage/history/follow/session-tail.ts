@@ -1,10 +1,12 @@
 import type { ChatMessage } from "../../../domain/chat-message.js";
+import type { Draft } from "../../../domain/draft.js";
 import { DomainError, notFound } from "../../../domain/errors.js";
 import type { FollowEvent, FollowPosition } from "../../../domain/page.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { ResolvedHistoryOptions } from "../history-options.js";
 import type { Reader } from "../read/reader.js";
 import { Again, Retries } from "../retries.js";
+import { type DraftNews, DraftTail } from "./draft-tail.js";
 import { eventOf, stepOf } from "./follow-step.js";
 
 /** Safety poll for notifications that were missed. */
@@ -100,6 +102,11 @@ export class SessionTail {
   /** Followers that wait for the next look. */
   #waiting: Waiting[] = [];
   #isWoken = false;
+  readonly #drafts: DraftTail;
+  /** Logs of drafts that this process has extended since the last look. */
+  readonly #extended = new Set<string>();
+  /** Whether the last look told anything of drafts. */
+  #hasDraftNews = false;
   #wake: (() => void) | null = null;
   #isRunning = false;
 
@@ -110,6 +117,7 @@ export class SessionTail {
     this.#pollMs = isTold ? { first: TOLD_POLL_MS, most: TOLD_POLL_MS } : context.options.pollMs;
     this.#onUnused = onUnused;
     this.#retries = new Retries(context.options, sessionId);
+    this.#drafts = new DraftTail(context, sessionId, (news) => this.#tellOfDraft(news));
   }
 
   /** Keeps the tail running until it is released. */
@@ -143,6 +151,11 @@ export class SessionTail {
     return this.#place;
   }
 
+  /** The open drafts as they were told up to now. */
+  get drafts(): readonly Draft[] {
+    return this.#drafts.drafts;
+  }
+
   /** A queue that receives every event after the present `place`. */
   attach(): EventQueue {
     const { maxFollowerBacklog, pause } = this.#context.options;
@@ -154,6 +167,13 @@ export class SessionTail {
 
   wake(): void {
     this.#isWoken = true;
+    this.#wake?.();
+  }
+
+  /** Wakes the tail because this process has extended a draft: nothing else of the session need be read. */
+  wakeForDraft(log: string): void {
+    if (this.#drafts.has(log)) this.#extended.add(log);
+    else this.#isWoken = true;
     this.#wake?.();
   }
 
@@ -175,7 +195,13 @@ export class SessionTail {
     this.#isRunning = true;
     let pollMs = this.#pollMs.first;
     while (this.#holds > 0 && !this.#error) {
+      if (!this.#isWoken && this.#extended.size > 0 && this.#waiting.length === 0) {
+        await this.#lookAtExtended();
+        continue;
+      }
       this.#isWoken = false;
+      this.#extended.clear();
+      this.#hasDraftNews = false;
       const waiting = this.#waiting.splice(0);
       try {
         const before = this.#place;
@@ -183,12 +209,13 @@ export class SessionTail {
         const place = this.place();
         for (const { resolve } of waiting) resolve(place.head);
         this.#retries.reset();
-        const isQuiet = before?.at.position === place.at.position && before.at.revision === place.at.revision;
+        const isQuiet =
+          !this.#hasDraftNews && before?.at.position === place.at.position && before.at.revision === place.at.revision;
         pollMs = isQuiet ? Math.min(pollMs * 1.5, this.#pollMs.most) : this.#pollMs.first;
       } catch (error) {
         await this.#failed(error, waiting);
       }
-      if (!this.#isWoken) await this.#sleep(pollMs);
+      if (!this.#isWoken && this.#extended.size === 0) await this.#sleep(pollMs);
     }
     this.#isRunning = false;
   }
@@ -200,10 +227,13 @@ export class SessionTail {
     this.#looked = head;
     const { uid: sessionUid, revision } = head.record;
     if (!this.#place) {
+      await this.#drafts.look(head);
       this.#place = { head, at: { sessionUid, revision, position: head.count } };
       return;
     }
     if (this.#place.at.sessionUid !== sessionUid) throw notFound("Session", this.#sessionId);
+    // What is appended may have been a draft, so the rest of that is told first.
+    await this.#drafts.look(head);
     const step = stepOf(head.record, this.#place.at, head.count, options.maxEdits);
     const messageAt = async (index: number) =>
       (await this.#reader.messagesAt(head, index, index + 1))[0] as ChatMessage;
@@ -219,8 +249,27 @@ export class SessionTail {
         const at = { sessionUid, revision, position };
         this.#place = { head, at };
         this.#tell({ kind: "appended", message, at });
+        this.#drafts.appended(message.id);
       }
     }
+    this.#drafts.settle(head.record);
+  }
+
+  /** Reads what this process has added to drafts. A draft that has ended takes a whole look. */
+  async #lookAtExtended(): Promise<void> {
+    const logs = [...this.#extended];
+    this.#extended.clear();
+    try {
+      for (const log of logs) if (!(await this.#drafts.lookAt(log))) this.wake();
+    } catch (error) {
+      await this.#failed(error, []);
+      this.#isWoken = true;
+    }
+  }
+
+  #tellOfDraft(news: DraftNews): void {
+    this.#hasDraftNews = true;
+    if (this.#place) this.#tell({ ...news, at: this.#place.at });
   }
 
   #tell(event: FollowEvent): void {

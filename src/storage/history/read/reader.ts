@@ -4,6 +4,7 @@ import { DomainError, invalidArgument, notFound } from "../../../domain/errors.j
 import type { LoadedSession, MessageCursor, MessagePage, MessageQuery } from "../../../domain/page.js";
 import type { Session } from "../../../domain/session.js";
 import type { GetMessagesOptions, ListMessagesOptions } from "../../storage-provider.js";
+import type { DraftReads } from "../drafts/draft-reads.js";
 import { endMicros, type Head, type HistoryContext } from "../heads.js";
 import type { SessionRecord } from "../log-store.js";
 import { Again } from "../retries.js";
@@ -21,9 +22,11 @@ import { type Window, WindowReader } from "./window-reader.js";
 export class Reader {
   readonly #context: HistoryContext;
   readonly #windows: WindowReader;
+  readonly #drafts: DraftReads;
 
-  constructor(context: HistoryContext) {
+  constructor(context: HistoryContext, drafts: DraftReads) {
     this.#context = context;
+    this.#drafts = drafts;
     this.#windows = new WindowReader(context);
   }
 
@@ -73,7 +76,8 @@ export class Reader {
       const at = { newestFirst: true, cursor, offset: 0, limit };
       const window = await this.#windows.window(head.record, pieces, at, options);
       const page = this.#page(head.record, query, window);
-      return { session: this.sessionOf(head), messages: page.messages.toReversed(), next: page.next };
+      const drafts = cursor ? undefined : await this.#drafts.open(head, options);
+      return { session: this.sessionOf(head), messages: page.messages.toReversed(), next: page.next, drafts };
     });
   }
 

@@ -44,7 +44,7 @@ export class Owners {
     return this.#context.retrying(sessionId, undefined, async (saw) => {
       const owner = await store.readRecord(sessionId);
       if (owner?.uid !== uid) return false;
-      const named = { uid, log: owner.log, namedLogs: [], segments: ranges, ancestry: [], undo: null };
+      const named = { uid, log: owner.log, namedLogs: [], drafts: [], segments: ranges, ancestry: [], undo: null };
       if (droppedRanges(named, owner).length > 0) return false;
       saw(owner);
       // Rule: raise-at-revision.

@@ -9,7 +9,7 @@ const NOW = 1_000;
 const NONE: Known = new Map();
 
 function headOf(count: number, lastTimestampMicros: number | null, segments: readonly Segment[] = []): Head {
-  const record = { sessionId: "s", log: "u.1", segments } as unknown as SessionRecord;
+  const record = { sessionId: "s", log: "u.1", segments, drafts: [] } as unknown as SessionRecord;
   return { record, seq: count, state: "open", count, lastTimestampMicros, lastId: null, atMs: 0 };
 }
 

@@ -70,6 +70,7 @@ describe("segments", () => {
         segments: list,
         log,
         namedLogs: [],
+        drafts: [],
         ancestry: [],
         undo: { segments: undo, lastTimestampMicros: 0 },
       }) satisfies Partial<SessionRecord>;
@@ -97,7 +98,7 @@ describe("segments", () => {
   });
 
   it("drops a place once, however many lists name it and in whatever order", () => {
-    const none = { segments: [], ancestry: [], undo: null, namedLogs: [] };
+    const none = { segments: [], ancestry: [], undo: null, namedLogs: [], drafts: [] };
     const range = (log: string, first: number, last: number) => ({ log, first, last });
     const before = {
       ...none,

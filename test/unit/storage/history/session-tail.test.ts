@@ -39,7 +39,7 @@ function tailThat(isTold: boolean): SessionTail {
   };
   const need = async () => {
     if (failure) throw failure;
-    return { record: { uid, revision, edits }, count } as unknown as Head;
+    return { record: { uid, revision, edits, drafts: [] }, count } as unknown as Head;
   };
   const reader = {
     messagesAt: async (_: Head, from: number, to: number) =>

@@ -24,6 +24,7 @@ const record: NextRecord = {
   ancestry: [],
   undo: null,
   namedLogs: [],
+  drafts: [],
   rollovers: { count: 0, atMs: 0 },
   dropped: [],
   edits: [],

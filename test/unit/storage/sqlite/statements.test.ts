@@ -47,6 +47,7 @@ const PLANS: { readonly [name in keyof typeof SQL]: string | readonly string[] }
     "labels USING COVERING INDEX labels_by_time (namespace=? AND label=? AND (update_time,session_id)<(?,?))",
   hasLabel: "labels USING PRIMARY KEY (uid=? AND label=?)",
   toSweep: "sessions USING INDEX sessions_to_sweep (namespace=? AND sweep_at>? AND sweep_at<?)",
+  drafting: "sessions USING INDEX sessions_drafting (namespace=? AND uid>?)",
   deleteTombstone: "sessions USING PRIMARY KEY (uid=?)",
   scan: "sessions USING INDEX sessions_by_uid (namespace=? AND uid>?)",
   nextNamespace: "sessions USING COVERING INDEX sessions_by_uid (namespace>?)",

@@ -1,0 +1,78 @@
+import { type Call, checkCall } from "../../../domain/call.js";
+import type { HistoryContext } from "../heads.js";
+import type { DraftRef, SessionRecord } from "../log-store.js";
+import { openDrafts } from "../record-facts.js";
+import { kindOf } from "./draft-entry.js";
+import type { Drafts } from "./drafts.js";
+
+/** How many records are read at a time. */
+const BATCH = 100;
+
+/** A version of a draft, and when this process saw it first. */
+interface Seen {
+  readonly version: number;
+  readonly sinceMs: number;
+}
+
+/** Ends drafts whose writers are gone. */
+export class AbandonedDrafts {
+  readonly #context: HistoryContext;
+  readonly #drafts: Drafts;
+  /** Log -> what was seen of it. */
+  #seen = new Map<string, Seen>();
+
+  constructor(context: HistoryContext, drafts: Drafts) {
+    this.#context = context;
+    this.#drafts = drafts;
+  }
+
+  /** See StorageProvider.endAbandonedDrafts. */
+  async end(call?: Call): Promise<number> {
+    const { store } = this.#context;
+    const seen = new Map<string, Seen>();
+    let ended = 0;
+    for (let after: string | undefined = ""; after !== undefined; ) {
+      checkCall(call);
+      const records: readonly SessionRecord[] = await store.listDrafting(after, BATCH, call);
+      for (const record of records) {
+        for (const ref of openDrafts(record)) if (await this.#look(record, ref, seen, call)) ended++;
+      }
+      after = records.length < BATCH ? undefined : records.at(-1)?.uid;
+    }
+    this.#seen = seen;
+    return ended;
+  }
+
+  /** Answers whether it has ended the draft. A failure is told, and leaves the others alone. */
+  async #look(record: SessionRecord, ref: DraftRef, seen: Map<string, Seen>, call?: Call): Promise<boolean> {
+    try {
+      const { last } = await this.#context.store.tail(ref.log, call);
+      const version = last?.seq ?? 0;
+      const isDecided = last !== null && ["finished", "discarded"].includes(kindOf(last.id));
+      const before = this.#seen.get(ref.log);
+      const nowMs = this.#context.options.clockMs();
+      const since = before?.version === version ? before : { version, sinceMs: nowMs };
+      seen.set(ref.log, since);
+      // Rule: abandoned-by-own-watch.
+      const isAbandoned = nowMs - since.sinceMs >= this.#context.options.draftTimeoutMs;
+      return (isDecided || isAbandoned) && (await this.#end(record, ref, version, call));
+    } catch (error) {
+      checkCall(call);
+      const draft = `Draft ${JSON.stringify(ref.messageId)} of session ${JSON.stringify(record.sessionId)}`;
+      this.#context.options.onAnomaly(`${draft} could not be ended`, error);
+      return false;
+    }
+  }
+
+  async #end(record: SessionRecord, ref: DraftRef, version: number, call?: Call): Promise<boolean> {
+    const draft = await this.#drafts.finder.load(record.sessionId, ref.messageId, call);
+    if (draft?.ref.log !== ref.log || draft.ref.end !== undefined || draft.state.version !== version) return false;
+    if (draft.state.end !== null) {
+      await this.#drafts.completer.carryOut(draft, call);
+      return true;
+    }
+    const isDropped = ref.discardWhenAbandoned || version === 0;
+    const interrupted = { kind: "finished", deltas: [], metadata: { interrupted: true } } as const;
+    return this.#drafts.decide(draft, isDropped ? { kind: "discarded" } : interrupted, call);
+  }
+}

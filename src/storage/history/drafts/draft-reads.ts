@@ -1,0 +1,36 @@
+import type { Call } from "../../../domain/call.js";
+import type { Draft } from "../../../domain/draft.js";
+import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
+import { locate } from "../read/lookup.js";
+import { openDrafts } from "../record-facts.js";
+import type { DraftFinder } from "./draft-finder.js";
+
+/** Reads the open drafts of a session. */
+export class DraftReads {
+  readonly #context: HistoryContext;
+  readonly #finder: DraftFinder;
+
+  constructor(context: HistoryContext, finder: DraftFinder) {
+    this.#context = context;
+    this.#finder = finder;
+  }
+
+  /**
+   * The open drafts of a head. One that is finished is shown for as long as the head does not have its message, so that
+   * a reader always sees one of the two, and never both.
+   */
+  async open(head: Head, call?: Call): Promise<readonly Draft[]> {
+    const refs = openDrafts(head.record);
+    if (refs.length === 0) return [];
+    const ids = refs.map(({ messageId }) => messageId);
+    const appended = await locate(this.#context, visibleSegments(head), ids, call);
+    const drafts: Draft[] = [];
+    for (const ref of refs) {
+      if (appended.has(ref.messageId)) continue;
+      const state = await this.#finder.stateOf(ref.log, call);
+      const isShown = state.version > 0 && state.end !== "discarded";
+      if (isShown) drafts.push(state.draft(ref, head.record.sessionId));
+    }
+    return drafts;
+  }
+}

@@ -1,0 +1,40 @@
+import type { DraftDelta } from "../../../domain/draft.js";
+import { DomainError, invalidArgument, notFound } from "../../../domain/errors.js";
+import type { JsonObject } from "../../../domain/json.js";
+import type { Limits } from "../../../domain/limits.js";
+import { messageSize } from "../../../domain/message-size.js";
+import { checkMetadata } from "../../../domain/validate-struct.js";
+import type { FoundDraft } from "./draft-finder.js";
+import { withFields } from "./draft-state.js";
+
+export function noDraft(messageId: string): DomainError {
+  return notFound("Draft", messageId);
+}
+
+export function hasEnded(messageId: string, end: "finished" | "discarded"): DomainError {
+  return new DomainError("failed_precondition", `Draft ${JSON.stringify(messageId)} is ${end}`);
+}
+
+export function otherVersion(messageId: string, version: number, current: number): DomainError {
+  const draft = `draft ${JSON.stringify(messageId)}`;
+  return new DomainError("aborted", `version is ${version}, but ${draft} has version ${current}`);
+}
+
+/** invalid_argument when the message would be larger with these deltas than a message may be, or have too many. */
+export function checkRoom(draft: FoundDraft, deltas: readonly DraftDelta[], limits: Limits, more?: JsonObject): void {
+  const { ref, state } = draft;
+  const count = state.content.deltas + deltas.length;
+  if (count > limits.draftDeltas) {
+    throw invalidArgument(`deltas would be ${count} in all; at most ${limits.draftDeltas} are allowed in a draft`);
+  }
+  const metadata = withFields(state.metadata, more);
+  if (more !== undefined) checkMetadata("metadata", metadata, limits);
+  const timestampMicros = ref.timestampMicros ?? undefined;
+  const envelope = messageSize({ id: ref.messageId, role: state.role, parts: [], metadata, timestampMicros });
+  const bytes = envelope + state.content.bytesWith(deltas);
+  if (bytes > limits.messageBytes) {
+    throw invalidArgument(
+      `The message would be ${bytes} bytes with these deltas; at most ${limits.messageBytes} are allowed`,
+    );
+  }
+}

@@ -1,0 +1,95 @@
+import type { Draft, DraftDelta } from "../../../domain/draft.js";
+import { DraftContent } from "../../../domain/draft-content.js";
+import type { JsonObject } from "../../../domain/json.js";
+import type { DraftRef, Entry } from "../log-store.js";
+import { type DraftStep, toStep } from "./draft-entry.js";
+
+/** A draft as the entries of its log make it, one after the other. */
+export class DraftState {
+  #version = 0;
+  #role = "";
+  #metadata: JsonObject | undefined;
+  #content = new DraftContent([]);
+  #startTimeMicros = 0;
+  #updateTimeMicros = 0;
+  #end: "finished" | "discarded" | null = null;
+
+  /** Place of the last entry; 0 while there is none. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** The verdict, which is the last entry; null while there is none. */
+  get end(): "finished" | "discarded" | null {
+    return this.#end;
+  }
+
+  get role(): string {
+    return this.#role;
+  }
+
+  get metadata(): JsonObject | undefined {
+    return this.#metadata;
+  }
+
+  get content(): DraftContent {
+    return this.#content;
+  }
+
+  get updateTimeMicros(): number {
+    return this.#updateTimeMicros;
+  }
+
+  /** Takes the entry that follows. Answers what it says; null when it is another, which is ignored. */
+  apply(entry: Entry): DraftStep | null {
+    if (entry.seq !== this.#version + 1 || this.#end !== null) return null;
+    const step = toStep(entry);
+    this.#version = entry.seq;
+    this.#updateTimeMicros = entry.timestampMicros;
+    if (step.kind === "started") {
+      this.#role = step.role;
+      this.#metadata = step.metadata;
+      this.#content = new DraftContent(step.parts);
+      this.#startTimeMicros = entry.timestampMicros;
+    } else if (step.kind === "discarded") {
+      this.#end = "discarded";
+    } else {
+      this.#content.apply(step.deltas);
+      if (step.kind === "finished") {
+        this.#end = "finished";
+        this.#metadata = withFields(this.#metadata, step.metadata);
+      }
+    }
+    return step;
+  }
+
+  /** The draft as it is now. */
+  draft({ messageId, timestampMicros, discardWhenAbandoned }: DraftRef, sessionId: string): Draft {
+    return {
+      message: {
+        id: messageId,
+        sessionId,
+        role: this.#role,
+        timestampMicros: timestampMicros ?? undefined,
+        parts: this.#content.parts,
+        metadata: this.#metadata,
+      },
+      version: this.#version,
+      startTimeMicros: this.#startTimeMicros,
+      updateTimeMicros: this.#updateTimeMicros,
+      discardWhenAbandoned,
+    };
+  }
+}
+
+/** The metadata with more fields, which take the place of those with the same name. */
+export function withFields(metadata: JsonObject | undefined, more: JsonObject | undefined): JsonObject | undefined {
+  if (metadata === undefined || more === undefined) return metadata ?? more;
+  // fromEntries defines keys where assignment would take `__proto__` for the prototype.
+  return Object.fromEntries([...Object.entries(metadata), ...Object.entries(more)]);
+}
+
+/** The deltas that a step adds. */
+export function deltasOf(step: DraftStep | null): readonly DraftDelta[] {
+  return step?.kind === "extended" || step?.kind === "finished" ? step.deltas : [];
+}

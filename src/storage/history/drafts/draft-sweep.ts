@@ -1,0 +1,51 @@
+import { type Call, checkCall } from "../../../domain/call.js";
+import { nextOf } from "../edit/record-replacer.js";
+import type { HistoryContext } from "../heads.js";
+import type { DraftRef, Segment, SessionRecord } from "../log-store.js";
+import { isOpenDraft } from "../record-facts.js";
+import { OPEN_END } from "../segments.js";
+
+/** How many records are read at a time. */
+const BATCH = 100;
+
+/**
+ * Clears away the logs of drafts that have ended, ten minutes after a sweep has seen that. No other session ever names
+ * such a log, so forks keep nothing of it.
+ */
+export class DraftSweep {
+  readonly #context: HistoryContext;
+  readonly #deleteAll: (range: Segment, call: Call) => Promise<void>;
+
+  constructor(context: HistoryContext, deleteAll: (range: Segment, call: Call) => Promise<void>) {
+    this.#context = context;
+    this.#deleteAll = deleteAll;
+  }
+
+  /** Calls `onSwept` for each log that was cleared away. `untilMs`: what has a mark of this time or before is old. */
+  async run(untilMs: number, call: Call, onSwept: () => void): Promise<void> {
+    const { store } = this.#context;
+    for (let after: string | undefined = ""; after !== undefined; ) {
+      checkCall(call);
+      const records: readonly SessionRecord[] = await store.listDrafting(after, BATCH, call);
+      const hasEnded = records.filter(({ drafts }) => !drafts.every(isOpenDraft));
+      const nowMs = hasEnded.length === 0 ? 0 : await store.timeMs(call);
+      for (const record of hasEnded) await this.#sweep(record, untilMs, nowMs, call, onSwept);
+      after = records.length < BATCH ? undefined : records.at(-1)?.uid;
+    }
+  }
+
+  /** When the record was replaced meanwhile, the next sweep does it. */
+  async #sweep(record: SessionRecord, untilMs: number, nowMs: number, call: Call, onSwept: () => void): Promise<void> {
+    const isOld = (draft: DraftRef) => !isOpenDraft(draft) && (draft.markedAtMs ?? Number.POSITIVE_INFINITY) <= untilMs;
+    // Rule: sweep-old-only.
+    const old = record.drafts.filter(isOld);
+    for (const { log } of old) await this.#deleteAll({ log, first: 1, last: OPEN_END }, call);
+    const drafts = record.drafts
+      .filter((draft) => !old.includes(draft))
+      .map((draft) => (isOpenDraft(draft) ? draft : { ...draft, markedAtMs: draft.markedAtMs ?? nowMs }));
+    const isMarked = record.drafts.every((draft) => isOpenDraft(draft) || draft.markedAtMs !== undefined);
+    if (isMarked && old.length === 0) return;
+    const next = { ...nextOf(record), revision: record.revision + 1, drafts };
+    if (await this.#context.store.replaceRecord(next, record.revision, call)) for (const _ of old) onSwept();
+  }
+}

@@ -1,0 +1,61 @@
+import type { Call } from "../../../domain/call.js";
+import { DomainError } from "../../../domain/errors.js";
+import { clearIfOrphaned } from "../edit/orphans.js";
+import type { HistoryContext } from "../heads.js";
+import { type DraftStep, sameStep, toEntry, toStep } from "./draft-entry.js";
+import type { DraftFinder, FoundDraft } from "./draft-finder.js";
+
+/** Writes steps to the logs of drafts. */
+export class DraftWriter {
+  readonly #context: HistoryContext;
+  readonly #finder: DraftFinder;
+  readonly #onWritten: (draft: FoundDraft) => void;
+
+  /** `onWritten` is told of every step. */
+  constructor(context: HistoryContext, finder: DraftFinder, onWritten: (draft: FoundDraft) => void) {
+    this.#context = context;
+    this.#finder = finder;
+    this.#onWritten = onWritten;
+  }
+
+  /**
+   * Writes a step after the draft's version, one call to the store. false: somebody else has written there, or the
+   * record does not name the draft as open any more; then the draft must be loaded again.
+   */
+  async write(draft: FoundDraft, step: DraftStep, call?: Call): Promise<boolean> {
+    const { record, ref, state } = draft;
+    const { sessionId } = record;
+    const timestampMicros = Math.max(this.#context.options.nowMicros(), state.updateTimeMicros);
+    const entry = toEntry(step, { log: ref.log, seq: state.version + 1, sessionId, timestampMicros });
+    try {
+      // Rule: verdict-by-place.
+      const stored = await this.#context.store.append(ref.log, entry.seq, [entry], call);
+      if (stored !== 1) {
+        this.#finder.forget(sessionId, ref.messageId);
+        return false;
+      }
+      // Rule: late-append-reached.
+      if (this.#context.isOld(draft.atMs)) await this.#checkReached(draft, call);
+    } catch (error) {
+      this.#finder.forget(sessionId, ref.messageId);
+      throw error;
+    }
+    state.apply(entry);
+    this.#onWritten(draft);
+    return true;
+  }
+
+  /** Whether a step of this kind and content stands at a place. */
+  async isStored({ ref }: FoundDraft, seq: number, step: DraftStep, call?: Call): Promise<boolean> {
+    const { entries } = await this.#context.store.readRange(ref.log, seq, seq, {}, call);
+    return entries[0] !== undefined && sameStep(toStep(entries[0]), step);
+  }
+
+  /** What took long to write counts only if the record still names its log. */
+  async #checkReached({ record, ref, atMs }: FoundDraft, call?: Call): Promise<void> {
+    const now = await this.#context.store.readRecordByUid(record.uid, call);
+    if (now && !now.deleted && now.drafts.some(({ log, end }) => log === ref.log && end === undefined)) return;
+    await clearIfOrphaned(this.#context, atMs, record.uid, call);
+    throw new DomainError("unavailable", "The write took too long; whether it was stored is unknown");
+  }
+}

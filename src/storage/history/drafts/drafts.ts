@@ -1,0 +1,166 @@
+import type { Call } from "../../../domain/call.js";
+import type { NewChatMessage } from "../../../domain/chat-message.js";
+import type { DraftDelta, DraftVersion } from "../../../domain/draft.js";
+import { DomainError } from "../../../domain/errors.js";
+import type { FinishDraftOptions, LogResult, StartDraftOptions } from "../../storage-provider.js";
+import type { Appender } from "../append/appender.js";
+import type { RecordReplacer } from "../edit/record-replacer.js";
+import type { HistoryContext } from "../heads.js";
+import type { DraftRef, SessionRecord } from "../log-store.js";
+import { Again } from "../retries.js";
+import { DraftCompleter } from "./draft-completer.js";
+import type { DraftStep } from "./draft-entry.js";
+import type { DraftFinder, FoundDraft } from "./draft-finder.js";
+import { DraftList } from "./draft-list.js";
+import { checkRoom, hasEnded, noDraft, otherVersion } from "./draft-refusals.js";
+import { DraftStarter } from "./draft-starter.js";
+import { DraftWriter } from "./draft-writer.js";
+import { checkFinish } from "./finish-check.js";
+
+/** Writes drafts. A draft is a log of deltas, and the first entry of it that is a verdict decides how it ends. */
+export class Drafts {
+  readonly finder: DraftFinder;
+  readonly completer: DraftCompleter;
+  readonly #context: HistoryContext;
+  readonly #writer: DraftWriter;
+  readonly #starter: DraftStarter;
+
+  /** `onWritten` is told of every change of a draft. */
+  constructor(
+    context: HistoryContext,
+    finder: DraftFinder,
+    replacer: RecordReplacer,
+    appender: Appender,
+    onWritten: (draft: FoundDraft) => void,
+  ) {
+    const list = new DraftList(context, replacer);
+    const writer = new DraftWriter(context, finder, onWritten);
+    const completer = new DraftCompleter(context, appender, list);
+    this.#context = context;
+    this.#writer = writer;
+    this.#starter = new DraftStarter({ context, finder, list, writer, completer });
+    this.finder = finder;
+    this.completer = completer;
+  }
+
+  /** See StorageProvider.startDraft. */
+  start(sessionId: string, message: NewChatMessage, options: StartDraftOptions = {}): Promise<DraftVersion> {
+    return this.#starter.start(sessionId, message, options);
+  }
+
+  /** See StorageProvider.extendDraft. */
+  async extend(
+    sessionId: string,
+    messageId: string,
+    version: number,
+    deltas: readonly DraftDelta[],
+    call?: Call,
+  ): Promise<number> {
+    const step: DraftStep = { kind: "extended", deltas: deltas.map(copyOf) };
+    const cached = this.finder.cached(sessionId, messageId);
+    if (cached && cached.state.version === version && cached.state.end === null) {
+      checkRoom(cached, deltas, this.#context.options.limits);
+      if (await this.#writer.write(cached, step, call)) return version + 1;
+    }
+    return this.#withDraft(sessionId, messageId, call, async (draft) => {
+      const { state } = draft;
+      const isRepeated = version < state.version && (await this.#writer.isStored(draft, version + 1, step, call));
+      if (isRepeated) return version + 1;
+      await this.#checkOpen(draft, call);
+      if (version !== state.version) throw otherVersion(messageId, version, state.version);
+      checkRoom(draft, deltas, this.#context.options.limits);
+      if (!(await this.#writer.write(draft, step, call))) throw new Again();
+      return version + 1;
+    });
+  }
+
+  /** See StorageProvider.finishDraft. */
+  finish(sessionId: string, messageId: string, options: FinishDraftOptions): Promise<LogResult> {
+    const { version, deltas = [], metadata } = options;
+    const step: DraftStep = { kind: "finished", deltas: deltas.map(copyOf), metadata: structuredClone(metadata) };
+    return this.#withDraft(sessionId, messageId, options, async (draft) => {
+      const { state } = draft;
+      if (draft.ref.end === undefined && state.end === null) {
+        if (version !== state.version) throw otherVersion(messageId, version, state.version);
+        checkRoom(draft, deltas, this.#context.options.limits, metadata);
+        await checkFinish(this.#context, draft, options);
+        if (!(await this.#writer.write(draft, step, options))) throw new Again();
+      } else if (version + 1 !== state.version || !(await this.#writer.isStored(draft, state.version, step, options))) {
+        return await this.#refuseEnded(draft, options);
+      }
+      const result = await this.completer.carryOut(draft, options);
+      if (result) return result;
+      const text = `Draft ${JSON.stringify(messageId)} is finished, and its message has been removed since`;
+      throw new DomainError("failed_precondition", text);
+    });
+  }
+
+  /** See StorageProvider.discardDraft. */
+  async discard(sessionId: string, messageId: string, call?: Call): Promise<void> {
+    const draft = await this.finder.load(sessionId, messageId, call);
+    if (draft === null || (await this.#discardFound(sessionId, draft, call)) === "discarded") return;
+    throw hasEnded(messageId, "finished");
+  }
+
+  /** Ends the drafts of a record that are among these: what is not finished by then is discarded. */
+  async endAll(record: SessionRecord, refs: readonly DraftRef[], call?: Call): Promise<void> {
+    for (const { log, messageId } of refs) {
+      const draft = await this.finder.load(record.sessionId, messageId, call);
+      if (draft?.ref.log === log) await this.#discardFound(record.sessionId, draft, call);
+    }
+  }
+
+  /** Writes a verdict after a version; whoever was first has decided. Answers whether this one was. */
+  async decide(draft: FoundDraft, step: DraftStep, call?: Call): Promise<boolean> {
+    if (draft.state.end !== null || !(await this.#writer.write(draft, step, call))) return false;
+    await this.completer.carryOut(draft, call);
+    return true;
+  }
+
+  /** Answers how it has ended. */
+  #discardFound(sessionId: string, found: FoundDraft, call?: Call): Promise<"finished" | "discarded"> {
+    const { messageId, log } = found.ref;
+    return this.#context.retrying(sessionId, call, async (saw) => {
+      const draft = await this.finder.load(sessionId, messageId, call);
+      if (draft?.ref.log !== log) return "discarded";
+      saw(draft.record);
+      if (draft.ref.end !== undefined) return draft.ref.end;
+      if (draft.state.end === null && !(await this.#writer.write(draft, { kind: "discarded" }, call)))
+        throw new Again();
+      const { end } = draft.state;
+      await this.completer.carryOut(draft, call);
+      return end ?? "discarded";
+    });
+  }
+
+  /** Works on a draft that was read just now, again for as long as somebody else was first. */
+  #withDraft<T>(
+    sessionId: string,
+    messageId: string,
+    call: Call | undefined,
+    work: (draft: FoundDraft) => Promise<T>,
+  ): Promise<T> {
+    return this.#context.retrying(sessionId, call, async (saw) => {
+      const draft = await this.finder.load(sessionId, messageId, call);
+      if (draft === null || (draft.state.version === 0 && draft.ref.end === undefined)) throw noDraft(messageId);
+      saw(draft.record);
+      return work(draft);
+    });
+  }
+
+  async #checkOpen(draft: FoundDraft, call?: Call): Promise<void> {
+    if (draft.ref.end !== undefined || draft.state.end !== null) await this.#refuseEnded(draft, call);
+  }
+
+  /** Carries out what the draft's end says, so that whoever is refused sees it. */
+  async #refuseEnded(draft: FoundDraft, call?: Call): Promise<never> {
+    const { ref, state } = draft;
+    if (ref.end === undefined) await this.completer.carryOut(draft, call);
+    throw hasEnded(ref.messageId, ref.end ?? state.end ?? "discarded");
+  }
+}
+
+/** What a caller changes afterwards does not change what is kept. */
+function copyOf(delta: DraftDelta): DraftDelta {
+  return delta.kind === "put_part" ? { ...delta, part: structuredClone(delta.part) } : { ...delta };
+}

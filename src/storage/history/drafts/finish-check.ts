@@ -1,0 +1,28 @@
+import { DomainError } from "../../../domain/errors.js";
+import type { FinishDraftOptions } from "../../storage-provider.js";
+import { misplaced, takenWithOtherContent } from "../append/append-plan.js";
+import { endMicros, type HistoryContext, visibleSegments } from "../heads.js";
+import { countBefore, locateOnHead } from "../read/lookup.js";
+import type { FoundDraft } from "./draft-finder.js";
+
+/**
+ * Checks, before a draft is finished, whether its message can be appended: nobody is bound by that afterwards.
+ * `aborted`: it would not get the position expected; `already_exists`: a message has its id.
+ */
+export async function checkFinish(
+  context: HistoryContext,
+  { record, ref }: FoundDraft,
+  { expectedPosition, ...call }: FinishDraftOptions,
+): Promise<void> {
+  const { sessionId } = record;
+  const head = await context.need(sessionId, call);
+  if (head.record.uid !== record.uid) throw new DomainError("aborted", "The session was made again meanwhile");
+  if ((await locateOnHead(context, head, [ref.messageId], call)).has(ref.messageId)) {
+    throw takenWithOtherContent(ref.messageId, sessionId);
+  }
+  if (expectedPosition === undefined) return;
+  const micros = ref.timestampMicros ?? Number.POSITIVE_INFINITY;
+  const isLast = micros >= endMicros(head);
+  const position = isLast ? head.count : await countBefore(context, visibleSegments(head), micros + 1, call);
+  if (position !== expectedPosition) throw misplaced(expectedPosition, position);
+}

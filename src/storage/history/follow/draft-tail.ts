@@ -1,0 +1,114 @@
+import type { Draft, DraftDelta } from "../../../domain/draft.js";
+import { DraftState, deltasOf } from "../drafts/draft-state.js";
+import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
+import type { DraftRef, Entry, SessionRecord } from "../log-store.js";
+import { locate } from "../read/lookup.js";
+import { openDrafts } from "../record-facts.js";
+import { OPEN_END } from "../segments.js";
+
+/** What followers are told of drafts. */
+export type DraftNews =
+  | { readonly kind: "draft"; readonly draft: Draft }
+  | {
+      readonly kind: "draft_extended";
+      readonly messageId: string;
+      readonly version: number;
+      readonly deltas: readonly DraftDelta[];
+    }
+  | { readonly kind: "draft_ended"; readonly messageId: string; readonly finished: boolean };
+
+/** A draft that followers have been told of, as far as they have been told. */
+interface Told {
+  readonly ref: DraftRef;
+  readonly state: DraftState;
+}
+
+/**
+ * The drafts of one session that the followers of this process know. What a draft holds here and what was told of it
+ * change in one step, so that a follower that comes at any time misses and repeats nothing.
+ */
+export class DraftTail {
+  readonly #context: HistoryContext;
+  readonly #sessionId: string;
+  readonly #tell: (news: DraftNews) => void;
+  /** Log -> draft. */
+  readonly #told = new Map<string, Told>();
+
+  constructor(context: HistoryContext, sessionId: string, tell: (news: DraftNews) => void) {
+    this.#context = context;
+    this.#sessionId = sessionId;
+    this.#tell = tell;
+  }
+
+  /** The drafts as they were told. */
+  get drafts(): readonly Draft[] {
+    return [...this.#told.values()].map(({ ref, state }) => state.draft(ref, this.#sessionId));
+  }
+
+  /** Whether the draft with this log was told. */
+  has(log: string): boolean {
+    return this.#told.has(log);
+  }
+
+  /** Tells what has come to the drafts of a head, and of those that are new. The history of the head comes after this. */
+  async look(head: Head): Promise<void> {
+    for (const log of this.#told.keys()) await this.lookAt(log);
+    for (const ref of openDrafts(head.record)) if (!this.#told.has(ref.log)) await this.#begin(head, ref);
+  }
+
+  /** Tells what has come to one draft. Answers whether it is still open. */
+  async lookAt(log: string): Promise<boolean> {
+    const told = this.#told.get(log);
+    if (!told) return false;
+    const { ref, state } = told;
+    for await (const entries of this.#entries(log, state)) {
+      const deltas = entries.flatMap((entry) => deltasOf(state.apply(entry)));
+      const { messageId } = ref;
+      if (deltas.length > 0) this.#tell({ kind: "draft_extended", messageId, version: state.version, deltas });
+      if (state.end === "discarded") this.#end(told, false);
+    }
+    return state.end === null;
+  }
+
+  /** Right after a message was told: if it was a draft, that has ended. */
+  appended(messageId: string): void {
+    for (const told of this.#told.values()) if (told.ref.messageId === messageId) this.#end(told, true);
+  }
+
+  /** After the history of a head was told: drafts that it does not name as open have ended. */
+  settle(record: SessionRecord): void {
+    for (const told of this.#told.values()) {
+      const now = record.drafts.find(({ log }) => log === told.ref.log);
+      if (now && now.end === undefined) continue;
+      this.#end(told, (now?.end ?? told.state.end) === "finished");
+    }
+  }
+
+  async #begin(head: Head, ref: DraftRef): Promise<void> {
+    const state = new DraftState();
+    for await (const entries of this.#entries(ref.log, state)) for (const entry of entries) state.apply(entry);
+    if (state.version === 0 || state.end === "discarded") return;
+    if (state.end === "finished") {
+      const known = await locate(this.#context, visibleSegments(head), [ref.messageId]);
+      if (known.size > 0) return;
+    }
+    this.#told.set(ref.log, { ref, state });
+    this.#tell({ kind: "draft", draft: state.draft(ref, this.#sessionId) });
+  }
+
+  #end({ ref: { log, messageId } }: Told, finished: boolean): void {
+    this.#told.delete(log);
+    this.#tell({ kind: "draft_ended", messageId, finished });
+  }
+
+  /** What a log holds after a version, which goes up as the entries are applied. */
+  async *#entries(log: string, state: DraftState): AsyncGenerator<readonly Entry[]> {
+    const { chunk: limit, limits } = this.#context.options;
+    const options = { limit, maxBytes: limits.batchBytes };
+    for (;;) {
+      const { entries, cut } = await this.#context.store.readRange(log, state.version + 1, OPEN_END, options);
+      if (entries.length > 0) yield entries;
+      if (!cut && entries.length < limit) return;
+    }
+  }
+}
