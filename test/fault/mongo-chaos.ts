@@ -21,10 +21,19 @@ export function describeChaos(title: string, sizes: MongoChaosSizes, timeoutMs: 
       const seed = Number(process.env.SEED) || Date.now() % 100_000;
       console.info(`chaos: SEED=${seed}`);
       const url = freshDatabaseUrl(server as MongoServer);
-      const fleet = new Fleet(() => Child.serve("--storage", url, "--log-level", "error"));
+      const children: Child[] = [];
+      const fleet = new Fleet(async () => {
+        const served = await Child.serve("--storage", url, "--log-level", "error");
+        children.push(served.child);
+        return served;
+      });
       try {
         await fleet.start(PROCESSES);
         await runChaos(fleet, sizes, seed, () => disturb(fleet, server as MongoServer, sizes));
+      } catch (error) {
+        for (const { stdout, stderr } of children)
+          console.error("A service has logged:", stdout.slice(-10_000), stderr);
+        throw error;
       } finally {
         await fleet.stop();
       }
