@@ -1,9 +1,14 @@
+import type { ChatMessage } from "../../src/domain/chat-message.js";
 import { DomainError } from "../../src/domain/errors.js";
 import type { FollowEvent, FollowPosition } from "../../src/domain/page.js";
 import type { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 
 /** What a follower resumes after. */
 const PASSING: ReadonlySet<string> = new Set(["unavailable", "resource_exhausted", "canceled"]);
+
+function heldOf({ id, parts }: ChatMessage): string {
+  return `${id} ${parts[0]?.text}`;
+}
 
 /**
  * A client that follows a session from its first message, through whichever process, and keeps what it was told. It may be cut off after any event
@@ -12,7 +17,7 @@ const PASSING: ReadonlySet<string> = new Set(["unavailable", "resource_exhausted
 export class SimFollower {
   readonly #sessionId: string;
   #at: FollowPosition | null = null;
-  #ids: string[] = [];
+  #held: string[] = [];
   #isOver = false;
 
   constructor(sessionId: string) {
@@ -46,11 +51,11 @@ export class SimFollower {
     await this.step(provider, Number.POSITIVE_INFINITY, new Promise(() => {}));
     if (this.#isOver || this.#at === null) return 0;
     const messages = await provider.getSessionMessages(this.#sessionId);
-    const ids = messages.map(({ id }) => id);
-    if (ids.join() !== this.#ids.join()) {
-      throw new Error(`A follower of ${this.#sessionId} holds ${this.#ids} instead of ${ids}`);
+    const history = messages.map(heldOf);
+    if (history.join() !== this.#held.join()) {
+      throw new Error(`A follower of ${this.#sessionId} holds ${this.#held} instead of ${history}`);
     }
-    return ids.length;
+    return history.length;
   }
 
   async #follow(provider: LogHistoryProvider, signal: AbortSignal): Promise<AsyncIterator<FollowEvent>> {
@@ -60,14 +65,27 @@ export class SimFollower {
 
   #take(event: FollowEvent): void {
     if (event.kind === "truncated") {
-      if (event.messageCount > this.#ids.length) throw new Error(`A follower was told to keep ${event.messageCount}`);
-      this.#ids.length = event.messageCount;
+      if (event.messageCount > this.#held.length) throw new Error(`A follower was told to keep ${event.messageCount}`);
+      this.#held.length = event.messageCount;
     } else if (event.kind === "appended") {
-      const { id, position } = event.message;
-      if (position !== this.#ids.length) throw new Error(`A follower was told ${position} out of turn`);
-      this.#ids.push(id);
+      const { position } = event.message;
+      if (position !== this.#held.length) throw new Error(`A follower was told ${position} out of turn`);
+      this.#held.push(heldOf(event.message));
+    } else if (event.kind === "updated") {
+      const { id, position = -1 } = event.message;
+      this.#mustHold(id, position);
+      this.#held[position] = heldOf(event.message);
+    } else if (event.kind === "deleted") {
+      this.#mustHold(event.messageId, event.position);
+      this.#held.splice(event.position, 1);
     }
+    if (event.at.position !== this.#held.length) throw new Error(`A follower stands at ${event.at.position}`);
     this.#at = event.at;
+  }
+
+  #mustHold(id: string, position: number): void {
+    if (this.#held[position]?.split(" ")[0] === id) return;
+    throw new Error(`A follower was told of ${id} at ${position}, but holds ${this.#held}`);
   }
 
   /** `not_found` and `invalid_argument`: the session is gone, or another one has its id now. */

@@ -91,6 +91,9 @@ export function apply(state: ModelState, operation: Operation, at: Circumstances
     case "truncate":
     case "revert":
       return cut(state, session, operation);
+    case "updateMessage":
+    case "deleteMessage":
+      return editOne(state, session, operation);
     case "restore": {
       if (!session.undo) return [state, refuse("failed_precondition")];
       const restored = session.undo.length - session.messages.length;
@@ -203,6 +206,21 @@ function cut(state: ModelState, session: ModelSession, operation: Of<"truncate" 
   if (removed === 0) return [state, { removed }];
   const undo = operation.op === "revert" ? (session.undo ?? session.messages) : null;
   return [changed(state, operation.id, session, { messages: session.messages.slice(0, i + 1), undo }), { removed }];
+}
+
+function editOne(state: ModelState, session: ModelSession, operation: Of<"updateMessage" | "deleteMessage">): Step {
+  const { id, mid, expected } = operation;
+  const i = session.messages.findIndex((m) => m.id === mid);
+  const old = session.messages[i];
+  if (!old) return [state, refuse("not_found")];
+  if (expected !== null && expected !== session.revision) return [state, refuse("aborted")];
+  const isUpdate = operation.op === "updateMessage";
+  const messages = isUpdate
+    ? session.messages.with(i, { ...old, body: operation.body })
+    : session.messages.toSpliced(i, 1);
+  const outcome = isUpdate ? shapeOwn(messages, id)[i] : {};
+  if (isUpdate && operation.body === old.body) return [state, outcome];
+  return [changed(state, id, session, { messages, undo: null }), outcome];
 }
 
 function fork(state: ModelState, operation: Of<"fork" | "share">, at: Circumstances, source?: ModelSession): Step {

@@ -50,6 +50,14 @@ export type Operation =
   | { readonly op: "truncate"; readonly id: string; readonly mid: string }
   | { readonly op: "revert"; readonly id: string; readonly mid: string }
   | { readonly op: "restore"; readonly id: string }
+  | {
+      readonly op: "updateMessage";
+      readonly id: string;
+      readonly mid: string;
+      readonly body: string;
+      readonly expected: number | null;
+    }
+  | { readonly op: "deleteMessage"; readonly id: string; readonly mid: string; readonly expected: number | null }
   | { readonly op: "fork" | "share"; readonly id: string; readonly to: string; readonly mid: string | null }
   | { readonly op: "copy"; readonly id: string; readonly to: string; readonly mid: string | null }
   | { readonly op: "update"; readonly id: string; readonly title: string; readonly expected: number | null }
@@ -153,6 +161,14 @@ async function performOrThrow(
       return {
         outcome: { removed: await provider.truncateMessages(id, operation.mid, { ...call, keepForUnrevert: true }) },
       };
+    case "updateMessage": {
+      const { mid, body, expected } = operation;
+      const change = { parts: [{ id: "", type: "text", text: body }] };
+      return { outcome: shapeMessage(await provider.updateMessage(id, mid, change, expecting(expected, call))) };
+    }
+    case "deleteMessage":
+      await provider.deleteMessage(id, operation.mid, expecting(operation.expected, call));
+      return { outcome: {} };
     case "restore":
       return { outcome: { restored: await provider.restoreMessages(id, call) } };
     case "fork":
@@ -169,7 +185,7 @@ async function performOrThrow(
       return { outcome: session ? { forkPoint, copied, session: shapeRecord(session) } : { forkPoint, copied } };
     }
     case "update": {
-      const options = operation.expected === null ? call : { ...call, expectedRevision: operation.expected };
+      const options = expecting(operation.expected, call);
       const session = await provider.updateSession(id, { title: operation.title }, options);
       return { outcome: { title: session.title, revision: session.revision } };
     }
@@ -177,6 +193,10 @@ async function performOrThrow(
       await provider.deleteSession(id, call);
       return { outcome: {} };
   }
+}
+
+function expecting(revision: number | null, call: Call) {
+  return revision === null ? call : { ...call, expectedRevision: revision };
 }
 
 function toNewMessage({ id, ts, body }: SimMessage): NewChatMessage {

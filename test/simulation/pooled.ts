@@ -1,5 +1,5 @@
 import type { Call } from "../../src/domain/call.js";
-import type { NewChatMessage } from "../../src/domain/chat-message.js";
+import type { MessageChange, NewChatMessage } from "../../src/domain/chat-message.js";
 import type { MessageCursor, SessionCursor } from "../../src/domain/page.js";
 import type { NewSession, SessionChange } from "../../src/domain/session.js";
 import { RootPool } from "../../src/pool/root-pool.js";
@@ -9,6 +9,7 @@ import {
   type ForkResult,
   type ListMessagesOptions,
   type LogOptions,
+  type RevisionOptions,
   StorageProvider,
   type TruncateOptions,
 } from "../../src/storage/storage-provider.js";
@@ -77,6 +78,14 @@ export class PooledProvider extends StorageProvider {
     // The pool's sharing takes neither a title nor a message up to which it goes; forking takes the same way.
     if (as === "share") return this.#storage.forkConversation(sourceId, targetId, options);
     return this.#pool.forkSession(sourceId, { ...given, newSessionId: targetId });
+  }
+
+  override updateMessage(sessionId: string, messageId: string, change: MessageChange, options?: RevisionOptions) {
+    return this.#pool.updateMessage(sessionId, messageId, change, options);
+  }
+
+  override deleteMessage(sessionId: string, messageId: string, options?: RevisionOptions) {
+    return this.#pool.deleteMessage(sessionId, messageId, options);
   }
 
   /** Under the pool's lock, but without the session that reverting answers besides: that is read at another moment. */

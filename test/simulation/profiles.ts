@@ -26,6 +26,8 @@ const PROFILES = {
     truncate: 9,
     revert: 6,
     restore: 5,
+    updateMessage: 6,
+    deleteMessage: 4,
     fork: 8,
     share: 2,
     copy: 7,
@@ -41,6 +43,21 @@ const PROFILES = {
   life: { append: 1, truncate: 1, revert: 1, delete: 2, create: 2, list: 1, page: 1, session: 1 },
   /** Messages older than the last one. */
   old: { old: 6, list: 1, page: 1, revert: 1, restore: 1, truncate: 1 },
+  /** Single messages that get new content, or go. */
+  edits: {
+    updateMessage: 8,
+    deleteMessage: 4,
+    append: 4,
+    old: 1,
+    list: 2,
+    page: 2,
+    get: 1,
+    session: 1,
+    revert: 1,
+    restore: 1,
+    fork: 2,
+    copy: 1,
+  },
   copyin: { copy: 3, delete: 1, create: 1, append: 1, truncate: 1, list: 1 },
   seal: { append: 3, list: 1, load: 1, truncate: 1, revert: 1, restore: 2, fork: 1 },
   forks: { fork: 4, truncate: 3, delete: 2, append: 1, create: 1, copy: 1, revert: 1 },
@@ -124,6 +141,12 @@ export class Script {
       case "truncate":
       case "revert":
         return { op: kind, id, mid };
+      case "updateMessage":
+      case "deleteMessage": {
+        const expected = random.chance(0.3) ? revision : null;
+        if (kind === "deleteMessage") return { op: kind, id, mid, expected };
+        return { op: kind, id, mid, body: random.pick(["x", "y", "z"]), expected };
+      }
       case "fork":
       case "share":
         if (ON_FORK.has(this.#profile)) return { op: kind, id: "a", to: random.pick(["b", "b", "c"]), mid: upTo };

@@ -29,7 +29,7 @@ const SWEEPS = 20;
 const LISTINGS = 3;
 
 /** What clients ask again when the answer was lost: it is safe. */
-const RETRIED: ReadonlySet<string> = new Set(["append", "create", "fork", "share"]);
+const RETRIED: ReadonlySet<string> = new Set(["append", "create", "fork", "share", "updateMessage", "deleteMessage"]);
 
 /** Runs one seed: several processes on one store, every store call a step. Throws a SimFailure when anything is not as it must be. */
 export async function simulate(seed: number, options: SimOptions): Promise<SimReport> {
