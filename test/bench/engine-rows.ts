@@ -71,6 +71,20 @@ export const ENGINE_ROWS: readonly Row[] = [
     run: (context) => measure("revertFlat", "reverts/s", context),
   },
   {
+    id: "update",
+    what: "update of one message at 100,000 messages",
+    against: "at 10",
+    target: { atLeast: 0.8 },
+    run: (context) => measure("updateFlat", "updates/s", context),
+  },
+  {
+    id: "delete",
+    what: "delete of one message at 100,000 messages",
+    against: "at 10",
+    target: { atLeast: 0.8 },
+    run: (context) => measure("removeFlat", "deletes/s", context),
+  },
+  {
     id: "skew",
     what: "two writers on one session, stamping with clocks 50 ms apart, 10,000 messages",
     against: "unstamped",

@@ -258,7 +258,7 @@ export function rangeOf(db: SimDatabase, log: string, first: number, last: numbe
     if (!entry) break;
     if (entries.length > 0 && bytes >= maxBytes) return { entries, cut: true };
     entries.push(entry);
-    bytes += JSON.stringify(entry).length;
+    bytes += entry.body.encode().length;
     seq += descending ? -1 : 1;
   }
   return { entries, cut: false };

@@ -31,6 +31,18 @@ const revert: Edit = {
   run: ({ pool }, { middleId }, sessionId) => pool.sessions.revertSession(sessionId, middleId),
 };
 
+const update: Edit = {
+  prepare: truncate.prepare,
+  run: ({ pool }, { middleId }, sessionId) => pool.sessions.updateMessage(sessionId, middleId, { role: "tool" }),
+};
+
+const remove: Edit = {
+  prepare: truncate.prepare,
+  run: ({ pool }, { middleId }, sessionId) => pool.sessions.deleteMessage(sessionId, middleId),
+};
+
+export const updateFlat: EngineRow = (options) => compareSizes(options, "update", update);
+export const removeFlat: EngineRow = (options) => compareSizes(options, "remove", remove);
 export const forkFlat: EngineRow = (options) => compareSizes(options, "fork", fork);
 export const truncateFlat: EngineRow = (options) => compareSizes(options, "truncate", truncate);
 export const revertFlat: EngineRow = (options) => compareSizes(options, "revert", revert);

@@ -1,5 +1,5 @@
 import { appendByManyToMany, appendByManyToOne, appendByOne } from "./append.js";
-import { forkFlat, revertFlat, truncateFlat } from "./edits.js";
+import { forkFlat, removeFlat, revertFlat, truncateFlat, updateFlat } from "./edits.js";
 import { listAnywhere, listAtEnd } from "./list.js";
 import { appendOnMongo } from "./mongo.js";
 import { skewedWriters } from "./skew.js";
@@ -14,6 +14,8 @@ export const ENGINE_ROWS = {
   forkFlat,
   truncateFlat,
   revertFlat,
+  updateFlat,
+  removeFlat,
   skewedWriters,
   appendOnMongo,
 } satisfies Record<string, EngineRow>;

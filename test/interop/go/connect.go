@@ -51,6 +51,8 @@ func connectMethods(protocol, grpcAddress, httpURL string) (map[string]method, e
 		"MessageService.CountMessages":    connectUnary(messages.CountMessages),
 		"MessageService.CopyMessages":     connectUnary(messages.CopyMessages),
 		"MessageService.TruncateMessages": connectUnary(messages.TruncateMessages),
+		"MessageService.UpdateMessage":    connectUnary(messages.UpdateMessage),
+		"MessageService.DeleteMessage":    connectUnary(messages.DeleteMessage),
 		"MessageService.WatchMessages":    {stream: connectWatch(messages)},
 		"TodoService.ListTodos":           connectUnary(todos.ListTodos),
 		"TodoTrackerService.ReplaceTodos": connectUnary(tracker.ReplaceTodos),

@@ -39,6 +39,8 @@ func grpcMethods(address string) (map[string]method, error) {
 		"MessageService.CountMessages":    grpcUnary(messages.CountMessages),
 		"MessageService.CopyMessages":     grpcUnary(messages.CopyMessages),
 		"MessageService.TruncateMessages": grpcUnary(messages.TruncateMessages),
+		"MessageService.UpdateMessage":    grpcUnary(messages.UpdateMessage),
+		"MessageService.DeleteMessage":    grpcUnary(messages.DeleteMessage),
 		"MessageService.WatchMessages":    {stream: grpcWatch(messages)},
 		"TodoService.ListTodos":           grpcUnary(todos.ListTodos),
 		"TodoTrackerService.ReplaceTodos": grpcUnary(tracker.ReplaceTodos),

@@ -76,6 +76,17 @@ describe("SessionPool", () => {
     await refusal(sessions.unrevertSession("s"), "failed_precondition");
   });
 
+  it("updates and deletes one message, in the session's turn", async () => {
+    const change = { role: "tool", metadata: { a: 1 } };
+    const updated = sessions.updateMessage("s", "m2", change, { expectedRevision: 1 });
+    const deleted = sessions.deleteMessage("s", "m1", { expectedRevision: 2 });
+    expect(await updated).toMatchObject({ id: "m2", role: "tool", position: 1, parts: [{ text: "text of m2" }] });
+    await deleted;
+    expect(await history("s")).toEqual(["m2", "m3"]);
+    await refusal(sessions.updateMessage("s", "m1", change), "not_found");
+    await refusal(sessions.deleteMessage("s", "m1"), "not_found");
+  });
+
   it("reverts and truncates to the start, and at an expected revision alone", async () => {
     await refusal(sessions.revertSession("s", null, { expectedRevision: 2 }), "aborted");
     expect(await sessions.revertSession("s", null, { expectedRevision: 1 })).toMatchObject({ removedCount: 3 });
@@ -130,6 +141,12 @@ describe("SessionPool refuses, before storage is asked,", () => {
     ["a message's id", () => sessions.getMessage("s", bad)],
     ["an appended message's id", () => sessions.appendMessage("s", message(bad))],
     ["the last message to keep", () => sessions.truncateMessages("s", "")],
+    ["the message to update", () => sessions.updateMessage("s", "", {})],
+    ["new content", () => sessions.updateMessage("s", "m1", { parts: [{ id: "", type: "", text: "" }] })],
+    ["new content over its limit", () => sessions.updateMessage("s", "m1", { metadata: { a: "x".repeat(65_536) } })],
+    ["an update's expected revision", () => sessions.updateMessage("s", "m1", {}, { expectedRevision: 0.5 })],
+    ["the message to delete", () => sessions.deleteMessage("s", "")],
+    ["a delete's expected revision", () => sessions.deleteMessage("s", "m1", { expectedRevision: -1 })],
     ["a truncate's expected revision", () => sessions.truncateMessages("s", "m1", { expectedRevision: -1 })],
     ["a revert's expected revision", () => sessions.revertSession("s", "m1", { expectedRevision: 0.5 })],
     ["the last message to revert to", () => sessions.revertSession("s", bad)],
@@ -171,6 +188,8 @@ describe("SessionPool refuses, before storage is asked,", () => {
       sessions.appendMessage("s", message("a"), call),
       sessions.copyMessages("s", "t", call),
       sessions.truncateMessages("s", "m1", call),
+      sessions.updateMessage("s", "m1", {}, call),
+      sessions.deleteMessage("s", "m1", call),
       sessions.createSession({}, call),
       sessions.getSession("s", call),
       sessions.loadSession("s", { limit: 1, ...call }),
