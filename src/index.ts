@@ -8,6 +8,7 @@ import type { SqliteStorageProvider as SqliteProvider } from "./storage/sqlite/s
 export type { Call } from "./domain/call.js";
 export type { ChatMessage, MessageChange, NewChatMessage, Part } from "./domain/chat-message.js";
 export type { Draft, DraftDelta, DraftMessage, DraftVersion } from "./domain/draft.js";
+export { ERASED_PARTS, type MessageIdentity } from "./domain/erasure.js";
 export { DomainError, type ErrorCode, NotImplementedError } from "./domain/errors.js";
 export type { JsonObject, JsonValue } from "./domain/json.js";
 export type { Labels } from "./domain/labels.js";

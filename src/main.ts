@@ -9,6 +9,7 @@ import { VERSION } from "./version.js";
 
 /** Loaded when they are called: each needs but a part of the whole. */
 const commands = {
+  erase: () => import("./commands/erase.js"),
   export: () => import("./commands/transfer/export-sessions.js"),
   health: () => import("./commands/health.js"),
   import: () => import("./commands/transfer/import-sessions.js"),
@@ -32,6 +33,14 @@ addServeOptions(program.command("serve").description("serve gRPC, REST, Connect 
 addStorageOption(program.command("sweep").description("clear away what deleted and changed sessions left behind"))
   .option("--repair", "also recount forks and delete what no record owns; only while no server runs", false)
   .action(async ({ storage, repair }) => (await commands.sweep()).sweep(storage, { repair }));
+
+addNamespaceOption(addStorageOption(program.command("erase")))
+  .description("overwrite the content of a message and of all its copies; servers may run meanwhile")
+  .argument("<session>", "session that has the message")
+  .argument("<message>", "id of the message")
+  .action(async (session: string, message: string, flags) =>
+    (await commands.erase()).eraseMessage(flags, session, message),
+  );
 
 addNamespaceOption(addStorageOption(program.command("export")))
   .description("write all sessions, messages and todos as JSON Lines")

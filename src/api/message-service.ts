@@ -9,6 +9,8 @@ import type {
   CountMessagesResponse,
   DeleteMessageRequest,
   DeleteMessageResponse,
+  EraseMessageRequest,
+  EraseMessageResponse,
   GetMessageRequest,
   ListMessagesRequest,
   ListMessagesResponse,
@@ -48,6 +50,7 @@ export const messageMethods: ServiceMethods<typeof MessageService> = {
   truncateMessages: { scope: "write", handle: truncateMessages },
   updateMessage: { scope: "write", handle: updateMessage },
   deleteMessage: { scope: "write", handle: deleteMessage },
+  eraseMessage: { scope: "admin", handle: eraseMessage },
   watchMessages: { scope: "read", handle: watchMessages },
   startDraft: { scope: "write", handle: startDraft },
   extendDraft: { scope: "write", handle: extendDraft },
@@ -179,6 +182,14 @@ async function deleteMessage(request: DeleteMessageRequest, context: ApiContext)
     ...callOf(context),
   });
   return { $typeName: "sessionpool.v1.DeleteMessageResponse" };
+}
+
+async function eraseMessage(
+  { sessionId, messageId }: EraseMessageRequest,
+  context: ApiContext,
+): Promise<EraseMessageResponse> {
+  const { copies } = await context.rootPool.sessions.eraseMessage(sessionId, messageId, callOf(context));
+  return { $typeName: "sessionpool.v1.EraseMessageResponse", copyCount: BigInt(copies) };
 }
 
 async function watchMessages(

@@ -3,6 +3,12 @@ import { Pools } from "../pools.js";
 import { createLogger } from "../server/logging.js";
 import { openStorage } from "../storage/open-storage.js";
 
+/** What a command works on. */
+export interface CommandTarget {
+  readonly storage: string;
+  readonly namespace: string;
+}
+
 /**
  * Opens a store for a command, and closes it afterwards. A database that is not there is made only with `create`: a
  * typo in a URL must not look like an empty store.

@@ -18,7 +18,14 @@ import { checkMessageChange, checkNewMessages } from "../domain/validate-message
 import { pageLimit } from "../domain/validate-page.js";
 import { checkExpected, checkNewSession, checkSessionChange, checkTitle } from "../domain/validate-session.js";
 import type { StorageManager } from "../storage/storage-manager.js";
-import type { ForkOptions, GetMessagesOptions, ListMessagesOptions, LogResult } from "../storage/storage-provider.js";
+import type {
+  EraseOptions,
+  EraseReport,
+  ForkOptions,
+  GetMessagesOptions,
+  ListMessagesOptions,
+  LogResult,
+} from "../storage/storage-provider.js";
 import { AppendQueue } from "./append-queue.js";
 import { computeLoad, computePage, computeSession } from "./computed-reads.js";
 import { DraftPool } from "./draft-pool.js";
@@ -307,6 +314,16 @@ export class SessionPool {
       const removedCount = await storage.truncateMessages(sessionId, upToMessageId, revert);
       return { session: await this.getSession(sessionId, options), removedCount };
     });
+  }
+
+  /**
+   * Overwrites the content of a message, and of all its copies in the namespace, with one part of type `erased`. Takes no turn: it reaches beyond one session.
+   * See StorageProvider.eraseMessage.
+   */
+  async eraseMessage(sessionId: string, messageId: string, options?: EraseOptions): Promise<EraseReport> {
+    this.#checkChange(sessionId, options);
+    checkId("message_id", messageId, this.#root.limits);
+    return await this.#storageFor("erasing messages").eraseMessage(sessionId, messageId, options);
   }
 
   /** Brings back what reverts removed since the last other change of the history. `failed_precondition`: nothing to bring back. */

@@ -127,6 +127,10 @@ export class StorageManager implements StorageOperations {
     return this.#active.deleteMessage(...args);
   }
 
+  eraseMessage(...args: Args<"eraseMessage">) {
+    return this.#active.eraseMessage(...args);
+  }
+
   followMessages(...args: Args<"followMessages">) {
     return this.#active.followMessages(...args);
   }

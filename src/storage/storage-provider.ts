@@ -126,6 +126,25 @@ export interface SweepOptions extends Call {
   readonly onProgress?: ((report: SweepReport) => void) | undefined;
 }
 
+export interface EraseOptions extends Call {
+  /** Told after every chunk. */
+  readonly onProgress?: ((progress: EraseProgress) => void) | undefined;
+}
+
+export interface EraseProgress {
+  /** How often the sessions are looked through: until one round finds nothing to do, at least twice. */
+  readonly round: number;
+  /** Sessions looked through in this round, deleted ones that are not swept yet included. */
+  readonly sessions: number;
+  /** Copies found so far. */
+  readonly copies: number;
+}
+
+export interface EraseReport {
+  /** Places in the store at which the message stood. An earlier call may have erased some of them. */
+  readonly copies: number;
+}
+
 export interface SweepReport {
   /** Deleted sessions cleared away. */
   readonly sessions: number;
@@ -330,6 +349,15 @@ export abstract class StorageProvider {
    */
   deleteMessage(_sessionId: string, _messageId: string, _options?: RevisionOptions): Promise<void> {
     return this.#lacks("deleting messages");
+  }
+
+  /**
+   * Overwrites the content of a message, and of all its copies in the namespace, with ERASED_PARTS; ids, places and timestamps stay. A copy has the same id,
+   * origin and timestamp. When it has resolved, no later read answers the old content, and no file of the store holds it. Sessions that show the message get
+   * another revision. Repeating it is safe, and goes on where one that failed has stopped. `not_found`: the session or the message.
+   */
+  eraseMessage(_sessionId: string, _messageId: string, _options?: EraseOptions): Promise<EraseReport> {
+    return this.#lacks("erasing messages");
   }
 
   /**

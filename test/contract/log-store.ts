@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe } from "vitest";
 import type { LogDatabase, LogStore } from "../../src/storage/history/log-store.js";
 import { describeAppends } from "./log-store/appends.js";
+import { describeErasures } from "./log-store/erasures.js";
 import { describeNamespaces } from "./log-store/namespaces.js";
 import { describeReads } from "./log-store/reads.js";
 import { describeRecordLists } from "./log-store/record-lists.js";
@@ -53,6 +54,7 @@ export function describeLogStore(name: string, harness: LogStoreHarness): void {
     describeReads(subject);
     describeTexts(subject);
     describeSweeping(subject);
+    describeErasures(subject);
     describeTodos(subject);
     describeNamespaces(subject);
   });

@@ -12,6 +12,7 @@ import { describeCursors } from "./storage-provider/cursors.js";
 import { describeDraftFollowing } from "./storage-provider/draft-following.js";
 import { describeDrafts } from "./storage-provider/drafts.js";
 import { describeEdits } from "./storage-provider/edits.js";
+import { describeErasures } from "./storage-provider/erasures.js";
 import { T0 } from "./storage-provider/fixtures.js";
 import { describeFollowing } from "./storage-provider/following.js";
 import { describeForks } from "./storage-provider/forks.js";
@@ -113,6 +114,7 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeTexts(subject);
   describeTodos(subject);
   describeCalls(subject);
+  describeErasures(subject);
   describeFollowing(subject);
   describeDraftFollowing(subject);
   describeBackups(subject);

@@ -32,6 +32,9 @@ export interface Operation {
 const DRAFT = { log: "u.9", messageId: "d", timestampMicros: T0, discardWhenAbandoned: false } as const;
 const todo = { id: "t", content: "c", status: "open", priority: "high" };
 
+/** The second entry of any log. */
+const COPY = { id: "m2", originSessionId: "s", timestampMicros: T0 + 2 };
+
 export const OPERATIONS: readonly Operation[] = [
   {
     name: "createRecord",
@@ -175,6 +178,23 @@ export const OPERATIONS: readonly Operation[] = [
     prepare: (store) => fill(store, "u.1", 1, 2),
     run: async (store, call) => (await store.findById(["u.1"], ["m2"], call)).map(({ seq }) => seq),
     answer: [2],
+  },
+  {
+    name: "findCopies",
+    prepare: (store) => fill(store, "u.1", 1, 2),
+    run: async (store, call) =>
+      (await store.findCopies([{ uid: "u", sessionId: "s" }], COPY, call)).map(({ seq }) => seq),
+    answer: [2],
+  },
+  {
+    name: "eraseEntries",
+    prepare: (store) => fill(store, "u.1", 1, 2),
+    run: (store, call) => store.eraseEntries([entry("u.1", 2)], call),
+    answer: undefined,
+    check: async (store, isDone) => {
+      const types = (await store.findById(["u.1"], ["m2"])).map(({ body }) => body.parts[0]?.type);
+      expect(types).toBeOneOf(isDone ? [["erased"]] : [["erased"], ["text"]]);
+    },
   },
   {
     name: "listSweepable",

@@ -153,9 +153,10 @@ function withAny(value: JsonValue): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, withAny(one)]));
 }
 
-/** Reading keys may read, following has no deadline, and without a provider for them there are no todos. */
+/** Reading keys may read, writing keys do all but what needs `admin`, following has no deadline, and without a provider for them there are no todos. */
 function canFail({ scope, desc }: ApiMethod, { key, store }: Failure): boolean {
   if (key === "read") return scope !== "read";
+  if (key === "write") return scope === "admin";
   if (store === "lacking") return rpcOf(desc) !== LIST_TODOS;
   return !(store === "hanging" && desc.methodKind !== "unary");
 }

@@ -1,3 +1,4 @@
+import { ERASED_BODY } from "../../src/domain/erasure.js";
 import { labelTexts } from "../../src/domain/labels.js";
 import type {
   Entry,
@@ -216,6 +217,15 @@ export class SimDatabase {
     found.rows.set(row.seq, row);
     found.ids.set(row.id, row);
     return "stored";
+  }
+
+  erase(log: string, seq: number, id: string): void {
+    const found = this.#logs.get(log);
+    const row = found?.rows.get(seq);
+    if (!found || !row?.entry || row.id !== id) return;
+    const erased = { ...row, entry: { ...row.entry, body: ERASED_BODY } };
+    found.rows.set(seq, erased);
+    found.ids.set(id, erased);
   }
 
   remove(log: string, seq: number): void {

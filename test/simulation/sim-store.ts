@@ -1,4 +1,5 @@
 import { type Call, checkCall } from "../../src/domain/call.js";
+import { isSameMessage, type MessageIdentity } from "../../src/domain/erasure.js";
 import { DomainError } from "../../src/domain/errors.js";
 import { MessageBody } from "../../src/domain/message-body.js";
 import type { Todo, TodoList } from "../../src/domain/todo.js";
@@ -152,6 +153,26 @@ export abstract class SimStore implements LogStore {
 
   listOrphans(limit: number, call?: Call): Promise<readonly string[]> {
     return this.request(call, "listOrphans", [limit], () => this.db.listOrphans(limit));
+  }
+
+  findCopies(
+    owners: readonly Pick<SessionRecord, "uid">[],
+    message: MessageIdentity,
+    call?: Call,
+  ): Promise<readonly Entry[]> {
+    return this.request(call, "findCopies", [owners.map(({ uid }) => uid), message], () =>
+      owners
+        .flatMap((owner) => placesOf(this.db, owner))
+        .flatMap(({ log, seq }) => this.db.row(log, seq)?.entry ?? [])
+        .filter((entry) => isSameMessage(entry, message)),
+    );
+  }
+
+  /** One request for each entry. */
+  async eraseEntries(entries: readonly Entry[], call?: Call): Promise<void> {
+    for (const { log, seq, id } of entries) {
+      await this.request(call, "eraseEntry", [log, seq], () => this.db.erase(log, seq, id));
+    }
   }
 
   async readTodos(call?: Call): Promise<TodoList> {

@@ -15,7 +15,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file sessionpool/v1/message_service.proto.
  */
 export const file_sessionpool_v1_message_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRzZXNzaW9ucG9vbC92MS9tZXNzYWdlX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxImcKEE1lc3NhZ2VXaXRoUGFydHMSLgoEaW5mbxgBIAEoCzIbLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VJbmZvQgPgQQISIwoFcGFydHMYAiADKAsyFC5zZXNzaW9ucG9vbC52MS5QYXJ0IugBCgtNZXNzYWdlSW5mbxIKCgJpZBgBIAEoCRIRCgRyb2xlGAIgASgJQgPgQQISLQoJdGltZXN0YW1wGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCghtZXRhZGF0YRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFwoKc2Vzc2lvbl9pZBgFIAEoCUID4EEDEhoKCHBvc2l0aW9uGAYgASgDQgPgQQNIAIgBARIeChFvcmlnaW5fc2Vzc2lvbl9pZBgHIAEoCUID4EEDQgsKCV9wb3NpdGlvbiJaCgRQYXJ0EgoKAmlkGAEgASgJEhEKBHR5cGUYAiABKAlCA+BBAhIMCgR0ZXh0GAMgASgJEiUKBGRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IqsBChRBcHBlbmRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEjEKB21lc3NhZ2UYAiABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEh4KEWV4cGVjdGVkX3Bvc2l0aW9uGAMgASgDSACIAQESFgoOY3JlYXRlX3Nlc3Npb24YBCABKAhCFAoSX2V4cGVjdGVkX3Bvc2l0aW9uIj0KFUFwcGVuZE1lc3NhZ2VSZXNwb25zZRISCgptZXNzYWdlX2lkGAEgASgJEhAKCHBvc2l0aW9uGAIgASgDIq0BChVBcHBlbmRNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIyCghtZXNzYWdlcxgCIAMoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSHgoRZXhwZWN0ZWRfcG9zaXRpb24YAyABKANIAIgBARIWCg5jcmVhdGVfc2Vzc2lvbhgEIAEoCEIUChJfZXhwZWN0ZWRfcG9zaXRpb24iPwoWQXBwZW5kTWVzc2FnZXNSZXNwb25zZRITCgttZXNzYWdlX2lkcxgBIAMoCRIQCghwb3NpdGlvbhgCIAEoAyI7ChFHZXRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiggIKE0xpc3RNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgVsaW1pdBgCIAEoBUgAiAEBEhMKBm9mZnNldBgDIAEoBUgBiAEBEhIKCnBhZ2VfdG9rZW4YBCABKAkSFAoMbmV3ZXN0X2ZpcnN0GAUgASgIEhkKEWluY2x1ZGVfYW5jZXN0b3JzGAYgASgIEikKBXNpbmNlGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgV1bnRpbBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCAoGX2xpbWl0QgkKB19vZmZzZXQiYwoUTGlzdE1lc3NhZ2VzUmVzcG9uc2USMgoIbWVzc2FnZXMYASADKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIqChRDb3VudE1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIiYKFUNvdW50TWVzc2FnZXNSZXNwb25zZRINCgVjb3VudBgBIAEoAyKUAQoTQ29weU1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhkKEXRhcmdldF9zZXNzaW9uX2lkGAIgASgJEhgKEHVwX3RvX21lc3NhZ2VfaWQYAyABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YBCABKANIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iWgoUQ29weU1lc3NhZ2VzUmVzcG9uc2USGgoNZm9ya19wb2ludF9pZBgBIAEoCUgAiAEBEhQKDGNvcGllZF9jb3VudBgCIAEoA0IQCg5fZm9ya19wb2ludF9pZCKPAQoXVHJ1bmNhdGVNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIYChB1cF90b19tZXNzYWdlX2lkGAIgASgJEhAKCHRvX3N0YXJ0GAMgASgIEh4KEWV4cGVjdGVkX3JldmlzaW9uGAQgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIjEKGFRydW5jYXRlTWVzc2FnZXNSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDItgBChRVcGRhdGVNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkSMQoHbWVzc2FnZRgDIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEh4KEWV4cGVjdGVkX3JldmlzaW9uGAUgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uInQKFERlbGV0ZU1lc3NhZ2VSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCRIeChFleHBlY3RlZF9yZXZpc2lvbhgDIAEoA0gAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiIXChVEZWxldGVNZXNzYWdlUmVzcG9uc2UibgoUV2F0Y2hNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIaCg1mcm9tX3Bvc2l0aW9uGAIgASgDSACIAQESFAoMcmVzdW1lX3Rva2VuGAMgASgJQhAKDl9mcm9tX3Bvc2l0aW9uIsEDChVXYXRjaE1lc3NhZ2VzUmVzcG9uc2USNAoIYXBwZW5kZWQYASABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzSAASLgoJdHJ1bmNhdGVkGAIgASgLMhkuc2Vzc2lvbnBvb2wudjEuVHJ1bmNhdGVkSAASLgoJaGVhcnRiZWF0GAMgASgLMhkuc2Vzc2lvbnBvb2wudjEuSGVhcnRiZWF0SAASJgoFZHJhZnQYBSABKAsyFS5zZXNzaW9ucG9vbC52MS5EcmFmdEgAEjcKDmRyYWZ0X2V4dGVuZGVkGAYgASgLMh0uc2Vzc2lvbnBvb2wudjEuRHJhZnRFeHRlbmRlZEgAEjEKC2RyYWZ0X2VuZGVkGAcgASgLMhouc2Vzc2lvbnBvb2wudjEuRHJhZnRFbmRlZEgAEjMKB3VwZGF0ZWQYCCABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzSAASKgoHZGVsZXRlZBgJIAEoCzIXLnNlc3Npb25wb29sLnYxLkRlbGV0ZWRIABIUCgxyZXN1bWVfdG9rZW4YBCABKAlCBwoFZXZlbnQiOQoJVHJ1bmNhdGVkEhoKDW1lc3NhZ2VfY291bnQYASABKANIAIgBAUIQCg5fbWVzc2FnZV9jb3VudCJBCgdEZWxldGVkEhIKCm1lc3NhZ2VfaWQYASABKAkSFQoIcG9zaXRpb24YAiABKANIAIgBAUILCglfcG9zaXRpb24iCwoJSGVhcnRiZWF0ImAKDURyYWZ0RXh0ZW5kZWQSEgoKbWVzc2FnZV9pZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgDEioKBmRlbHRhcxgDIAMoCzIaLnNlc3Npb25wb29sLnYxLkRyYWZ0RGVsdGEiMgoKRHJhZnRFbmRlZBISCgptZXNzYWdlX2lkGAEgASgJEhAKCGZpbmlzaGVkGAIgASgIIswBCgVEcmFmdBIxCgdtZXNzYWdlGAEgASgLMiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0cxIPCgd2ZXJzaW9uGAIgASgDEi4KCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIeChZkaXNjYXJkX3doZW5fYWJhbmRvbmVkGAUgASgIInYKCkRyYWZ0RGVsdGESMAoLYXBwZW5kX3RleHQYASABKAsyGS5zZXNzaW9ucG9vbC52MS5UZXh0RGVsdGFIABItCghwdXRfcGFydBgCIAEoCzIZLnNlc3Npb25wb29sLnYxLlBhcnREZWx0YUgAQgcKBWRlbHRhIioKCVRleHREZWx0YRIPCgdwYXJ0X2lkGAEgASgJEgwKBHRleHQYAiABKAkiLwoJUGFydERlbHRhEiIKBHBhcnQYASABKAsyFC5zZXNzaW9ucG9vbC52MS5QYXJ0IpIBChFTdGFydERyYWZ0UmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEjEKB21lc3NhZ2UYAiABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEh4KFmRpc2NhcmRfd2hlbl9hYmFuZG9uZWQYAyABKAgSFgoOY3JlYXRlX3Nlc3Npb24YBCABKAgiOQoSU3RhcnREcmFmdFJlc3BvbnNlEhIKCm1lc3NhZ2VfaWQYASABKAkSDwoHdmVyc2lvbhgCIAEoAyJ5ChJFeHRlbmREcmFmdFJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgptZXNzYWdlX2lkGAIgASgJEg8KB3ZlcnNpb24YAyABKAMSKgoGZGVsdGFzGAQgAygLMhouc2Vzc2lvbnBvb2wudjEuRHJhZnREZWx0YSImChNFeHRlbmREcmFmdFJlc3BvbnNlEg8KB3ZlcnNpb24YASABKAMi2gEKEkZpbmlzaERyYWZ0UmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkSDwoHdmVyc2lvbhgDIAEoAxIqCgZkZWx0YXMYBCADKAsyGi5zZXNzaW9ucG9vbC52MS5EcmFmdERlbHRhEikKCG1ldGFkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIeChFleHBlY3RlZF9wb3NpdGlvbhgGIAEoA0gAiAEBQhQKEl9leHBlY3RlZF9wb3NpdGlvbiI7ChNGaW5pc2hEcmFmdFJlc3BvbnNlEhIKCm1lc3NhZ2VfaWQYASABKAkSEAoIcG9zaXRpb24YAiABKAMiPQoTRGlzY2FyZERyYWZ0UmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiFgoURGlzY2FyZERyYWZ0UmVzcG9uc2UiJwoRTGlzdERyYWZ0c1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSI7ChJMaXN0RHJhZnRzUmVzcG9uc2USJQoGZHJhZnRzGAEgAygLMhUuc2Vzc2lvbnBvb2wudjEuRHJhZnQyghEKDk1lc3NhZ2VTZXJ2aWNlEowBCg1BcHBlbmRNZXNzYWdlEiQuc2Vzc2lvbnBvb2wudjEuQXBwZW5kTWVzc2FnZVJlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlUmVzcG9uc2UiLoLT5JMCKDoHbWVzc2FnZSIdL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2USjwEKDkFwcGVuZE1lc3NhZ2VzEiUuc2Vzc2lvbnBvb2wudjEuQXBwZW5kTWVzc2FnZXNSZXF1ZXN0GiYuc2Vzc2lvbnBvb2wudjEuQXBwZW5kTWVzc2FnZXNSZXNwb25zZSIugtPkkwIoOgEqIiMvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTpiYXRjaBKIAQoKR2V0TWVzc2FnZRIhLnNlc3Npb25wb29sLnYxLkdldE1lc3NhZ2VSZXF1ZXN0GiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0cyI1kAIBgtPkkwIsEiovc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZS97bWVzc2FnZV9pZH0SgwEKDExpc3RNZXNzYWdlcxIjLnNlc3Npb25wb29sLnYxLkxpc3RNZXNzYWdlc1JlcXVlc3QaJC5zZXNzaW9ucG9vbC52MS5MaXN0TWVzc2FnZXNSZXNwb25zZSIokAIBgtPkkwIfEh0vc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZRKMAQoNQ291bnRNZXNzYWdlcxIkLnNlc3Npb25wb29sLnYxLkNvdW50TWVzc2FnZXNSZXF1ZXN0GiUuc2Vzc2lvbnBvb2wudjEuQ291bnRNZXNzYWdlc1Jlc3BvbnNlIi6QAgGC0+STAiUSIy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOmNvdW50EogBCgxDb3B5TWVzc2FnZXMSIy5zZXNzaW9ucG9vbC52MS5Db3B5TWVzc2FnZXNSZXF1ZXN0GiQuc2Vzc2lvbnBvb2wudjEuQ29weU1lc3NhZ2VzUmVzcG9uc2UiLYLT5JMCJzoBKiIiL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6Y29weRKYAQoQVHJ1bmNhdGVNZXNzYWdlcxInLnNlc3Npb25wb29sLnYxLlRydW5jYXRlTWVzc2FnZXNSZXF1ZXN0Giguc2Vzc2lvbnBvb2wudjEuVHJ1bmNhdGVNZXNzYWdlc1Jlc3BvbnNlIjGC0+STAis6ASoiJi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOnRydW5jYXRlEpQBCg1VcGRhdGVNZXNzYWdlEiQuc2Vzc2lvbnBvb2wudjEuVXBkYXRlTWVzc2FnZVJlcXVlc3QaIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzIjuC0+STAjU6B21lc3NhZ2UyKi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlL3ttZXNzYWdlX2lkfRKQAQoNRGVsZXRlTWVzc2FnZRIkLnNlc3Npb25wb29sLnYxLkRlbGV0ZU1lc3NhZ2VSZXF1ZXN0GiUuc2Vzc2lvbnBvb2wudjEuRGVsZXRlTWVzc2FnZVJlc3BvbnNlIjKC0+STAiwqKi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlL3ttZXNzYWdlX2lkfRKsAQoNV2F0Y2hNZXNzYWdlcxIkLnNlc3Npb25wb29sLnYxLldhdGNoTWVzc2FnZXNSZXF1ZXN0GiUuc2Vzc2lvbnBvb2wudjEuV2F0Y2hNZXNzYWdlc1Jlc3BvbnNlIkzK8xgdCgxyZXN1bWVfdG9rZW4SDWZyb21fcG9zaXRpb26C0+STAiUSIy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOndhdGNoMAESewoKU3RhcnREcmFmdBIhLnNlc3Npb25wb29sLnYxLlN0YXJ0RHJhZnRSZXF1ZXN0GiIuc2Vzc2lvbnBvb2wudjEuU3RhcnREcmFmdFJlc3BvbnNlIiaC0+STAiA6ASoiGy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9kcmFmdBKSAQoLRXh0ZW5kRHJhZnQSIi5zZXNzaW9ucG9vbC52MS5FeHRlbmREcmFmdFJlcXVlc3QaIy5zZXNzaW9ucG9vbC52MS5FeHRlbmREcmFmdFJlc3BvbnNlIjqC0+STAjQ6ASoiLy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9kcmFmdC97bWVzc2FnZV9pZH06ZXh0ZW5kEpIBCgtGaW5pc2hEcmFmdBIiLnNlc3Npb25wb29sLnYxLkZpbmlzaERyYWZ0UmVxdWVzdBojLnNlc3Npb25wb29sLnYxLkZpbmlzaERyYWZ0UmVzcG9uc2UiOoLT5JMCNDoBKiIvL3Nlc3Npb24ve3Nlc3Npb25faWR9L2RyYWZ0L3ttZXNzYWdlX2lkfTpmaW5pc2gSiwEKDERpc2NhcmREcmFmdBIjLnNlc3Npb25wb29sLnYxLkRpc2NhcmREcmFmdFJlcXVlc3QaJC5zZXNzaW9ucG9vbC52MS5EaXNjYXJkRHJhZnRSZXNwb25zZSIwgtPkkwIqKigvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vZHJhZnQve21lc3NhZ2VfaWR9EnsKCkxpc3REcmFmdHMSIS5zZXNzaW9ucG9vbC52MS5MaXN0RHJhZnRzUmVxdWVzdBoiLnNlc3Npb25wb29sLnYxLkxpc3REcmFmdHNSZXNwb25zZSImkAIBgtPkkwIdEhsvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vZHJhZnRiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sessionpool_v1_options]);
+  fileDesc("CiRzZXNzaW9ucG9vbC92MS9tZXNzYWdlX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxImcKEE1lc3NhZ2VXaXRoUGFydHMSLgoEaW5mbxgBIAEoCzIbLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VJbmZvQgPgQQISIwoFcGFydHMYAiADKAsyFC5zZXNzaW9ucG9vbC52MS5QYXJ0IugBCgtNZXNzYWdlSW5mbxIKCgJpZBgBIAEoCRIRCgRyb2xlGAIgASgJQgPgQQISLQoJdGltZXN0YW1wGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCghtZXRhZGF0YRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFwoKc2Vzc2lvbl9pZBgFIAEoCUID4EEDEhoKCHBvc2l0aW9uGAYgASgDQgPgQQNIAIgBARIeChFvcmlnaW5fc2Vzc2lvbl9pZBgHIAEoCUID4EEDQgsKCV9wb3NpdGlvbiJaCgRQYXJ0EgoKAmlkGAEgASgJEhEKBHR5cGUYAiABKAlCA+BBAhIMCgR0ZXh0GAMgASgJEiUKBGRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IqsBChRBcHBlbmRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEjEKB21lc3NhZ2UYAiABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEh4KEWV4cGVjdGVkX3Bvc2l0aW9uGAMgASgDSACIAQESFgoOY3JlYXRlX3Nlc3Npb24YBCABKAhCFAoSX2V4cGVjdGVkX3Bvc2l0aW9uIj0KFUFwcGVuZE1lc3NhZ2VSZXNwb25zZRISCgptZXNzYWdlX2lkGAEgASgJEhAKCHBvc2l0aW9uGAIgASgDIq0BChVBcHBlbmRNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIyCghtZXNzYWdlcxgCIAMoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSHgoRZXhwZWN0ZWRfcG9zaXRpb24YAyABKANIAIgBARIWCg5jcmVhdGVfc2Vzc2lvbhgEIAEoCEIUChJfZXhwZWN0ZWRfcG9zaXRpb24iPwoWQXBwZW5kTWVzc2FnZXNSZXNwb25zZRITCgttZXNzYWdlX2lkcxgBIAMoCRIQCghwb3NpdGlvbhgCIAEoAyI7ChFHZXRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiggIKE0xpc3RNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgVsaW1pdBgCIAEoBUgAiAEBEhMKBm9mZnNldBgDIAEoBUgBiAEBEhIKCnBhZ2VfdG9rZW4YBCABKAkSFAoMbmV3ZXN0X2ZpcnN0GAUgASgIEhkKEWluY2x1ZGVfYW5jZXN0b3JzGAYgASgIEikKBXNpbmNlGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgV1bnRpbBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCAoGX2xpbWl0QgkKB19vZmZzZXQiYwoUTGlzdE1lc3NhZ2VzUmVzcG9uc2USMgoIbWVzc2FnZXMYASADKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIqChRDb3VudE1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIiYKFUNvdW50TWVzc2FnZXNSZXNwb25zZRINCgVjb3VudBgBIAEoAyKUAQoTQ29weU1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhkKEXRhcmdldF9zZXNzaW9uX2lkGAIgASgJEhgKEHVwX3RvX21lc3NhZ2VfaWQYAyABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YBCABKANIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iWgoUQ29weU1lc3NhZ2VzUmVzcG9uc2USGgoNZm9ya19wb2ludF9pZBgBIAEoCUgAiAEBEhQKDGNvcGllZF9jb3VudBgCIAEoA0IQCg5fZm9ya19wb2ludF9pZCKPAQoXVHJ1bmNhdGVNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIYChB1cF90b19tZXNzYWdlX2lkGAIgASgJEhAKCHRvX3N0YXJ0GAMgASgIEh4KEWV4cGVjdGVkX3JldmlzaW9uGAQgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIjEKGFRydW5jYXRlTWVzc2FnZXNSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDItgBChRVcGRhdGVNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkSMQoHbWVzc2FnZRgDIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEh4KEWV4cGVjdGVkX3JldmlzaW9uGAUgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uInQKFERlbGV0ZU1lc3NhZ2VSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCRIeChFleHBlY3RlZF9yZXZpc2lvbhgDIAEoA0gAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiIXChVEZWxldGVNZXNzYWdlUmVzcG9uc2UiPQoTRXJhc2VNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiKgoURXJhc2VNZXNzYWdlUmVzcG9uc2USEgoKY29weV9jb3VudBgBIAEoAyJuChRXYXRjaE1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhoKDWZyb21fcG9zaXRpb24YAiABKANIAIgBARIUCgxyZXN1bWVfdG9rZW4YAyABKAlCEAoOX2Zyb21fcG9zaXRpb24iwQMKFVdhdGNoTWVzc2FnZXNSZXNwb25zZRI0CghhcHBlbmRlZBgBIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHNIABIuCgl0cnVuY2F0ZWQYAiABKAsyGS5zZXNzaW9ucG9vbC52MS5UcnVuY2F0ZWRIABIuCgloZWFydGJlYXQYAyABKAsyGS5zZXNzaW9ucG9vbC52MS5IZWFydGJlYXRIABImCgVkcmFmdBgFIAEoCzIVLnNlc3Npb25wb29sLnYxLkRyYWZ0SAASNwoOZHJhZnRfZXh0ZW5kZWQYBiABKAsyHS5zZXNzaW9ucG9vbC52MS5EcmFmdEV4dGVuZGVkSAASMQoLZHJhZnRfZW5kZWQYByABKAsyGi5zZXNzaW9ucG9vbC52MS5EcmFmdEVuZGVkSAASMwoHdXBkYXRlZBgIIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHNIABIqCgdkZWxldGVkGAkgASgLMhcuc2Vzc2lvbnBvb2wudjEuRGVsZXRlZEgAEhQKDHJlc3VtZV90b2tlbhgEIAEoCUIHCgVldmVudCI5CglUcnVuY2F0ZWQSGgoNbWVzc2FnZV9jb3VudBgBIAEoA0gAiAEBQhAKDl9tZXNzYWdlX2NvdW50IkEKB0RlbGV0ZWQSEgoKbWVzc2FnZV9pZBgBIAEoCRIVCghwb3NpdGlvbhgCIAEoA0gAiAEBQgsKCV9wb3NpdGlvbiILCglIZWFydGJlYXQiYAoNRHJhZnRFeHRlbmRlZBISCgptZXNzYWdlX2lkGAEgASgJEg8KB3ZlcnNpb24YAiABKAMSKgoGZGVsdGFzGAMgAygLMhouc2Vzc2lvbnBvb2wudjEuRHJhZnREZWx0YSIyCgpEcmFmdEVuZGVkEhIKCm1lc3NhZ2VfaWQYASABKAkSEAoIZmluaXNoZWQYAiABKAgizAEKBURyYWZ0EjEKB21lc3NhZ2UYASABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEg8KB3ZlcnNpb24YAiABKAMSLgoKc3RhcnRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh4KFmRpc2NhcmRfd2hlbl9hYmFuZG9uZWQYBSABKAgidgoKRHJhZnREZWx0YRIwCgthcHBlbmRfdGV4dBgBIAEoCzIZLnNlc3Npb25wb29sLnYxLlRleHREZWx0YUgAEi0KCHB1dF9wYXJ0GAIgASgLMhkuc2Vzc2lvbnBvb2wudjEuUGFydERlbHRhSABCBwoFZGVsdGEiKgoJVGV4dERlbHRhEg8KB3BhcnRfaWQYASABKAkSDAoEdGV4dBgCIAEoCSIvCglQYXJ0RGVsdGESIgoEcGFydBgBIAEoCzIULnNlc3Npb25wb29sLnYxLlBhcnQikgEKEVN0YXJ0RHJhZnRSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSMQoHbWVzc2FnZRgCIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSHgoWZGlzY2FyZF93aGVuX2FiYW5kb25lZBgDIAEoCBIWCg5jcmVhdGVfc2Vzc2lvbhgEIAEoCCI5ChJTdGFydERyYWZ0UmVzcG9uc2USEgoKbWVzc2FnZV9pZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgDInkKEkV4dGVuZERyYWZ0UmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkSDwoHdmVyc2lvbhgDIAEoAxIqCgZkZWx0YXMYBCADKAsyGi5zZXNzaW9ucG9vbC52MS5EcmFmdERlbHRhIiYKE0V4dGVuZERyYWZ0UmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoAyLaAQoSRmluaXNoRHJhZnRSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCRIPCgd2ZXJzaW9uGAMgASgDEioKBmRlbHRhcxgEIAMoCzIaLnNlc3Npb25wb29sLnYxLkRyYWZ0RGVsdGESKQoIbWV0YWRhdGEYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Eh4KEWV4cGVjdGVkX3Bvc2l0aW9uGAYgASgDSACIAQFCFAoSX2V4cGVjdGVkX3Bvc2l0aW9uIjsKE0ZpbmlzaERyYWZ0UmVzcG9uc2USEgoKbWVzc2FnZV9pZBgBIAEoCRIQCghwb3NpdGlvbhgCIAEoAyI9ChNEaXNjYXJkRHJhZnRSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCSIWChREaXNjYXJkRHJhZnRSZXNwb25zZSInChFMaXN0RHJhZnRzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIjsKEkxpc3REcmFmdHNSZXNwb25zZRIlCgZkcmFmdHMYASADKAsyFS5zZXNzaW9ucG9vbC52MS5EcmFmdDKbEgoOTWVzc2FnZVNlcnZpY2USjAEKDUFwcGVuZE1lc3NhZ2USJC5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLkFwcGVuZE1lc3NhZ2VSZXNwb25zZSIugtPkkwIoOgdtZXNzYWdlIh0vc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZRKPAQoOQXBwZW5kTWVzc2FnZXMSJS5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlc1JlcXVlc3QaJi5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlc1Jlc3BvbnNlIi6C0+STAig6ASoiIy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOmJhdGNoEogBCgpHZXRNZXNzYWdlEiEuc2Vzc2lvbnBvb2wudjEuR2V0TWVzc2FnZVJlcXVlc3QaIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzIjWQAgGC0+STAiwSKi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlL3ttZXNzYWdlX2lkfRKDAQoMTGlzdE1lc3NhZ2VzEiMuc2Vzc2lvbnBvb2wudjEuTGlzdE1lc3NhZ2VzUmVxdWVzdBokLnNlc3Npb25wb29sLnYxLkxpc3RNZXNzYWdlc1Jlc3BvbnNlIiiQAgGC0+STAh8SHS9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlEowBCg1Db3VudE1lc3NhZ2VzEiQuc2Vzc2lvbnBvb2wudjEuQ291bnRNZXNzYWdlc1JlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5Db3VudE1lc3NhZ2VzUmVzcG9uc2UiLpACAYLT5JMCJRIjL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6Y291bnQSiAEKDENvcHlNZXNzYWdlcxIjLnNlc3Npb25wb29sLnYxLkNvcHlNZXNzYWdlc1JlcXVlc3QaJC5zZXNzaW9ucG9vbC52MS5Db3B5TWVzc2FnZXNSZXNwb25zZSItgtPkkwInOgEqIiIvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTpjb3B5EpgBChBUcnVuY2F0ZU1lc3NhZ2VzEicuc2Vzc2lvbnBvb2wudjEuVHJ1bmNhdGVNZXNzYWdlc1JlcXVlc3QaKC5zZXNzaW9ucG9vbC52MS5UcnVuY2F0ZU1lc3NhZ2VzUmVzcG9uc2UiMYLT5JMCKzoBKiImL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6dHJ1bmNhdGUSlAEKDVVwZGF0ZU1lc3NhZ2USJC5zZXNzaW9ucG9vbC52MS5VcGRhdGVNZXNzYWdlUmVxdWVzdBogLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMiO4LT5JMCNToHbWVzc2FnZTIqL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2Uve21lc3NhZ2VfaWR9EpABCg1EZWxldGVNZXNzYWdlEiQuc2Vzc2lvbnBvb2wudjEuRGVsZXRlTWVzc2FnZVJlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5EZWxldGVNZXNzYWdlUmVzcG9uc2UiMoLT5JMCLCoqL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2Uve21lc3NhZ2VfaWR9EpYBCgxFcmFzZU1lc3NhZ2USIy5zZXNzaW9ucG9vbC52MS5FcmFzZU1lc3NhZ2VSZXF1ZXN0GiQuc2Vzc2lvbnBvb2wudjEuRXJhc2VNZXNzYWdlUmVzcG9uc2UiO4LT5JMCNToBKiIwL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2Uve21lc3NhZ2VfaWR9OmVyYXNlEqwBCg1XYXRjaE1lc3NhZ2VzEiQuc2Vzc2lvbnBvb2wudjEuV2F0Y2hNZXNzYWdlc1JlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5XYXRjaE1lc3NhZ2VzUmVzcG9uc2UiTMrzGB0KDHJlc3VtZV90b2tlbhINZnJvbV9wb3NpdGlvboLT5JMCJRIjL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6d2F0Y2gwARJ7CgpTdGFydERyYWZ0EiEuc2Vzc2lvbnBvb2wudjEuU3RhcnREcmFmdFJlcXVlc3QaIi5zZXNzaW9ucG9vbC52MS5TdGFydERyYWZ0UmVzcG9uc2UiJoLT5JMCIDoBKiIbL3Nlc3Npb24ve3Nlc3Npb25faWR9L2RyYWZ0EpIBCgtFeHRlbmREcmFmdBIiLnNlc3Npb25wb29sLnYxLkV4dGVuZERyYWZ0UmVxdWVzdBojLnNlc3Npb25wb29sLnYxLkV4dGVuZERyYWZ0UmVzcG9uc2UiOoLT5JMCNDoBKiIvL3Nlc3Npb24ve3Nlc3Npb25faWR9L2RyYWZ0L3ttZXNzYWdlX2lkfTpleHRlbmQSkgEKC0ZpbmlzaERyYWZ0EiIuc2Vzc2lvbnBvb2wudjEuRmluaXNoRHJhZnRSZXF1ZXN0GiMuc2Vzc2lvbnBvb2wudjEuRmluaXNoRHJhZnRSZXNwb25zZSI6gtPkkwI0OgEqIi8vc2Vzc2lvbi97c2Vzc2lvbl9pZH0vZHJhZnQve21lc3NhZ2VfaWR9OmZpbmlzaBKLAQoMRGlzY2FyZERyYWZ0EiMuc2Vzc2lvbnBvb2wudjEuRGlzY2FyZERyYWZ0UmVxdWVzdBokLnNlc3Npb25wb29sLnYxLkRpc2NhcmREcmFmdFJlc3BvbnNlIjCC0+STAioqKC9zZXNzaW9uL3tzZXNzaW9uX2lkfS9kcmFmdC97bWVzc2FnZV9pZH0SewoKTGlzdERyYWZ0cxIhLnNlc3Npb25wb29sLnYxLkxpc3REcmFmdHNSZXF1ZXN0GiIuc2Vzc2lvbnBvb2wudjEuTGlzdERyYWZ0c1Jlc3BvbnNlIiaQAgGC0+STAh0SGy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9kcmFmdGIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sessionpool_v1_options]);
 
 /**
  * A message: what it is, and its parts.
@@ -666,6 +666,52 @@ export const DeleteMessageResponseSchema: GenMessage<DeleteMessageResponse> = /*
   messageDesc(file_sessionpool_v1_message_service, 18);
 
 /**
+ * @generated from message sessionpool.v1.EraseMessageRequest
+ */
+export type EraseMessageRequest = Message<"sessionpool.v1.EraseMessageRequest"> & {
+  /**
+   * Session that has the message.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * Message to erase.
+   *
+   * @generated from field: string message_id = 2;
+   */
+  messageId: string;
+};
+
+/**
+ * Describes the message sessionpool.v1.EraseMessageRequest.
+ * Use `create(EraseMessageRequestSchema)` to create a new message.
+ */
+export const EraseMessageRequestSchema: GenMessage<EraseMessageRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 19);
+
+/**
+ * @generated from message sessionpool.v1.EraseMessageResponse
+ */
+export type EraseMessageResponse = Message<"sessionpool.v1.EraseMessageResponse"> & {
+  /**
+   * Number of places in the store where the message stood, however many earlier calls have erased already. Forks and shares have no
+   * place of their own.
+   *
+   * @generated from field: int64 copy_count = 1;
+   */
+  copyCount: bigint;
+};
+
+/**
+ * Describes the message sessionpool.v1.EraseMessageResponse.
+ * Use `create(EraseMessageResponseSchema)` to create a new message.
+ */
+export const EraseMessageResponseSchema: GenMessage<EraseMessageResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 20);
+
+/**
  * @generated from message sessionpool.v1.WatchMessagesRequest
  */
 export type WatchMessagesRequest = Message<"sessionpool.v1.WatchMessagesRequest"> & {
@@ -696,7 +742,7 @@ export type WatchMessagesRequest = Message<"sessionpool.v1.WatchMessagesRequest"
  * Use `create(WatchMessagesRequestSchema)` to create a new message.
  */
 export const WatchMessagesRequestSchema: GenMessage<WatchMessagesRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 19);
+  messageDesc(file_sessionpool_v1_message_service, 21);
 
 /**
  * @generated from message sessionpool.v1.WatchMessagesResponse
@@ -786,7 +832,7 @@ export type WatchMessagesResponse = Message<"sessionpool.v1.WatchMessagesRespons
  * Use `create(WatchMessagesResponseSchema)` to create a new message.
  */
 export const WatchMessagesResponseSchema: GenMessage<WatchMessagesResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 20);
+  messageDesc(file_sessionpool_v1_message_service, 22);
 
 /**
  * The history was cut: only its first messages still stand.
@@ -807,7 +853,7 @@ export type Truncated = Message<"sessionpool.v1.Truncated"> & {
  * Use `create(TruncatedSchema)` to create a new message.
  */
 export const TruncatedSchema: GenMessage<Truncated> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 21);
+  messageDesc(file_sessionpool_v1_message_service, 23);
 
 /**
  * A message is gone: the positions after it go down by one.
@@ -835,7 +881,7 @@ export type Deleted = Message<"sessionpool.v1.Deleted"> & {
  * Use `create(DeletedSchema)` to create a new message.
  */
 export const DeletedSchema: GenMessage<Deleted> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 22);
+  messageDesc(file_sessionpool_v1_message_service, 24);
 
 /**
  * A sign of life.
@@ -850,7 +896,7 @@ export type Heartbeat = Message<"sessionpool.v1.Heartbeat"> & {
  * Use `create(HeartbeatSchema)` to create a new message.
  */
 export const HeartbeatSchema: GenMessage<Heartbeat> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 23);
+  messageDesc(file_sessionpool_v1_message_service, 25);
 
 /**
  * What came to a draft.
@@ -885,7 +931,7 @@ export type DraftExtended = Message<"sessionpool.v1.DraftExtended"> & {
  * Use `create(DraftExtendedSchema)` to create a new message.
  */
 export const DraftExtendedSchema: GenMessage<DraftExtended> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 24);
+  messageDesc(file_sessionpool_v1_message_service, 26);
 
 /**
  * A draft is no more.
@@ -913,7 +959,7 @@ export type DraftEnded = Message<"sessionpool.v1.DraftEnded"> & {
  * Use `create(DraftEndedSchema)` to create a new message.
  */
 export const DraftEndedSchema: GenMessage<DraftEnded> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 25);
+  messageDesc(file_sessionpool_v1_message_service, 27);
 
 /**
  * A message that is being written.
@@ -962,7 +1008,7 @@ export type Draft = Message<"sessionpool.v1.Draft"> & {
  * Use `create(DraftSchema)` to create a new message.
  */
 export const DraftSchema: GenMessage<Draft> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 26);
+  messageDesc(file_sessionpool_v1_message_service, 28);
 
 /**
  * A piece of a draft.
@@ -999,7 +1045,7 @@ export type DraftDelta = Message<"sessionpool.v1.DraftDelta"> & {
  * Use `create(DraftDeltaSchema)` to create a new message.
  */
 export const DraftDeltaSchema: GenMessage<DraftDelta> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 27);
+  messageDesc(file_sessionpool_v1_message_service, 29);
 
 /**
  * Text that follows what a part holds.
@@ -1027,7 +1073,7 @@ export type TextDelta = Message<"sessionpool.v1.TextDelta"> & {
  * Use `create(TextDeltaSchema)` to create a new message.
  */
 export const TextDeltaSchema: GenMessage<TextDelta> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 28);
+  messageDesc(file_sessionpool_v1_message_service, 30);
 
 /**
  * A whole part, for example a tool call, or the same tool call with its result.
@@ -1048,7 +1094,7 @@ export type PartDelta = Message<"sessionpool.v1.PartDelta"> & {
  * Use `create(PartDeltaSchema)` to create a new message.
  */
 export const PartDeltaSchema: GenMessage<PartDelta> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 29);
+  messageDesc(file_sessionpool_v1_message_service, 31);
 
 /**
  * @generated from message sessionpool.v1.StartDraftRequest
@@ -1088,7 +1134,7 @@ export type StartDraftRequest = Message<"sessionpool.v1.StartDraftRequest"> & {
  * Use `create(StartDraftRequestSchema)` to create a new message.
  */
 export const StartDraftRequestSchema: GenMessage<StartDraftRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 30);
+  messageDesc(file_sessionpool_v1_message_service, 32);
 
 /**
  * @generated from message sessionpool.v1.StartDraftResponse
@@ -1114,7 +1160,7 @@ export type StartDraftResponse = Message<"sessionpool.v1.StartDraftResponse"> & 
  * Use `create(StartDraftResponseSchema)` to create a new message.
  */
 export const StartDraftResponseSchema: GenMessage<StartDraftResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 31);
+  messageDesc(file_sessionpool_v1_message_service, 33);
 
 /**
  * @generated from message sessionpool.v1.ExtendDraftRequest
@@ -1154,7 +1200,7 @@ export type ExtendDraftRequest = Message<"sessionpool.v1.ExtendDraftRequest"> & 
  * Use `create(ExtendDraftRequestSchema)` to create a new message.
  */
 export const ExtendDraftRequestSchema: GenMessage<ExtendDraftRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 32);
+  messageDesc(file_sessionpool_v1_message_service, 34);
 
 /**
  * @generated from message sessionpool.v1.ExtendDraftResponse
@@ -1173,7 +1219,7 @@ export type ExtendDraftResponse = Message<"sessionpool.v1.ExtendDraftResponse"> 
  * Use `create(ExtendDraftResponseSchema)` to create a new message.
  */
 export const ExtendDraftResponseSchema: GenMessage<ExtendDraftResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 33);
+  messageDesc(file_sessionpool_v1_message_service, 35);
 
 /**
  * @generated from message sessionpool.v1.FinishDraftRequest
@@ -1227,7 +1273,7 @@ export type FinishDraftRequest = Message<"sessionpool.v1.FinishDraftRequest"> & 
  * Use `create(FinishDraftRequestSchema)` to create a new message.
  */
 export const FinishDraftRequestSchema: GenMessage<FinishDraftRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 34);
+  messageDesc(file_sessionpool_v1_message_service, 36);
 
 /**
  * @generated from message sessionpool.v1.FinishDraftResponse
@@ -1253,7 +1299,7 @@ export type FinishDraftResponse = Message<"sessionpool.v1.FinishDraftResponse"> 
  * Use `create(FinishDraftResponseSchema)` to create a new message.
  */
 export const FinishDraftResponseSchema: GenMessage<FinishDraftResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 35);
+  messageDesc(file_sessionpool_v1_message_service, 37);
 
 /**
  * @generated from message sessionpool.v1.DiscardDraftRequest
@@ -1279,7 +1325,7 @@ export type DiscardDraftRequest = Message<"sessionpool.v1.DiscardDraftRequest"> 
  * Use `create(DiscardDraftRequestSchema)` to create a new message.
  */
 export const DiscardDraftRequestSchema: GenMessage<DiscardDraftRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 36);
+  messageDesc(file_sessionpool_v1_message_service, 38);
 
 /**
  * @generated from message sessionpool.v1.DiscardDraftResponse
@@ -1292,7 +1338,7 @@ export type DiscardDraftResponse = Message<"sessionpool.v1.DiscardDraftResponse"
  * Use `create(DiscardDraftResponseSchema)` to create a new message.
  */
 export const DiscardDraftResponseSchema: GenMessage<DiscardDraftResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 37);
+  messageDesc(file_sessionpool_v1_message_service, 39);
 
 /**
  * @generated from message sessionpool.v1.ListDraftsRequest
@@ -1311,7 +1357,7 @@ export type ListDraftsRequest = Message<"sessionpool.v1.ListDraftsRequest"> & {
  * Use `create(ListDraftsRequestSchema)` to create a new message.
  */
 export const ListDraftsRequestSchema: GenMessage<ListDraftsRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 38);
+  messageDesc(file_sessionpool_v1_message_service, 40);
 
 /**
  * @generated from message sessionpool.v1.ListDraftsResponse
@@ -1330,7 +1376,7 @@ export type ListDraftsResponse = Message<"sessionpool.v1.ListDraftsResponse"> & 
  * Use `create(ListDraftsResponseSchema)` to create a new message.
  */
 export const ListDraftsResponseSchema: GenMessage<ListDraftsResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 39);
+  messageDesc(file_sessionpool_v1_message_service, 41);
 
 /**
  * The message history of a session: ordered by timestamp, oldest first; equal timestamps keep the order of appending.
@@ -1461,6 +1507,25 @@ export const MessageService: GenService<{
     methodKind: "unary";
     input: typeof DeleteMessageRequestSchema;
     output: typeof DeleteMessageResponseSchema;
+  },
+  /**
+   * Overwrites the content of a message everywhere in the namespace: its parts with one part of type `erased`, its metadata with nothing.
+   *
+   * Needs the scope `admin`. Id, role, position and timestamp stay. It reaches all copies, which have the same id, origin session and
+   * timestamp: those in forks, shares and copies, those that a revert or a truncate took away, and those of deleted sessions. When it has
+   * answered, no later read, export or resumed watch holds the old content, and neither does a SQLite file. Every session that shows the
+   * message gets another `revision`, and its watchers are told `updated`. What clients, backups and MongoDB's own logs hold is out of
+   * reach. A message that the session does not show any more is found while it is stored.
+   *
+   * It looks through all sessions, and so may take minutes; a call that ended early, or failed, is repeated safely. Errors: `not_found`
+   * (the session or the message).
+   *
+   * @generated from rpc sessionpool.v1.MessageService.EraseMessage
+   */
+  eraseMessage: {
+    methodKind: "unary";
+    input: typeof EraseMessageRequestSchema;
+    output: typeof EraseMessageResponseSchema;
   },
   /**
    * Follows a session: what is appended, and what an edit changes, as it happens, from any process.

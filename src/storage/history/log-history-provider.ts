@@ -21,6 +21,8 @@ import type {
 } from "../../domain/session-image.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import {
+  type EraseOptions,
+  type EraseReport,
   type ForkOptions,
   type ForkResult,
   type GetMessagesOptions,
@@ -49,6 +51,7 @@ import { MessageEditor } from "./edit/message-editor.js";
 import { NamedLogs } from "./edit/named-logs.js";
 import { RecordReplacer } from "./edit/record-replacer.js";
 import { RecordWriter } from "./edit/record-writer.js";
+import { Eraser } from "./erase/eraser.js";
 import { Followers } from "./follow/followers.js";
 import { type Head, HistoryContext } from "./heads.js";
 import type { HistoryOptions } from "./history-options.js";
@@ -74,6 +77,7 @@ export class LogHistoryProvider extends StorageProvider {
   readonly #editor: Editor;
   readonly #messageEditor: MessageEditor;
   readonly #brancher: Brancher;
+  readonly #eraser: Eraser;
   readonly #reader: Reader;
   readonly #lister: SessionLister;
   readonly #sweeper: Sweeper;
@@ -117,6 +121,7 @@ export class LogHistoryProvider extends StorageProvider {
     );
     this.#messageEditor = new MessageEditor(context, this.#editor, placer, sideLogs);
     this.#brancher = new Brancher(context, writer, this.#editor, placer);
+    this.#eraser = new Eraser(context, replacer, (sessionId) => this.#followers.wake(sessionId));
     this.#sweeper = new Sweeper(context);
     this.#snapshots = new Snapshots(context, this.#reader);
     this.#restorer = new Restorer(context);
@@ -276,6 +281,10 @@ export class LogHistoryProvider extends StorageProvider {
   override async deleteMessage(sessionId: string, messageId: string, options: RevisionOptions = {}): Promise<void> {
     await this.#messageEditor.delete(sessionId, messageId, options);
     this.#followers.wake(sessionId);
+  }
+
+  override eraseMessage(sessionId: string, messageId: string, options?: EraseOptions): Promise<EraseReport> {
+    return this.#eraser.run(sessionId, messageId, options);
   }
 
   override followMessages(

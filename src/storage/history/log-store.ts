@@ -1,4 +1,5 @@
 import type { Call } from "../../domain/call.js";
+import type { MessageIdentity } from "../../domain/erasure.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type { Entry, NextRecord, Segment, SessionRecord, Tail } from "./session-record.js";
 
@@ -153,6 +154,28 @@ export interface LogStore {
 
   /** All entries with one of these ids in one of these logs, in any order. */
   findById(logs: readonly string[], ids: readonly string[], call?: Call): Promise<readonly Entry[]>;
+
+  /**
+   * All copies of a message in the logs that these records own, whether or not a record names the log or the place, in
+   * any order: entries with the same id, origin and timestamp.
+   */
+  findCopies(
+    owners: readonly Pick<SessionRecord, "uid" | "sessionId">[],
+    message: MessageIdentity,
+    call?: Call,
+  ): Promise<readonly Entry[]>;
+
+  /**
+   * Puts `ERASED_BODY` in the place of the bodies of these entries, in one step for each entry. All else of them stays. An entry that is not there any more is left out. Safe to repeat.
+   */
+  eraseEntries(entries: readonly Entry[], call?: Call): Promise<void>;
+
+  /**
+   * Resolves when the files of the database hold nothing any more of what was erased or deleted before the call. It may
+   * take as long as copying the database, and writes may wait meanwhile. Absent where the store has no files of its own
+   * that it could clean.
+   */
+  cleanFiles?(call?: Call): Promise<void>;
 
   /**
    * Records of this namespace with `forks` 0 whose `sweepTimeOf` is `untilMs` or earlier: they have something to be

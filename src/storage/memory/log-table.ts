@@ -10,6 +10,10 @@ export class LogTable {
     return this.#owners.get(ownerOf(name))?.get(name);
   }
 
+  ownedBy(uid: string): Iterable<MemoryLog> {
+    return this.#owners.get(uid)?.values() ?? [];
+  }
+
   uids(): Iterable<string> {
     return this.#owners.keys();
   }

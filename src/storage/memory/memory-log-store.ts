@@ -1,4 +1,5 @@
 import { type Call, checkCall } from "../../domain/call.js";
+import { ERASED_BODY, isSameMessage, type MessageIdentity } from "../../domain/erasure.js";
 import { DomainError } from "../../domain/errors.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type {
@@ -159,6 +160,23 @@ export class MemoryLogStore implements LogStore {
       if (log === undefined) return [];
       return wanted.map((id) => log.find(id)).filter((entry) => entry !== undefined);
     });
+  }
+
+  async findCopies(
+    owners: readonly Pick<SessionRecord, "uid">[],
+    message: MessageIdentity,
+    call?: Call,
+  ): Promise<readonly Entry[]> {
+    this.#enter(call);
+    const logs = owners.flatMap(({ uid }) => [...this.#state.logs.ownedBy(uid)]);
+    return logs.flatMap((log) => log.find(message.id) ?? []).filter((entry) => isSameMessage(entry, message));
+  }
+
+  async eraseEntries(entries: readonly Entry[], call?: Call): Promise<void> {
+    this.#enter(call);
+    for (const entry of entries) {
+      this.#state.logs.get(entry.log)?.replace({ ...entry, body: ERASED_BODY });
+    }
   }
 
   async listSweepable(untilMs: number, limit: number, call?: Call): Promise<readonly SessionRecord[]> {

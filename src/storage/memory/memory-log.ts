@@ -61,6 +61,13 @@ export class MemoryLog {
     return seq === undefined ? undefined : this.entry(seq);
   }
 
+  /** Puts another entry with the same id in the place of one, if that is there. */
+  replace(entry: Entry): void {
+    if (this.entry(entry.seq)?.id !== entry.id) return;
+    this.#places[entry.seq - 1] = frozenEntry(entry);
+    delete this.#bytes[entry.seq - 1];
+  }
+
   read(first: number, last: number, options: RangeOptions): Range {
     const { descending = false, limit = Number.POSITIVE_INFINITY, maxBytes = Number.POSITIVE_INFINITY } = options;
     const step = descending ? -1 : 1;

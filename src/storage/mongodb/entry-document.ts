@@ -53,6 +53,10 @@ export function toDocument(_id: ObjectId, log: string, seq: number, entry: Entry
   };
 }
 
+export function isMessage(document: LogDocument | undefined): document is MessageDocument {
+  return document !== undefined && !document.seal;
+}
+
 export function toEntry(document: MessageDocument): Entry {
   return {
     log: document.log,

@@ -1,7 +1,7 @@
 import type { Collection, FindCursor } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import type { Entry, Range, RangeOptions, Tail } from "../history/log-store.js";
-import { bytesOf, int64, type LogDocument, MAX_SEQ, type MessageDocument, toEntry } from "./entry-document.js";
+import { bytesOf, int64, isMessage, type LogDocument, MAX_SEQ, toEntry } from "./entry-document.js";
 import { readLogEnd, tailOf } from "./log-end.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { KEY_LOG_ID, KEY_SESSION_TIME } from "./mongo-schema.js";
@@ -121,8 +121,4 @@ async function takeContiguous(
   } finally {
     await cursor.close();
   }
-}
-
-function isMessage(document: LogDocument | undefined): document is MessageDocument {
-  return document !== undefined && !document.seal;
 }

@@ -1,5 +1,6 @@
 import type { Db } from "mongodb";
 import type { Call } from "../../domain/call.js";
+import type { MessageIdentity } from "../../domain/erasure.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type {
   Entry,
@@ -16,6 +17,7 @@ import type {
 import { MongoAppender } from "./mongo-appender.js";
 import type { MongoChanges } from "./mongo-changes.js";
 import type { MongoCommands } from "./mongo-commands.js";
+import { MongoErasures } from "./mongo-erasures.js";
 import { MongoLogDeletes } from "./mongo-log-deletes.js";
 import { MongoLogReads } from "./mongo-log-reads.js";
 import { MongoRecordLists } from "./mongo-record-lists.js";
@@ -47,6 +49,7 @@ export class MongoLogStore implements LogStore {
   readonly #sealer: MongoSealer;
   readonly #reads: MongoLogReads;
   readonly #deletes: MongoLogDeletes;
+  readonly #erasures: MongoErasures;
   readonly #todos: MongoTodos;
   readonly subscribe?: (listener: (uid: string) => void) => Promise<() => Promise<void>>;
 
@@ -60,6 +63,7 @@ export class MongoLogStore implements LogStore {
     this.#sealer = new MongoSealer(messages, commands, ids);
     this.#reads = new MongoLogReads(messages, commands);
     this.#deletes = new MongoLogDeletes(messages, sessions, commands);
+    this.#erasures = new MongoErasures(messages, commands);
     this.#todos = new MongoTodos(namespace, todos, commands, ids, safeReads);
     if (changes) this.subscribe = (listener) => changes.subscribe(listener);
   }
@@ -134,6 +138,18 @@ export class MongoLogStore implements LogStore {
 
   findById(logs: readonly string[], ids: readonly string[], call?: Call): Promise<readonly Entry[]> {
     return this.#reads.findById(logs, ids, call);
+  }
+
+  findCopies(
+    owners: readonly Pick<SessionRecord, "uid" | "sessionId">[],
+    message: MessageIdentity,
+    call?: Call,
+  ): Promise<readonly Entry[]> {
+    return this.#erasures.findCopies(owners, message, call);
+  }
+
+  eraseEntries(entries: readonly Entry[], call?: Call): Promise<void> {
+    return this.#erasures.eraseEntries(entries, call);
   }
 
   listSweepable(untilMs: number, limit: number, call?: Call): Promise<readonly SessionRecord[]> {

@@ -1,6 +1,6 @@
 import type { Entry, Range, RangeOptions, Segment, Tail } from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
-import { type PageRow, pageToEntries, rowToEntry, sealToRow } from "./rows.js";
+import { bodyToRow, type PageRow, pageToEntries, rowToEntry, sealToRow } from "./rows.js";
 import { type Bound, IDS_AT_ONCE, type Row, type Statements } from "./statements.js";
 import { fromColumn, toColumn } from "./text-column.js";
 
@@ -102,6 +102,23 @@ export class MessageTable {
       else found.push(...this.#sql.findMany.all(column, ...padded(some)));
     }
     return found.map(rowToEntry);
+  }
+
+  /** Entries with this id in any log of an owner. */
+  findOwned(uid: string, id: string): Entry[] {
+    const owner = toColumn(uid);
+    const found: Row[] = [];
+    for (let after = `${owner}.`; ; ) {
+      const [log] = (this.#sql.logAfter.get(after, `${owner}/`) ?? []) as [string?];
+      if (log === undefined) return found.map(rowToEntry);
+      found.push(...this.#sql.findOne.all(log, toColumn(id)));
+      after = log;
+    }
+  }
+
+  /** Puts parts and metadata of an entry in the place of those of the one with its id and place, if that is there. */
+  overwrite(entry: Entry): void {
+    this.#sql.updateBody.run(...bodyToRow(entry));
   }
 
   /** Deletes at most `limit` places; whether there may be more. */

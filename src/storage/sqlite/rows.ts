@@ -6,7 +6,7 @@ import { fromColumn, toColumn } from "./text-column.js";
 
 /** Values of `insertEntry`, in its order. */
 export function entryToRow(entry: Entry): Bound[] {
-  const body = entry.body.encode();
+  const { size, body } = bodyOf(entry);
   return [
     toColumn(entry.log),
     entry.seq,
@@ -15,9 +15,20 @@ export function entryToRow(entry: Entry): Bound[] {
     toColumn(entry.role),
     toColumn(entry.sessionId),
     entry.originSessionId === entry.sessionId ? null : toColumn(entry.originSessionId),
-    Buffer.byteLength(body) + Buffer.byteLength(entry.id),
+    size,
     body,
   ];
+}
+
+/** Values of `updateBody`. */
+export function bodyToRow(entry: Entry): Bound[] {
+  const { size, body } = bodyOf(entry);
+  return [size, body, toColumn(entry.log), entry.seq, toColumn(entry.id)];
+}
+
+function bodyOf({ id, body: given }: Entry): { readonly size: number; readonly body: string } {
+  const body = given.encode();
+  return { size: Buffer.byteLength(body) + Buffer.byteLength(id), body };
 }
 
 /** Values of `insertEntry` that seal a log. */

@@ -1,6 +1,7 @@
 import type { Call } from "../../domain/call.js";
 import type { LogDatabase } from "../history/log-store.js";
 import { DatabaseFiles } from "./database-files.js";
+import { FileCleaner } from "./file-cleaner.js";
 import { IN_MEMORY, openFile } from "./open-file.js";
 import { namespacesOf } from "./session-table.js";
 import { SqliteConnection } from "./sqlite-connection.js";
@@ -16,6 +17,7 @@ export class SqliteLogDatabase implements LogDatabase {
   readonly name: string;
   readonly #connection: SqliteConnection;
   readonly #now: () => number;
+  readonly #cleaner: FileCleaner | undefined;
 
   /** Opens a file, or `:memory:`. What is missing is made; a file that cannot be used is `failed_precondition`. */
   static async open(path: string, options: SqliteLogDatabaseOptions = {}): Promise<SqliteLogDatabase> {
@@ -29,10 +31,11 @@ export class SqliteLogDatabase implements LogDatabase {
     this.name = `sqlite:${path}`;
     this.#connection = connection;
     this.#now = now;
+    this.#cleaner = path === IN_MEMORY ? undefined : new FileCleaner(path);
   }
 
   namespace(namespace: string): SqliteLogStore {
-    return new SqliteLogStore(this.#connection, namespace, this.#now);
+    return new SqliteLogStore(this.#connection, namespace, this.#now, this.#cleaner);
   }
 
   async listNamespaces(): Promise<readonly string[]> {

@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { Call } from "../../domain/call.js";
+import { ERASED_BODY, isSameMessage, type MessageIdentity } from "../../domain/erasure.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type {
   Entry,
@@ -13,6 +14,7 @@ import type {
   SessionRecord,
   Tail,
 } from "../history/log-store.js";
+import type { FileCleaner } from "./file-cleaner.js";
 import { MessageTable } from "./message-table.js";
 import { entryToRow } from "./rows.js";
 import { SessionTable } from "./session-table.js";
@@ -32,13 +34,16 @@ export class SqliteLogStore implements LogStore {
   readonly #todos: TodoTable;
   /** The store's clock, in milliseconds: all processes of a file are on one machine. */
   readonly #now: () => number;
+  readonly cleanFiles?: (call?: Call) => Promise<void>;
 
-  constructor(connection: SqliteConnection, namespace: string, now: () => number) {
+  /** `cleaner`: absent for a database in memory. */
+  constructor(connection: SqliteConnection, namespace: string, now: () => number, cleaner?: FileCleaner) {
     this.#connection = connection;
     this.#messages = new MessageTable(connection.statements);
     this.#sessions = new SessionTable(connection.statements, namespace);
     this.#todos = new TodoTable(connection.statements, namespace);
     this.#now = now;
+    if (cleaner) this.cleanFiles = (call) => cleaner.clean(call);
   }
 
   async createRecord(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
@@ -134,6 +139,23 @@ export class SqliteLogStore implements LogStore {
       found.push(...(await this.#connection.read(look, call)));
     }
     return found;
+  }
+
+  async findCopies(
+    owners: readonly Pick<SessionRecord, "uid">[],
+    message: MessageIdentity,
+    call?: Call,
+  ): Promise<readonly Entry[]> {
+    const look = () => owners.flatMap(({ uid }) => this.#messages.findOwned(uid, message.id));
+    const found = await this.#connection.read(look, call);
+    return found.filter((entry) => isSameMessage(entry, message));
+  }
+
+  async eraseEntries(entries: readonly Entry[], call?: Call): Promise<void> {
+    const erased = entries.map((entry) => ({ ...entry, body: ERASED_BODY }));
+    await this.#connection.write(() => {
+      for (const entry of erased) this.#messages.overwrite(entry);
+    }, call);
   }
 
   async listSweepable(untilMs: number, limit: number, call?: Call): Promise<readonly SessionRecord[]> {

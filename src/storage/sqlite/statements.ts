@@ -39,6 +39,9 @@ export const SQL = {
   timeAt: "SELECT timestamp FROM messages WHERE log = ? AND seq = ?",
   findOne: `SELECT ${ENTRY} FROM messages INDEXED BY messages_by_id WHERE log = ? AND id = ?`,
   findMany: `SELECT ${ENTRY} FROM messages INDEXED BY messages_by_id WHERE log = ? AND id IN (${Array(IDS_AT_ONCE).fill("?").join()})`,
+  /** The next log of an owner. */
+  logAfter: "SELECT log FROM messages WHERE log > ? AND log < ? ORDER BY log LIMIT 1",
+  updateBody: "UPDATE messages SET size = ?, body = ? WHERE log = ? AND seq = ? AND id = ?",
   placesOfRange: "SELECT log, seq, size FROM messages WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?",
   placesOfOwner: "SELECT log, seq, size FROM messages WHERE log >= ? AND log < ? ORDER BY log, seq LIMIT ?",
   nextLog: "SELECT log FROM messages WHERE log >= ? ORDER BY log LIMIT 1",

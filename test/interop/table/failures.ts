@@ -8,7 +8,7 @@ export interface Failure {
   /** Store behind the call; one that is well when absent. */
   readonly store?: StoreState;
   /** Key of the call; one that may do everything when absent. */
-  readonly key?: "none" | "wrong" | "read";
+  readonly key?: "none" | "wrong" | "read" | "write";
   /** Whether the server has as many calls and streams as it takes. */
   readonly isServerBusy?: true;
   readonly error: ExpectedError;
@@ -21,6 +21,7 @@ export const FAILURES: readonly Failure[] = [
   { what: "no key", key: "none", error: { code: "unauthenticated" } },
   { what: "a wrong key", key: "wrong", error: { code: "unauthenticated" } },
   { what: "a key that may only read", key: "read", error: { code: "permission_denied" } },
+  { what: "a key that may not administer", key: "write", error: { code: "permission_denied" } },
   { what: "a provider that lacks the operation", store: "lacking", error: { code: "unimplemented" } },
   {
     what: "a store out of reach",

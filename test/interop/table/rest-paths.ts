@@ -34,6 +34,11 @@ export const REST_PATHS: Readonly<Record<Rpc, RestCall>> = {
     body: "message",
   },
   "MessageService.DeleteMessage": { method: "DELETE", path: "/session/{sessionId}/message/{messageId}" },
+  "MessageService.EraseMessage": {
+    method: "POST",
+    path: "/session/{sessionId}/message/{messageId}:erase",
+    body: "*",
+  },
   "MessageService.WatchMessages": { method: "GET", path: "/session/{sessionId}/message:watch" },
   "MessageService.StartDraft": { method: "POST", path: "/session/{sessionId}/draft", body: "*" },
   "MessageService.ExtendDraft": { method: "POST", path: "/session/{sessionId}/draft/{messageId}:extend", body: "*" },

@@ -79,7 +79,7 @@ export class TestBed {
   }
 
   /** A key for a namespace: a failing store's state, or any other name for one that is empty. */
-  key(namespace: string, scope: "read" | "admin" = "admin"): Promise<string> {
+  key(namespace: string, scope: "read" | "write" | "admin" = "admin"): Promise<string> {
     return this.#sign(namespace, scope);
   }
 

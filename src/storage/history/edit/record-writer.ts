@@ -57,6 +57,7 @@ export class RecordWriter {
     const { record } = head;
     if (!(await this.#sealAt(head, call))) return null;
     const atMs = this.#context.knownMs();
+    const { maxEdits } = this.#context.options;
     const next: NextRecord = {
       ...nextOf(record),
       segments: change.segments,
@@ -67,7 +68,7 @@ export class RecordWriter {
       drafts: await this.#draftsAfter(head, change.added, call),
       sources: change.sources ?? record.sources,
       rollovers: { count: 0, atMs: 0 },
-      edits: this.#editsAfter(record, change),
+      edits: change.kept === null ? record.edits : withEdit(record, { ...change, kept: change.kept }, maxEdits),
       sessionRevision: record.sessionRevision + (change.kept === null || change.isAppend ? 0 : 1),
       updateTimeMicros: change.kept === null ? record.updateTimeMicros : this.#updateTime(record),
     };
@@ -149,14 +150,18 @@ export class RecordWriter {
     return withEnded(record.drafts, ({ messageId }) => stored.has(messageId), "finished");
   }
 
-  #editsAfter(record: SessionRecord, { kept, single }: HistoryChange): readonly EditMark[] {
-    if (kept === null) return record.edits;
-    const mark = { revision: record.revision + 1, kept };
-    const before = record.edits.map(({ revision, kept }) => ({ revision, kept }));
-    return [...before, single ? { ...mark, single } : mark].slice(-this.#context.options.maxEdits);
-  }
-
   #updateTime(record: SessionRecord): number {
     return Math.max(record.updateTimeMicros, this.#context.options.nowMicros());
   }
+}
+
+/** The edits of a record after one more. */
+export function withEdit(
+  { edits, revision: last }: SessionRecord,
+  { kept, single }: Omit<EditMark, "revision">,
+  maxEdits: number,
+): readonly EditMark[] {
+  const mark = { revision: last + 1, kept };
+  const before = edits.map(({ revision, kept }) => ({ revision, kept }));
+  return [...before, single ? { ...mark, single } : mark].slice(-maxEdits);
 }

@@ -1,5 +1,6 @@
 import type { ChatMessage } from "../../../domain/chat-message.js";
 import type { Draft } from "../../../domain/draft.js";
+import { ERASED_PARTS, isErased } from "../../../domain/erasure.js";
 import { DomainError, notFound } from "../../../domain/errors.js";
 import type { FollowEvent, FollowPosition } from "../../../domain/page.js";
 import type { Head, HistoryContext } from "../heads.js";
@@ -49,8 +50,25 @@ class EventQueue {
       this.detach();
       return;
     }
+    if (event.kind === "truncated") this.#takeBack(event.messageCount);
+    if (event.kind === "updated" && isErased(event.message)) this.#erase(event.message.id);
     this.#events.push(event);
     this.wake();
+  }
+
+  /** Messages that were cut off, or that have changed, before the follower has read them are told no more. */
+  #takeBack(standing: number): void {
+    const from = this.#events.findLastIndex(({ kind }) => !kind.startsWith("draft") && kind !== "appended") + 1;
+    const kept = this.#events.slice(from).filter((event) => event.kind !== "appended" || event.at.position <= standing);
+    this.#events = [...this.#events.slice(0, from), ...kept];
+  }
+
+  /** What is left of an erased message is told in the place of what the follower has not read yet. */
+  #erase(messageId: string): void {
+    this.#events = this.#events.map((event) => {
+      const isOfIt = (event.kind === "appended" || event.kind === "updated") && event.message.id === messageId;
+      return isOfIt ? { ...event, message: { ...event.message, parts: ERASED_PARTS, metadata: undefined } } : event;
+    });
   }
 
   fail(error: DomainError): void {

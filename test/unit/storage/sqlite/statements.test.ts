@@ -15,6 +15,8 @@ const PLANS: { readonly [name in keyof typeof SQL]: string | readonly string[] }
   timeAt: "messages USING PRIMARY KEY (log=? AND seq=?)",
   findOne: "messages USING INDEX messages_by_id (log=? AND id=?)",
   findMany: "messages USING INDEX messages_by_id (log=? AND id=?)",
+  logAfter: "messages USING COVERING INDEX messages_by_id (log>? AND log<?)",
+  updateBody: "messages USING COVERING INDEX messages_by_id (log=? AND id=?)",
   placesOfRange: "messages USING PRIMARY KEY (log=? AND seq>? AND seq<?)",
   placesOfOwner: "messages USING PRIMARY KEY (log>? AND log<?)",
   nextLog: "messages USING COVERING INDEX messages_by_id (log>?)",

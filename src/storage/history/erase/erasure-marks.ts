@@ -1,0 +1,74 @@
+import type { Call } from "../../../domain/call.js";
+import { nextOf, type RecordReplacer } from "../edit/record-replacer.js";
+import { withEdit } from "../edit/record-writer.js";
+import type { HistoryContext } from "../heads.js";
+import type { SessionRecord } from "../log-store.js";
+import { Again } from "../retries.js";
+import type { ErasedPlaces } from "./erased-places.js";
+
+/** What one erasure changes in records: followers read the message anew, and copies under way start over. */
+export class ErasureMarks {
+  readonly #context: HistoryContext;
+  readonly #replacer: RecordReplacer;
+  readonly #onMarked: (sessionId: string) => void;
+  /** How many overwritten copies each record showed when it was marked. */
+  readonly #told = new Map<string, number>();
+
+  constructor(context: HistoryContext, replacer: RecordReplacer, onMarked: (sessionId: string) => void) {
+    this.#context = context;
+    this.#replacer = replacer;
+    this.#onMarked = onMarked;
+  }
+
+  /** Takes the names of copies under way out of a record, so that their writers start over. Whether there were any. */
+  endCopies(seen: SessionRecord, call: Call): Promise<boolean> {
+    return this.#change(seen, call, (record) => {
+      const namedLogs = record.namedLogs.filter(({ purpose }) => purpose !== "copy");
+      return namedLogs.length === record.namedLogs.length ? null : { namedLogs };
+    });
+  }
+
+  /** Notes in a record that messages which it shows were erased, unless that is noted already. Whether it was changed. */
+  async tell(seen: SessionRecord, places: ErasedPlaces, call: Call): Promise<boolean> {
+    let overwritten = 0;
+    const isTold = await this.#change(seen, call, (record) => {
+      const shown = places.shownBy(record);
+      if (shown === null) return null;
+      const { position } = shown;
+      overwritten = shown.overwritten;
+      const before = this.#told.get(record.uid);
+      // A mark of an earlier call tells the same, unless the message had got new content since.
+      const isKnown = before === undefined && overwritten === 0 && record.edits.some(({ kept }) => kept === position);
+      if (isKnown || overwritten === before || (before !== undefined && overwritten < before)) return null;
+      return {
+        // Whoever is about to write the message anew, with a part of its old content, starts over, too.
+        namedLogs: [],
+        edits: withEdit(record, { kept: position, single: { kind: "updated" } }, this.#context.options.maxEdits),
+        sessionRevision: record.sessionRevision + 1,
+      };
+    });
+    if (!isTold) return false;
+    this.#told.set(seen.uid, overwritten);
+    this.#onMarked(seen.sessionId);
+    return true;
+  }
+
+  #change(
+    seen: SessionRecord,
+    call: Call,
+    plan: (record: SessionRecord) => Partial<SessionRecord> | null,
+  ): Promise<boolean> {
+    let known: SessionRecord | null = seen;
+    return this.#context.retrying(seen.sessionId, call, async (saw) => {
+      const record = known ?? (await this.#context.store.readRecordByUid(seen.uid, call));
+      known = null;
+      // Nobody appends to a tombstone or follows it, and what is being restored comes out of a file.
+      if (!record || record.deleted) return false;
+      saw(record);
+      const change = plan(record);
+      if (change === null) return false;
+      if (!(await this.#replacer.replace(record, { ...nextOf(record), ...change }, call))) throw new Again();
+      return true;
+    });
+  }
+}

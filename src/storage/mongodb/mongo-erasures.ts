@@ -1,0 +1,51 @@
+import type { Collection } from "mongodb";
+import type { Call } from "../../domain/call.js";
+import { ERASED_BODY, type MessageIdentity } from "../../domain/erasure.js";
+import type { Entry, SessionRecord } from "../history/log-store.js";
+import { ownerOf } from "../history/record-facts.js";
+import { int64, isMessage, type LogDocument, toEntry } from "./entry-document.js";
+import type { MongoCommands } from "./mongo-commands.js";
+import { KEY_SESSION_TIME } from "./mongo-schema.js";
+
+/** Finds the copies of a message, and overwrites what they hold. */
+export class MongoErasures {
+  readonly #messages: Collection<LogDocument>;
+  readonly #commands: MongoCommands;
+
+  constructor(messages: Collection<LogDocument>, commands: MongoCommands) {
+    this.#messages = messages;
+    this.#commands = commands;
+  }
+
+  /** Every log of a session carries its id, so the key of times leads to the places without a walk through the logs. */
+  async findCopies(
+    owners: readonly Pick<SessionRecord, "uid" | "sessionId">[],
+    message: MessageIdentity,
+    call?: Call,
+  ): Promise<readonly Entry[]> {
+    if (owners.length === 0) return [];
+    const uids = new Set(owners.map(({ uid }) => uid));
+    const sessions = [...new Set(owners.map(({ sessionId }) => sessionId))];
+    const found = await this.#commands.read(call, (limits) =>
+      this.#messages
+        .find(
+          { session_id: { $in: sessions }, timestamp: int64(message.timestampMicros), id: message.id },
+          { ...limits, hint: KEY_SESSION_TIME },
+        )
+        .toArray(),
+    );
+    return found
+      .filter(isMessage)
+      .map(toEntry)
+      .filter(({ log, originSessionId }) => uids.has(ownerOf(log)) && originSessionId === message.originSessionId);
+  }
+
+  async eraseEntries(entries: readonly Entry[], call?: Call): Promise<void> {
+    const body = ERASED_BODY.encode();
+    for (const { log, seq, id } of entries) {
+      await this.#commands.settle(call, () =>
+        this.#commands.write(call, (limits) => this.#messages.updateOne({ log, seq, id }, { $set: { body } }, limits)),
+      );
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { NewChatMessage } from "../../src/domain/chat-message.js";
+import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
+import { SqliteLogDatabase } from "../../src/storage/sqlite/sqlite-log-database.js";
+
+/** Enough for pages to be split and balanced many times: that is what leaves old texts in pages that are in use. */
+const SESSIONS = 12;
+const MESSAGES = 50;
+
+let folder: string;
+let path: string;
+let database: SqliteLogDatabase;
+/** Another handle of the file, as another process has one. */
+let other: SqliteLogDatabase;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "session-pool-erasure-"));
+  path = join(folder, "pool.db");
+  database = await SqliteLogDatabase.open(path);
+  other = await SqliteLogDatabase.open(path);
+});
+
+afterEach(async () => {
+  await database.close();
+  await other.close();
+  rmSync(folder, { recursive: true });
+});
+
+it("no file of the database holds what was erased, copied or not, and all of what was not", async () => {
+  const provider = new LogHistoryProvider(database.namespace("default"));
+  const reader = new LogHistoryProvider(other.namespace("default"));
+  for (let s = 0; s < SESSIONS; s++) await provider.createSession({ sessionId: `s${s}` });
+  // By turns, so that neighbouring rows are written at different times.
+  for (let m = 0; m < MESSAGES; m++) {
+    for (let s = 0; s < SESSIONS; s++) await provider.logMessages(`s${s}`, [messageOf(s, m)]);
+  }
+  await provider.createSession({ sessionId: "merged" });
+  await provider.logMessages("merged", [{ id: "first", role: "user", parts: [], timestampMicros: 1 }]);
+  for (let s = 0; s < SESSIONS; s++) {
+    await provider.forkConversation(`s${s}`, `fork of s${s}`, { as: "fork" });
+    await provider.forkConversation(`s${s}`, "merged", { as: "copy" });
+  }
+  await provider.truncateMessages("s0", messageId(0, 20));
+  await provider.truncateMessages("s1", messageId(1, 20), { keepForUnrevert: true });
+  await provider.deleteSession("s2");
+  const all = Array.from({ length: SESSIONS * MESSAGES }, (_, i) => [i % SESSIONS, i % MESSAGES] as const);
+  const pairs = new Map(all.map(([s, m]) => [messageId(s, m), secretOf(s, m)]));
+  const erased = [...pairs.keys()].filter((_, i) => i % 10 === 3);
+
+  expect(held([...pairs.values()])).toHaveLength(pairs.size);
+  await Promise.all(erased.map((id) => provider.eraseMessage("merged", id)));
+  expect(held(erased.map((id) => pairs.get(id) as string))).toEqual([]);
+  const kept = [...pairs].filter(([id]) => !erased.includes(id)).map(([, secret]) => secret);
+  expect(held(kept)).toHaveLength(kept.length);
+
+  const [id = ""] = erased;
+  expect(await reader.getMessage("merged", id)).toMatchObject({ parts: [{ type: "erased", text: "" }] });
+  await reader.logMessages("merged", [{ role: "user", parts: [] }]);
+  expect(await provider.getMessageCount("merged")).toBe(SESSIONS * MESSAGES + 2);
+});
+
+it("an erasure that stopped half way is finished by the next one", async () => {
+  const provider = new LogHistoryProvider(database.namespace("default"));
+  await provider.createSession({ sessionId: "s" });
+  await provider.logMessages("s", [messageOf(0, 0)]);
+  const stopping = new AbortController();
+  const onProgress = () => stopping.abort();
+  const stopped = provider.eraseMessage("s", messageId(0, 0), { signal: stopping.signal, onProgress });
+  await expect(stopped).rejects.toMatchObject({ code: "canceled" });
+  expect(held([secretOf(0, 0)])).toHaveLength(1);
+  await new LogHistoryProvider(other.namespace("default")).eraseMessage("s", messageId(0, 0));
+  expect(held([secretOf(0, 0)])).toEqual([]);
+});
+
+function messageId(s: number, m: number): string {
+  return `m${m} of s${s}`;
+}
+
+function messageOf(s: number, m: number): NewChatMessage {
+  const text = `${secretOf(s, m)} ${"x".repeat((m * 37 + s * 211) % 3000)}`;
+  return { id: messageId(s, m), role: "user", parts: [{ id: "", type: "text", text }], metadata: { secretOf: s } };
+}
+
+function secretOf(s: number, m: number): string {
+  return `secret ${m} of session ${s};`;
+}
+
+/** Which of these texts any file of the database holds now. */
+function held(texts: readonly string[]): string[] {
+  const files = readdirSync(folder).map((name) => readFileSync(join(folder, name)));
+  return texts.filter((text) => files.some((bytes) => bytes.includes(text)));
+}
