@@ -26,6 +26,11 @@ export class StoredMessage implements MessageWithParts {
     return this.#parts;
   }
 
+  /** See MessageBody.partsOfBytes. */
+  static partsOfBytes(message: object): readonly object[] | undefined {
+    return #body in message ? message.#body.partsOfBytes : undefined;
+  }
+
   /** The body of a message that is passed on as it is stored; undefined for any other message. */
   static bodyOf(message: Message): MessageBody | undefined {
     return #body in message ? message.#body : undefined;

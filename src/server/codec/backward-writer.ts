@@ -12,6 +12,7 @@ export class BackwardWriter {
 
   #buffer = BackwardWriter.#kept;
   #start = BackwardWriter.#kept.length;
+  #areBytes = false;
 
   /** Bytes written so far. */
   get length(): number {
@@ -59,9 +60,16 @@ export class BackwardWriter {
     this.#buffer.writeDoubleLE(value, this.#start);
   }
 
+  /** Meanwhile each character of a text is one byte of its UTF-8. */
+  withTextsOfBytes(write: () => void): void {
+    this.#areBytes = true;
+    write();
+    this.#areBytes = false;
+  }
+
   /** Text after its length. */
   string(value: string): void {
-    const bytes = Buffer.byteLength(value);
+    const bytes = this.#areBytes ? value.length : Buffer.byteLength(value);
     this.#text(value, bytes);
     this.varint(bytes);
   }

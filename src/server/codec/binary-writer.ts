@@ -1,6 +1,7 @@
 import { create, type DescField, type DescMessage, type Message, ScalarType, toBinary } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence as Presence } from "@bufbuild/protobuf/wkt";
+import { StoredMessage } from "../../api/stored-message.js";
 import { BackwardWriter } from "./backward-writer.js";
 import { writeStruct } from "./struct-codec.js";
 
@@ -67,6 +68,7 @@ function fieldWriter(field: DescField): WriteFields {
   const write = taggedWriter(field);
   if (write === undefined) return libraryWriter(field);
   if (oneof !== undefined) return oneofWriter(oneof.localName, name, write);
+  if (isStoredParts(field)) return storedPartsWriter(listWriter(name, write));
   if (field.fieldKind === "list") return listWriter(name, write);
   const zero = field.presence === Presence.IMPLICIT ? SCALARS.get(field.scalar)?.zero : undefined;
   return (writer, message) => {
@@ -114,6 +116,18 @@ function textMapWriter({ localName: name, number }: DescField): WriteFields {
       writer.varint(keyTag);
       writer.prefix(tag, from);
     }
+  };
+}
+
+function isStoredParts({ parent, name }: DescField): boolean {
+  return parent.typeName === "sessionpool.v1.MessageWithParts" && name === "parts";
+}
+
+function storedPartsWriter(write: WriteFields): WriteFields {
+  return (writer, message) => {
+    const parts = StoredMessage.partsOfBytes(message);
+    if (parts === undefined) write(writer, message);
+    else writer.withTextsOfBytes(() => write(writer, { parts }));
   };
 }
 

@@ -48,6 +48,8 @@ export interface FieldJson {
 type WriteMember = (pieces: JsonPieces, message: Message, separator: string, body: BodyJson | undefined) => boolean;
 type WriteObject = (pieces: JsonPieces, message: Message, body?: BodyJson) => void;
 
+/** ASCII without control characters, quotes and backslashes. */
+const NEEDS_NO_ESCAPE = /^[ !#-[\]-~]*$/;
 const STORED_MESSAGE = "sessionpool.v1.MessageWithParts";
 
 /** Makes a writer for a type that can hold stored messages, which passes on their bodies; undefined for any other type. */
@@ -131,9 +133,14 @@ function plainMember(key: string, jsonOf: (message: Message) => unknown): WriteM
   return (pieces, message, separator) => {
     const value = jsonOf(message);
     if (value === undefined) return false;
-    pieces.add(separator + key + JSON.stringify(value));
+    pieces.add(separator + key + (typeof value === "string" ? quote(value) : JSON.stringify(value)));
     return true;
   };
+}
+
+/** What JSON.stringify writes of a text, several times as fast for ids and times. */
+function quote(text: string): string {
+  return NEEDS_NO_ESCAPE.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
 function reader({ localName, oneof }: DescField): (message: Message) => unknown {
