@@ -10,7 +10,13 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 /** What runs in Node.js only. */
 const SERVER = { main: "src/main.ts", index: "src/index.ts" };
 /** What browsers import, too. It shares no file with the server, so that a bundler finds nothing of the server in it. */
-const CLIENT = { "client/index": "src/client/index.ts", "client/gen": "src/gen.ts" };
+const CLIENT = {
+  "client/index": "src/client/index.ts",
+  "client/gen": "src/gen.ts",
+  "client/adapters/ai-sdk": "src/adapters/ai-sdk.ts",
+  "client/adapters/claude-agent": "src/adapters/claude-agent.ts",
+  "client/adapters/openai-agents": "src/adapters/openai-agents.ts",
+};
 
 /** Builds into a folder, and removes what an earlier build left there. */
 export async function buildInto(folder) {

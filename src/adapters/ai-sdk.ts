@@ -1,0 +1,84 @@
+// `session-pool/adapters/ai-sdk`: loads and saves the UIMessages of the Vercel AI SDK (`ai` 6).
+import { create, equals } from "@bufbuild/protobuf";
+import type { UIMessage } from "ai";
+import { MessageWithPartsSchema } from "../../gen/sessionpool/v1/message_service_pb.js";
+import type { NewMessage, SessionPoolClient, StoredMessage } from "../client/index.js";
+import { unlessMissing } from "./missing.js";
+import { fromUIMessage, toUIMessage, unlessEmpty } from "./ui-message.js";
+
+/**
+ * The messages of a chat, oldest first, for `useChat({ messages })`; none when the session is missing. TypeError: a message that the
+ * AI SDK has no form for.
+ */
+export async function loadUIMessages<Message extends UIMessage = UIMessage>(
+  client: SessionPoolClient,
+  sessionId: string,
+): Promise<Message[]> {
+  const messages: Message[] = [];
+  await unlessMissing(async () => {
+    for await (const message of client.history(sessionId, { pageSize: 1000 }))
+      messages.push(toUIMessage<Message>(message));
+  });
+  return messages;
+}
+
+/**
+ * Makes the session hold exactly these messages, for `onFinish: ({ messages }) => saveUIMessages(client, chatId, messages)`.
+ *
+ * New ones are appended, together. One that has grown, as by the result of a tool, gets its new content. Those that a regeneration has
+ * dropped are reverted. Saved again, nothing changes. The session is made when it is missing. A message that another program appends
+ * while this runs makes it fail with `aborted`, and nothing is appended.
+ */
+export async function saveUIMessages(
+  client: SessionPoolClient,
+  sessionId: string,
+  messages: readonly UIMessage[],
+): Promise<void> {
+  const wanted = messages.map(fromUIMessage);
+  const stored: StoredMessage[] = [];
+  await unlessMissing(async () => {
+    for await (const message of client.history(sessionId, { pageSize: 1000 })) stored.push(message);
+  });
+  const firstOther = wanted.findIndex((message, i) => message.info?.id !== stored[i]?.info?.id);
+  const kept = firstOther < 0 ? wanted.length : firstOther;
+  if (stored.length > kept) await cutAfter(client, sessionId, wanted[kept - 1]);
+  for (let i = 0; i < kept; i++) {
+    const message = wanted[i] as NewMessage;
+    if (!isSame(message, stored[i] as StoredMessage)) await update(client, sessionId, message);
+  }
+  await appendAll(client, sessionId, wanted.slice(kept), kept);
+}
+
+/** As many calls as 1,000 messages each take. */
+async function appendAll(client: SessionPoolClient, sessionId: string, added: readonly NewMessage[], position: number) {
+  for (let i = 0; i < added.length; i += 1000) {
+    const options = { createSession: true, expectedPosition: position + i };
+    await client.append(sessionId, added.slice(i, i + 1000), options);
+  }
+}
+
+async function cutAfter(client: SessionPoolClient, sessionId: string, last: NewMessage | undefined): Promise<void> {
+  const upTo = last === undefined ? { toStart: true } : { upToMessageId: last.info?.id ?? "" };
+  await client.sessions.revertSession({ sessionId, ...upTo });
+}
+
+async function update(client: SessionPoolClient, sessionId: string, message: NewMessage): Promise<void> {
+  const messageId = message.info?.id ?? "";
+  await client.messages.updateMessage({
+    sessionId,
+    messageId,
+    message,
+    updateMask: { paths: ["parts", "info.metadata"] },
+  });
+}
+
+/** Whether role, metadata and parts are the same, whatever the order of keys. */
+function isSame(message: NewMessage, { info, parts }: StoredMessage): boolean {
+  const { id = "", role = "", metadata } = info ?? {};
+  const stored = { info: { id, role, ...unlessEmpty(metadata) }, parts };
+  return equals(
+    MessageWithPartsSchema,
+    create(MessageWithPartsSchema, message as object),
+    create(MessageWithPartsSchema, stored as object),
+  );
+}

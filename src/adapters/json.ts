@@ -1,0 +1,19 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+
+/** A copy as a Struct takes it: what is undefined left out. TypeError: it is no JSON object, or an integer is no exact double. */
+export function toJsonObject(value: unknown, name: string): JsonObject {
+  return copy(value, name) as JsonObject;
+}
+
+function copy(value: unknown, path: string): unknown {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+  if (typeof value === "number") {
+    if (Number.isFinite(value)) return value;
+    throw new TypeError(`${path} is ${value}, which is not JSON`);
+  }
+  if (Array.isArray(value)) return value.map((item, i) => copy(item, `${path}[${i}]`));
+  const prototype = typeof value === "object" ? Object.getPrototypeOf(value) : undefined;
+  if (prototype !== Object.prototype && prototype !== null) throw new TypeError(`${path} is not JSON`);
+  const entries = Object.entries(value as object).filter(([, item]) => item !== undefined);
+  return Object.fromEntries(entries.map(([key, item]) => [key, copy(item, `${path}.${key}`)]));
+}

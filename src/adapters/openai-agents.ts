@@ -1,0 +1,104 @@
+// `session-pool/adapters/openai-agents`: the Session of the OpenAI Agents SDK (`@openai/agents` 0.11 or later).
+import type { AgentInputItem, Session } from "@openai/agents-core";
+import { ulid } from "ulid";
+import type { NewMessage, SessionPoolClient, StoredMessage } from "../client/index.js";
+import { toJsonObject } from "./json.js";
+import { unlessMissing } from "./missing.js";
+
+type Item = AgentInputItem & { readonly role?: string; readonly content?: unknown };
+
+/**
+ * A conversation of the Agents SDK, kept in one session: each item is a message, whose only part holds the item as it is.
+ *
+ * The session is made by the first `addItems`. An item of 3 MiB or more, one that is not JSON, and one nested deeper than 24 levels
+ * are refused; nothing of its call is stored then.
+ */
+export class SessionPoolSession implements Session {
+  readonly #client: SessionPoolClient;
+  readonly #sessionId: string;
+
+  /** A ULID is the session's id when none is given. */
+  constructor(client: SessionPoolClient, sessionId: string = ulid()) {
+    this.#client = client;
+    this.#sessionId = sessionId;
+  }
+
+  async getSessionId(): Promise<string> {
+    return this.#sessionId;
+  }
+
+  /** All items, or the last `limit` ones, oldest first. None when the session is missing. */
+  async getItems(limit?: number): Promise<AgentInputItem[]> {
+    if (limit !== undefined && limit <= 0) return [];
+    const items: AgentInputItem[] = [];
+    const pageSize = Math.min(limit ?? 1000, 1000);
+    await unlessMissing(async () => {
+      for await (const message of this.#client.history(this.#sessionId, { newestFirst: true, pageSize })) {
+        items.push(toItem(message));
+        if (items.length === limit) return;
+      }
+    });
+    return items.reverse();
+  }
+
+  /** All or nothing, up to 1,000 items and 8 MiB; more are added in several steps. */
+  async addItems(items: AgentInputItem[]): Promise<void> {
+    const messages = items.map((item) => fromItem(item as Item));
+    for (let i = 0; i < messages.length; i += 1000)
+      await this.#client.append(this.#sessionId, messages.slice(i, i + 1000), { createSession: true });
+  }
+
+  /** Removes the last item, and answers it. Of several calls at once each removes another item. */
+  async popItem(): Promise<AgentInputItem | undefined> {
+    for (;;) {
+      const { messages } = (await unlessMissing(() =>
+        this.#client.messages.listMessages({ sessionId: this.#sessionId, newestFirst: true, limit: 1 }),
+      )) ?? { messages: [] };
+      const last = messages[0];
+      if (last === undefined) return undefined;
+      const messageId = last.info?.id ?? "";
+      // Another call has removed it meanwhile: then this one removes the item before it.
+      const isMine = await unlessMissing(() =>
+        this.#client.messages.deleteMessage({ sessionId: this.#sessionId, messageId }),
+      );
+      if (isMine !== undefined) return toItem(last);
+    }
+  }
+
+  /** Removes all items for good. The session stays, with its title and metadata. */
+  async clearSession(): Promise<void> {
+    await unlessMissing(() => this.#client.messages.truncateMessages({ sessionId: this.#sessionId, toStart: true }));
+  }
+}
+
+function fromItem(item: Item): NewMessage {
+  const type = item.type ?? "message";
+  const data = toJsonObject(item, `Item of type ${type}`);
+  const text = textOf(item.content);
+  return { info: { id: ulid(), role: item.role ?? "assistant" }, parts: [{ type, text, data }] };
+}
+
+/** Throws for a message that another program has written in a form of its own, but for plain texts. */
+function toItem({ info, parts }: StoredMessage): AgentInputItem {
+  const [part] = parts;
+  if (parts.length === 1 && part?.data !== undefined) return part.data as unknown as AgentInputItem;
+  const isText = parts.every(({ type, data }) => type === "text" && data === undefined);
+  const content = parts.map(({ text }) => text).join("");
+  if (isText && (info?.role === "user" || info?.role === "system"))
+    return { type: "message", role: info.role, content };
+  if (isText && info?.role === "assistant")
+    return {
+      type: "message",
+      role: "assistant",
+      status: "completed",
+      content: [{ type: "output_text", text: content }],
+    };
+  throw new TypeError(`Message ${JSON.stringify(info?.id)} is no item of the Agents SDK`);
+}
+
+/** What people read of an item, for the console and for other programs. */
+function textOf(content: unknown): string {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return content.map((piece: { text?: unknown }) => (typeof piece.text === "string" ? piece.text : "")).join("");
+}

@@ -1,0 +1,52 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { UIMessage } from "ai";
+import type { NewMessage, StoredMessage } from "../client/index.js";
+import { toJsonObject } from "./json.js";
+
+/** A part as the service keeps it. Its id is its place, so that a draft can name it. */
+export interface StoredPart {
+  readonly id: string;
+  readonly type: string;
+  readonly text: string;
+  readonly data?: JsonObject;
+}
+
+const TYPES: ReadonlySet<string> = new Set([
+  ...["text", "reasoning", "file", "source-url", "source-document", "step-start", "dynamic-tool"],
+]);
+
+/** TypeError: metadata or parts that are no JSON. */
+export function fromUIMessage({ id, role, metadata, parts }: UIMessage): NewMessage {
+  const kept = metadata === undefined ? {} : toJsonObject(metadata, `Metadata of message ${id}`);
+  return { info: { id, role, ...unlessEmpty(kept) }, parts: parts.map((part, i) => fromUIPart(part, i)) };
+}
+
+/** The text of a part apart from its other fields; whether a text is still streaming is not kept. */
+export function fromUIPart(part: UIMessage["parts"][number], place: number): StoredPart {
+  const { type, ...fields } = part as { type: string; text?: string; state?: string };
+  const isText = type === "text" || type === "reasoning";
+  const { text = "", state, ...others } = fields;
+  const kept = isText ? others : fields;
+  const data = toJsonObject(kept, `Part ${place} of type ${type}`);
+  return { id: `${place}`, type, text: isText ? text : "", ...(Object.keys(data).length > 0 && { data }) };
+}
+
+/** TypeError: a role or a part that the AI SDK does not have, because another program has written the message. */
+export function toUIMessage<Message extends UIMessage>({ info, parts }: StoredMessage): Message {
+  const { id = "", role = "", metadata } = info ?? {};
+  if (role !== "user" && role !== "assistant" && role !== "system")
+    throw new TypeError(`Message ${JSON.stringify(id)} has the role ${JSON.stringify(role)}, which the AI SDK lacks`);
+  const uiParts = parts.map(({ type, text, data }) => {
+    if (!TYPES.has(type) && !type.startsWith("tool-") && !type.startsWith("data-"))
+      throw new TypeError(
+        `Message ${JSON.stringify(id)} has a part of the type ${JSON.stringify(type)}, which the AI SDK lacks`,
+      );
+    return { type, ...data, ...((type === "text" || type === "reasoning") && { text }) };
+  });
+  return { id, role, ...unlessEmpty(metadata), parts: uiParts } as unknown as Message;
+}
+
+/** To the service, no metadata and empty metadata are the same. */
+export function unlessEmpty(metadata: JsonObject | undefined): { readonly metadata?: JsonObject } {
+  return metadata === undefined || Object.keys(metadata).length === 0 ? {} : { metadata };
+}

@@ -1,0 +1,107 @@
+import type { UIMessage } from "ai";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { loadUIMessages, saveUIMessages } from "../../../src/adapters/ai-sdk.js";
+import { createSessionPoolClient, type SessionPoolClient, text } from "../../../src/client/index.js";
+import { startTestServer, type TestServer } from "../../support/server.js";
+
+let server: TestServer;
+let client: SessionPoolClient;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  client = createSessionPoolClient({ baseUrl: server.httpUrl });
+});
+
+afterAll(() => server.stop());
+
+const question: UIMessage = {
+  id: "q",
+  role: "user",
+  metadata: { sentAt: 1_780_000_000_123 },
+  parts: [
+    { type: "text", text: "Wann blühen die Azaleen in 京都?" },
+    { type: "file", mediaType: "image/png", url: "data:image/png;base64,iVBORw0KGgo=" },
+  ],
+};
+
+/** An answer as streamText leaves it: a tool call whose result is there, a text that is done. */
+const answer: UIMessage = {
+  id: "a",
+  role: "assistant",
+  parts: [
+    { type: "step-start" },
+    { type: "reasoning", text: "Look it up.", providerMetadata: { openai: { itemId: "rs_1" } } },
+    {
+      type: "tool-search",
+      toolCallId: "c1",
+      state: "output-available",
+      input: { query: "azalea", limits: [1, 2.5, null] },
+      output: { found: true },
+    },
+    { type: "text", text: "" },
+    { type: "text", text: "Late April.\u0000 👩‍🌾" },
+    { type: "source-url", sourceId: "s", url: "https://example.com/azaleas" },
+    { type: "data-chart", id: "d", data: { points: [[1, 2]] } },
+  ],
+};
+
+describe("messages of the AI SDK", () => {
+  it("come back as they were saved", async () => {
+    await saveUIMessages(client, "whole", [question, answer]);
+    expect(await loadUIMessages(client, "whole")).toEqual([question, answer]);
+  });
+
+  it("of a session that is not there are none", async () => {
+    expect(await loadUIMessages(client, "nobody")).toEqual([]);
+  });
+
+  it("are stored once, however often they are saved", async () => {
+    await saveUIMessages(client, "twice", [question]);
+    await saveUIMessages(client, "twice", [question, answer]);
+    const { revision } = await client.sessions.getSession({ sessionId: "twice" });
+    await saveUIMessages(client, "twice", [question, answer]);
+    expect(await client.sessions.getSession({ sessionId: "twice" })).toMatchObject({ messageCount: 2, revision });
+  });
+
+  it("get new content where they have grown, and keep their place", async () => {
+    const half = { ...answer, parts: answer.parts.slice(0, 2) };
+    await saveUIMessages(client, "grown", [question, half]);
+    await saveUIMessages(client, "grown", [question, answer]);
+    expect(await loadUIMessages(client, "grown")).toEqual([question, answer]);
+  });
+
+  it("that a regeneration dropped are reverted, and can be brought back until the next append", async () => {
+    await saveUIMessages(client, "again", [question, answer]);
+    await saveUIMessages(client, "again", [question]);
+    expect(await client.sessions.getSession({ sessionId: "again" })).toMatchObject({ messageCount: 1, reverted: true });
+    await saveUIMessages(client, "again", [question, { ...answer, id: "b" }]);
+    expect((await loadUIMessages(client, "again")).map(({ id }) => id)).toEqual(["q", "b"]);
+    await saveUIMessages(client, "again", []);
+    expect(await loadUIMessages(client, "again")).toEqual([]);
+  });
+
+  it("leave out whether a text is still streaming, which the stored one is not", async () => {
+    const streaming: UIMessage = { ...answer, parts: [{ type: "text", text: "Late", state: "streaming" }] };
+    await saveUIMessages(client, "state", [streaming]);
+    expect((await loadUIMessages(client, "state"))[0]?.parts).toEqual([{ type: "text", text: "Late" }]);
+  });
+
+  it("and texts of other programs are read alike; what the SDK has no form for is refused", async () => {
+    await client.append("other", text("user", "Plain", { id: "p" }), { createSession: true });
+    expect(await loadUIMessages(client, "other")).toEqual([
+      { id: "p", role: "user", parts: [{ type: "text", text: "Plain" }] },
+    ]);
+    await client.append("other", text("tool", "42", { id: "t" }));
+    await expect(loadUIMessages(client, "other")).rejects.toThrow(
+      'Message "t" has the role "tool", which the AI SDK lacks',
+    );
+  });
+
+  it("that are no JSON are refused, and nothing is stored", async () => {
+    const parts = [{ type: "data-when", data: { at: new Date(0) } }] as UIMessage["parts"];
+    await expect(saveUIMessages(client, "json", [question, { id: "d", role: "user", parts }])).rejects.toThrow(
+      "Part 0 of type data-when.data.at is not JSON",
+    );
+    expect(await loadUIMessages(client, "json")).toEqual([]);
+  });
+});

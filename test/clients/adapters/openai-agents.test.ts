@@ -1,0 +1,92 @@
+import type { AgentInputItem } from "@openai/agents-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { SessionPoolSession } from "../../../src/adapters/openai-agents.js";
+import { createSessionPoolClient, type SessionPoolClient, text } from "../../../src/client/index.js";
+import { startTestServer, type TestServer } from "../../support/server.js";
+
+let server: TestServer;
+let client: SessionPoolClient;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  client = createSessionPoolClient({ baseUrl: server.httpUrl });
+});
+
+afterAll(() => server.stop());
+
+const ITEMS: AgentInputItem[] = [
+  { type: "message", role: "user", content: [{ type: "input_text", text: "Wann blühen die Azaleen in 京都?" }] },
+  { type: "function_call", callId: "c1", name: "search", status: "completed", arguments: '{"query":"azalea"}' },
+  {
+    type: "function_call_result",
+    callId: "c1",
+    name: "search",
+    status: "completed",
+    output: { type: "text", text: "4" },
+  },
+  {
+    type: "message",
+    role: "assistant",
+    status: "completed",
+    content: [{ type: "output_text", text: "Late April. 👩‍🌾", providerData: { annotations: [] } }],
+  },
+];
+
+describe("a session of the OpenAI Agents SDK", () => {
+  it("answers its items as they were added, all of them or the last ones", async () => {
+    const session = new SessionPoolSession(client, "items");
+    expect(await session.getItems()).toEqual([]);
+    await session.addItems(ITEMS.slice(0, 2));
+    await session.addItems(ITEMS.slice(2));
+    await session.addItems([]);
+    expect(await session.getItems()).toEqual(ITEMS);
+    expect(await session.getItems(2)).toEqual(ITEMS.slice(2));
+    expect(await session.getItems(0)).toEqual([]);
+    expect(await new SessionPoolSession(client, "items").getItems()).toEqual(ITEMS);
+  });
+
+  it("removes its last item, once for each call", async () => {
+    const session = new SessionPoolSession(client, "pop");
+    expect(await session.popItem()).toBeUndefined();
+    await session.addItems(ITEMS);
+    const popped = await Promise.all(ITEMS.map(() => session.popItem()));
+    expect(new Set(popped.map((item) => JSON.stringify(item))).size).toBe(ITEMS.length);
+    expect(await session.popItem()).toBeUndefined();
+  });
+
+  it("is empty after it was cleared, and goes on", async () => {
+    const session = new SessionPoolSession(client, "clear");
+    await session.clearSession();
+    await session.addItems(ITEMS);
+    await session.clearSession();
+    expect(await session.getItems()).toEqual([]);
+    await session.addItems(ITEMS.slice(0, 1));
+    expect(await session.getItems()).toEqual(ITEMS.slice(0, 1));
+  });
+
+  it("makes an id when none is given", async () => {
+    const session = new SessionPoolSession(client);
+    expect(await session.getSessionId()).toMatch(/^[0-9A-Z]{26}$/);
+    expect(await session.getSessionId()).toBe(await session.getSessionId());
+  });
+
+  it("reads texts of other programs, and refuses what is no item", async () => {
+    const session = new SessionPoolSession(client, "other");
+    await client.append("other", [text("user", "Hello"), text("assistant", "Hi")], { createSession: true });
+    expect(await session.getItems()).toMatchObject([
+      { role: "user", content: "Hello" },
+      { role: "assistant", content: [{ type: "output_text", text: "Hi" }] },
+    ]);
+    await client.append("other", text("tool", "42", { id: "t" }));
+    await expect(session.getItems()).rejects.toThrow('Message "t" is no item of the Agents SDK');
+  });
+
+  it("refuses items that are no JSON, and adds none of their call", async () => {
+    const session = new SessionPoolSession(client, "json");
+    const image = { type: "message", role: "user", content: [{ type: "input_image", image: new Uint8Array(3) }] };
+    await expect(session.addItems([ITEMS[0]!, image as never])).rejects.toThrow(
+      "Item of type message.content[0].image is not JSON",
+    );
+    expect(await session.getItems()).toEqual([]);
+  });
+});
