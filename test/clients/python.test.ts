@@ -1,30 +1,32 @@
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith, ROOT, run } from "../support/toolchain.js";
+import { type FakeModel, startFakeModel } from "./fake-model.js";
 import { PYTHON_CLIENT, preparePythonClient } from "./python.js";
 
 const JSON_BODY = { "content-type": "application/json" };
 
-/** The programs in Python of the pages that users copy from. */
-function documentedPrograms(): readonly (readonly [page: string, source: string])[] {
+/** The programs in Python of the pages that users copy from, with their first lines. */
+function documentedPrograms(): readonly (readonly [page: string, title: string, source: string])[] {
   return ["README.md", "docs/clients.md", "clients/python/README.md"].flatMap((page) => {
     const blocks = readFileSync(join(ROOT, page), "utf8").matchAll(/^```python\n(.*?)^```$/gms);
-    return [...blocks].map(([, source]) => [page, source as string] as const);
+    return [...blocks].map(([, source = ""]) => [page, source.split("\n", 1)[0] as string, source] as const);
   });
 }
 
 await describeWith(
   "the client for Python",
-  () => preparePythonClient("client"),
+  () => preparePythonClient(),
   ({ program, env }) => {
     let folder: string;
     let open: TestServer;
     let keyed: TestServer;
+    let model: FakeModel;
     const key = newKey();
 
     beforeAll(async () => {
@@ -34,11 +36,13 @@ await describeWith(
       await writeFile(keysFile, JSON.stringify([entry]), { mode: 0o600 });
       open = await startTestServer();
       keyed = await startTestServer({ keysFile });
+      model = await startFakeModel();
     });
 
     afterAll(async () => {
       await open?.stop();
       await keyed?.stop();
+      model?.stop();
       await rm(folder, { recursive: true, force: true });
     });
 
@@ -54,7 +58,7 @@ await describeWith(
       expect(printed).not.toMatch(/skipped|failed/);
     });
 
-    it.each(documentedPrograms())("runs what %s shows", async (_page, source) => {
+    it.each(documentedPrograms())("runs what %s shows: %s", async (_page, _title, source) => {
       const { port } = new URL(`http://${open.grpcAddress}`);
       const made = await fetch(`${open.httpUrl}/session`, {
         method: "POST",
@@ -62,11 +66,13 @@ await describeWith(
         headers: JSON_BODY,
       });
       expect(made.status).toBe(200);
-      await run(program, ["-c", source.replaceAll("localhost:50051", `localhost:${port}`)], { env });
+      const at = { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "none", OPENAI_AGENTS_DISABLE_TRACING: "1" };
+      await run(program, ["-c", source.replaceAll("localhost:50051", `localhost:${port}`)], { env: { ...env, ...at } });
     });
 
     it("is typed throughout", async () => {
-      const cache = join(folder, "mypy");
+      // Kept for later runs: the frameworks are large.
+      const cache = join(dirname(program), "../.mypy-cache");
       const printed = await run(program, ["-m", "mypy", "--strict", "--cache-dir", cache, "-p", "session_pool"], {
         env,
       });

@@ -6,6 +6,10 @@ export const PYTHON_CLIENT = join(ROOT, "clients/python");
 /** What builds the package: the same as in its pyproject.toml. */
 const BUILD = ["hatchling==1.33.0", "grpcio-tools==1.76.0", "mypy-protobuf==3.7.0", "unasync==0.6.0"];
 const RUN = ["googleapis-common-protos==1.76.0", "grpcio==1.85.1", "protobuf==6.33.6"];
+/** The frameworks that have an adapter. */
+const FRAMEWORKS = ["claude-agent-sdk==0.2.187", "langchain-core==1.7.0", "openai-agents==0.24.0"];
+/** Its wheels hold a program of 350 MB, which nothing here calls. */
+const SOURCES = ["--no-binary", "claude-agent-sdk"];
 const CHECK = ["pytest==9.2.0", "pytest-asyncio==1.5.0", "mypy==2.4.1", "types-grpcio", "types-protobuf"];
 
 export const PIP = ["-m", "pip", "--quiet", "--disable-pip-version-check", "install"];
@@ -16,17 +20,17 @@ export interface PythonClient {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** A Python with the client as it stands, with its tests' tools and with `more` packages. */
-export async function preparePythonClient(name: string, more: readonly string[] = []): Promise<PythonClient> {
+/** A Python with the client as it stands, with the frameworks that have an adapter, and with what the tests need. */
+export async function preparePythonClient(): Promise<PythonClient> {
   needPrograms("python3");
-  const packages = [...BUILD, ...RUN, ...CHECK, ...more];
-  const environment = await cached(`python-${name}`, packages, async (folder) => {
+  const packages = [...BUILD, ...RUN, ...CHECK, ...FRAMEWORKS];
+  const environment = await cached("python-client", packages, async (folder) => {
     await install("python3", ["-m", "venv", folder]);
-    await install(join(folder, "bin/python"), [...PIP, "--prefer-binary", ...packages]);
+    await install(join(folder, "bin/python"), [...PIP, "--prefer-binary", ...SOURCES, ...packages]);
   });
   const program = join(environment, "bin/python");
   const inputs = [...packages, PYTHON_CLIENT, PROTO_FOLDER];
-  const site = await cached(`python-${name}-package`, inputs, async (folder) => {
+  const site = await cached("python-client-package", inputs, async (folder) => {
     await install(program, [...PIP, "--no-build-isolation", "--no-deps", "--target", folder, PYTHON_CLIENT]);
   });
   // No bytecode: the sources of the package are inputs of the cache.

@@ -25,7 +25,7 @@ interface Example {
 }
 
 await describeExample("Python", async () => {
-  const { program, env } = await preparePythonClient("client");
+  const { program, env } = await preparePythonClient();
   return { program, env, args: ({ grpcAddress }) => [join(EXAMPLES, "python/conversation.py"), grpcAddress] };
 });
 

@@ -66,16 +66,10 @@ export function toItem({ info, parts }: MessageWithParts): JsonObject {
   const { id = "", role = "", metadata } = info ?? {};
   const kept = metadata?.[KEPT];
   const { type, ...rest } = typeof kept === "object" && kept !== null && !Array.isArray(kept) ? kept : {};
-  if (typeof type === "string") return { id, type, ...parts[0]?.data };
+  if (typeof type === "string" && type !== "message") return { ...parts[0]?.data, type, id };
   const shownRole = ROLES.includes(role) ? role : "unknown";
-  return {
-    id,
-    type: "message",
-    role: shownRole,
-    status: "completed",
-    ...rest,
-    content: parts.map((part) => toPiece(part, role)),
-  };
+  const content = parts.map((part) => toPiece(part, role));
+  return { status: "completed", ...rest, id, type: "message", role: shownRole, content };
 }
 
 function toPiece({ type, text, data }: Part, role: string): JsonObject {

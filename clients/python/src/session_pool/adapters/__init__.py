@@ -1,0 +1,1 @@
+"""Adapters for frameworks: each module needs the framework's own package, and nothing else imports it."""

@@ -1,0 +1,156 @@
+"""Keeps the transcripts of the Claude Agent SDK (`pip install claude-agent-sdk`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, cast
+
+import grpc
+from claude_agent_sdk import SessionStore
+from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Part
+from sessionpool.v1.session_service_pb2 import Session
+
+from session_pool import AsyncSessionPoolClient
+from session_pool.messages import new_id
+from session_pool.retry import code_of
+from session_pool.values import from_struct
+
+if TYPE_CHECKING:
+    from claude_agent_sdk.types import SessionKey, SessionListSubkeysKey, SessionStoreEntry, SessionStoreListEntry
+
+_TYPE = "claude_agent"
+_BATCH_ENTRIES = 1000
+_BATCH_BYTES = 4 * 1024 * 1024
+
+
+class SessionPoolStore(SessionStore):
+    """A store in which each transcript is a session of session-pool, the transcripts of a project are the children of one session, and those
+    of subagents are the children of their session.
+
+    An entry is a message with its JSON, 3 MiB at most, as the text of a part; its `uuid` is the id, so an entry is stored once.
+    """
+
+    def __init__(self, client: AsyncSessionPoolClient) -> None:
+        """The client stays the caller's, who closes it."""
+        self._client = client
+
+    async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
+        """Appends entries in order. One whose `uuid` the transcript has is left out."""
+        messages: dict[str, MessageWithParts] = {}
+        for entry in entries:
+            message = _to_message(entry)
+            messages.setdefault(message.info.id, message)
+        if not messages:
+            return
+        try:
+            await self._append(_id_of(key), list(messages.values()))
+        except grpc.RpcError as error:
+            _ignore(error, grpc.StatusCode.NOT_FOUND)
+            await self._create(key)
+            await self._append(_id_of(key), list(messages.values()))
+
+    async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
+        """All entries, oldest first; None for a transcript that was never written."""
+        try:
+            return [_to_entry(message) async for message in self._client.list_messages(_id_of(key), page_size=1000)]
+        except grpc.RpcError as error:
+            _ignore(error, grpc.StatusCode.NOT_FOUND)
+            return None
+
+    async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
+        """The transcripts of a project, without those of subagents."""
+        return [
+            {"session_id": _kept(session)["session_id"], "mtime": session.update_time.ToMilliseconds()}
+            async for session in self._client.list_sessions(parent_id=_project_id(project_key))
+        ]
+
+    async def delete(self, key: SessionKey) -> None:
+        """Deletes a transcript, and with a main one those of its subagents. What is not there is no error."""
+        if "subpath" not in key:
+            children = [one.session_id async for one in self._client.list_sessions(parent_id=_id_of(key))]
+            for child in children:
+                await self._delete(child)
+        await self._delete(_id_of(key))
+
+    async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
+        """The subpaths of the transcripts of subagents."""
+        parent = _id_of(cast("SessionKey", key))
+        return [_kept(session)["subpath"] async for session in self._client.list_sessions(parent_id=parent)]
+
+    async def _append(self, session_id: str, messages: list[MessageWithParts]) -> None:
+        for batch in _batches(messages):
+            try:
+                await self._client.append_all(session_id, batch)
+            except grpc.RpcError as error:
+                # The same uuid with other content: the first one stays.
+                _ignore(error, grpc.StatusCode.ALREADY_EXISTS)
+                for message in batch:
+                    await self._append_unless_known(session_id, message)
+
+    async def _append_unless_known(self, session_id: str, message: MessageWithParts) -> None:
+        try:
+            await self._client.append(session_id, message)
+        except grpc.RpcError as error:
+            _ignore(error, grpc.StatusCode.ALREADY_EXISTS)
+
+    async def _create(self, key: SessionKey) -> None:
+        """Makes the transcript's session and those above it, unless they are there."""
+        project_key, session_id = key["project_key"], key["session_id"]
+        project = _project_id(project_key)
+        await self._client.create_session(project, metadata={_TYPE: {"project_key": project_key}})
+        main: SessionKey = {"project_key": project_key, "session_id": session_id}
+        await self._client.create_session(_id_of(main), parent_id=project, metadata={_TYPE: dict(main)})
+        if "subpath" in key:
+            await self._client.create_session(_id_of(key), parent_id=_id_of(main), metadata={_TYPE: dict(key)})
+
+    async def _delete(self, session_id: str) -> None:
+        try:
+            await self._client.delete_session(session_id)
+        except grpc.RpcError as error:
+            _ignore(error, grpc.StatusCode.NOT_FOUND)
+
+
+def _project_id(project_key: str) -> str:
+    return f"claude-{_short(project_key)}"
+
+
+def _id_of(key: SessionKey) -> str:
+    """Hashed, because the parts of a key may be longer than ids and hold anything."""
+    parts = [_project_id(key["project_key"]), _short(key["session_id"])]
+    return "-".join([*parts, _short(key["subpath"])] if "subpath" in key else parts)
+
+
+def _short(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:24]
+
+
+def _kept(session: Session) -> dict[str, Any]:
+    return cast("dict[str, Any]", from_struct(session.metadata)[_TYPE])
+
+
+def _to_message(entry: SessionStoreEntry) -> MessageWithParts:
+    part = Part(type=_TYPE, text=json.dumps(entry, ensure_ascii=False, separators=(",", ":")))
+    return MessageWithParts(info=MessageInfo(id=entry.get("uuid") or new_id(), role=entry["type"]), parts=[part])
+
+
+def _to_entry(message: MessageWithParts) -> SessionStoreEntry:
+    return cast("SessionStoreEntry", json.loads(message.parts[0].text))
+
+
+def _batches(messages: list[MessageWithParts]) -> Iterator[list[MessageWithParts]]:
+    batch: list[MessageWithParts] = []
+    size = 0
+    for message in messages:
+        size += message.ByteSize()
+        if batch and (len(batch) == _BATCH_ENTRIES or size > _BATCH_BYTES):
+            yield batch
+            batch, size = [], message.ByteSize()
+        batch.append(message)
+    yield batch
+
+
+def _ignore(error: grpc.RpcError, code: grpc.StatusCode) -> None:
+    if code_of(error) is not code:
+        raise error

@@ -1,0 +1,97 @@
+"""Keeps the message histories of LangChain (`pip install langchain-core`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import grpc
+from langchain_core.chat_history import BaseChatMessageHistory
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    ChatMessage,
+    HumanMessage,
+    SystemMessage,
+    message_to_dict,
+    messages_from_dict,
+)
+from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Part, TruncateMessagesRequest
+
+from session_pool import SessionPoolClient
+from session_pool.messages import new_id, text_of
+from session_pool.retry import code_of
+from session_pool.values import from_struct, to_struct
+
+_BATCH = 1000
+_KEPT = "langchain"
+_ROLES = {"human": "user", "ai": "assistant"}
+_CLASSES: dict[str, type[HumanMessage | AIMessage | SystemMessage]] = {
+    "user": HumanMessage,
+    "assistant": AIMessage,
+    "system": SystemMessage,
+}
+
+
+class SessionPoolChatMessageHistory(BaseChatMessageHistory):
+    """A history that is a session of session-pool; made with the first message.
+
+    The text of a message is a part of type `text`, which all clients of the session can read; a part of type `langchain` holds what else
+    the message has. Numbers in it are doubles.
+    """
+
+    def __init__(self, session_id: str, client: SessionPoolClient) -> None:
+        """The client stays the caller's, who closes it."""
+        self.session_id = session_id
+        self._client = client
+
+    @property
+    def messages(self) -> list[BaseMessage]:  # type: ignore[override]
+        """All messages, oldest first; none of a session that does not exist."""
+        try:
+            return [to_langchain(message) for message in self._client.list_messages(self.session_id, page_size=_BATCH)]
+        except grpc.RpcError as error:
+            _ignore_missing(error)
+            return []
+
+    def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Appends messages, each thousand of them all or nothing."""
+        kept = [to_message(message) for message in messages]
+        for start in range(0, len(kept), _BATCH):
+            self._client.append_all(self.session_id, kept[start : start + _BATCH], create_session=True)
+
+    def clear(self) -> None:
+        """Removes all messages, for good. The session stays, with its title and metadata."""
+        try:
+            request = TruncateMessagesRequest(session_id=self.session_id, to_start=True)
+            self._client.messages.TruncateMessages(request)
+        except grpc.RpcError as error:
+            _ignore_missing(error)
+
+
+def to_message(message: BaseMessage) -> MessageWithParts:
+    """The message that keeps one of LangChain."""
+    kept: dict[str, Any] = message_to_dict(message)
+    if isinstance(message.content, str):
+        del kept["data"]["content"]
+    role = message.role if isinstance(message, ChatMessage) else _ROLES.get(message.type, message.type)
+    parts = [Part(type="text", text=str(message.text)), Part(type=_KEPT, data=to_struct(kept))]
+    return MessageWithParts(info=MessageInfo(id=new_id(), role=role), parts=parts)
+
+
+def to_langchain(message: MessageWithParts) -> BaseMessage:
+    """The message of LangChain that a message keeps. One of another client is its text."""
+    text = text_of(message)
+    for part in message.parts:
+        if part.type == _KEPT:
+            kept = from_struct(part.data)
+            kept["data"].setdefault("content", text)
+            return messages_from_dict([kept])[0]
+    role = message.info.role
+    known = _CLASSES.get(role)
+    return ChatMessage(role=role, content=text) if known is None else known(content=text)
+
+
+def _ignore_missing(error: grpc.RpcError) -> None:
+    if code_of(error) is not grpc.StatusCode.NOT_FOUND:
+        raise error
