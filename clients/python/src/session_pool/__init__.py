@@ -15,12 +15,16 @@ from sessionpool.v1.session_service_pb2 import LoadSessionResponse, Session
 from sessionpool.v1.todo_service_pb2 import Todo
 
 from session_pool._async.client import AsyncSessionPoolClient
+from session_pool._async.draft import AsyncDraft
 from session_pool._sync.client import SessionPoolClient
+from session_pool._sync.draft import Draft
 from session_pool.messages import new_id, text, text_of
 from session_pool.values import from_struct, to_struct
 
 __all__ = [
+    "AsyncDraft",
     "AsyncSessionPoolClient",
+    "Draft",
     "LoadSessionResponse",
     "MessageInfo",
     "MessageWithParts",

@@ -27,12 +27,12 @@ from sessionpool.v1.session_service_pb2 import (
 )
 from sessionpool.v1.todo_service_pb2 import ListTodosRequest, Todo
 
-from session_pool._async.watch import Watching
+from session_pool._async.draft import Drafting
 from session_pool.messages import new_id, with_id
 from session_pool.values import to_struct
 
 
-class AsyncSessionPoolClient(Watching):
+class AsyncSessionPoolClient(Drafting):
     """A connection to a server, kept until `close` or the end of the `with` block.
 
     Reads, and calls that make something, are sent again when the server cannot be reached or does not answer in time: ids are made
