@@ -1,8 +1,9 @@
 // Bundles the benchmark and the server beside the packages, and runs it.
 import { spawn } from "node:child_process";
-import { cp, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { buildConsole } from "../../scripts/build-console.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const folder = `${root}node_modules/.cache/bench/`;
@@ -27,7 +28,7 @@ await build({
   sourcemap: true,
   logLevel: "warning",
 });
-await cp(`${root}src/console/assets`, `${folder}assets`, { recursive: true });
+await buildConsole(`${folder}assets`);
 const bench = spawn(process.execPath, [`${folder}bench.mjs`, ...process.argv.slice(2)], { stdio: "inherit" });
 bench.on("exit", (code, signal) => {
   process.exitCode = code ?? (signal === null ? 0 : 1);
