@@ -31,6 +31,8 @@ export interface HistoryOptions {
   readonly maxSegments?: number | undefined;
   /** How many neighbours become one: 64. */
   readonly mergeSegments?: number | undefined;
+  /** Messages of neighbours above which fewer of them become one: 10,000. */
+  readonly mergeMessages?: number | undefined;
   /** Messages in one write or read of a copy, and rows in one delete: 1,000. */
   readonly chunk?: number | undefined;
   /** Entries of an open log before it rolls over: 1,000,000. */
@@ -78,6 +80,7 @@ export function resolveHistoryOptions(options: HistoryOptions): ResolvedHistoryO
     sweepAgeMs: options.sweepAgeMs ?? 600_000,
     maxSegments: options.maxSegments ?? 128,
     mergeSegments: options.mergeSegments ?? Math.max(2, (options.maxSegments ?? 128) >> 1),
+    mergeMessages: options.mergeMessages ?? 10_000,
     chunk: options.chunk ?? 1000,
     maxLogEntries: options.maxLogEntries ?? 1_000_000,
     editorWaitMs: options.editorWaitMs ?? 200,

@@ -56,8 +56,27 @@ export function weaveSegments(
   return joinSegments(woven, sliceSegments(visible, from));
 }
 
+/** Neighbouring segments of a list: `size` of them, the first at `from`. */
+export interface Run {
+  readonly from: number;
+  readonly size: number;
+}
+
+/**
+ * Which neighbours to merge: `most` of them, where they hold the fewest messages. When that is more than `budget`, half
+ * as many, and so on; the last resort are three, which is what an edit of one message needs to make room for itself.
+ */
+export function runToMerge(segments: readonly Segment[], most: number, budget: number): Run {
+  let size = Math.max(2, Math.min(most, segments.length));
+  for (;;) {
+    const from = smallestRun(segments, size);
+    if (size <= 3 || totalLength(segments.slice(from, from + size)) <= budget) return { from, size };
+    size = Math.max(3, size >> 1);
+  }
+}
+
 /** Where the run of `size` neighbours with the fewest messages begins. */
-export function smallestRun(segments: readonly Segment[], size: number): number {
+function smallestRun(segments: readonly Segment[], size: number): number {
   let best = 0;
   let bestTotal = Number.POSITIVE_INFINITY;
   for (let from = 0; from + size <= segments.length; from++) {

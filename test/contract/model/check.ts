@@ -25,7 +25,16 @@ export type OpenStore = (nowMs: () => number) => Promise<OpenedStore>;
 
 /** Small, so that short sequences take every path; each is a different mixture. */
 export const SIZES: readonly HistoryOptions[] = [
-  { maxSegments: 6, mergeSegments: 3, chunk: 3, maxLogEntries: 5, maxEdits: 3, maxDropped: 4, maxHeads: 2 },
+  {
+    maxSegments: 6,
+    mergeSegments: 5,
+    mergeMessages: 4,
+    chunk: 3,
+    maxLogEntries: 5,
+    maxEdits: 3,
+    maxDropped: 4,
+    maxHeads: 2,
+  },
   { maxSegments: 3, mergeSegments: 2, chunk: 2, maxLogEntries: 100, maxEdits: 1, maxDropped: 1, maxHeads: 1 },
   { maxSegments: 20, mergeSegments: 10, chunk: 100, maxLogEntries: 3 },
   {},

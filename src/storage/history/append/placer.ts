@@ -7,7 +7,7 @@ import type { Segment } from "../log-store.js";
 import { countBefore, entryAt, readInChunks } from "../read/lookup.js";
 import { namesLog } from "../record-facts.js";
 import { Again } from "../retries.js";
-import { joinSegments, smallestRun, weaveSegments } from "../segments.js";
+import { joinSegments, runToMerge, weaveSegments } from "../segments.js";
 import { undoAt } from "../undo.js";
 import type { Attempt, SideLogs, Unplaced } from "./side-logs.js";
 
@@ -69,13 +69,12 @@ export class Placer {
   }
 
   /**
-   * Copies the run of neighbouring segments with the fewest messages into one fresh log. Appends may go on meanwhile.
+   * Copies a run of neighbouring segments with few messages into one fresh log. Appends may go on meanwhile.
    */
   async merge(head: Head, call?: Call): Promise<void> {
     const { options } = this.#context;
     const visible = visibleSegments(head);
-    const size = Math.max(2, Math.min(options.mergeSegments, visible.length));
-    const from = smallestRun(visible, size);
+    const { from, size } = runToMerge(visible, options.mergeSegments, options.mergeMessages);
     const run = visible.slice(from, from + size);
     await this.#copying(head, call, async (named, log) => {
       let written = 0;

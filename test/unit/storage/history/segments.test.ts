@@ -7,6 +7,7 @@ import {
   joinSegments,
   OPEN_END,
   positionOf,
+  runToMerge,
   sliceSegments,
   totalLength,
 } from "../../../../src/storage/history/segments.js";
@@ -39,6 +40,16 @@ describe("segments", () => {
         }
       }),
     );
+  });
+
+  it("merges as many neighbours as it may, where they hold the fewest messages", () => {
+    const list = [9, 1, 2, 1, 8, 1, 1, 1, 9].map((length, i): Segment => ({ log: `a.${i}`, first: 1, last: length }));
+    expect(runToMerge(list, 4, 100)).toEqual({ from: 3, size: 4 });
+    expect(runToMerge(list, 99, 100)).toEqual({ from: 0, size: 9 });
+    expect(runToMerge(list, 99, 32)).toEqual({ from: 3, size: 4 });
+    expect(runToMerge(list, 99, 5)).toEqual({ from: 5, size: 3 });
+    expect(runToMerge(list, 2, 0)).toEqual({ from: 5, size: 2 });
+    expect(runToMerge(list.slice(0, 2), 64, 0)).toEqual({ from: 0, size: 2 });
   });
 
   it("slices like an array of entries", () => {
