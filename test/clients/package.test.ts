@@ -1,0 +1,94 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { startTestServer, type TestServer } from "../support/server.js";
+import { describeWith, install, ROOT, run } from "../support/toolchain.js";
+import { installClaudeSdk } from "./adapters/claude-sdk.js";
+
+const folder = mkdtempSync(join(tmpdir(), "session-pool-package-"));
+const installed = join(folder, "node_modules/session-pool");
+const bin = (name: string) => join(ROOT, "node_modules/.bin", name);
+
+/** Packs the repository, and installs the package into an empty folder, without what is optional. */
+async function packAndInstall(): Promise<{ readonly tarball: string; readonly claude: string }> {
+  const claude = await installClaudeSdk();
+  const packed = await run("npm", ["pack", "--silent", "--pack-destination", folder]);
+  const tarball = join(folder, packed.trim().split("\n").at(-1) ?? "");
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }));
+  const quiet = ["--silent", "--no-audit", "--no-fund", "--prefer-offline", "--omit=optional"];
+  await install("npm", ["install", ...quiet, tarball], { cwd: folder });
+  return { tarball, claude };
+}
+
+await describeWith("the package as npm installs it", packAndInstall, ({ tarball, claude }) => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await startTestServer();
+  });
+
+  afterAll(async () => {
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  it("keeps a conversation by its client", async () => {
+    writeFileSync(
+      join(folder, "use.js"),
+      `import { createSessionPoolClient, text, textOf } from "session-pool/client";
+       import { MessageService } from "session-pool/gen";
+       const client = createSessionPoolClient({ baseUrl: ${JSON.stringify(server.httpUrl)} });
+       await client.append("s", text("user", "Hello"), { createSession: true });
+       for await (const message of client.history("s")) console.log(textOf(message), MessageService.typeName);`,
+    );
+    expect(await run(process.execPath, ["use.js"], { cwd: folder })).toBe("Hello sessionpool.v1.MessageService\n");
+  });
+
+  it("runs its program, which says what an optional package is missing", async () => {
+    const program = join(folder, "node_modules/.bin/session-pool");
+    expect(await run(program, ["--version"])).toMatch(/^\d+\.\d+\.\d+/);
+    await expect(run(program, ["mcp"])).rejects.toThrow("install @modelcontextprotocol/sdk and zod");
+  });
+
+  it("brings every file that its protos import", async () => {
+    const image = join(folder, "image.json");
+    await run(bin("buf"), ["build", join(installed, "proto"), "-o", image], { cwd: folder });
+  });
+
+  it("has types for every way to resolve modules that a new project has", async () => {
+    // It fails when it finds a problem.
+    await run(bin("attw"), [tarball, "--profile", "esm-only"]);
+  });
+
+  it.each([
+    ["node16", "node16"],
+    ["nodenext", "nodenext"],
+    ["esnext", "bundler"],
+  ])("compiles strictly with module %s and resolution %s", async (module, moduleResolution) => {
+    // The frameworks that the adapters are for, as a project has them that uses them.
+    const modules = join(folder, "node_modules");
+    for (const name of ["ai", "@openai/agents-core", "@types/node", "undici-types"])
+      link(join(ROOT, "node_modules", name), join(modules, name));
+    link(join(claude, "node_modules/@anthropic-ai/claude-agent-sdk"), join(modules, "@anthropic-ai/claude-agent-sdk"));
+    cpSync(join(ROOT, "test/clients/package/use.ts"), join(folder, "use.ts"));
+    const strict = ["--strict", "--noUncheckedIndexedAccess", "--exactOptionalPropertyTypes", "--noEmit"];
+    const options = [
+      "--module",
+      module,
+      "--moduleResolution",
+      moduleResolution,
+      "--target",
+      "es2023",
+      "--lib",
+      "es2023,dom,dom.iterable,dom.asynciterable",
+    ];
+    await run(bin("tsc"), [...strict, ...options, "--skipLibCheck", "use.ts"], { cwd: folder });
+  });
+});
+
+function link(target: string, path: string): void {
+  mkdirSync(join(path, ".."), { recursive: true });
+  rmSync(path, { recursive: true, force: true });
+  symlinkSync(target, path);
+}

@@ -1,0 +1,36 @@
+// Compiled, never run: what programs write with each entry of the package.
+import type { SessionStore } from "@anthropic-ai/claude-agent-sdk";
+import type { Session as AgentSession } from "@openai/agents-core";
+import type { UIMessage } from "ai";
+import { RootPool, SqliteStorageProvider } from "session-pool";
+import { loadUIMessages, saveUIMessages } from "session-pool/adapters/ai-sdk";
+import { SessionPoolStore } from "session-pool/adapters/claude-agent";
+import { SessionPoolSession } from "session-pool/adapters/openai-agents";
+import { createSessionPoolClient, type SessionPoolClient, text, textOf } from "session-pool/client";
+import { MessageService, type MessageWithParts } from "session-pool/gen";
+
+const client: SessionPoolClient = createSessionPoolClient({ baseUrl: "http://127.0.0.1:8080", key: async () => "key" });
+
+const { messageCount } = await client.sessions.getSession({ sessionId: "s" });
+export const count: number | undefined = messageCount;
+export const position: number = (await client.append("s", text("user", "Hello"), { expectedPosition: 3 })).position;
+
+for await (const { event } of client.watch("s")) {
+  if (event.case === "appended") console.log(textOf(event.value));
+  // @ts-expect-error: an event that there is not
+  if (event.case === "nothing") break;
+}
+
+// @ts-expect-error: a position is a number
+await client.append("s", text("user", "Hello"), { expectedPosition: "3" });
+
+export const store: SessionStore = new SessionPoolStore(client);
+export const session: AgentSession = new SessionPoolSession(client, "s");
+export const messages: UIMessage[] = await loadUIMessages(client, "s");
+await saveUIMessages(client, "s", messages);
+
+export const generated: MessageWithParts["$typeName"] = "sessionpool.v1.MessageWithParts";
+export const service: string = MessageService.typeName;
+
+const rootPool = new RootPool({ storage: await SqliteStorageProvider.open(":memory:") });
+export const embedded: number = await rootPool.sessions.getMessageCount("s");
