@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import type { Call } from "../../src/domain/call.js";
+import { ERASED_BODY } from "../../src/domain/erasure.js";
 import type { LogStore, SessionRecord } from "../../src/storage/history/log-store.js";
 import {
   created,
@@ -187,9 +188,15 @@ export const OPERATIONS: readonly Operation[] = [
     answer: [2],
   },
   {
-    name: "eraseEntries",
+    name: "findOwned",
     prepare: (store) => fill(store, "u.1", 1, 2),
-    run: (store, call) => store.eraseEntries([entry("u.1", 2)], call),
+    run: async (store, call) => (await store.findOwned("u", "m2", call)).map(({ seq }) => seq),
+    answer: [2],
+  },
+  {
+    name: "overwriteEntries",
+    prepare: (store) => fill(store, "u.1", 1, 2),
+    run: (store, call) => store.overwriteEntries([{ ...entry("u.1", 2), body: ERASED_BODY }], call),
     answer: undefined,
     check: async (store, isDone) => {
       const types = (await store.findById(["u.1"], ["m2"])).map(({ body }) => body.parts[0]?.type);

@@ -1,4 +1,3 @@
-import { ERASED_BODY } from "../../src/domain/erasure.js";
 import { labelTexts } from "../../src/domain/labels.js";
 import type {
   Entry,
@@ -219,13 +218,13 @@ export class SimDatabase {
     return "stored";
   }
 
-  erase(log: string, seq: number, id: string): void {
+  overwrite({ log, seq, id, body }: Entry): void {
     const found = this.#logs.get(log);
     const row = found?.rows.get(seq);
     if (!found || !row?.entry || row.id !== id) return;
-    const erased = { ...row, entry: { ...row.entry, body: ERASED_BODY } };
-    found.rows.set(seq, erased);
-    found.ids.set(id, erased);
+    const after = { ...row, entry: { ...row.entry, body } };
+    found.rows.set(seq, after);
+    found.ids.set(id, after);
   }
 
   remove(log: string, seq: number): void {

@@ -168,10 +168,18 @@ export abstract class SimStore implements LogStore {
     );
   }
 
+  findOwned(uid: string, id: string, call?: Call): Promise<readonly Entry[]> {
+    return this.request(call, "findOwned", [uid, id], () =>
+      placesOf(this.db, { uid })
+        .flatMap(({ log, seq }) => this.db.row(log, seq)?.entry ?? [])
+        .filter((entry) => entry.id === id),
+    );
+  }
+
   /** One request for each entry. */
-  async eraseEntries(entries: readonly Entry[], call?: Call): Promise<void> {
-    for (const { log, seq, id } of entries) {
-      await this.request(call, "eraseEntry", [log, seq], () => this.db.erase(log, seq, id));
+  async overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void> {
+    for (const entry of entries) {
+      await this.request(call, "overwriteEntry", [entry.log, entry.seq], () => this.db.overwrite(entry));
     }
   }
 

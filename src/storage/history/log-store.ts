@@ -165,10 +165,14 @@ export interface LogStore {
     call?: Call,
   ): Promise<readonly Entry[]>;
 
+  /** All entries with this id in the logs of one owner, whether or not a record names the log, in any order. */
+  findOwned(uid: string, id: string, call?: Call): Promise<readonly Entry[]>;
+
   /**
-   * Puts `ERASED_BODY` in the place of the bodies of these entries, in one step for each entry. All else of them stays. An entry that is not there any more is left out. Safe to repeat.
+   * Puts these bodies in the place of those that the entries have, in one step for each entry. All else of them stays. An
+   * entry that is not there any more is left out. Safe to repeat. Only for erasing: entries change in no other way.
    */
-  eraseEntries(entries: readonly Entry[], call?: Call): Promise<void>;
+  overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void>;
 
   /**
    * Resolves when the files of the database hold nothing any more of what was erased or deleted before the call. It may

@@ -1,5 +1,5 @@
 import { type Call, checkCall } from "../../domain/call.js";
-import { ERASED_BODY, isSameMessage, type MessageIdentity } from "../../domain/erasure.js";
+import { isSameMessage, type MessageIdentity } from "../../domain/erasure.js";
 import { DomainError } from "../../domain/errors.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type {
@@ -168,15 +168,18 @@ export class MemoryLogStore implements LogStore {
     call?: Call,
   ): Promise<readonly Entry[]> {
     this.#enter(call);
-    const logs = owners.flatMap(({ uid }) => [...this.#state.logs.ownedBy(uid)]);
-    return logs.flatMap((log) => log.find(message.id) ?? []).filter((entry) => isSameMessage(entry, message));
+    const found = owners.flatMap(({ uid }) => this.#owned(uid, message.id));
+    return found.filter((entry) => isSameMessage(entry, message));
   }
 
-  async eraseEntries(entries: readonly Entry[], call?: Call): Promise<void> {
+  async findOwned(uid: string, id: string, call?: Call): Promise<readonly Entry[]> {
     this.#enter(call);
-    for (const entry of entries) {
-      this.#state.logs.get(entry.log)?.replace({ ...entry, body: ERASED_BODY });
-    }
+    return this.#owned(uid, id);
+  }
+
+  async overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void> {
+    this.#enter(call);
+    for (const entry of entries) this.#state.logs.get(entry.log)?.replace(entry);
   }
 
   async listSweepable(untilMs: number, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
@@ -246,6 +249,10 @@ export class MemoryLogStore implements LogStore {
     const updateTimeMicros = this.#state.now() * 1000;
     if (record.deleted || record.updateTimeMicros >= updateTimeMicros - UPDATE_TIME_SLACK_MICROS) return;
     this.#put({ ...record, updateTimeMicros });
+  }
+
+  #owned(uid: string, id: string): Entry[] {
+    return [...this.#state.logs.ownedBy(uid)].flatMap((log) => log.find(id) ?? []);
   }
 
   #isNamed(log: string): boolean {

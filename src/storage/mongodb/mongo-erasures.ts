@@ -1,11 +1,11 @@
 import type { Collection } from "mongodb";
 import type { Call } from "../../domain/call.js";
-import { ERASED_BODY, type MessageIdentity } from "../../domain/erasure.js";
+import type { MessageIdentity } from "../../domain/erasure.js";
 import type { Entry, SessionRecord } from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
 import { int64, isMessage, type LogDocument, toEntry } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
-import { KEY_SESSION_TIME } from "./mongo-schema.js";
+import { KEY_LOG_ID, KEY_SESSION_TIME } from "./mongo-schema.js";
 
 /** Finds the copies of a message, and overwrites what they hold. */
 export class MongoErasures {
@@ -40,9 +40,16 @@ export class MongoErasures {
       .filter(({ log, originSessionId }) => uids.has(ownerOf(log)) && originSessionId === message.originSessionId);
   }
 
-  async eraseEntries(entries: readonly Entry[], call?: Call): Promise<void> {
-    const body = ERASED_BODY.encode();
-    for (const { log, seq, id } of entries) {
+  async findOwned(uid: string, id: string, call?: Call): Promise<readonly Entry[]> {
+    const found = await this.#commands.read(call, (limits) =>
+      this.#messages.find({ log: { $gte: `${uid}.`, $lt: `${uid}/` }, id }, { ...limits, hint: KEY_LOG_ID }).toArray(),
+    );
+    return found.filter(isMessage).map(toEntry);
+  }
+
+  async overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void> {
+    for (const { log, seq, id, body: next } of entries) {
+      const body = next.encode();
       await this.#commands.settle(call, () =>
         this.#commands.write(call, (limits) => this.#messages.updateOne({ log, seq, id }, { $set: { body } }, limits)),
       );

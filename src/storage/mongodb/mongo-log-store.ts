@@ -148,8 +148,12 @@ export class MongoLogStore implements LogStore {
     return this.#erasures.findCopies(owners, message, call);
   }
 
-  eraseEntries(entries: readonly Entry[], call?: Call): Promise<void> {
-    return this.#erasures.eraseEntries(entries, call);
+  findOwned(uid: string, id: string, call?: Call): Promise<readonly Entry[]> {
+    return this.#erasures.findOwned(uid, id, call);
+  }
+
+  overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void> {
+    return this.#erasures.overwriteEntries(entries, call);
   }
 
   listSweepable(untilMs: number, limit: number, call?: Call): Promise<readonly SessionRecord[]> {

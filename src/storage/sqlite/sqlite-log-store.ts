@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { Call } from "../../domain/call.js";
-import { ERASED_BODY, isSameMessage, type MessageIdentity } from "../../domain/erasure.js";
+import { isSameMessage, type MessageIdentity } from "../../domain/erasure.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type {
   Entry,
@@ -151,10 +151,14 @@ export class SqliteLogStore implements LogStore {
     return found.filter((entry) => isSameMessage(entry, message));
   }
 
-  async eraseEntries(entries: readonly Entry[], call?: Call): Promise<void> {
-    const erased = entries.map((entry) => ({ ...entry, body: ERASED_BODY }));
+  async findOwned(uid: string, id: string, call?: Call): Promise<readonly Entry[]> {
+    return this.#connection.read(() => this.#messages.findOwned(uid, id), call);
+  }
+
+  async overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void> {
+    const kept = [...entries];
     await this.#connection.write(() => {
-      for (const entry of erased) this.#messages.overwrite(entry);
+      for (const entry of kept) this.#messages.overwrite(entry);
     }, call);
   }
 

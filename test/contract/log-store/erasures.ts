@@ -48,7 +48,18 @@ export function describeErasures(subject: LogStoreSubject): void {
     });
   });
 
-  describe("eraseEntries", () => {
+  describe("findOwned", () => {
+    it("finds an id in all logs of the owner, whenever it was written, and in no others", async () => {
+      for (const log of ["u.1", "u.2", "u2.1", "u-.1", "t.1"]) await fill(subject.store, log, 1, 3);
+      await own(subject.store, "u.3");
+      await subject.store.append("u.3", 1, [entry("u.3", 1, { id: "m2" })]);
+      expect(placesOf(await subject.store.findOwned("u", "m2"))).toEqual(["u.1 2", "u.2 2", "u.3 1"]);
+      expect(await subject.store.findOwned("u", "nothing")).toEqual([]);
+      expect(await subject.store.findOwned("nobody", "m2")).toEqual([]);
+    });
+  });
+
+  describe("overwriteEntries", () => {
     it("replaces parts and metadata, keeps all else, and touches no other entry", async () => {
       const data = { list: [1, "x"] };
       const before = await fill(subject.store, "u.1", 1, 4, () => ({
@@ -58,7 +69,7 @@ export function describeErasures(subject: LogStoreSubject): void {
         owed: 0,
       }));
       const [, second, third] = before as [Entry, Entry, Entry];
-      await subject.store.eraseEntries([second, third]);
+      await subject.store.overwriteEntries(erased(second, third));
       const { entries: after } = await subject.store.readRange("u.1", 1, 4);
       const expected = before.map((one) => (one === second || one === third ? { ...one, body: ERASED_BODY } : one));
       expect(allComparable(after)).toEqual(allComparable(expected));
@@ -75,18 +86,20 @@ export function describeErasures(subject: LogStoreSubject): void {
       const before = await fill(subject.store, "u.1", 1, 5, () => ({ parts, owed: 0 }));
       const read = async () => (await subject.store.readRange("u.1", 1, 5, { maxBytes: 15_000 })).entries.length;
       expect(await read()).toBeLessThan(3);
-      await subject.store.eraseEntries(before.slice(0, 4));
+      await subject.store.overwriteEntries(erased(...before.slice(0, 4)));
       expect(await read()).toBe(5);
     });
 
     it("does the same again, and leaves out what is not there", async () => {
       const before = await fill(subject.store, "u.1", 1, 3);
-      await subject.store.eraseEntries(before);
+      await subject.store.overwriteEntries(erased(...before));
       await subject.store.deleteEntries({ log: "u.1", first: 3, last: 3 }, 10);
-      await subject.store.eraseEntries([...before, entry("nothing.1", 1), { ...(before[0] as Entry), id: "another" }]);
+      await subject.store.overwriteEntries(
+        erased(...before, entry("nothing.1", 1), { ...(before[0] as Entry), id: "another" }),
+      );
       const { entries: after } = await subject.store.readRange("u.1", 1, 3);
       expect(after.map(({ id, body }) => [id, body.parts])).toEqual(["m1", "m2"].map((id) => [id, ERASED_PARTS]));
-      await subject.store.eraseEntries([]);
+      await subject.store.overwriteEntries([]);
     });
   });
 
@@ -106,6 +119,10 @@ export function describeErasures(subject: LogStoreSubject): void {
 async function cleanAndWrite(store: LogStore): Promise<void> {
   await store.cleanFiles?.();
   await created(store, "after");
+}
+
+function erased(...entries: readonly Entry[]): Entry[] {
+  return entries.map((one) => ({ ...one, body: ERASED_BODY }));
 }
 
 function placesOf(entries: readonly Entry[]): string[] {

@@ -1,5 +1,5 @@
 import { type Call, checkCall } from "../../../domain/call.js";
-import { isErased, isSameMessage, type MessageIdentity } from "../../../domain/erasure.js";
+import { ERASED_BODY, isErased, isSameMessage, type MessageIdentity } from "../../../domain/erasure.js";
 import { notFound } from "../../../domain/errors.js";
 import type { EraseOptions, EraseReport } from "../../storage-provider.js";
 import type { RecordReplacer } from "../edit/record-replacer.js";
@@ -8,6 +8,7 @@ import type { SessionRecord } from "../log-store.js";
 import { locate } from "../read/lookup.js";
 import { openSegments } from "../read/pieces.js";
 import { logsOf, namedSegments } from "../segments.js";
+import { eraseDrafts } from "./erased-drafts.js";
 import { ErasedPlaces } from "./erased-places.js";
 import { ErasureMarks } from "./erasure-marks.js";
 
@@ -29,6 +30,7 @@ interface Erasure {
  * - entries of all logs of all records, by `findCopies`: what is shown, forks and shares (which have no entries of
  *   their own), copies, merged copies, `undo`, dropped ranges, sessions deleted but not swept, and what lost attempts
  *   left;
+ * - drafts of the message, which have ended: `eraseDrafts`;
  * - writers of copies that have read the content and not yet written it: their logs lose their names;
  * - events that wait for slow watchers: the marks make followers read again;
  * - free pages and the write-ahead log of a SQLite file: `cleanFiles`.
@@ -92,9 +94,14 @@ export class Eraser {
     for (const message of messages) {
       const copies = await store.findCopies(records, message, options);
       const left = copies.filter((entry) => !isErased(entry.body));
-      if (left.length > 0) await store.eraseEntries(left, options);
+      const erased = left.map((entry) => ({ ...entry, body: ERASED_BODY }));
+      if (left.length > 0) await store.overwriteEntries(erased, options);
       for (const entry of copies) places.add(entry, left.includes(entry));
       isChanged ||= left.length > 0;
+      // Only the session that a message was written to first can have had a draft of it.
+      for (const record of records.filter(({ sessionId }) => sessionId === message.originSessionId)) {
+        if (await eraseDrafts(this.#context, record, message.id, options)) isChanged = true;
+      }
     }
     return isChanged;
   }

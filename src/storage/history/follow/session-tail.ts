@@ -1,19 +1,16 @@
 import type { ChatMessage } from "../../../domain/chat-message.js";
 import type { Draft } from "../../../domain/draft.js";
-import { ERASED_PARTS, isErased } from "../../../domain/erasure.js";
 import { DomainError, notFound } from "../../../domain/errors.js";
 import type { FollowEvent, FollowPosition } from "../../../domain/page.js";
 import type { Head, HistoryContext } from "../heads.js";
-import type { ResolvedHistoryOptions } from "../history-options.js";
 import type { Reader } from "../read/reader.js";
 import { Again, Retries } from "../retries.js";
 import { type DraftNews, DraftTail } from "./draft-tail.js";
+import { EventQueue } from "./event-queue.js";
 import { eventOf, stepOf } from "./follow-step.js";
 
 /** Safety poll for notifications that were missed. */
 const TOLD_POLL_MS = 5000;
-
-type Pause = ResolvedHistoryOptions["pause"];
 
 /** The head whose messages a tail is giving out, and how far it has come. */
 interface Place {
@@ -24,80 +21,6 @@ interface Place {
 interface Waiting {
   resolve(head: Head): void;
   reject(error: unknown): void;
-}
-
-/** The events that wait for one follower. */
-class EventQueue {
-  readonly #limit: number;
-  readonly #pause: Pause;
-  readonly #onDetach: (queue: EventQueue) => void;
-  #events: FollowEvent[] = [];
-  #error: DomainError | null = null;
-  #wake: (() => void) | null = null;
-
-  constructor(limit: number, pause: Pause, onDetach: (queue: EventQueue) => void) {
-    this.#limit = limit;
-    this.#pause = pause;
-    this.#onDetach = onDetach;
-  }
-
-  push(event: FollowEvent): void {
-    if (this.#events.length >= this.#limit) {
-      this.#events = [];
-      this.fail(
-        new DomainError("resource_exhausted", `More than ${this.#limit} events wait: the reader does not keep up`),
-      );
-      this.detach();
-      return;
-    }
-    if (event.kind === "truncated") this.#takeBack(event.messageCount);
-    if (event.kind === "updated" && isErased(event.message)) this.#erase(event.message.id);
-    this.#events.push(event);
-    this.wake();
-  }
-
-  /** Messages that were cut off, or that have changed, before the follower has read them are told no more. */
-  #takeBack(standing: number): void {
-    const from = this.#events.findLastIndex(({ kind }) => !kind.startsWith("draft") && kind !== "appended") + 1;
-    const kept = this.#events.slice(from).filter((event) => event.kind !== "appended" || event.at.position <= standing);
-    this.#events = [...this.#events.slice(0, from), ...kept];
-  }
-
-  /** What is left of an erased message is told in the place of what the follower has not read yet. */
-  #erase(messageId: string): void {
-    this.#events = this.#events.map((event) => {
-      const isOfIt = (event.kind === "appended" || event.kind === "updated") && event.message.id === messageId;
-      return isOfIt ? { ...event, message: { ...event.message, parts: ERASED_PARTS, metadata: undefined } } : event;
-    });
-  }
-
-  fail(error: DomainError): void {
-    this.#error ??= error;
-    this.wake();
-  }
-
-  wake(): void {
-    this.#wake?.();
-  }
-
-  /** The next event; null when none came in time, or after `wake`. Rejects when the tail has ended. */
-  async next(timeoutMs: number): Promise<FollowEvent | null> {
-    if (this.#events.length === 0 && !this.#error) await this.#wait(timeoutMs);
-    const event = this.#events.shift();
-    if (!event && this.#error) throw this.#error;
-    return event ?? null;
-  }
-
-  detach(): void {
-    this.#onDetach(this);
-  }
-
-  async #wait(timeoutMs: number): Promise<void> {
-    const waking = new AbortController();
-    this.#wake = () => waking.abort();
-    await this.#pause(timeoutMs, waking.signal);
-    this.#wake = null;
-  }
 }
 
 /**

@@ -1,0 +1,43 @@
+import type { Call } from "../../../domain/call.js";
+import { MessageBody } from "../../../domain/message-body.js";
+import { kindOf } from "../drafts/draft-entry.js";
+import type { HistoryContext } from "../heads.js";
+import type { SessionRecord } from "../log-store.js";
+import { openDrafts } from "../record-facts.js";
+import { OPEN_END } from "../segments.js";
+
+/** The body of a draft's entry from which everything was taken: it starts with nothing, or adds nothing. */
+const NOTHING = MessageBody.of({ parts: [] });
+
+/**
+ * Empties the logs of a session's drafts of a message that have ended and are not swept yet, whether or not the record
+ * still knows of them. Whether there was anything in them.
+ */
+export async function eraseDrafts(
+  { store, options }: HistoryContext,
+  record: SessionRecord,
+  messageId: string,
+  call: Call,
+): Promise<boolean> {
+  const open = new Set(openDrafts(record).map(({ log }) => log));
+  let isChanged = false;
+  for (const { log, seq } of await store.findOwned(record.uid, messageId, call)) {
+    if (seq !== 1 || open.has(log)) continue;
+    const [next] = (await store.readRange(log, 2, 2, {}, call)).entries;
+    if (next === undefined || kindOf(next.id) === "started") continue;
+    for (let first = 1; ; ) {
+      const { entries } = await store.readRange(log, first, OPEN_END, { limit: options.chunk }, call);
+      if (entries.length === 0) break;
+      const left = entries.filter(({ body }) => body.parts.length > 0 || body.metadata !== undefined);
+      if (left.length > 0) {
+        await store.overwriteEntries(
+          left.map((entry) => ({ ...entry, body: NOTHING })),
+          call,
+        );
+      }
+      isChanged ||= left.length > 0;
+      first += entries.length;
+    }
+  }
+  return isChanged;
+}
