@@ -63,6 +63,8 @@ export interface ServeConfig {
   readonly sweepIntervalMs: number;
   /** How long nobody has extended a draft before it is finished or discarded. */
   readonly draftTimeoutMs: number;
+  /** How long a namespace may be without a call before what it keeps in memory goes. */
+  readonly namespaceIdleMs: number;
   /** How long running calls may take when the server stops. */
   readonly shutdownMs: number;
   /** Whether OTEL_ variables are set: then traces are recorded. */
@@ -152,6 +154,9 @@ export function addServeOptions(command: Command): Command {
     flag("--jwt-scope-claim <name>", "claim that holds read, write or admin").default("scope"),
     ...loadFlags(),
     flag("--sweep-interval-s <n>", "seconds between sweeps, 0 for none").default(300).argParser(wholeNumber),
+    flag("--namespace-idle-s <n>", "seconds without a call before a namespace leaves the memory")
+      .default(900)
+      .argParser(positive),
     flag("--draft-timeout-s <n>", "seconds without a delta before a draft is finished or discarded")
       .default(900)
       .argParser(positive),
@@ -201,6 +206,7 @@ export function readServeConfig(flags: Flags): ServeConfig {
     load: readLoad(flags),
     sweepIntervalMs: (flags.sweepIntervalS as number) * 1000,
     draftTimeoutMs: (flags.draftTimeoutS as number) * 1000,
+    namespaceIdleMs: (flags.namespaceIdleS as number) * 1000,
     shutdownMs: (flags.shutdownS as number) * 1000,
     tracing: Object.keys(process.env).some((name) => name.startsWith("OTEL_")),
   };

@@ -6,32 +6,74 @@ import type { Storage } from "./storage/open-storage.js";
 import { StorageManager } from "./storage/storage-manager.js";
 import type { SweepOptions, SweepReport } from "./storage/storage-provider.js";
 
-/** The root pools over one storage, one for each namespace that was asked for. */
+/** A namespace that is kept open for a call or a stream. */
+export interface PoolUse {
+  readonly rootPool: RootPool;
+  /** Ends the use. Must be called once. */
+  release(): void;
+}
+
+interface OpenPool {
+  readonly rootPool: RootPool;
+  uses: number;
+  /** When it was last asked for, or a use ended; null when only background work has used it. */
+  usedAtMs: number | null;
+}
+
+/** The root pools over one storage, one for each namespace that is in use. */
 export class Pools {
   readonly #storage: Storage;
   readonly #limits: Limits;
   readonly #logger: PoolLogger;
-  readonly #pools = new Map<string, RootPool>();
+  /** A steady clock in milliseconds. */
+  readonly #clockMs: () => number;
+  readonly #pools = new Map<string, OpenPool>();
 
-  constructor(storage: Storage, limits: Limits, logger: PoolLogger) {
+  constructor(storage: Storage, limits: Limits, logger: PoolLogger, clockMs: () => number = () => performance.now()) {
     this.#storage = storage;
     this.#limits = limits;
     this.#logger = logger;
+    this.#clockMs = clockMs;
   }
 
+  /** Namespaces that are open. */
+  get size(): number {
+    return this.#pools.size;
+  }
+
+  /** The pool of a namespace, for whoever needs it for as long as the process runs and does not call `closeIdle`. */
   for(namespace: string): RootPool {
-    let pool = this.#pools.get(namespace);
-    if (pool === undefined) {
-      const storage = new StorageManager({ [this.#storage.name]: this.#storage.provider(namespace) });
-      pool = new RootPool({ storage, limits: this.#limits, logger: this.#logger });
-      this.#pools.set(namespace, pool);
-    }
-    return pool;
+    const open = this.#openPool(namespace);
+    open.usedAtMs = this.#clockMs();
+    return open.rootPool;
+  }
+
+  /** Opens a namespace, and keeps it open until the use ends. */
+  use(namespace: string): PoolUse {
+    const open = this.#openPool(namespace);
+    open.uses += 1;
+    const release = () => {
+      open.uses -= 1;
+      open.usedAtMs = this.#clockMs();
+    };
+    return { rootPool: open.rootPool, release };
+  }
+
+  /**
+   * Closes the namespaces that nobody has used for so long: what they keep in memory goes, and what waits to be written
+   * is written. The next use opens them again. Resolves to how many.
+   */
+  async closeIdle(idleMs: number): Promise<number> {
+    const latestMs = this.#clockMs() - idleMs;
+    const idle = [...this.#pools].filter(([, { uses, usedAtMs }]) => uses === 0 && (usedAtMs ?? latestMs) <= latestMs);
+    await Promise.all(idle.map(([namespace]) => this.#close(namespace)));
+    return idle.length;
   }
 
   /** Resolves when the store answers; rejects with `unavailable`. */
   async ping(): Promise<void> {
-    await this.for("default").storage?.ping();
+    const use = this.use("default");
+    await use.rootPool.storage?.ping().finally(() => use.release());
   }
 
   /** Sweeps every namespace that the store knows, one after the other. */
@@ -40,7 +82,8 @@ export class Pools {
     for (const namespace of await this.#storage.listNamespaces()) {
       const before = total;
       const onProgress = options.onProgress && ((report: SweepReport) => options.onProgress?.(add(before, report)));
-      total = add(before, await this.for(namespace).sweep({ ...options, onProgress }));
+      const sweep = (rootPool: RootPool) => rootPool.sweep({ ...options, onProgress });
+      total = add(before, await this.#inBackground(namespace, sweep));
     }
     return total;
   }
@@ -49,7 +92,7 @@ export class Pools {
   async endAbandonedDrafts(call: Call = {}): Promise<number> {
     let ended = 0;
     for (const namespace of await this.#storage.listNamespaces()) {
-      ended += await this.for(namespace).endAbandonedDrafts(call);
+      ended += await this.#inBackground(namespace, (rootPool) => rootPool.endAbandonedDrafts(call));
     }
     return ended;
   }
@@ -57,6 +100,35 @@ export class Pools {
   /** Ends followers, waits for what is being written, at most until the call's deadline, and closes the store. */
   async close(call?: Call): Promise<void> {
     await this.#storage.close(call);
+  }
+
+  /** Work that does not count as use: a namespace that was not open is closed again, unless a call has come meanwhile. */
+  async #inBackground<T>(namespace: string, work: (rootPool: RootPool) => Promise<T>): Promise<T> {
+    const open = this.#openPool(namespace);
+    open.uses += 1;
+    try {
+      return await work(open.rootPool);
+    } finally {
+      open.uses -= 1;
+      if (open.uses === 0 && open.usedAtMs === null) await this.#close(namespace);
+    }
+  }
+
+  #openPool(namespace: string): OpenPool {
+    let open = this.#pools.get(namespace);
+    if (open === undefined) {
+      const storage = new StorageManager({ [this.#storage.name]: this.#storage.provider(namespace) });
+      const rootPool = new RootPool({ storage, limits: this.#limits, logger: this.#logger });
+      open = { rootPool, uses: 0, usedAtMs: null };
+      this.#pools.set(namespace, open);
+    }
+    return open;
+  }
+
+  /** Whoever asks for the namespace from now on gets another pool, as another process would have. */
+  async #close(namespace: string): Promise<void> {
+    this.#pools.delete(namespace);
+    await this.#storage.release(namespace);
   }
 }
 

@@ -61,11 +61,14 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
       tracing,
       ...metrics,
       pages,
-      rootPoolFor: (namespace) => pools.for(namespace),
+      usePool: (namespace) => pools.use(namespace),
       pingStorage: () => pools.ping(),
     });
     const work = [
       nowAndThen("A sweep", config.sweepIntervalMs, logger, (call) => pools.sweep(call)),
+      nowAndThen("Closing idle namespaces", config.namespaceIdleMs / 2, logger, () =>
+        pools.closeIdle(config.namespaceIdleMs),
+      ),
       nowAndThen("Ending abandoned drafts", draftIntervalMs(config), logger, (call) => pools.endAbandonedDrafts(call)),
     ];
     return {

@@ -1,4 +1,3 @@
-import type { ApiContext } from "../api/method-table.js";
 import { API_METHODS } from "../api/method-table.js";
 import { isKeyed, type ServeConfig } from "../config.js";
 import { VERSION } from "../version.js";
@@ -9,7 +8,7 @@ import {
   openAuthenticator,
 } from "./auth/authenticator.js";
 import { KeyFile } from "./auth/key-file.js";
-import { CheckedCaller } from "./call/caller.js";
+import { type CallerOptions, CheckedCaller } from "./call/caller.js";
 import type { Tracing } from "./call/load-tracing.js";
 import { METRICS_CONTENT_TYPE, type Metrics } from "./call/metrics.js";
 import type { Caller } from "./front-call.js";
@@ -26,7 +25,7 @@ import { TlsFiles } from "./tls-files.js";
 
 export interface ServerOptions {
   readonly config: ServeConfig;
-  readonly rootPoolFor: (namespace: string) => ApiContext["rootPool"];
+  readonly usePool: CallerOptions["usePool"];
   /** The console and what belongs to it. */
   readonly pages: readonly (StaticAnswer & { readonly path: string })[];
   /** Resolves when the store answers. */
@@ -73,7 +72,7 @@ export class RunningServer {
 
   /** Listens on all ports. Rejects with one clear line when a port or a file cannot be used. */
   static async start(options: ServerOptions): Promise<RunningServer> {
-    const { config, rootPoolFor, pingStorage, metrics, logger, tracing } = options;
+    const { config, usePool, pingStorage, metrics, logger, tracing } = options;
     const { load, limits, shutdownMs } = config;
     const readiness = new Readiness(pingStorage, logger);
     const authenticator = await makeAuthenticator(config, logger);
@@ -81,7 +80,7 @@ export class RunningServer {
     let tls: TlsFiles | undefined;
     try {
       tls = config.tls && new TlsFiles(config.tls, logger);
-      const caller = new CheckedCaller({ authenticator, rootPoolFor, limits, load, metrics, logger, tracing });
+      const caller = new CheckedCaller({ authenticator, usePool, limits, load, metrics, logger, tracing });
       const isServedHost = makeHostCheck({ allowed: config.allowedHosts, isKeyed: isKeyed(config) });
       const connections = new Connections(load.connections);
       const shared = { methods: API_METHODS, caller, load, connections, tls, logger, isServedHost };

@@ -24,8 +24,10 @@ export interface StorageOptions extends HistoryOptions, DatabaseOptions {
 export interface Storage {
   /** For the start line and logs, without credentials. */
   readonly name: string;
-  /** The same provider for the same namespace. */
+  /** The same provider for the same namespace, until that is released. */
   provider(namespace: string): StorageProvider;
+  /** Closes the provider of a namespace, which nobody may use any more. One that is asked for later is another. */
+  release(namespace: string): Promise<void>;
   /** Namespaces that have sessions or todos. */
   listNamespaces(): Promise<readonly string[]>;
   /** Closes the providers, then the database, both by the call's deadline, or in 5 s when it has none. */
@@ -66,6 +68,8 @@ class DatabaseStorage implements Storage {
   readonly #database: LogDatabase;
   readonly #options: HistoryOptions;
   readonly #providers = new Map<string, StorageProvider>();
+  /** What was released, and is not closed yet. */
+  readonly #closing = new Set<Promise<void>>();
 
   constructor(database: LogDatabase, options: HistoryOptions) {
     this.#database = database;
@@ -85,6 +89,15 @@ class DatabaseStorage implements Storage {
     return provider;
   }
 
+  async release(namespace: string): Promise<void> {
+    const provider = this.#providers.get(namespace);
+    if (provider === undefined) return;
+    this.#providers.delete(namespace);
+    const closing = provider.close();
+    this.#closing.add(closing);
+    await closing.finally(() => this.#closing.delete(closing));
+  }
+
   listNamespaces(): Promise<readonly string[]> {
     return this.#database.listNamespaces();
   }
@@ -92,7 +105,9 @@ class DatabaseStorage implements Storage {
   async close(call?: Call): Promise<void> {
     const limited = closeLimit(call);
     const closing = [...this.#providers.values()].map((provider) => provider.close(limited));
-    const failures = (await Promise.allSettled(closing)).filter((outcome) => outcome.status === "rejected");
+    const failures = (await Promise.allSettled([...closing, ...this.#closing])).filter(
+      (outcome) => outcome.status === "rejected",
+    );
     await this.#database.close(limited);
     if (failures[0]) throw failures[0].reason;
   }

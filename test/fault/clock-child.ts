@@ -32,7 +32,7 @@ const server = await RunningServer.start({
   metrics,
   metricsText: () => metrics.registry.metrics(),
   pages: [],
-  rootPoolFor: (namespace) => pools.for(namespace),
+  usePool: (namespace) => pools.use(namespace),
   pingStorage: () => pools.ping(),
 });
 process.stdout.write(`${server.httpPort}\n`);

@@ -33,6 +33,7 @@ export const TEST_CONFIG: ServeConfig = {
   load: DEFAULT_LOAD,
   sweepIntervalMs: 0,
   draftTimeoutMs: 900_000,
+  namespaceIdleMs: 900_000,
   shutdownMs: 10_000,
   tracing: false,
 };

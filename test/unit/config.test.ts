@@ -30,6 +30,7 @@ describe("the configuration of serve", () => {
       limits: DEFAULT_LIMITS,
       load: { ...DEFAULT_LOAD, connections: expect.any(Number), perKey: expect.any(Object) },
       sweepIntervalMs: 300_000,
+      namespaceIdleMs: 900_000,
       shutdownMs: 10_000,
     });
   });

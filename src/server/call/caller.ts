@@ -17,9 +17,15 @@ import type { Tracing } from "./load-tracing.js";
 import type { Metrics } from "./metrics.js";
 import { WatchedStream } from "./watched-stream.js";
 
+/** The pool of a namespace, which stays open until `release` is called, once. */
+export interface PoolUse extends Pick<ApiContext, "rootPool"> {
+  release(): void;
+}
+
 export interface CallerOptions {
   readonly authenticator: Authenticator;
-  readonly rootPoolFor: (namespace: string) => ApiContext["rootPool"];
+  /** Keeps the pool of a namespace open for one call or stream. */
+  readonly usePool: (namespace: string) => PoolUse;
   readonly limits: ApiContext["limits"];
   readonly load: LoadLimits;
   readonly metrics: Metrics;
@@ -140,14 +146,23 @@ export class CheckedCaller implements Caller {
       };
       try {
         const leftMs = this.#checkUnary(call);
-        const context = this.#context(call, Date.now() + leftMs, call.signal);
+        const deadlineMs = Date.now() + leftMs;
         timer = setTimeout(() => fail(deadlineError()), leftMs);
         const implementation = this.#implementation(method);
+        // The implementation may go on after the call was answered, and needs its pool until then.
         const run = () => {
+          const use = this.#options.usePool(call.principal.namespace);
+          const leave = <T>(then: (value: T) => void) => {
+            return (value: T) => {
+              use.release();
+              then(value);
+            };
+          };
           try {
-            implementation(request, context).then(succeed, fail);
+            const context = this.#context(use, deadlineMs, call.signal);
+            implementation(request, context).then(leave(succeed), leave(fail));
           } catch (error) {
-            fail(error);
+            leave(fail)(error);
           }
         };
         if (method.scope === "read") call.admission.read(run);
@@ -177,14 +192,16 @@ export class CheckedCaller implements Caller {
   async #stream(method: ApiMethod, request: Message, call: FrontCall, span?: Span): Promise<AsyncIterable<Message>> {
     const begun = performance.now();
     this.#openStreams += 1;
+    const use = this.#options.usePool(call.principal.namespace);
     const onEnd = (failure: ApiError | undefined) => {
       this.#openStreams -= 1;
+      use.release();
       call.admission.leave();
       this.#observe(method, request, call, begun, failure, span);
     };
     try {
       this.#checkRunning();
-      return await this.#follow(method, request, call, onEnd);
+      return await this.#follow(method, request, call, use, onEnd);
     } catch (error) {
       const failure = toApiError(error);
       onEnd(failure);
@@ -196,12 +213,13 @@ export class CheckedCaller implements Caller {
     method: ApiMethod,
     request: Message,
     call: FrontCall,
+    use: PoolUse,
     onEnd: (failure: ApiError | undefined) => void,
   ): Promise<WatchedStream> {
     if (call.signal.aborted) throw canceledError();
     if (method.stream === undefined) throw new ApiError(Code.Unimplemented, `${method.desc.name} is not a stream`);
     const stopped = new AbortController();
-    const beginning = method.stream(request, this.#context(call, call.deadlineMs, stopped.signal));
+    const beginning = method.stream(request, this.#context(use, call.deadlineMs, stopped.signal));
     const events = await untilCallEnd(beginning, call).catch((error: unknown) => {
       stopped.abort();
       throw error;
@@ -225,9 +243,8 @@ export class CheckedCaller implements Caller {
     return stream;
   }
 
-  #context(call: FrontCall, deadlineMs: number | undefined, signal: AbortSignal): ApiContext {
-    const { rootPoolFor, limits } = this.#options;
-    return { rootPool: rootPoolFor(call.principal.namespace), limits, deadlineMs, signal };
+  #context({ rootPool }: PoolUse, deadlineMs: number | undefined, signal: AbortSignal): ApiContext {
+    return { rootPool, limits: this.#options.limits, deadlineMs, signal };
   }
 
   #checkRunning(): void {

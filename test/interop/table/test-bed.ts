@@ -71,7 +71,10 @@ export class TestBed {
       metrics,
       metricsText: () => metrics.registry.metrics(),
       pages: [],
-      rootPoolFor: (namespace) => failing.get(namespace) ?? pools.for(namespace),
+      usePool: (namespace) => {
+        const rootPool = failing.get(namespace);
+        return rootPool ? { rootPool, release: () => {} } : pools.use(namespace);
+      },
       pingStorage: () => pools.ping(),
     });
     await rm(folder, { recursive: true });

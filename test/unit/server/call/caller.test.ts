@@ -16,6 +16,7 @@ import { Admissions } from "../../../../src/server/load/admissions.js";
 import { createLogger } from "../../../../src/server/logging.js";
 import type { Principal } from "../../../../src/server/principal.js";
 import { MINUTE_MS, passingDeadline } from "../../../support/call-endings.js";
+import { poll } from "../../../support/poll.js";
 import { TestLogger } from "../../../support/test-logger.js";
 
 const ANSWER = create(CountMessagesResponseSchema, { count: 7n });
@@ -263,17 +264,47 @@ describe("a stopping server", () => {
   });
 });
 
+describe("a namespace", () => {
+  it("stays open until its call has ended, also when that was answered before", async () => {
+    const released: string[] = [];
+    const { caller } = makeCaller({ onRelease: (namespace) => released.push(namespace), load: { unaryDeadlineMs: 1 } });
+    const work = deferred<Message>();
+    const method = unaryMethod(() => work.promise);
+    await expect(caller.unary(method, REQUEST, frontCall())).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    expect(released).toEqual([]);
+    work.resolve(ANSWER);
+    await poll(() => released.length > 0, "the namespace is released");
+    const failing = unaryMethod(() => Promise.reject(new Error("a fault")));
+    await expect(caller.unary(failing, REQUEST, frontCall())).rejects.toMatchObject({ code: Code.Internal });
+    expect(released).toHaveLength(2);
+  });
+
+  it("stays open until its stream has ended", async () => {
+    const released: string[] = [];
+    const { caller } = makeCaller({ onRelease: (namespace) => released.push(namespace) });
+    const ending = new AbortController();
+    const stream = await caller.stream(silentStream(), REQUEST, frontCall({ signal: ending.signal }));
+    const reading = collect(stream);
+    expect(released).toEqual([]);
+    ending.abort();
+    await expect(reading).rejects.toMatchObject({ code: Code.Canceled });
+    expect(released).toHaveLength(1);
+  });
+});
+
 interface Changes {
   readonly rootPoolFor?: (namespace: string) => RootPool;
+  readonly onRelease?: (namespace: string) => void;
   readonly load?: Partial<LoadLimits>;
   readonly logger?: ReturnType<typeof createLogger>;
 }
 
-function makeCaller({ rootPoolFor = () => new RootPool(), load, logger = createLogger("silent") }: Changes = {}) {
+function makeCaller(changes: Changes = {}) {
+  const { rootPoolFor = () => new RootPool(), onRelease, load, logger = createLogger("silent") } = changes;
   const metrics = new Metrics();
   const caller = new CheckedCaller({
     authenticator: openAuthenticator,
-    rootPoolFor,
+    usePool: (namespace) => ({ rootPool: rootPoolFor(namespace), release: () => onRelease?.(namespace) }),
     limits: DEFAULT_LIMITS,
     load: { ...DEFAULT_LOAD, ...load },
     metrics,

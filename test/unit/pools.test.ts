@@ -1,0 +1,98 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { DEFAULT_LIMITS } from "../../src/domain/limits.js";
+import { Pools } from "../../src/pools.js";
+import { createLogger } from "../../src/server/logging.js";
+import { openStorage, type Storage } from "../../src/storage/open-storage.js";
+
+const IDLE_MS = 1000;
+
+let storage: Storage;
+let pools: Pools;
+let nowMs: number;
+/** Namespaces in the order in which they were closed. */
+let closed: string[];
+
+beforeEach(async () => {
+  const logger = createLogger("silent");
+  const opened = await openStorage("memory:", { limits: DEFAULT_LIMITS, logger });
+  closed = [];
+  storage = {
+    name: opened.name,
+    provider: (namespace) => opened.provider(namespace),
+    listNamespaces: () => opened.listNamespaces(),
+    release: async (namespace) => {
+      closed.push(namespace);
+      await opened.release(namespace);
+    },
+    close: () => opened.close(),
+  };
+  nowMs = 0;
+  pools = new Pools(storage, DEFAULT_LIMITS, logger, () => nowMs);
+});
+
+describe("an idle namespace", () => {
+  it("is closed, and opens again with all that it holds", async () => {
+    const first = pools.use("a");
+    await first.rootPool.sessions.createSession({ sessionId: "s" });
+    first.release();
+    nowMs = IDLE_MS - 1;
+    expect(await pools.closeIdle(IDLE_MS)).toBe(0);
+    nowMs = IDLE_MS;
+    expect(await pools.closeIdle(IDLE_MS)).toBe(1);
+    expect([pools.size, closed]).toEqual([0, ["a"]]);
+    const again = pools.use("a");
+    expect(again.rootPool).not.toBe(first.rootPool);
+    expect(await again.rootPool.sessions.getSession("s")).toMatchObject({ sessionId: "s" });
+    again.release();
+  });
+
+  it("is none while a call or stream uses it, and counts from its last end", async () => {
+    const [call, stream] = [pools.use("a"), pools.use("a")];
+    nowMs = IDLE_MS;
+    call.release();
+    nowMs = 5 * IDLE_MS;
+    expect(await pools.closeIdle(IDLE_MS)).toBe(0);
+    stream.release();
+    expect(await pools.closeIdle(IDLE_MS)).toBe(0);
+    nowMs += IDLE_MS;
+    expect(await pools.closeIdle(IDLE_MS)).toBe(1);
+    expect(stream.rootPool).toBe(call.rootPool);
+  });
+
+  it("leaves the memory one by one", async () => {
+    for (const namespace of ["a", "b", "c"]) {
+      pools.use(namespace).release();
+      nowMs += IDLE_MS / 2;
+    }
+    await pools.closeIdle(IDLE_MS);
+    expect([pools.size, closed]).toEqual([1, ["a", "b"]]);
+  });
+
+  it("is not kept open by sweeps, and a sweep closes no namespace in use", async () => {
+    const use = pools.use("used");
+    await use.rootPool.sessions.createSession({ sessionId: "s" });
+    const other = pools.use("idle");
+    await other.rootPool.sessions.createSession({ sessionId: "s" });
+    other.release();
+    nowMs = IDLE_MS;
+    await pools.sweep();
+    await pools.closeIdle(IDLE_MS);
+    expect(closed).toEqual(["idle"]);
+    await pools.sweep();
+    await pools.endAbandonedDrafts();
+    expect([pools.size, closed]).toEqual([1, ["idle", "idle", "idle"]]);
+    use.release();
+  });
+});
+
+it("a store waits for released namespaces when it is closed", async () => {
+  let isFlushed = false;
+  const provider = storage.provider("a");
+  provider.close = async () => {
+    await new Promise((resolve) => setImmediate(resolve));
+    isFlushed = true;
+  };
+  void storage.release("a");
+  await pools.close();
+  expect(isFlushed).toBe(true);
+});
