@@ -163,7 +163,7 @@ function makeStaticRoutes(options: ServerOptions, caller: Caller, readiness: Rea
   if (config.console) {
     let openApi: string | undefined;
     routes.add("/openapi.json", () => {
-      openApi ??= JSON.stringify(openApiDocument(API_METHODS, VERSION));
+      openApi ??= JSON.stringify(openApiDocument(API_METHODS, VERSION, config.limits));
       return { contentType: "application/json", text: openApi };
     });
     for (const page of pages) routes.add(page.path, () => page);

@@ -1,7 +1,9 @@
 import type { DescField } from "@bufbuild/protobuf";
 import type { ApiMethod } from "../../../api/method-table.js";
+import { DEFAULT_LIMITS } from "../../../domain/limits.js";
 import { type Binding, readBindings } from "../binding.js";
 import { isTextual } from "../text-fields.js";
+import { constraintsFor } from "./constraints.js";
 import { ERROR_SCHEMA, errorResponses, referErrors } from "./errors.js";
 import { commentOf, describedBy, type Schema, SchemaBook } from "./schema.js";
 
@@ -34,8 +36,8 @@ const LAST_EVENT_ID: Schema = {
 };
 
 /** Describes what `createRestHandler` serves for these methods, as OpenAPI 3.1. */
-export function openApiDocument(methods: readonly ApiMethod[], version = "1"): object {
-  const book = new SchemaBook();
+export function openApiDocument(methods: readonly ApiMethod[], version = "1", limits = DEFAULT_LIMITS): object {
+  const book = new SchemaBook(constraintsFor(limits));
   const paths: Record<string, Record<string, Schema>> = {};
   const served = methods.filter(({ desc, grpcOnly }) => !grpcOnly && readBindings(desc).length > 0);
   for (const { desc } of served) {
@@ -84,7 +86,7 @@ function describeOperation(binding: Binding, index: number, book: SchemaBook): S
   return {
     operationId: index === 0 ? desc.localName : `${desc.localName}${index + 1}`,
     tags: [desc.parent.name],
-    summary: comment.split(/\.\s/, 1)[0]?.replace(/\.$/, "") ?? desc.name,
+    summary: comment.split(/\.\s/, 1)[0]?.replace(/\.$/, "").replace(/\s+/g, " ") ?? desc.name,
     ...describedBy(comment),
     parameters: describeParameters(binding, book),
     ...(requestBody && { requestBody }),
@@ -99,7 +101,8 @@ function describeOperation(binding: Binding, index: number, book: SchemaBook): S
 function describeParameters(binding: Binding, book: SchemaBook): Schema[] {
   const inPath = [...binding.pathFields].map(([name, fields]) => {
     const field = fields.at(-1) as DescField;
-    return { name: parameterName(binding, name), in: "path", required: true, ...describeParameter(field, book) };
+    const shape = { ...describedBy(commentOf(field)), schema: book.requiredValue(field) };
+    return { name: parameterName(binding, name), in: "path", required: true, ...shape };
   });
   const inQuery = queryFields(binding).map((field) => ({
     name: field.jsonName,
@@ -131,7 +134,7 @@ function describeBody({ desc, body, pathFields }: Binding, book: SchemaBook): Sc
   );
   const schema = body === "*" ? book.describe(desc.input, inPath) : book.value(body);
   return {
-    required: body !== "*",
+    required: body !== "*" || "required" in schema || "allOf" in schema,
     ...(body !== "*" && describedBy(commentOf(body))),
     content: { "application/json": { schema } },
   };

@@ -1,6 +1,8 @@
 import { type DescEnum, type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import { comments } from "../../../../gen/comments.js";
 import { FieldBehavior, field_behavior as fieldBehavior } from "../../../../gen/google/api/field_behavior_pb.js";
+import { DEFAULT_LIMITS } from "../../../domain/limits.js";
+import { type Constraints, constraintsFor } from "./constraints.js";
 
 /** A JSON Schema, as OpenAPI 3.1 has it. */
 export type Schema = { readonly [keyword: string]: unknown };
@@ -8,6 +10,11 @@ export type Schema = { readonly [keyword: string]: unknown };
 /** Schemas of messages as their proto3 JSON, each written once and then named. */
 export class SchemaBook {
   readonly #schemas = new Map<string, Schema>();
+  readonly #constraints: Constraints;
+
+  constructor(constraints: Constraints = constraintsFor(DEFAULT_LIMITS)) {
+    this.#constraints = constraints;
+  }
 
   /** A reference to the schema of a message, which is added with all that it holds. */
   refer(desc: DescMessage): Schema {
@@ -24,8 +31,9 @@ export class SchemaBook {
   /** The schema of a message without some of its fields. */
   describe(desc: DescMessage, without: ReadonlySet<DescField> = new Set()): Schema {
     const fields = desc.fields.filter((field) => !without.has(field));
+    const needed = this.#constraints.requiredOf(desc);
     const required = fields
-      .filter((field) => hasBehavior(field, FieldBehavior.REQUIRED))
+      .filter((field) => hasBehavior(field, FieldBehavior.REQUIRED) || needed.includes(field.name))
       .map((field) => field.jsonName);
     const choices = desc.oneofs.map((oneof) => ({
       oneOf: oneof.fields.map((field) => ({ required: [field.jsonName] })),
@@ -36,6 +44,7 @@ export class SchemaBook {
       properties: Object.fromEntries(fields.map((field) => [field.jsonName, this.field(field)])),
       ...(required.length > 0 && { required }),
       ...(choices.length > 0 && { allOf: choices }),
+      ...this.#constraints.ofMessage(desc),
       additionalProperties: false,
     };
   }
@@ -48,6 +57,15 @@ export class SchemaBook {
 
   /** The schema of a field's value. */
   value(field: DescField): Schema {
+    return { ...this.#typeOf(field), ...this.#constraints.ofField(field) };
+  }
+
+  /** The same where it cannot be left out. */
+  requiredValue(field: DescField): Schema {
+    return { ...this.#typeOf(field), ...this.#constraints.ofRequired(field) };
+  }
+
+  #typeOf(field: DescField): Schema {
     switch (field.fieldKind) {
       case "scalar":
         return scalarSchema(field.scalar);

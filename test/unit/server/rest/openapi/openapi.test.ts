@@ -1,6 +1,7 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { beforeAll, describe, expect, test } from "vitest";
 import { comments } from "../../../../../gen/comments.js";
+import { DEFAULT_LIMITS } from "../../../../../src/domain/limits.js";
 import { readBindings } from "../../../../../src/server/rest/binding.js";
 import { openApiDocument } from "../../../../../src/server/rest/openapi/openapi.js";
 import { METHODS } from "../rest-server.js";
@@ -39,6 +40,30 @@ describe("openApiDocument", () => {
     const broken = structuredClone(document);
     delete broken.paths["/session"].get.responses[200].description;
     expect((await new Validator().validate(broken)).valid).toBe(false);
+  });
+
+  test("says what values must be, by the limits of the service", () => {
+    const { schemas } = document.components;
+    const id = operation("get", "/session/{sessionId}").parameters[0].schema;
+    expect(id).toMatchObject({ minLength: 1, maxLength: 128 });
+    const pattern = new RegExp(id.pattern, "u");
+    expect(["trip", "a/b", "..a", "京都"].every((text) => pattern.test(text))).toBe(true);
+    expect([".", "..", "a\n", "\u0085"].some((text) => pattern.test(text))).toBe(false);
+    expect(schemas.MessageInfo.properties).toMatchObject({ id: { maxLength: 128 }, role: { minLength: 1 } });
+    expect(schemas.Part.properties.id.maxLength).toBeUndefined();
+    const bodyOf = (path: string) => operation("post", path).requestBody;
+    expect(bodyOf("/session/{sessionId}/message:batch")).toMatchObject({
+      required: true,
+      content: {
+        "application/json": {
+          schema: { required: ["messages"], properties: { messages: { minItems: 1, maxItems: 1000 } } },
+        },
+      },
+    });
+    expect(bodyOf("/session/{sessionId}/message:truncate").content["application/json"].schema.allOf).toHaveLength(1);
+    expect(bodyOf("/session").required).toBe(false);
+    const small = JSON.stringify(openApiDocument(METHODS, "1", { ...DEFAULT_LIMITS, idBytes: 17 }));
+    expect(small).toContain('"maxLength":17');
   });
 
   test("refers only to what is there, and to all of it", () => {
@@ -147,7 +172,11 @@ describe("openApiDocument", () => {
     expect(Object.keys(watch.responses[200].content)).toEqual(["text/event-stream", "application/x-ndjson"]);
     expect(watch.parameters.map(({ name }: Json) => name)).toContain("Last-Event-ID");
     expect(document.components.schemas.WatchMessagesResponse.allOf).toEqual([
-      { oneOf: [{ required: ["appended"] }, { required: ["truncated"] }, { required: ["heartbeat"] }] },
+      {
+        oneOf: ["appended", "truncated", "heartbeat", "draft", "draftExtended", "draftEnded", "updated", "deleted"].map(
+          (name) => ({ required: [name] }),
+        ),
+      },
     ]);
     expect(Object.keys(operation("get", "/session/{sessionId}").responses)).toContain("404");
     expect(Object.keys(operation("patch", "/session/{sessionId}").responses)).toEqual(
