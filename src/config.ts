@@ -65,6 +65,8 @@ export interface ServeConfig {
   readonly draftTimeoutMs: number;
   /** How long a namespace may be without a call before what it keeps in memory goes. */
   readonly namespaceIdleMs: number;
+  /** How long after its last change a session expires; Infinity: never. */
+  readonly retentionMs: number;
   /** How long running calls may take when the server stops. */
   readonly shutdownMs: number;
   /** Whether OTEL_ variables are set: then traces are recorded. */
@@ -72,6 +74,8 @@ export interface ServeConfig {
 }
 
 const DEFAULT_STORAGE = "sqlite:./data/session-pool.db";
+
+const DAY_MS = 86_400_000;
 
 const LIMIT_TEXTS: Record<keyof Limits, string> = {
   messageBytes: "bytes of one message",
@@ -160,6 +164,7 @@ export function addServeOptions(command: Command): Command {
     flag("--draft-timeout-s <n>", "seconds without a delta before a draft is finished or discarded")
       .default(900)
       .argParser(positive),
+    retentionFlag(),
     flag("--shutdown-s <n>", "seconds that running calls get at the end").default(10).argParser(wholeNumber),
     ...LIMIT_KEYS.map((key) =>
       flag(`--limit-${kebab(key)} <n>`, `limit: ${LIMIT_TEXTS[key]}`)
@@ -174,6 +179,21 @@ export function addServeOptions(command: Command): Command {
 function httpAddressFlag(): Option {
   const flagged = flag("--http-address <host:port>", "where REST, Connect, gRPC-Web and the console listen");
   return flagged.default("127.0.0.1:8080");
+}
+
+/** Adds the flag of commands that delete what has expired. */
+export function addRetentionOption(command: Command): Command {
+  return command.addOption(retentionFlag());
+}
+
+function retentionFlag(): Option {
+  const flagged = flag("--retention-days <n>", "days after its last change that a session expires, 0 for never");
+  return flagged.default(0).argParser(wholeNumber);
+}
+
+/** Milliseconds of `--retention-days`. */
+export function readRetention(days: number): number {
+  return days === 0 ? Number.POSITIVE_INFINITY : days * DAY_MS;
 }
 
 function tlsCertFlag(): Option {
@@ -207,6 +227,7 @@ export function readServeConfig(flags: Flags): ServeConfig {
     sweepIntervalMs: (flags.sweepIntervalS as number) * 1000,
     draftTimeoutMs: (flags.draftTimeoutS as number) * 1000,
     namespaceIdleMs: (flags.namespaceIdleS as number) * 1000,
+    retentionMs: readRetention(flags.retentionDays as number),
     shutdownMs: (flags.shutdownS as number) * 1000,
     tracing: Object.keys(process.env).some((name) => name.startsWith("OTEL_")),
   };

@@ -2,7 +2,15 @@ import "./server/harden.js";
 import { Command } from "commander";
 import { loadMcp } from "./commands/mcp/load-mcp.js";
 import type { TodoFields } from "./commands/todo.js";
-import { addHealthOptions, addNamespaceOption, addServeOptions, addStorageOption, readServeConfig } from "./config.js";
+import {
+  addHealthOptions,
+  addNamespaceOption,
+  addRetentionOption,
+  addServeOptions,
+  addStorageOption,
+  readRetention,
+  readServeConfig,
+} from "./config.js";
 import { DomainError } from "./domain/errors.js";
 import { parseScope, positive, wholeNumber } from "./flags.js";
 import { VERSION } from "./version.js";
@@ -30,9 +38,12 @@ addServeOptions(program.command("serve").description("serve gRPC, REST, Connect 
   async (flags) => (await commands.serve()).serve(readServeConfig(flags)),
 );
 
-addStorageOption(program.command("sweep").description("clear away what deleted and changed sessions left behind"))
+addRetentionOption(addStorageOption(program.command("sweep")))
+  .description("delete what has expired, and clear away what deleted and changed sessions left behind")
   .option("--repair", "also recount forks and delete what no record owns; only while no server runs", false)
-  .action(async ({ storage, repair }) => (await commands.sweep()).sweep(storage, { repair }));
+  .action(async ({ storage, repair, retentionDays }) =>
+    (await commands.sweep()).sweep(storage, { repair, retentionMs: readRetention(retentionDays) }),
+  );
 
 addNamespaceOption(addStorageOption(program.command("erase")))
   .description("overwrite the content of a message and of all its copies; servers may run meanwhile")

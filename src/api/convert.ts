@@ -112,6 +112,7 @@ export function toSession(session: Session): ProtoSession {
     revision: BigInt(session.revision),
     reverted: session.reverted,
     labels: session.labels ?? {},
+    expireTime: session.expireTimeMicros === undefined ? undefined : toTimestamp(session.expireTimeMicros),
     lastMessage: session.lastMessage && toPreview(session.lastMessage),
   };
 }
@@ -255,6 +256,13 @@ export function fromMessageTimestamp(field: string, timestamp: Timestamp | undef
   const micros = fromTimestamp(field, timestamp, Math.floor);
   if (micros === undefined || Number.isSafeInteger(micros)) return micros;
   throw invalidArgument(`${field} is out of range: messages are kept from the year 1684 to 2255`);
+}
+
+/** Microseconds at which a session expires: the first at or after the time. */
+export function fromExpireTime(field: string, timestamp: Timestamp | undefined): number | undefined {
+  const micros = fromTimestamp(field, timestamp, Math.ceil);
+  if (micros === undefined || Number.isSafeInteger(micros)) return micros;
+  throw invalidArgument(`${field} is out of range: it may be from the year 1684 to 2255`);
 }
 
 /**

@@ -23,7 +23,7 @@ import { pageLimit } from "../domain/validate-page.js";
 import type { ForkedSession } from "../pool/session-pool-types.js";
 import type { ApiContext, ServiceMethods } from "./api-method.js";
 import { callOf, keptOf, optionalCount, optionalText } from "./call-options.js";
-import { fromView, toDraft, toMessageWithParts, toSession } from "./convert.js";
+import { fromExpireTime, fromView, toDraft, toMessageWithParts, toSession } from "./convert.js";
 import { maskedFields } from "./field-mask.js";
 import { decodeMessageToken, decodeSessionToken, encodeMessageToken, encodeSessionToken } from "./page-token.js";
 
@@ -48,6 +48,7 @@ async function createSession(request: CreateSessionRequest, context: ApiContext)
     title: optionalText(title),
     metadata,
     labels,
+    expireTimeMicros: fromExpireTime("expire_time", request.expireTime),
   };
   return toSession(await context.rootPool.sessions.createSession(session, callOf(context)));
 }
@@ -99,14 +100,17 @@ async function updateSession(request: UpdateSessionRequest, context: ApiContext)
 /** A field that the mask names is emptied when the request does not set it. */
 function changeOf(request: UpdateSessionRequest): SessionChange {
   const { title, metadata, labels } = request;
-  const fields = maskedFields(request.updateMask, ["title", "metadata", "labels"]);
+  const fields = maskedFields(request.updateMask, ["title", "metadata", "labels", "expire_time"]);
+  const expireTimeMicros = fromExpireTime("expire_time", request.expireTime);
   if (fields === undefined) {
-    return { title: optionalText(title), metadata, labels: Object.keys(labels).length > 0 ? labels : undefined };
+    const given = { title: optionalText(title), metadata, labels: Object.keys(labels).length > 0 ? labels : undefined };
+    return { ...given, expireTimeMicros };
   }
   return {
     title: fields.includes("title") ? title : undefined,
     metadata: fields.includes("metadata") ? (metadata ?? {}) : undefined,
     labels: fields.includes("labels") ? labels : undefined,
+    expireTimeMicros: fields.includes("expire_time") ? (expireTimeMicros ?? null) : undefined,
   };
 }
 

@@ -50,6 +50,7 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
   const stopTracing = tracing?.startTracing(VERSION);
   const storage = await openStorage(config.storage, {
     limits: config.limits,
+    retentionMs: config.retentionMs,
     draftTimeoutMs: config.draftTimeoutMs,
     logger,
   });

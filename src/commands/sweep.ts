@@ -5,11 +5,16 @@ import { withPools } from "./with-pools.js";
 /**
  * Removes what deleted and changed sessions have left, with a progress line on a terminal, and prints what was done.
  */
-export async function sweep(storageUrl: string, { repair }: { readonly repair: boolean }): Promise<void> {
+export async function sweep(
+  storageUrl: string,
+  { repair, retentionMs }: { readonly repair: boolean; readonly retentionMs: number },
+): Promise<void> {
   const bar = new SingleBar({ format: "Sweeping {spinner} {done}", stream: process.stderr, noTTYOutput: false });
   bar.start(1, 0, { done: "", spinner: "" });
-  const report = await withPools(storageUrl, (pools) =>
-    pools.sweep({ repair, onProgress: (progress) => bar.update({ done: describe(progress) }) }),
+  const report = await withPools(
+    storageUrl,
+    (pools) => pools.sweep({ repair, onProgress: (progress) => bar.update({ done: describe(progress) }) }),
+    { retentionMs },
   ).finally(() => bar.stop());
   process.stdout.write(`Swept: ${describe(report)}\n`);
 }

@@ -16,10 +16,10 @@ export interface CommandTarget {
 export async function withPools<T>(
   storageUrl: string,
   run: (pools: Pools) => Promise<T>,
-  { create = false }: { readonly create?: boolean } = {},
+  { create = false, retentionMs }: { readonly create?: boolean; readonly retentionMs?: number } = {},
 ): Promise<T> {
   const logger = createLogger("warn");
-  const storage = await openStorage(storageUrl, { limits: DEFAULT_LIMITS, logger, create });
+  const storage = await openStorage(storageUrl, { limits: DEFAULT_LIMITS, logger, create, retentionMs });
   const pools = new Pools(storage, DEFAULT_LIMITS, logger);
   try {
     return await run(pools);

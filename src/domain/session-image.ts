@@ -24,6 +24,7 @@ export interface SessionImage<R> {
   readonly title: string;
   readonly metadata?: JsonObject | undefined;
   readonly labels?: Labels | undefined;
+  readonly expireTimeMicros?: number | undefined;
   readonly createTimeMicros: number;
   readonly updateTimeMicros: number;
   /** What callers see as the session's revision. */

@@ -12,6 +12,8 @@ export interface Session {
   readonly metadata?: JsonObject | undefined;
   /** Absent: none. */
   readonly labels?: Labels | undefined;
+  /** When it expires, microseconds since 1970: from then on it is as if it had been deleted. Absent: never by itself. */
+  readonly expireTimeMicros?: number | undefined;
   /** Microseconds since 1970. */
   readonly createTimeMicros: number;
   /** Microseconds since 1970; exact from getSession, elsewhere it may lag appends by up to a minute. */
@@ -47,6 +49,7 @@ export interface NewSession {
   readonly title?: string | undefined;
   readonly metadata?: JsonObject | undefined;
   readonly labels?: Labels | undefined;
+  readonly expireTimeMicros?: number | undefined;
 }
 
 /** What to change; absent fields stay. */
@@ -56,4 +59,6 @@ export interface SessionChange {
   readonly metadata?: JsonObject | undefined;
   /** Replaced whole; `{}` removes all. */
   readonly labels?: Labels | undefined;
+  /** Null: it never expires by itself. */
+  readonly expireTimeMicros?: number | null | undefined;
 }

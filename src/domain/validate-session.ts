@@ -11,12 +11,19 @@ export function checkNewSession(session: NewSession, limits: Limits): void {
   checkTitle(session.title, limits);
   checkMetadata("metadata", session.metadata, limits);
   checkLabels("labels", session.labels, limits);
+  checkExpireTime(session.expireTimeMicros);
 }
 
 export function checkSessionChange(change: SessionChange, limits: Limits): void {
   checkTitle(change.title, limits);
   checkMetadata("metadata", change.metadata, limits);
   checkLabels("labels", change.labels, limits);
+  checkExpireTime(change.expireTimeMicros);
+}
+
+function checkExpireTime(micros: number | null | undefined): void {
+  if (micros === undefined || micros === null || Number.isSafeInteger(micros)) return;
+  throw invalidArgument(`expire_time is ${micros}; it must be whole microseconds since 1970`);
 }
 
 export function checkTitle(title: string | undefined, limits: Limits): void {

@@ -108,7 +108,7 @@ export class NaiveStorageProvider extends StorageProvider {
 
   override async updateSession(
     sessionId: string,
-    { title, metadata, labels }: SessionChange,
+    { title, metadata, labels, expireTimeMicros }: SessionChange,
     options?: { expectedRevision?: number | undefined },
   ): Promise<Session> {
     const session = this.#find(sessionId);
@@ -117,11 +117,13 @@ export class NaiveStorageProvider extends StorageProvider {
       (title === undefined || title === session.title) &&
       (metadata === undefined || sameStruct(metadata, session.metadata)) &&
       (labels === undefined || sameStruct(labels, session.labels));
-    if (isSame) return toSession(session);
+    if (isSame && expireTimeMicros === undefined) return toSession(session);
     session.title = title ?? session.title;
     session.metadata = metadata ?? session.metadata;
     session.labels = labels ?? session.labels;
     this.#touch(session);
+    // The model knows only times that have passed.
+    if (expireTimeMicros !== undefined) this.#state.sessions.delete(sessionId);
     return toSession(session);
   }
 

@@ -13,6 +13,7 @@ import { describeDraftFollowing } from "./storage-provider/draft-following.js";
 import { describeDrafts } from "./storage-provider/drafts.js";
 import { describeEdits } from "./storage-provider/edits.js";
 import { describeErasures } from "./storage-provider/erasures.js";
+import { describeExpiry } from "./storage-provider/expiry.js";
 import { T0 } from "./storage-provider/fixtures.js";
 import { describeFollowing } from "./storage-provider/following.js";
 import { describeForks } from "./storage-provider/forks.js";
@@ -96,6 +97,7 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeSessions(subject);
   describeSessionLists(subject);
   describeLabels(subject);
+  describeExpiry(subject);
   describeAppends(subject);
   describeCreatedSessions(subject);
   describeBatches(subject);

@@ -173,6 +173,8 @@ async function everyCommand(): Promise<readonly SentCommand[]> {
     const dead = await store.replaceRecord(next(cut, { deleted: true }), cut.revision);
     await store.listSweepable(0, 10);
     await store.listDrafting("", 10);
+    await store.listExpired({ expireTimeMicros: T0, updateTimeMicros: T0 }, 10);
+    await store.readLast([log]);
     await store.scanRecords("", 10);
     await store.listOrphans(10);
     await store.deleteEntries({ log, first: 2, last: 3 }, 10);

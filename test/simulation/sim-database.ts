@@ -1,6 +1,7 @@
 import { labelTexts } from "../../src/domain/labels.js";
 import type {
   Entry,
+  ExpiryBounds,
   NextRecord,
   RecordFilter,
   RecordPage,
@@ -135,6 +136,14 @@ export class SimDatabase {
       .sort((a, b) => -compareUpdates(a, b))
       .filter((r) => after === undefined || compareUpdates(r, after) < 0)
       .slice(0, page.limit);
+  }
+
+  listExpired({ expireTimeMicros, updateTimeMicros = -Infinity }: ExpiryBounds, limit: number): SessionRecord[] {
+    const isExpired = (r: SessionRecord) =>
+      (r.expireTimeMicros ?? Infinity) <= expireTimeMicros || r.updateTimeMicros <= updateTimeMicros;
+    return this.records()
+      .filter((r) => !r.deleted && isExpired(r))
+      .slice(0, limit);
   }
 
   touchRecords(times: ReadonlyMap<string, number>): void {

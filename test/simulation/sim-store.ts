@@ -5,6 +5,7 @@ import { MessageBody } from "../../src/domain/message-body.js";
 import type { Todo, TodoList } from "../../src/domain/todo.js";
 import type {
   Entry,
+  ExpiryBounds,
   LogStore,
   NextRecord,
   Range,
@@ -141,6 +142,10 @@ export abstract class SimStore implements LogStore {
 
   listDrafting(afterUid: string, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
     return this.request(call, "listDrafting", [afterUid, limit], () => this.db.listDrafting(afterUid, limit));
+  }
+
+  listExpired(bounds: ExpiryBounds, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
+    return this.request(call, "listExpired", [bounds, limit], () => this.db.listExpired(bounds, limit));
   }
 
   deleteRecord(uid: string, call?: Call): Promise<boolean> {

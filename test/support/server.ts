@@ -31,6 +31,7 @@ export const TEST_CONFIG: ServeConfig = {
   openAi: false,
   limits: DEFAULT_LIMITS,
   load: DEFAULT_LOAD,
+  retentionMs: Number.POSITIVE_INFINITY,
   sweepIntervalMs: 0,
   draftTimeoutMs: 900_000,
   namespaceIdleMs: 900_000,

@@ -31,6 +31,7 @@ describe("the configuration of serve", () => {
       load: { ...DEFAULT_LOAD, connections: expect.any(Number), perKey: expect.any(Object) },
       sweepIntervalMs: 300_000,
       namespaceIdleMs: 900_000,
+      retentionMs: Number.POSITIVE_INFINITY,
       shutdownMs: 10_000,
     });
   });

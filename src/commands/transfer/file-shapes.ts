@@ -53,6 +53,7 @@ export const sessionShape = object({
   title: string,
   metadata: optional(struct, undefined),
   labels: optional(labels, undefined),
+  expireTimeMicros: optional(integer(), undefined),
   createTimeMicros: integer(),
   updateTimeMicros: integer(),
   revision: integer(1),

@@ -65,7 +65,18 @@ function fileSession(
   snapshot: SessionSnapshot,
   number: (ranges: readonly SnapshotRange[]) => readonly Numbers[],
 ): FileSession {
-  const { sessionId, title, metadata, labels, createTimeMicros, updateTimeMicros, revision, origin, undo } = snapshot;
+  const {
+    sessionId,
+    title,
+    metadata,
+    labels,
+    expireTimeMicros,
+    createTimeMicros,
+    updateTimeMicros,
+    revision,
+    origin,
+    undo,
+  } = snapshot;
   // The order in which the lists are numbered is a part of the format.
   const ancestry = snapshot.ancestry.map((one) => ({ sessionId: one.sessionId, messages: number(one.ranges) }));
   const messages = number(snapshot.messages);
@@ -74,6 +85,7 @@ function fileSession(
     title,
     metadata,
     labels,
+    expireTimeMicros,
     createTimeMicros,
     updateTimeMicros,
     revision,

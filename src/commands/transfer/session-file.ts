@@ -20,6 +20,7 @@ export interface FileSession {
   readonly title: string;
   readonly metadata?: JsonObject | undefined;
   readonly labels?: Labels | undefined;
+  readonly expireTimeMicros?: number | undefined;
   readonly createTimeMicros: number;
   readonly updateTimeMicros: number;
   readonly revision: number;

@@ -59,7 +59,7 @@ export class HistoryContext {
 
   cached(sessionId: string): Head | null {
     const found = this.#heads.get(sessionId);
-    if (!found || this.#isWorthReading(found)) return null;
+    if (!found || this.#isWorthReading(found) || this.isExpired(found.head.record)) return null;
     return found.head;
   }
 
@@ -79,8 +79,37 @@ export class HistoryContext {
     this.#heads.delete(sessionId);
   }
 
-  /** The record and then the end of its open log: a state that really existed, sealed or not. Null: no such session. */
+  /** The store's time in microseconds: that of its own clock where it has one, else this machine's. */
+  storeMicros(): number {
+    return this.store.knownTimeMs ? this.knownMs() * 1000 : this.options.nowMicros();
+  }
+
+  /** Whether a session is gone because its time is over. */
+  isExpired({
+    expireTimeMicros,
+    updateTimeMicros,
+  }: Pick<SessionRecord, "expireTimeMicros" | "updateTimeMicros">): boolean {
+    const { retentionMs } = this.options;
+    if (expireTimeMicros === undefined && retentionMs === Number.POSITIVE_INFINITY) return false;
+    const nowMicros = this.storeMicros();
+    return (
+      (expireTimeMicros ?? Number.POSITIVE_INFINITY) <= nowMicros || updateTimeMicros + retentionMs * 1000 <= nowMicros
+    );
+  }
+
+  /**
+   * The record and then the end of its open log: a state that really existed, sealed or not. Null: no such session, or
+   * it has expired.
+   */
   async load(sessionId: string, call?: Call): Promise<Head | null> {
+    const head = await this.loadLiving(sessionId, call);
+    if (!head || !this.isExpired(head.record)) return head;
+    this.forget(sessionId);
+    return null;
+  }
+
+  /** Does the same also when the session has expired and was not deleted yet. */
+  async loadLiving(sessionId: string, call?: Call): Promise<Head | null> {
     return this.retrying(sessionId, call, async (saw) => {
       checkCall(call);
       const atMs = this.knownMs();

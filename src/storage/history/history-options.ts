@@ -27,6 +27,11 @@ export interface HistoryOptions {
   readonly staleMs?: number | undefined;
   /** How old what is swept must be: ten minutes. */
   readonly sweepAgeMs?: number | undefined;
+  /**
+   * How long after its last change a session expires, in milliseconds: Infinity, never. The same for all processes of a
+   * store.
+   */
+  readonly retentionMs?: number | undefined;
   /** Segments of a session before neighbours are merged: 128. */
   readonly maxSegments?: number | undefined;
   /** How many neighbours become one: 64. */
@@ -78,6 +83,7 @@ export function resolveHistoryOptions(options: HistoryOptions): ResolvedHistoryO
     newMessageId: options.newMessageId ?? ulidFactory(),
     staleMs: options.staleMs ?? 60_000,
     sweepAgeMs: options.sweepAgeMs ?? 600_000,
+    retentionMs: options.retentionMs ?? Number.POSITIVE_INFINITY,
     maxSegments: options.maxSegments ?? 128,
     mergeSegments: options.mergeSegments ?? Math.max(2, (options.maxSegments ?? 128) >> 1),
     mergeMessages: options.mergeMessages ?? 10_000,

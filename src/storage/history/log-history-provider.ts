@@ -122,7 +122,7 @@ export class LogHistoryProvider extends StorageProvider {
     this.#messageEditor = new MessageEditor(context, this.#editor, placer, sideLogs);
     this.#brancher = new Brancher(context, writer, this.#editor, placer);
     this.#eraser = new Eraser(context, replacer, (sessionId) => this.#followers.wake(sessionId));
-    this.#sweeper = new Sweeper(context);
+    this.#sweeper = new Sweeper(context, this.#editor);
     this.#snapshots = new Snapshots(context, this.#reader);
     this.#restorer = new Restorer(context);
   }
@@ -153,7 +153,7 @@ export class LogHistoryProvider extends StorageProvider {
   }: Parameters<StorageProvider["listSessions"]>[0]): Promise<SessionPage> {
     await this.#updateTimes.flush();
     const filter = { parentId, labels };
-    const records = await this.#context.store.listRecords(filter, { limit: limit + 1, after: cursor }, call);
+    const records = await this.#lister.unexpired(filter, { limit: limit + 1, after: cursor }, call);
     const shown = records.slice(0, limit);
     const last = shown.at(-1);
     const sessions = await this.#lister.list(shown, view, call);

@@ -22,6 +22,13 @@ export interface RecordPage {
   readonly after?: { readonly updateTimeMicros: number; readonly sessionId: string } | undefined;
 }
 
+/** Microseconds since 1970. */
+export interface ExpiryBounds {
+  readonly expireTimeMicros: number;
+  /** Absent: how long ago a session was updated does not matter. */
+  readonly updateTimeMicros?: number | undefined;
+}
+
 export interface RangeOptions {
   readonly descending?: boolean | undefined;
   readonly limit?: number | undefined;
@@ -186,6 +193,9 @@ export interface LogStore {
    * swept that has no mark yet, or one that old. The earliest first.
    */
   listSweepable(untilMs: number, limit: number, call?: Call): Promise<readonly SessionRecord[]>;
+
+  /** Living records that expired at or before a time, or that were last updated at or before another, at most `limit`. */
+  listExpired(bounds: ExpiryBounds, limit: number, call?: Call): Promise<readonly SessionRecord[]>;
 
   /**
    * Living records of this namespace that name drafts, open or ended, in the order of their uids, after `afterUid`.

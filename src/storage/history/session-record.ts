@@ -130,6 +130,8 @@ export interface SessionRecord {
   readonly metadata?: JsonObject | undefined;
   /** Absent: none. Of a tombstone they count for no list. */
   readonly labels?: Labels | undefined;
+  /** Absent: it never expires by itself. Heads that name this log know it: changing it closes the open log. */
+  readonly expireTimeMicros?: number | undefined;
   readonly createTimeMicros: number;
   readonly updateTimeMicros: number;
   readonly origin: Origin | null;

@@ -1,6 +1,7 @@
 import { type Call, checkCall } from "../../domain/call.js";
 import type { SweepOptions, SweepReport } from "../storage-provider.js";
 import { DraftSweep } from "./drafts/draft-sweep.js";
+import type { Editor } from "./edit/editor.js";
 import { nextOf } from "./edit/record-replacer.js";
 import type { HistoryContext } from "./heads.js";
 import type { Markable, NamedLog, Segment, SessionRecord } from "./log-store.js";
@@ -16,10 +17,12 @@ const ABANDONED_AGES = 144;
 export class Sweeper {
   readonly #context: HistoryContext;
   readonly #drafts: DraftSweep;
+  readonly #editor: Editor;
 
-  constructor(context: HistoryContext) {
+  constructor(context: HistoryContext, editor: Editor) {
     this.#context = context;
     this.#drafts = new DraftSweep(context, (range, call) => this.#deleteAll(range, call));
+    this.#editor = editor;
   }
 
   /** See StorageProvider.sweep. */
@@ -27,6 +30,7 @@ export class Sweeper {
     const report = { sessions: 0, ranges: 0, repairedForks: 0, orphans: 0 };
     const tell = () => options.onProgress?.({ ...report });
     if (options.repair) await this.#repair(report, tell, options);
+    await this.#deleteExpired(options);
     const { store, options: own } = this.#context;
     // Rule: sweep-old-only.
     const ageMs = own.sweepAgeMs;
@@ -54,6 +58,27 @@ export class Sweeper {
       // What was swept may have been the last user of something else, so look again. Work that another sweep is doing
       // does not keep this one going.
       if (changed === 0) return report;
+    }
+  }
+
+  /** Deletes expired sessions, as DeleteSession does: what they leave is cleared away with the rest. */
+  async #deleteExpired(call: Call): Promise<void> {
+    const { store, options } = this.#context;
+    // Brings the store's clock up to date, by which it is decided what has expired.
+    await store.timeMs(call);
+    const nowMicros = this.#context.storeMicros();
+    const isKept = options.retentionMs === Number.POSITIVE_INFINITY;
+    const bounds = {
+      expireTimeMicros: nowMicros,
+      ...(!isKept && { updateTimeMicros: nowMicros - options.retentionMs * 1000 }),
+    };
+    for (;;) {
+      checkCall(call);
+      const batch = await store.listExpired(bounds, BATCH, call);
+      let deleted = 0;
+      for (const { sessionId } of batch) if (await this.#editor.deleteExpired(sessionId, call)) deleted++;
+      // Others were changed meanwhile, or another sweep deletes them.
+      if (deleted === 0) return;
     }
   }
 

@@ -4,6 +4,7 @@ import { DomainError } from "../../domain/errors.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type {
   Entry,
+  ExpiryBounds,
   LogStore,
   NextRecord,
   Range,
@@ -190,6 +191,11 @@ export class MemoryLogStore implements LogStore {
   async listDrafting(afterUid: string, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
     this.#enter(call);
     return this.#own.records.drafting(afterUid, limit);
+  }
+
+  async listExpired(bounds: ExpiryBounds, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
+    this.#enter(call);
+    return this.#own.records.expired(bounds, limit);
   }
 
   async deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean> {

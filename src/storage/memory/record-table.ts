@@ -1,5 +1,5 @@
 import { labelTexts } from "../../domain/labels.js";
-import type { RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
+import type { ExpiryBounds, RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
 import { sweepTimeOf } from "../history/record-facts.js";
 import { RecordOrder } from "./record-order.js";
 
@@ -66,6 +66,16 @@ export class RecordTable {
   drafting(afterUid: string, limit: number): SessionRecord[] {
     const uids = [...this.#drafting].filter((uid) => uid > afterUid).sort();
     return uids.slice(0, limit).map((uid) => this.#byUid.get(uid) as SessionRecord);
+  }
+
+  expired(
+    { expireTimeMicros, updateTimeMicros = Number.NEGATIVE_INFINITY }: ExpiryBounds,
+    limit: number,
+  ): SessionRecord[] {
+    const isExpired = (record: SessionRecord) =>
+      (record.expireTimeMicros ?? Number.POSITIVE_INFINITY) <= expireTimeMicros ||
+      record.updateTimeMicros <= updateTimeMicros;
+    return [...this.#living.values()].filter(isExpired).slice(0, limit);
   }
 
   scan(afterUid: string, limit: number): SessionRecord[] {

@@ -4,6 +4,7 @@ import type { MessageIdentity } from "../../domain/erasure.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type {
   Entry,
+  ExpiryBounds,
   LogStore,
   NextRecord,
   Range,
@@ -162,6 +163,10 @@ export class MongoLogStore implements LogStore {
 
   listDrafting(afterUid: string, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
     return this.#lists.listDrafting(afterUid, limit, call);
+  }
+
+  listExpired(bounds: ExpiryBounds, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
+    return this.#lists.listExpired(bounds, limit, call);
   }
 
   deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean> {

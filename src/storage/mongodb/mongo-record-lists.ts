@@ -1,6 +1,6 @@
 import type { Collection, Filter } from "mongodb";
 import type { Call } from "../../domain/call.js";
-import type { RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
+import type { ExpiryBounds, RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
 import { int64 } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { KEY_DRAFTING } from "./mongo-schema.js";
@@ -55,6 +55,27 @@ export class MongoRecordLists {
     await this.#commands.settle(call, () =>
       this.#commands.write(call, (limits) => this.#sessions.bulkWrite(updates, { ...limits, ordered: false })),
     );
+  }
+
+  async listExpired(
+    { expireTimeMicros, updateTimeMicros }: ExpiryBounds,
+    limit: number,
+    call?: Call,
+  ): Promise<readonly SessionRecord[]> {
+    const expired = await this.#upTo("expire_time", expireTimeMicros, limit, call);
+    if (expired.length === limit || updateTimeMicros === undefined) return expired;
+    return [...expired, ...(await this.#upTo("update_time", updateTimeMicros, limit - expired.length, call))];
+  }
+
+  async #upTo(field: "expire_time" | "update_time", micros: number, limit: number, call?: Call) {
+    const filter = { namespace: this.#namespace, tombstone: LIVING, [field]: { $gte: EARLIEST, $lte: int64(micros) } };
+    const found = await this.#commands.read(call, (limits) =>
+      this.#sessions
+        .find(filter as Filter<RecordDocument>, { ...limits, limit, batchSize: limit + 1 })
+        .sort({ [field]: 1 })
+        .toArray(),
+    );
+    return found.map(toRecord);
   }
 
   async listSweepable(untilMs: number, limit: number, call?: Call): Promise<readonly SessionRecord[]> {

@@ -74,6 +74,12 @@ export const INDEXES: readonly MongoIndex[] = [
     key: { namespace: 1, labels: 1, tombstone: 1, update_time: 1, session_id: 1 },
     unique: false,
   },
+  {
+    collection: "sessions",
+    name: "namespace_expire",
+    key: { namespace: 1, tombstone: 1, expire_time: 1 },
+    unique: false,
+  },
   { collection: "sessions", name: "namespace_sweep", key: { namespace: 1, forks: 1, sweep_time: 1 }, unique: false },
   { collection: "sessions", name: KEY_DRAFTING, key: { namespace: 1, drafting: 1, _id: 1 }, unique: false },
 ];

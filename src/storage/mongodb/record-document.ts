@@ -37,6 +37,8 @@ export interface RecordDocument {
   readonly metadata?: string;
   /** Each as `key=value`; absent when there are none. */
   readonly labels?: readonly string[];
+  /** Absent: it never expires by itself. */
+  readonly expire_time?: Long | number;
   readonly create_time: Long | number;
   readonly update_time: Long | number;
   readonly origin: {
@@ -110,7 +112,7 @@ export function toReplacement(
 }
 
 export function toRecord(document: RecordDocument): SessionRecord {
-  const { origin, undo, metadata, labels } = document;
+  const { origin, undo, metadata, labels, expire_time } = document;
   return {
     uid: document._id,
     sessionId: document.session_id,
@@ -120,6 +122,7 @@ export function toRecord(document: RecordDocument): SessionRecord {
     title: document.title,
     ...(metadata === undefined ? {} : { metadata: JSON.parse(metadata) as JsonObject }),
     ...(labels === undefined ? {} : { labels: labelsOf(labels) }),
+    ...(expire_time === undefined ? {} : { expireTimeMicros: Number(expire_time) }),
     createTimeMicros: Number(document.create_time),
     updateTimeMicros: Number(document.update_time),
     origin: origin && {
@@ -149,7 +152,7 @@ export function toRecord(document: RecordDocument): SessionRecord {
 }
 
 function givenFields(namespace: string, record: NextRecord, write: ObjectId): GivenFields {
-  const { origin, undo, metadata, labels } = record;
+  const { origin, undo, metadata, labels, expireTimeMicros } = record;
   const sweepAtMs = sweepTimeOf(record);
   return {
     _id: record.uid,
@@ -162,6 +165,7 @@ function givenFields(namespace: string, record: NextRecord, write: ObjectId): Gi
     title: record.title,
     ...(metadata === undefined ? {} : { metadata: JSON.stringify(metadata) }),
     ...(labels === undefined ? {} : { labels: labelTexts(labels) }),
+    ...(expireTimeMicros === undefined ? {} : { expire_time: int64(expireTimeMicros) }),
     create_time: int64(record.createTimeMicros),
     update_time: int64(record.updateTimeMicros),
     origin: origin && {

@@ -95,6 +95,7 @@ export function recordToRow(record: NextRecord): Bound[] {
     toColumn(sessionId),
     toColumn(parentId),
     updateTimeMicros,
+    record.expireTimeMicros ?? null,
     revision,
     deleted ? 1 : 0,
     sweepTimeOf(record),
@@ -116,7 +117,7 @@ function listOf<T>(column: string | null): readonly T[] {
 }
 
 export function rowToRecord(row: Row): SessionRecord {
-  const [uid, forks, sessionId, parentId, updateTimeMicros, revision, deleted, , log, namedLogs, drafts, body] =
+  const [uid, forks, sessionId, parentId, updateTimeMicros, , revision, deleted, , log, namedLogs, drafts, body] =
     row as RecordColumns;
   const { version, ...rest } = JSON.parse(body) as RecordBody;
   return {
@@ -141,6 +142,7 @@ type RecordColumns = readonly [
   string,
   string,
   number,
+  number | null,
   number,
   number,
   number | null,

@@ -41,6 +41,7 @@ CREATE TABLE sessions (
 	session_id TEXT NOT NULL,
 	parent_id TEXT NOT NULL,
 	update_time INTEGER NOT NULL,
+	expire_time INTEGER,
 	revision INTEGER NOT NULL,
 	deleted INTEGER NOT NULL,
 	sweep_at INTEGER,
@@ -53,6 +54,7 @@ CREATE INDEX sessions_by_uid ON sessions (namespace, uid);
 CREATE UNIQUE INDEX sessions_by_id ON sessions (namespace, session_id) WHERE deleted = 0;
 CREATE INDEX sessions_by_time ON sessions (namespace, update_time, session_id) WHERE deleted = 0;
 CREATE INDEX sessions_by_parent ON sessions (namespace, parent_id, update_time, session_id) WHERE deleted = 0;
+CREATE INDEX sessions_to_expire ON sessions (namespace, expire_time) WHERE deleted = 0 AND expire_time IS NOT NULL;
 CREATE INDEX sessions_to_sweep ON sessions (namespace, sweep_at) WHERE forks = 0 AND sweep_at IS NOT NULL;
 CREATE INDEX sessions_drafting ON sessions (namespace, uid) WHERE deleted = 0 AND drafts IS NOT NULL;
 `;

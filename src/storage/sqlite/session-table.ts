@@ -1,4 +1,4 @@
-import type { NextRecord, RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
+import type { ExpiryBounds, NextRecord, RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
 import { isWritable, ownerOf, UPDATE_TIME_SLACK_MICROS } from "../history/record-facts.js";
 import { type LabelPlace, LabelTable } from "./label-table.js";
 import { recordToRow, rowToRecord, sideLogsOf } from "./rows.js";
@@ -137,6 +137,14 @@ export class SessionTable {
 
   drafting(afterUid: string, limit: number): SessionRecord[] {
     return this.#sql.drafting.all(this.#namespace, toColumn(afterUid), limit).map(rowToRecord);
+  }
+
+  expired({ expireTimeMicros, updateTimeMicros }: ExpiryBounds, limit: number): SessionRecord[] {
+    const rows = this.#sql.toExpire.all(this.#namespace, expireTimeMicros, limit);
+    if (rows.length < limit && updateTimeMicros !== undefined) {
+      rows.push(...this.#sql.unchanged.all(this.#namespace, updateTimeMicros, limit - rows.length));
+    }
+    return rows.map(rowToRecord);
   }
 
   deleteTombstone(uid: string): boolean {

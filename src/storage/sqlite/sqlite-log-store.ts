@@ -4,6 +4,7 @@ import { isSameMessage, type MessageIdentity } from "../../domain/erasure.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type {
   Entry,
+  ExpiryBounds,
   LogStore,
   NextRecord,
   Range,
@@ -168,6 +169,10 @@ export class SqliteLogStore implements LogStore {
 
   async listDrafting(afterUid: string, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
     return this.#connection.read(() => this.#sessions.drafting(afterUid, limit), call);
+  }
+
+  async listExpired(bounds: ExpiryBounds, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
+    return this.#connection.read(() => this.#sessions.expired(bounds, limit), call);
   }
 
   async deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean> {

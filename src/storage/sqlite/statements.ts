@@ -2,7 +2,8 @@ import type Database from "libsql";
 
 /** Text crosses the binding as bytes, which is several times as fast and decodes nothing that is only passed on. */
 const ENTRY = "log, seq, id, timestamp, role, session_id, origin, CAST(body AS BLOB)";
-const FIELDS = "session_id, parent_id, update_time, revision, deleted, sweep_at, log, named_logs, drafts, body";
+const FIELDS =
+  "session_id, parent_id, update_time, expire_time, revision, deleted, sweep_at, log, named_logs, drafts, body";
 const RECORD = `uid, forks, ${FIELDS}`;
 
 /** The join follows the key of the labels, so that its order is the order of the list. */
@@ -46,12 +47,12 @@ export const SQL = {
   placesOfOwner: "SELECT log, seq, size FROM messages WHERE log >= ? AND log < ? ORDER BY log, seq LIMIT ?",
   nextLog: "SELECT log FROM messages WHERE log >= ? ORDER BY log LIMIT 1",
 
-  insertRecord: `INSERT INTO sessions (uid, namespace, forks, ${FIELDS}) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+  insertRecord: `INSERT INTO sessions (uid, namespace, forks, ${FIELDS}) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   logsOfRecord: "SELECT update_time, deleted, log, named_logs, drafts FROM sessions WHERE uid = ? AND namespace = ?",
   ownerExists: "SELECT 1 FROM sessions WHERE uid = ?",
   recordByUid: `SELECT ${RECORD} FROM sessions WHERE uid = ? AND namespace = ?`,
   recordById: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND session_id = ? AND deleted = 0`,
-  updateRecord: `UPDATE sessions SET (${FIELDS}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE uid = ?`,
+  updateRecord: `UPDATE sessions SET (${FIELDS}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE uid = ?`,
   addFork: "UPDATE sessions SET forks = forks + ? WHERE uid = ?",
   touch: "UPDATE sessions SET update_time = ? WHERE uid = ? AND namespace = ? AND deleted = 0 AND update_time < ?",
   newest: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 ORDER BY update_time DESC, session_id DESC LIMIT ?`,
@@ -70,6 +71,8 @@ export const SQL = {
   hasLabel: "SELECT 1 FROM labels WHERE uid = ? AND label = ?",
   toSweep: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND forks = 0 AND sweep_at IS NOT NULL AND sweep_at <= ? ORDER BY sweep_at LIMIT ?`,
   drafting: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 AND drafts IS NOT NULL AND uid > ? ORDER BY uid LIMIT ?`,
+  toExpire: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 AND expire_time IS NOT NULL AND expire_time <= ? ORDER BY expire_time LIMIT ?`,
+  unchanged: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 AND update_time <= ? ORDER BY update_time, session_id LIMIT ?`,
   deleteTombstone: "DELETE FROM sessions WHERE uid = ? AND namespace = ? AND deleted = 1",
   scan: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND uid > ? ORDER BY uid LIMIT ?`,
   nextNamespace: "SELECT namespace FROM sessions WHERE namespace > ? ORDER BY namespace LIMIT 1",

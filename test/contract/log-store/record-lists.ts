@@ -139,6 +139,37 @@ export function describeRecordLists(subject: LogStoreSubject): void {
     });
   });
 
+  describe("listExpired", () => {
+    const expired = async (expireTimeMicros: number, limit = 10, updateTimeMicros?: number) =>
+      uidsOf(await subject.store.listExpired({ expireTimeMicros, updateTimeMicros }, limit));
+
+    it("lists living records whose time has come, and no others", async () => {
+      const first = await created(subject.store, "u1", { expireTimeMicros: T0 + 1 });
+      await created(subject.store, "u2", { expireTimeMicros: T0 + 2 });
+      await created(subject.store, "u3");
+      const dead = await created(subject.store, "u4", { expireTimeMicros: T0 });
+      await replaced(subject.store, dead, { deleted: true });
+      await created(subject.store, "u5", { expireTimeMicros: -5 });
+      expect(await subject.store.readRecordByUid("u1")).toMatchObject({ expireTimeMicros: T0 + 1 });
+      expect((await expired(T0 + 1)).sort()).toEqual(["u1", "u5"]);
+      expect((await expired(T0 + 2)).sort()).toEqual(["u1", "u2", "u5"]);
+      expect(await expired(T0 + 2, 2)).toHaveLength(2);
+      expect(await expired(-6)).toEqual([]);
+      await replaced(subject.store, first, { expireTimeMicros: undefined });
+      expect(await expired(T0 + 1)).toEqual(["u5"]);
+      expect(await subject.store.readRecordByUid("u1")).not.toMatchObject({ expireTimeMicros: T0 + 1 });
+    });
+
+    it("lists those that were not updated since, when it is asked to", async () => {
+      await created(subject.store, "u1", { updateTimeMicros: T0 + 1 });
+      await created(subject.store, "u2", { updateTimeMicros: T0 + 2 });
+      await created(subject.store, "u3", { updateTimeMicros: T0 + 9, expireTimeMicros: T0 });
+      expect((await expired(T0, 10, T0 + 1)).sort()).toEqual(["u1", "u3"]);
+      expect(await expired(T0, 10)).toEqual(["u3"]);
+      expect(await expired(T0, 1, T0 + 9)).toHaveLength(1);
+    });
+  });
+
   describe("the update time of a session that is appended to", () => {
     beforeEach((context) => {
       context.skip(subject.store.touchRecords !== undefined, "this store's append does not move it");

@@ -48,7 +48,7 @@ export type Operation =
       readonly message: string;
       readonly onlyIfFirst?: true | undefined;
     }
-  | { readonly op: "unrevert" | "delete" | "count" | "describe"; readonly session: string }
+  | { readonly op: "unrevert" | "delete" | "expire" | "count" | "describe"; readonly session: string }
   | { readonly op: "get"; readonly session: string; readonly message: string }
   | {
       readonly op: "fork" | "share" | "copy";
@@ -204,7 +204,7 @@ const OPERATIONS: readonly Weighted[] = [
   },
   { weight: 3, arbitrary: fc.record({ op: fc.constant("unrevert" as const), session }) },
   { weight: 2, arbitrary: fc.record({ op: fc.constantFrom("count" as const, "describe" as const), session }) },
-  { weight: 2, arbitrary: fc.record({ op: fc.constant("delete" as const), session }) },
+  { weight: 2, arbitrary: fc.record({ op: fc.constantFrom("delete" as const, "expire" as const), session }) },
   { weight: 2, arbitrary: fc.record({ op: fc.constant("get" as const), session, message: messageId }) },
   {
     weight: 7,

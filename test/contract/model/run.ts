@@ -57,6 +57,12 @@ async function run(provider: StorageOperations, operation: Operation, slots: Slo
       return provider.deleteMessage(operation.session, operation.message, expectedOf(operation.onlyIfFirst));
     case "unrevert":
       return provider.restoreMessages(operation.session);
+    case "expire": {
+      // A time that has passed by every clock.
+      const change = { expireTimeMicros: Number.MIN_SAFE_INTEGER };
+      const { expireTimeMicros: _gone, ...session } = await provider.updateSession(operation.session, change);
+      return shownSession(session);
+    }
     case "delete":
       return provider.deleteSession(operation.session);
     case "count":
@@ -159,7 +165,14 @@ function toTurnAppend({
 
 /** Revisions count differently, and update times may lag. */
 function shownSession(session: Session) {
-  const { revision: _revision, updateTimeMicros: _updateTime, metadata: _metadata, labels = {}, ...shown } = session;
+  const {
+    revision: _revision,
+    updateTimeMicros: _updateTime,
+    metadata: _metadata,
+    labels = {},
+    expireTimeMicros: _expireTime,
+    ...shown
+  } = session;
   return { ...shown, labels };
 }
 

@@ -58,9 +58,10 @@ export function describeBackups(subject: StorageProviderSubject): void {
       expect((await snapshotOf("s")).undo).toBeNull();
     });
 
-    it("holds the labels", async () => {
-      await subject.provider.createSession({ sessionId: "s", labels: { b: "2", a: "1" } });
-      expect((await snapshotOf("s")).labels).toEqual({ a: "1", b: "2" });
+    it("holds labels and the time of expiry", async () => {
+      const expireTimeMicros = Date.UTC(2200, 0, 1) * 1000;
+      await subject.provider.createSession({ sessionId: "s", labels: { b: "2", a: "1" }, expireTimeMicros });
+      expect(await snapshotOf("s")).toMatchObject({ labels: { a: "1", b: "2" }, expireTimeMicros });
     });
 
     it("is null for a session that is not there", async () => {
@@ -81,6 +82,7 @@ export function describeBackups(subject: StorageProviderSubject): void {
         title: "T",
         metadata: { a: [1] },
         labels: { user: "ada" },
+        expireTimeMicros: Date.UTC(2200, 0, 1) * 1000,
         createTimeMicros: 1_000_000,
         updateTimeMicros: 2_000_000,
         revision: 7,
@@ -112,6 +114,7 @@ export function describeBackups(subject: StorageProviderSubject): void {
         title: "T",
         metadata: { a: [1] },
         labels: { user: "ada" },
+        expireTimeMicros: Date.UTC(2200, 0, 1) * 1000,
         createTimeMicros: 1_000_000,
         updateTimeMicros: 2_000_000,
         revision: 7,

@@ -68,6 +68,9 @@ const FORK = {
 const LABELS = { user: "ada", "a.b/c": "", q: "a=b&c d+é%" };
 const LABELED: Call = ["SessionService.CreateSession", { sessionId: "s", labels: LABELS }];
 
+const EXPIRING: Call = ["SessionService.CreateSession", { sessionId: "s", expireTime: "2200-01-01T00:00:00Z" }];
+const EXPIRES = { sessionId: "s", ...TIMES, messageCount: "0", revision: "$any" };
+
 export function answered(id: string, second: number, position: number, sessionId = "s", origin = "s"): Json {
   const { info, parts } = message(id, second) as { info: Json; parts: Json[] };
   return { info: { ...info, sessionId, position: String(position), originSessionId: origin }, parts };
@@ -168,6 +171,19 @@ export const SESSION_ROWS: readonly Row[] = [
     what: "too many labels",
     request: { labels: Object.fromEntries(Array.from({ length: 33 }, (_, i) => [`k${i}`, ""])) },
     error: { code: "invalid_argument", message: "labels has 33 entries; at most 32 are allowed" },
+  },
+  {
+    rpc: "SessionService.CreateSession",
+    what: "a time of expiry",
+    request: EXPIRING[1],
+    answer: { ...EXPIRES, expireTime: "2200-01-01T00:00:00Z" },
+  },
+  {
+    rpc: "SessionService.GetSession",
+    what: "a session that has expired",
+    given: [...GIVEN, ["SessionService.UpdateSession", { sessionId: "s", expireTime: "2020-01-01T00:00:00Z" }]],
+    request: { sessionId: "s" },
+    error: { code: "not_found", message: 'Session "s" not found' },
   },
   { rpc: "SessionService.GetSession", what: "a session", given: GIVEN, request: { sessionId: "s" }, answer: SESSION },
   { rpc: "SessionService.GetSession", what: "a fork", given: FORKED, request: { sessionId: "f" }, answer: FORK },
@@ -304,6 +320,27 @@ export const SESSION_ROWS: readonly Row[] = [
   },
   {
     rpc: "SessionService.UpdateSession",
+    what: "another time of expiry",
+    given: [EXPIRING],
+    request: { sessionId: "s", expireTime: "2200-01-02T00:00:00.000001Z" },
+    answer: { ...EXPIRES, expireTime: "2200-01-02T00:00:00.000001Z" },
+  },
+  {
+    rpc: "SessionService.UpdateSession",
+    what: "no time of expiry any more",
+    given: [EXPIRING],
+    request: { sessionId: "s", updateMask: "expireTime" },
+    answer: EXPIRES,
+  },
+  {
+    rpc: "SessionService.UpdateSession",
+    what: "a time of expiry that is out of range",
+    given: [EXPIRING],
+    request: { sessionId: "s", expireTime: "9999-01-01T00:00:00Z" },
+    error: { code: "invalid_argument", message: "expire_time is out of range: it may be from the year 1684 to 2255" },
+  },
+  {
+    rpc: "SessionService.UpdateSession",
     what: "no labels any more",
     given: [LABELED],
     request: { sessionId: "s", updateMask: "labels" },
@@ -321,7 +358,10 @@ export const SESSION_ROWS: readonly Row[] = [
     what: "a mask of unknown fields",
     given: GIVEN,
     request: { sessionId: "s", updateMask: "revision" },
-    error: { code: "invalid_argument", message: 'update_mask names "revision"; it may name title, metadata, labels' },
+    error: {
+      code: "invalid_argument",
+      message: 'update_mask names "revision"; it may name title, metadata, labels, expire_time',
+    },
   },
   {
     rpc: "SessionService.UpdateSession",

@@ -113,13 +113,17 @@ describe("sessions", () => {
       ...{ sessionId: "s", parentId: "p", forkPointId: "f", title: "t", metadata: { a: 1 } },
       ...{ createTime: { seconds: 0n, nanos: 1000 }, updateTime: { seconds: 0n, nanos: 2000 } },
       ...{ messageCount: 0n, inheritedCount: 4n, revision: 5n, reverted: true },
+      ...{ labels: { a: "b" }, expireTime: { seconds: 0n, nanos: 3000 } },
+      lastMessage: { messageId: "m", role: "user", timestamp: { seconds: 0n, nanos: 4000 }, text: "t" },
     });
-    expect(toSession(SESSION)).toStrictEqual(expected);
+    const lastMessage = { messageId: "m", role: "user", timestampMicros: 4, text: "t" };
+    expect(toSession({ ...SESSION, labels: { a: "b" }, expireTimeMicros: 3, lastMessage })).toStrictEqual(expected);
   });
 
   it("are answered without metadata and count, if there are none", () => {
     const session = toSession({ ...SESSION, metadata: undefined, messageCount: undefined });
     expect([session.metadata, session.messageCount]).toStrictEqual([undefined, undefined]);
+    expect([session.labels, session.expireTime, session.lastMessage]).toStrictEqual([{}, undefined, undefined]);
   });
 });
 

@@ -51,11 +51,19 @@ describe("SessionService", () => {
 
   it("creates with what is set, and nothing for what is empty", async () => {
     const { asked } = await call(method.createSession, {}, { createSession: SESSION });
-    const nothing = { sessionId: undefined, parentId: undefined, title: undefined, metadata: undefined, labels: {} };
+    const nothing = {
+      sessionId: undefined,
+      parentId: undefined,
+      title: undefined,
+      metadata: undefined,
+      labels: {},
+      expireTimeMicros: undefined,
+    };
     expect(asked).toStrictEqual([["createSession", nothing, CALL]]);
     const all = { sessionId: "s", parentId: "p", title: "t", metadata: { a: 1 }, labels: { a: "1" } };
-    const created = await call(method.createSession, all, { createSession: SESSION });
-    expect(created.asked).toStrictEqual([["createSession", all, CALL]]);
+    const request = { ...all, expireTime: { seconds: 7n, nanos: 1001 } };
+    const created = await call(method.createSession, request, { createSession: SESSION });
+    expect(created.asked).toStrictEqual([["createSession", { ...all, expireTimeMicros: 7_000_002 }, CALL]]);
     expect(created.answer).toMatchObject({ $typeName: "sessionpool.v1.Session", sessionId: "s", messageCount: 3n });
   });
 
@@ -108,23 +116,23 @@ describe("SessionService", () => {
     ["nothing", {}, {}],
     [
       "what is set without a mask",
-      { title: "t", metadata: {}, labels: { a: "" } },
-      { title: "t", metadata: {}, labels: { a: "" } },
+      { title: "t", metadata: {}, labels: { a: "" }, expireTime: { seconds: 7n } },
+      { title: "t", metadata: {}, labels: { a: "" }, expireTimeMicros: 7_000_000 },
     ],
     ["what is set with an empty mask", { title: "t", updateMask: { paths: [] } }, { title: "t" }],
     [
       "what the mask names alone",
-      { title: "t", metadata: { a: 1 }, labels: { a: "1" }, updateMask: { paths: ["title"] } },
+      { title: "t", metadata: { a: 1 }, labels: { a: "1" }, expireTime: {}, updateMask: { paths: ["title"] } },
       { title: "t" },
     ],
     [
       "what the mask names though it is empty",
-      { updateMask: { paths: ["title", "metadata", "labels"] } },
-      { title: "", metadata: {}, labels: {} },
+      { updateMask: { paths: ["title", "metadata", "labels", "expire_time"] } },
+      { title: "", metadata: {}, labels: {}, expireTimeMicros: null },
     ],
   ])("updates %s", async (_what, request, change) => {
     const { asked } = await call(method.updateSession, { sessionId: "s", ...request }, { updateSession: SESSION });
-    const whole = { title: undefined, metadata: undefined, labels: undefined, ...change };
+    const whole = { title: undefined, metadata: undefined, labels: undefined, expireTimeMicros: undefined, ...change };
     expect(asked).toStrictEqual([["updateSession", "s", whole, { expectedRevision: undefined, ...CALL }]]);
   });
 
@@ -134,7 +142,7 @@ describe("SessionService", () => {
     expect(asked[0]?.[3]).toStrictEqual({ expectedRevision: 0, ...CALL });
     await expect(call(method.updateSession, { updateMask: { paths: ["title", "revision"] } })).rejects.toMatchObject({
       code: "invalid_argument",
-      message: 'update_mask names "revision"; it may name title, metadata, labels',
+      message: 'update_mask names "revision"; it may name title, metadata, labels, expire_time',
     });
   });
 

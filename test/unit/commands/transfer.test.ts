@@ -333,14 +333,14 @@ async function fill(pool: RootPool): Promise<void> {
     ["user", "ada"],
     ["__proto__", "\u0000="],
   ]);
-  await sessions.createSession({ sessionId: "child", parentId: "parent", labels });
+  await sessions.createSession({ sessionId: "child", parentId: "parent", labels, expireTimeMicros: 2 ** 52 });
   await pool.todos.replace([{ id: "t", content: "x", status: "pending", priority: "high" }]);
 }
 
 async function contents(pool: RootPool) {
   const { sessions } = await pool.sessions.listSessions({ limit: 100 });
   const entries = sessions.map(
-    async ({ sessionId, parentId, forkPointId, inheritedCount, title, metadata, labels }) => {
+    async ({ sessionId, parentId, forkPointId, inheritedCount, title, metadata, labels, expireTimeMicros }) => {
       const all = await pool.sessions.getMessages(sessionId);
       const messages = all.map(({ id, role, timestampMicros, parts, metadata: data }) => ({
         id,
@@ -349,7 +349,8 @@ async function contents(pool: RootPool) {
         parts,
         metadata: data,
       }));
-      return [sessionId, { parentId, forkPointId, inheritedCount, title, metadata, labels, messages }] as const;
+      const names = { parentId, forkPointId, inheritedCount, title };
+      return [sessionId, { ...names, metadata, labels, expireTimeMicros, messages }] as const;
     },
   );
   return Object.fromEntries(await Promise.all(entries));

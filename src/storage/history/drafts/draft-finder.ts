@@ -36,7 +36,7 @@ export class DraftFinder {
   cached(sessionId: string, messageId: string): FoundDraft | null {
     const key = keyOf(sessionId, messageId);
     const found = this.#kept.get(key);
-    if (!found || this.#context.isOld(found.atMs)) return null;
+    if (!found || this.#context.isOld(found.atMs) || this.#context.isExpired(found.record)) return null;
     this.#kept.delete(key);
     this.#kept.set(key, found);
     return found;
@@ -46,7 +46,7 @@ export class DraftFinder {
   async load(sessionId: string, messageId: string, call?: Call): Promise<FoundDraft | null> {
     const atMs = this.#context.knownMs();
     const record = await this.#context.store.readRecord(sessionId, call);
-    if (!record) throw notFound("Session", sessionId);
+    if (!record || this.#context.isExpired(record)) throw notFound("Session", sessionId);
     const ref = record.drafts.findLast((draft) => draft.messageId === messageId);
     if (!ref) return null;
     return this.read(record, ref, atMs, call);

@@ -58,14 +58,15 @@ export class Brancher {
 
   /** See StorageProvider.createSession. */
   async create(session: NewSession & { readonly sessionId: string }, call?: Call): Promise<Head> {
-    const { sessionId, parentId = "", title = "", metadata, labels } = session;
-    const fields = { sessionId, parentId, title, metadata, labels: inOrder(labels) };
+    const { sessionId, parentId = "", title = "", metadata, labels, expireTimeMicros } = session;
+    const fields = { sessionId, parentId, title, metadata, labels: inOrder(labels), expireTimeMicros };
     // Only what the caller set is compared, with the session as it is now (docs/api.md, Same content).
     const isRetry = ({ record }: Head) =>
       (parentId === "" || record.parentId === parentId) &&
       (title === "" || record.title === title) &&
       (sameStruct(metadata, {}) || sameStruct(record.metadata, metadata)) &&
-      (sameStruct(labels, {}) || sameStruct(record.labels, labels));
+      (sameStruct(labels, {}) || sameStruct(record.labels, labels)) &&
+      (expireTimeMicros === undefined || record.expireTimeMicros === expireTimeMicros);
     if (parentId === "") return this.#born(newRecord(this.#context, fields), isRetry, call);
     return this.#fromSource(parentId, sessionId, isRetry, call, async (parent) => {
       const ancestry = await ancestryUnder(this.#context, this.#placer, parent, call);
@@ -247,9 +248,7 @@ export class Brancher {
       return this.#newHead(full, atMs);
     }
     await this.#counts.lower(uid);
-    const existing = await this.#context.load(sessionId, call);
-    if (!existing) throw new Again();
-    return answerExisting(existing, (head) => isRetry(head, source.record));
+    return answerExisting(await this.#existing(sessionId, call), (head) => isRetry(head, source.record));
   }
 
   /** Answers a retry with the session that the first call made; otherwise throws the error. */
@@ -269,10 +268,16 @@ export class Brancher {
     return this.#context.retrying(record.sessionId, call, async () => {
       const atMs = this.#context.knownMs();
       if ((await this.#context.store.createRecord(record, call)) === "created") return this.#newHead(record, atMs);
-      const existing = await this.#context.load(record.sessionId, call);
-      if (!existing) throw new Again();
-      return answerExisting(existing, isRetry);
+      return answerExisting(await this.#existing(record.sessionId, call), isRetry);
     });
+  }
+
+  /** The session that has an id. One that has expired gives its id up; then, and when it is gone, the caller tries again. */
+  async #existing(sessionId: string, call?: Call): Promise<Head> {
+    const existing = await this.#context.load(sessionId, call);
+    if (existing) return existing;
+    await this.#editor.deleteExpired(sessionId, call);
+    throw new Again();
   }
 
   async #take(source: Head, upToMessageId: string, call?: Call): Promise<Taken> {

@@ -5,7 +5,7 @@ import { inOrder } from "../../../domain/labels.js";
 import type { SessionChange } from "../../../domain/session.js";
 import type { TruncateOptions } from "../../storage-provider.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
-import type { DraftRef, SessionRecord } from "../log-store.js";
+import type { DraftRef, NextRecord, SessionRecord } from "../log-store.js";
 import { type Located, locateOnHead } from "../read/lookup.js";
 import { openDrafts } from "../record-facts.js";
 import { Again } from "../retries.js";
@@ -88,7 +88,18 @@ export class Editor {
     });
   }
 
-  /** See StorageProvider.updateSession. No message changes, so nothing is sealed. */
+  /** Deletes the session if it has expired. Whether it had. */
+  deleteExpired(sessionId: string, call?: Call): Promise<boolean> {
+    return this.#context.retrying(sessionId, call, async (saw) => {
+      const head = await this.#context.loadLiving(sessionId, call);
+      if (!head || !this.#context.isExpired(head.record)) return false;
+      saw(head);
+      if (!(await this.#writer.commitDeletion(head, call))) throw new Again();
+      return true;
+    });
+  }
+
+  /** See StorageProvider.updateSession. No message changes, so nothing is sealed, unless the session expires at another time. */
   update(sessionId: string, change: SessionChange, expectedRevision: number | undefined, call?: Call): Promise<Head> {
     return this.#context.retrying(sessionId, call, async (saw) => {
       const head = await this.#context.need(sessionId, call);
@@ -97,23 +108,43 @@ export class Editor {
       checkRevision(record, expectedRevision);
       const title = change.title ?? record.title;
       const metadata = change.metadata ?? record.metadata;
-      const labels = change.labels ?? record.labels;
+      const labels = inOrder(change.labels ?? record.labels);
+      const { expireTimeMicros = record.expireTimeMicros } = change;
+      const isSameExpiry = (expireTimeMicros ?? undefined) === record.expireTimeMicros;
       const isSame =
         title === record.title && sameStruct(metadata, record.metadata) && sameStruct(labels, record.labels);
-      if (isSame) return head;
-      const updateTimeMicros = Math.max(record.updateTimeMicros, this.#context.options.nowMicros());
-      const next = {
-        ...nextOf(record),
-        title,
-        metadata,
-        labels: inOrder(labels),
-        updateTimeMicros,
+      if (isSame && isSameExpiry) return head;
+      const fields = {
+        ...{ title, metadata, labels, expireTimeMicros: expireTimeMicros ?? undefined },
+        updateTimeMicros: Math.max(record.updateTimeMicros, this.#context.options.nowMicros()),
         sessionRevision: record.sessionRevision + 1,
       };
-      const stored = await this.#replacer.replace(record, next, call);
-      if (!stored) throw new Again();
-      return { ...head, record: stored };
+      const updated = isSameExpiry
+        ? await this.#replace(head, fields, call)
+        : await this.#reopenWith(sessionId, head, fields, call);
+      if (!updated) throw new Again();
+      return updated;
     });
+  }
+
+  async #replace(head: Head, fields: Partial<NextRecord>, call?: Call): Promise<Head | null> {
+    const stored = await this.#replacer.replace(head.record, { ...nextOf(head.record), ...fields }, call);
+    return stored && { ...head, record: stored };
+  }
+
+  /**
+   * Replaces the record together with its open log, so that no process appends on a head that does not know the change.
+   */
+  async #reopenWith(sessionId: string, seen: Head, fields: Partial<NextRecord>, call?: Call): Promise<Head | null> {
+    const head = await this.settledHead(sessionId, call);
+    if (head.record.revision !== seen.record.revision) return null;
+    const { lastTimestampMicros } = head;
+    const undo = undoAt(head.record, head.seq);
+    return this.#writer.commit(
+      head,
+      { segments: visibleSegments(head), lastTimestampMicros, undo, kept: null, fields },
+      call,
+    );
   }
 
   /** Runs an edit until it is stored or turns out to change nothing. Answers and refusals are never given from an old head. */

@@ -22,6 +22,10 @@ export class ForkCounts {
     const atMs = this.#context.knownMs();
     const record = await store.raiseForks(sessionId);
     if (!record) return null;
+    if (this.#context.isExpired(record)) {
+      await this.lower(record.uid);
+      return null;
+    }
     try {
       const head = await this.#context.headOf(record, atMs);
       this.#context.remember(head);

@@ -27,6 +27,8 @@ export interface HistoryChange {
   readonly sources?: readonly string[] | undefined;
   /** Ids of the messages that the edit adds. */
   readonly added?: readonly string[] | undefined;
+  /** What else the record says from then on. */
+  readonly fields?: Partial<NextRecord> | undefined;
 }
 
 /**
@@ -71,6 +73,7 @@ export class RecordWriter {
       edits: change.kept === null ? record.edits : withEdit(record, { ...change, kept: change.kept }, maxEdits),
       sessionRevision: record.sessionRevision + (change.kept === null || change.isAppend ? 0 : 1),
       updateTimeMicros: change.kept === null ? record.updateTimeMicros : this.#updateTime(record),
+      ...change.fields,
     };
     return this.#putInPlace(record, next, atMs, call);
   }
@@ -79,7 +82,15 @@ export class RecordWriter {
   async commitDeletion(head: Head, call?: Call): Promise<boolean> {
     const { record } = head;
     if (!(await this.#sealAt(head, call))) return false;
-    const next = { ...nextOf(record), title: "", metadata: undefined, labels: undefined, drafts: [], deleted: true };
+    const next = {
+      ...nextOf(record),
+      title: "",
+      metadata: undefined,
+      labels: undefined,
+      expireTimeMicros: undefined,
+      drafts: [],
+      deleted: true,
+    };
     const stored = await this.#replacer.replace(record, next, call);
     if (stored) this.#ownSeals.forget(record);
     return stored !== null;

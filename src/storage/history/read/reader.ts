@@ -148,7 +148,7 @@ export class Reader {
 
   async #record(sessionId: string, call?: Call): Promise<SessionRecord> {
     const record = await this.#context.store.readRecord(sessionId, call);
-    if (!record) throw notFound("Session", sessionId);
+    if (!record || this.#context.isExpired(record)) throw notFound("Session", sessionId);
     return record;
   }
 

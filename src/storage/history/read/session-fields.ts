@@ -10,6 +10,7 @@ export function sessionFields(record: SessionRecord): Omit<Session, "reverted"> 
     title: record.title,
     metadata: record.metadata,
     labels: record.labels,
+    expireTimeMicros: record.expireTimeMicros,
     createTimeMicros: record.createTimeMicros,
     updateTimeMicros: record.updateTimeMicros,
     inheritedCount: record.inheritedCount,

@@ -2,7 +2,7 @@ import type { Call } from "../../../domain/call.js";
 import { previewOf } from "../../../domain/message-preview.js";
 import type { Session, SessionView } from "../../../domain/session.js";
 import type { HistoryContext } from "../heads.js";
-import type { Entry, SessionRecord } from "../log-store.js";
+import type { Entry, RecordFilter, RecordPage, SessionRecord } from "../log-store.js";
 import { totalLength } from "../segments.js";
 import { undoAt } from "../undo.js";
 import { sessionFields } from "./session-fields.js";
@@ -16,6 +16,17 @@ export class SessionLister {
 
   constructor(context: HistoryContext) {
     this.#context = context;
+  }
+
+  /** A page of records, without those that have expired and wait for the sweep. */
+  async unexpired(filter: RecordFilter, { limit, after }: RecordPage, call?: Call): Promise<readonly SessionRecord[]> {
+    const found: SessionRecord[] = [];
+    for (let place = after; ; ) {
+      const page = await this.#context.store.listRecords(filter, { limit, after: place }, call);
+      found.push(...page.filter((record) => !this.#context.isExpired(record)));
+      if (found.length >= limit || page.length < limit) return found.slice(0, limit);
+      place = page.at(-1);
+    }
   }
 
   async list(records: readonly SessionRecord[], view: SessionView, call?: Call): Promise<readonly Session[]> {

@@ -131,12 +131,24 @@ export class Restorer {
     sources: readonly string[],
     call?: Call,
   ): Promise<NextRecord> {
-    const { sessionId, parentId, forkPointId, inheritedCount, title, metadata, labels, revision, undo } = image;
+    const {
+      sessionId,
+      parentId,
+      forkPointId,
+      inheritedCount,
+      title,
+      metadata,
+      labels,
+      expireTimeMicros,
+      revision,
+      undo,
+    } = image;
     const { createTimeMicros, updateTimeMicros } = image;
     const [ancestry, segments] = [plan.ancestry, plan.segments];
     return newRecord(this.#context, {
       ...{ uid, sessionId, parentId, forkPointId, inheritedCount, title, metadata, createTimeMicros, updateTimeMicros },
       labels: inOrder(labels),
+      expireTimeMicros,
       log: this.#context.newLog(uid),
       origin: await this.#originOf(image, call),
       sessionRevision: revision,

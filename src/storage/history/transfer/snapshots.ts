@@ -28,7 +28,7 @@ export class Snapshots {
   /** See StorageProvider.scanSessions. */
   async scan(after: string, limit: number, call?: Call): Promise<SessionKeys> {
     const records = await this.#context.store.scanRecords(after, limit, call);
-    const living = records.filter((record) => !record.deleted);
+    const living = records.filter((record) => !record.deleted && !this.#context.isExpired(record));
     const keys = living.map(({ sessionId, createTimeMicros }) => ({ sessionId, createTimeMicros }));
     return { keys, ...(records.length === limit && { next: records.at(-1)?.uid }) };
   }
@@ -50,6 +50,7 @@ export class Snapshots {
       title: session.title,
       metadata: session.metadata,
       labels: session.labels,
+      expireTimeMicros: session.expireTimeMicros,
       createTimeMicros: session.createTimeMicros,
       updateTimeMicros: session.updateTimeMicros,
       revision: session.revision,

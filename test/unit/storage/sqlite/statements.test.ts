@@ -50,6 +50,8 @@ const PLANS: { readonly [name in keyof typeof SQL]: string | readonly string[] }
   hasLabel: "labels USING PRIMARY KEY (uid=? AND label=?)",
   toSweep: "sessions USING INDEX sessions_to_sweep (namespace=? AND sweep_at>? AND sweep_at<?)",
   drafting: "sessions USING INDEX sessions_drafting (namespace=? AND uid>?)",
+  toExpire: "sessions USING INDEX sessions_to_expire (namespace=? AND expire_time>? AND expire_time<?)",
+  unchanged: "sessions USING INDEX sessions_by_time (namespace=? AND update_time<?)",
   deleteTombstone: "sessions USING PRIMARY KEY (uid=?)",
   scan: "sessions USING INDEX sessions_by_uid (namespace=? AND uid>?)",
   nextNamespace: "sessions USING COVERING INDEX sessions_by_uid (namespace>?)",

@@ -1,0 +1,88 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
+import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
+
+const MESSAGE = { role: "user", parts: [] };
+const DAY_MS = 86_400_000;
+
+describe("a session whose time passes", () => {
+  let nowMs: number;
+  let database: MemoryLogDatabase;
+  let provider: LogHistoryProvider;
+  const open = (retentionMs?: number) =>
+    new LogHistoryProvider(database.namespace("default"), {
+      ...{ nowMicros: () => nowMs * 1000, pollMs: { first: 1, most: 1 }, retentionMs },
+    });
+
+  beforeEach(() => {
+    nowMs = 1_000_000;
+    database = new MemoryLogDatabase({ now: () => nowMs });
+    provider = open();
+  });
+
+  const make = async () => {
+    await provider.createSession({ sessionId: "s", expireTimeMicros: (nowMs + 10) * 1000 });
+    await provider.logMessages("s", [{ ...MESSAGE, id: "m1" }]);
+  };
+
+  it("is there until then, and from then on it is not, for what was cached, too", async () => {
+    await make();
+    nowMs += 9;
+    await provider.logMessages("s", [{ ...MESSAGE, id: "m2" }]);
+    nowMs += 1;
+    const late = provider.logMessages("s", [{ ...MESSAGE, id: "m3" }]);
+    await expect(late).rejects.toMatchObject({ code: "not_found" });
+    await expect(provider.getSession("s")).rejects.toMatchObject({ code: "not_found" });
+    await expect(provider.getMessage("s", "m1")).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  it("ends its followers though nobody writes anything", async () => {
+    await make();
+    const events = (await provider.followMessages("s", undefined))[Symbol.asyncIterator]();
+    const next = events.next();
+    nowMs += 10;
+    await expect(next).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  it("is deleted by the sweep after that, and its messages are cleared away", async () => {
+    await make();
+    await provider.sweep();
+    expect(await provider.getSession("s")).toMatchObject({ messageCount: 1 });
+    nowMs += 10;
+    await provider.sweep();
+    expect(database.dump().records).toMatchObject([{ deleted: true }]);
+    nowMs += 600_000;
+    await provider.sweep();
+    expect(database.dump()).toMatchObject({ records: [] });
+    expect([...database.dump().logs.values()].flatMap(({ entries }) => entries)).toEqual([]);
+  });
+
+  it("counts as kept from its last change on, appends included", async () => {
+    const retaining = open(30 * DAY_MS);
+    await retaining.createSession({ sessionId: "s" });
+    for (let day = 0; day < 40; day += 20) {
+      nowMs += 20 * DAY_MS;
+      await retaining.logMessages("s", [{ ...MESSAGE, id: `day ${day}` }]);
+      await retaining.sweep();
+    }
+    expect(await retaining.getSession("s")).toMatchObject({ messageCount: 2 });
+    nowMs += 30 * DAY_MS - 1;
+    await retaining.sweep();
+    expect((await retaining.listSessions({ parentId: "", limit: 1 })).sessions).toHaveLength(1);
+    nowMs += 1;
+    expect((await retaining.listSessions({ parentId: "", limit: 1 })).sessions).toEqual([]);
+    await retaining.sweep();
+    expect(database.dump().records).toMatchObject([{ deleted: true }]);
+  });
+
+  it("is judged by the clock of the store where that has one", async () => {
+    let storeMs = nowMs;
+    const store = Object.assign(database.namespace("default"), { knownTimeMs: () => storeMs });
+    const other = new LogHistoryProvider(store, { nowMicros: () => nowMs * 1000 });
+    await make();
+    nowMs += 20;
+    expect(await other.getSession("s")).toMatchObject({ messageCount: 1 });
+    storeMs += 10;
+    await expect(other.getSession("s")).rejects.toMatchObject({ code: "not_found" });
+  });
+});
