@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { SingleBar } from "cli-progress";
 import { Command, InvalidArgumentError } from "commander";
 import { VERSION } from "../../src/version.js";
+import { CODEC_ROWS } from "./codec-rows.js";
 import { ENGINE_ROWS } from "./engine-rows.js";
 import { FRONT_ROWS } from "./front-rows.js";
 import { MEMORY_ROW } from "./memory-row.js";
@@ -11,7 +12,7 @@ import { describeMachine, formatMachine, formatResult, type Result, toJson } fro
 import type { Row } from "./row.js";
 
 const [workers, ...fronts] = FRONT_ROWS.toReversed();
-const ROWS: readonly Row[] = [...fronts.toReversed(), ...ENGINE_ROWS, workers as Row, MEMORY_ROW];
+const ROWS: readonly Row[] = [...fronts.toReversed(), ...ENGINE_ROWS, ...CODEC_ROWS, workers as Row, MEMORY_ROW];
 
 interface Flags {
   readonly json?: boolean;
