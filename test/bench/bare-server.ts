@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type DescMessage, fromBinary, type MessageShape, toBinary, toJsonString } from "@bufbuild/protobuf";
+import { create, type DescMessage, fromBinary, type MessageShape, toBinary, toJsonString } from "@bufbuild/protobuf";
 import { type handleUnaryCall, Server, ServerCredentials } from "@grpc/grpc-js";
 import {
   AppendMessageRequestSchema,
@@ -10,12 +10,13 @@ import {
   type ListMessagesResponse,
   ListMessagesResponseSchema,
 } from "../../gen/sessionpool/v1/message_service_pb.js";
+import { LoadSessionRequestSchema, LoadSessionResponseSchema } from "../../gen/sessionpool/v1/session_service_pb.js";
 import {
   ListTodosRequestSchema,
   type ListTodosResponse,
   ListTodosResponseSchema,
 } from "../../gen/sessionpool/v1/todo_service_pb.js";
-import { PAGE, sampleTodos, storedMessage } from "./samples.js";
+import { PAGE, sampleTodos, storedMessage, storedSession } from "./samples.js";
 
 export interface BareServerReady {
   readonly grpcPort: number;
@@ -28,6 +29,10 @@ const PAGE_OF_MESSAGES: ListMessagesResponse = {
   messages: Array.from({ length: PAGE }, (_, i) => storedMessage(i)),
   nextPageToken: "",
 };
+const LOADED = create(LoadSessionResponseSchema, {
+  session: storedSession(),
+  messages: PAGE_OF_MESSAGES.messages,
+});
 const APPENDED: AppendMessageResponse = {
   $typeName: "sessionpool.v1.AppendMessageResponse",
   messageId: "01J00000000000000000000000",
@@ -50,6 +55,7 @@ function startGrpc(): Promise<number> {
     ListMessagesResponseSchema,
     PAGE_OF_MESSAGES,
   );
+  addMethod(server, "SessionService/LoadSession", LoadSessionRequestSchema, LoadSessionResponseSchema, LOADED);
   return new Promise((resolve, reject) => {
     server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, port) =>
       error === null ? resolve(port) : reject(error),
@@ -86,10 +92,12 @@ function asBuffer(bytes: Uint8Array): Buffer {
 function startHttp(): Promise<number> {
   const todos = Buffer.from(toJsonList(toJsonString(ListTodosResponseSchema, TODOS, { alwaysEmitImplicit: true })));
   const page = JSON.parse(toJsonString(ListMessagesResponseSchema, PAGE_OF_MESSAGES, { alwaysEmitImplicit: true }));
+  const loaded = JSON.parse(toJsonString(LoadSessionResponseSchema, LOADED, { alwaysEmitImplicit: true }));
   const appended = JSON.parse(toJsonString(AppendMessageResponseSchema, APPENDED));
   const server = createServer((request, response) => {
     if (request.method === "POST") readJson(request, () => send(response, Buffer.from(JSON.stringify(appended))));
     else if (request.url?.endsWith("/todo")) send(response, todos);
+    else if (request.url?.includes("/load")) send(response, Buffer.from(JSON.stringify(loaded)));
     else send(response, Buffer.from(JSON.stringify(page)));
   });
   return new Promise((resolve) => {

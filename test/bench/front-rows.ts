@@ -1,5 +1,6 @@
-import { toBinary } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { AppendMessageRequestSchema, ListMessagesRequestSchema } from "../../gen/sessionpool/v1/message_service_pb.js";
+import { LoadSessionRequestSchema } from "../../gen/sessionpool/v1/session_service_pb.js";
 import { ListTodosRequestSchema } from "../../gen/sessionpool/v1/todo_service_pb.js";
 import type { BareServerReady } from "./bare-server.js";
 import { fillSession, fillTodos } from "./fill.js";
@@ -46,6 +47,10 @@ const listMessages = toBinary(ListMessagesRequestSchema, {
   newestFirst: false,
   includeAncestors: false,
 });
+const loadSession = toBinary(
+  LoadSessionRequestSchema,
+  create(LoadSessionRequestSchema, { sessionId: SESSION, limit: PAGE }),
+);
 
 const todosByGrpc: FrontCase = {
   ...GRPC,
@@ -79,6 +84,13 @@ const listByRest: FrontCase = {
   path: `/session/${SESSION}/message?limit=${PAGE}`,
   prepare: (server) => fillSession(server, SESSION, PAGE),
 };
+
+const loadByGrpc: FrontCase = {
+  ...listByGrpc,
+  path: "/sessionpool.v1.SessionService/LoadSession",
+  bodies: [loadSession],
+};
+const loadByRest: FrontCase = { ...listByRest, path: `/session/${SESSION}/load?limit=${PAGE}` };
 
 /** Each connection appends to a session of its own: two processes that write one session would wait for each other. */
 const SESSIONS = Array.from({ length: 16 }, (_, i) => `${SESSION}-${i}`);
@@ -125,7 +137,7 @@ export const FRONT_ROWS: readonly Row[] = [
     id: "grpc-append",
     what: "gRPC AppendMessage of 1 KB on memory",
     against: "bare grpc-js decoding the same request",
-    target: { atLeast: 0.6 },
+    target: { atLeast: 0.65 },
     run: (context) => compare(appendByGrpc, context),
   },
   {
@@ -162,6 +174,20 @@ export const FRONT_ROWS: readonly Row[] = [
     against: "bare node:http serialising the same messages",
     target: { atLeast: 1 },
     run: (context) => compare(listByRest, context, sqliteOf(context)),
+  },
+  {
+    id: "grpc-load-sqlite",
+    what: "gRPC LoadSession of 100 x 1 KB on SQLite",
+    against: "bare grpc-js serialising the same answer",
+    target: { atLeast: 1.5 },
+    run: (context) => compare(loadByGrpc, context, sqliteOf(context)),
+  },
+  {
+    id: "rest-load-sqlite",
+    what: "REST LoadSession of 100 x 1 KB on SQLite",
+    against: "bare node:http serialising the same answer",
+    target: { atLeast: 1 },
+    run: (context) => compare(loadByRest, context, sqliteOf(context)),
   },
   {
     id: "workers",

@@ -1,4 +1,6 @@
+import { create } from "@bufbuild/protobuf";
 import type { MessageWithParts } from "../../gen/sessionpool/v1/message_service_pb.js";
+import { type Session, SessionSchema } from "../../gen/sessionpool/v1/session_service_pb.js";
 import type { Todo } from "../../gen/sessionpool/v1/todo_service_pb.js";
 
 export const PAGE = 100;
@@ -42,6 +44,17 @@ export const NEW_MESSAGE_JSON = JSON.stringify({
   info: { role: "user" },
   parts: [{ type: "text", text: TEXT }],
 });
+
+/** The session that a page is of. */
+export function storedSession(): Session {
+  return create(SessionSchema, {
+    sessionId: SESSION,
+    createTime: { seconds: 1_750_000_000n, nanos: 0 },
+    updateTime: { seconds: 1_750_000_000n, nanos: 0 },
+    messageCount: BigInt(PAGE),
+    revision: 1n,
+  });
+}
 
 /** A message as a page shows it. */
 export function storedMessage(position: number): MessageWithParts {

@@ -30,8 +30,11 @@ export interface AlternateOptions {
   readonly onSlice?: ((done: number) => void) | undefined;
 }
 
-/** How long each runs, in its time, before it counts: the code is compiled meanwhile. */
-const WARM_UP_MS = 3000;
+/**
+ * How long each runs, in its time, and how often, before it counts: the code is compiled meanwhile. On a busy machine that takes longer, but what makes
+ * few operations has no need of so many.
+ */
+const WARM_UP = { leastMs: 3000, operations: 2000, mostMs: 15_000 };
 
 /** Measures A B A B ... */
 export async function alternate(
@@ -58,9 +61,15 @@ export async function alternate(
 }
 
 async function warmUp(subjects: readonly Subject[], by: Time): Promise<void> {
-  const doneMs = subjects.map(() => 0);
-  while (Math.min(...doneMs) < WARM_UP_MS) {
-    for (const [i, subject] of subjects.entries()) doneMs[i] = (doneMs[i] as number) + timeOf(await subject(), by);
+  const done = subjects.map(() => ({ ms: 0, operations: 0 }));
+  const isWarm = ({ ms, operations }: { ms: number; operations: number }) =>
+    ms >= WARM_UP.mostMs || (ms >= WARM_UP.leastMs && operations >= WARM_UP.operations);
+  while (!done.every(isWarm)) {
+    for (const [i, subject] of subjects.entries()) {
+      const slice = await subject();
+      const { ms, operations } = done[i] as { ms: number; operations: number };
+      done[i] = { ms: ms + timeOf(slice, by), operations: operations + slice.operations };
+    }
   }
 }
 

@@ -38,6 +38,8 @@ export type PiecesWriter = (pieces: JsonPieces, message: Message) => void;
 
 /** How the values of fields are written that hold no stored message. */
 export interface FieldJson {
+  /** Whether empty lists and the like are left out. */
+  readonly omitsZeros: boolean;
   /** Makes what JSON.stringify writes of a field; undefined when the field is left out. */
   memberOf(field: DescField): (message: Message) => unknown;
   /** The same of a whole message. */
@@ -50,6 +52,7 @@ type WriteObject = (pieces: JsonPieces, message: Message, body?: BodyJson) => vo
 
 /** ASCII without control characters, quotes and backslashes. */
 const NEEDS_NO_ESCAPE = /^[ !#-[\]-~]*$/;
+const NO_PARTS = "[]";
 const STORED_MESSAGE = "sessionpool.v1.MessageWithParts";
 
 /** Makes a writer for a type that can hold stored messages, which passes on their bodies; undefined for any other type. */
@@ -92,8 +95,8 @@ function memberWriter(field: DescField, json: FieldJson): WriteMember {
       return true;
     };
   }
-  if (parent.typeName === STORED_MESSAGE && name === "parts") return bodyMember(key, "parts");
-  if (isMetadata(field)) return bodyMember(key, "metadata");
+  if (parent.typeName === STORED_MESSAGE && name === "parts") return bodyMember(key, "parts", json);
+  if (isMetadata(field)) return bodyMember(key, "metadata", json);
   if (type === undefined || !holdsStored(type)) return plainMember(key, json.memberOf(field));
   const write = messageWriter(type, json);
   const read = reader(field);
@@ -108,7 +111,7 @@ function memberWriter(field: DescField, json: FieldJson): WriteMember {
   }
   return (pieces, message, separator) => {
     const items = (message as Message & Record<string, Message[] | undefined>)[localName];
-    if (items === undefined) return false;
+    if (items === undefined || (json.omitsZeros && items.length === 0)) return false;
     pieces.add(`${separator}${key}[`);
     for (let i = 0; i < items.length; i++) {
       if (i > 0) pieces.add(",");
@@ -119,10 +122,10 @@ function memberWriter(field: DescField, json: FieldJson): WriteMember {
   };
 }
 
-function bodyMember(key: string, name: "parts" | "metadata"): WriteMember {
+function bodyMember(key: string, name: "parts" | "metadata", { omitsZeros }: FieldJson): WriteMember {
   return (pieces, _message, separator, body) => {
     const piece = body?.[name];
-    if (piece === undefined) return false;
+    if (piece === undefined || (omitsZeros && name === "parts" && piece.length === NO_PARTS.length)) return false;
     pieces.add(separator + key);
     pieces.add(piece);
     return true;

@@ -7,9 +7,9 @@ import {
   ScalarType,
   toJson,
 } from "@bufbuild/protobuf";
-import { TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { FeatureSet_FieldPresence as Presence, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import type { JsonText } from "../../domain/message-body.js";
-import { JsonPieces, piecesWriter } from "./json-pieces.js";
+import { type FieldJson, JsonPieces, piecesWriter } from "./json-pieces.js";
 import { timestampText } from "./timestamp-text.js";
 
 /** Writes a message as proto3 JSON, zero values included: as bytes where it passes on stored messages, else as text. The text of a frozen message is kept: it can only be the same. */
@@ -26,33 +26,22 @@ interface Member {
   readonly convert: Converter;
 }
 
-const compiled = new WeakMap<DescMessage, Converter>();
-
 /** Compiles what protobuf-es' `toJson` does by reflection; fields of a kind that this writer does not know are left to `toJson`. */
 export function jsonMessageWriter(desc: DescMessage): MessageWriter {
-  const writePieces = piecesWriter(desc, { memberOf, converterOf: messageConverter });
-  if (writePieces !== undefined) {
-    return (message) => {
-      const pieces = new JsonPieces();
-      writePieces(pieces, message);
-      return pieces.finish();
-    };
-  }
-  const convert = messageConverter(desc);
-  return keepingFrozen((message) => JSON.stringify(convert(message)));
+  return ALL_VALUES.writer(desc);
 }
 
-function memberOf(field: DescField): (message: Message) => unknown {
-  const member = compileMember(field);
-  return (message) => {
-    const value = read(message as Message & Record<string, unknown>, member);
-    return value === undefined ? undefined : member.convert(value);
-  };
+/**
+ * The same without zero values, as Connect writes JSON. Parts have them all the same: those that are stored have them, and nobody is to see what is
+ * stored.
+ */
+export function shortMessageWriter(desc: DescMessage): MessageWriter {
+  return SET_VALUES.writer(desc);
 }
 
 /** Writes the value of one field of a message, as `response_body` asks for; null if it is not set. */
 export function fieldWriter(field: DescField): MessageWriter {
-  const convert = messageConverter(field.parent);
+  const convert = ALL_VALUES.converterOf(field.parent);
   return keepingFrozen((message) => {
     const json = convert(message) as Record<string, unknown>;
     return JSON.stringify(json[field.jsonName] ?? null);
@@ -71,41 +60,115 @@ function keepingFrozen(write: MessageWriter): MessageWriter {
   };
 }
 
-function messageConverter(desc: DescMessage): Converter {
-  const known = compiled.get(desc);
-  if (known) return known;
-  let converter: Converter | undefined;
-  // Set before the fields are compiled: a message may contain itself.
-  compiled.set(desc, (message) => (converter as Converter)(message));
-  converter = compile(desc);
-  compiled.set(desc, converter);
-  return converter;
+/** Compiles types, with or without their zero values. */
+class JsonCompiler implements FieldJson {
+  readonly omitsZeros: boolean;
+  readonly #compiled = new WeakMap<DescMessage, Converter>();
+
+  constructor(options: { readonly omitsZeros: boolean }) {
+    this.omitsZeros = options.omitsZeros;
+  }
+
+  writer(desc: DescMessage): MessageWriter {
+    const writePieces = piecesWriter(desc, this);
+    if (writePieces !== undefined) {
+      return (message) => {
+        const pieces = new JsonPieces();
+        writePieces(pieces, message);
+        return pieces.finish();
+      };
+    }
+    const convert = this.converterOf(desc);
+    return keepingFrozen((message) => JSON.stringify(convert(message)));
+  }
+
+  converterOf(desc: DescMessage): Converter {
+    const known = this.#compiled.get(desc);
+    if (known) return known;
+    let converter: Converter | undefined;
+    // Set before the fields are compiled: a message may contain itself.
+    this.#compiled.set(desc, (message) => (converter as Converter)(message));
+    converter = this.#compile(desc);
+    this.#compiled.set(desc, converter);
+    return converter;
+  }
+
+  memberOf(field: DescField): (message: Message) => unknown {
+    const member = this.#member(field);
+    return (message) => {
+      const value = read(message as Message & Record<string, unknown>, member);
+      return value === undefined ? undefined : member.convert(value);
+    };
+  }
+
+  #compile(desc: DescMessage): Converter {
+    const sorted = [...desc.fields].sort((a, b) => a.number - b.number);
+    const members = sorted.map((field) => this.#member(field));
+    return (message) => {
+      const json: Record<string, unknown> = {};
+      for (const member of members) {
+        const value = read(message as Record<string, unknown>, member);
+        if (value === undefined) continue;
+        const converted = member.convert(value);
+        if (converted !== undefined) json[member.key] = converted;
+      }
+      return json;
+    };
+  }
+
+  #member(field: DescField): Member {
+    const convert = this.#field(field) ?? libraryConverter(field);
+    const isShort = this.omitsZeros && field.presence === Presence.IMPLICIT && field.parent.typeName !== PART;
+    return {
+      key: field.jsonName,
+      localName: field.localName,
+      oneof: field.oneof?.localName,
+      convert: isShort ? (value) => (isZero(value, field) ? undefined : convert(value)) : convert,
+    };
+  }
+
+  #field(field: DescField): Converter | undefined {
+    switch (field.fieldKind) {
+      case "scalar":
+        return SCALARS[field.scalar];
+      case "message":
+        return this.#messageValue(field.message);
+      case "list": {
+        // In lists Structs are messages, and not plain objects as they are in fields.
+        if (field.listKind === "enum" || field.message?.typeName === STRUCT) return undefined;
+        const convert = field.message ? this.#messageValue(field.message) : SCALARS[field.scalar as ScalarType];
+        return convert && ((values) => (values as unknown[]).map(convert));
+      }
+      case "map":
+        // The values of such a map are JSON as they are.
+        return field.mapKey === ScalarType.STRING && field.scalar === ScalarType.STRING ? asIs : undefined;
+      default:
+        return undefined;
+    }
+  }
+
+  #messageValue(desc: DescMessage): Converter | undefined {
+    if (!desc.typeName.startsWith("google.protobuf.")) return this.converterOf(desc);
+    if (desc.typeName === STRUCT) return checkStruct;
+    return desc.typeName === TimestampSchema.typeName ? (timestampText as Converter) : undefined;
+  }
 }
 
-function compile(desc: DescMessage): Converter {
-  const sorted = [...desc.fields].sort((a, b) => a.number - b.number);
-  const members = sorted.map(compileMember);
-  return (message) => {
-    const json: Record<string, unknown> = {};
-    for (const member of members) {
-      const value = read(message as Record<string, unknown>, member);
-      if (value === undefined) continue;
-      const converted = member.convert(value);
-      if (converted !== undefined) json[member.key] = converted;
-    }
-    return json;
-  };
+const STRUCT = "google.protobuf.Struct";
+const PART = "sessionpool.v1.Part";
+const ALL_VALUES = new JsonCompiler({ omitsZeros: false });
+const SET_VALUES = new JsonCompiler({ omitsZeros: true });
+
+function isZero(value: unknown, { fieldKind }: DescField): boolean {
+  if (fieldKind === "list") return (value as unknown[]).length === 0;
+  if (fieldKind === "map") return Object.keys(value as object).length === 0;
+  return value === "" || value === false || value === 0 || value === 0n;
 }
 
 function read(message: Record<string, unknown>, { localName, oneof }: Member): unknown {
   if (oneof === undefined) return message[localName];
   const chosen = message[oneof] as { case: string | undefined; value?: unknown };
   return chosen.case === localName ? chosen.value : undefined;
-}
-
-function compileMember(field: DescField): Member {
-  const convert = compileField(field) ?? libraryConverter(field);
-  return { key: field.jsonName, localName: field.localName, oneof: field.oneof?.localName, convert };
 }
 
 /** Has the library write a message that holds this field alone. */
@@ -116,34 +179,6 @@ function libraryConverter({ parent, jsonName, localName, oneof }: DescField): Co
     else alone[oneof.localName] = { case: localName, value };
     return (toJson(parent, alone, { alwaysEmitImplicit: true }) as Record<string, unknown>)[jsonName];
   };
-}
-
-function compileField(field: DescField): Converter | undefined {
-  switch (field.fieldKind) {
-    case "scalar":
-      return SCALARS[field.scalar];
-    case "message":
-      return compileMessageValue(field.message);
-    case "list": {
-      // In lists Structs are messages, and not plain objects as they are in fields.
-      if (field.listKind === "enum" || field.message?.typeName === STRUCT) return undefined;
-      const convert = field.message ? compileMessageValue(field.message) : SCALARS[field.scalar as ScalarType];
-      return convert && ((values) => (values as unknown[]).map(convert));
-    }
-    case "map":
-      // The values of such a map are JSON as they are.
-      return field.mapKey === ScalarType.STRING && field.scalar === ScalarType.STRING ? asIs : undefined;
-    default:
-      return undefined;
-  }
-}
-
-const STRUCT = "google.protobuf.Struct";
-
-function compileMessageValue(desc: DescMessage): Converter | undefined {
-  if (!desc.typeName.startsWith("google.protobuf.")) return messageConverter(desc);
-  if (desc.typeName === STRUCT) return checkStruct;
-  return desc.typeName === TimestampSchema.typeName ? (timestampText as Converter) : undefined;
 }
 
 const SCALARS: { readonly [K in ScalarType]?: Converter } = {

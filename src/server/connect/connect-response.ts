@@ -1,7 +1,9 @@
 import type { ServerResponse } from "node:http";
-import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
+import { createAsyncIterable, type UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { ApiError } from "../../api/api-error.js";
-import type { HttpResponse } from "../http/listener.js";
+import type { JsonText } from "../../domain/message-body.js";
+import { chooseEncoding, compress, MIN_COMPRESSED_BYTES } from "../http/compression.js";
+import type { HttpRequest, HttpResponse } from "../http/listener.js";
 import { abandonUnread } from "../http/respond.js";
 import type { Admission } from "../load/admissions.js";
 import { withinStallTime } from "../load/stall.js";
@@ -27,6 +29,22 @@ export async function sendUnary(
   if (answer.trailer !== undefined) out.addTrailers(toHeaders(answer.trailer));
   out.end(body);
   abandonUnread(response);
+}
+
+/** connect-node's answer to a unary call of Connect with this JSON in the place of its own, compressed if the client likes that. */
+export async function withJson(
+  answer: UniversalServerResponse,
+  json: JsonText,
+  request: HttpRequest,
+): Promise<UniversalServerResponse> {
+  const accepted = json.length < MIN_COMPRESSED_BYTES ? undefined : request.headers["accept-encoding"];
+  const encoding = chooseEncoding(typeof accepted === "string" ? accepted : undefined);
+  const plain = typeof json === "string" ? Buffer.from(json) : json;
+  const body = encoding === undefined ? plain : await compress(plain, encoding);
+  const header = new Headers(answer.header);
+  header.set("content-length", String(body.length));
+  if (encoding !== undefined) header.set("content-encoding", encoding);
+  return { ...answer, header, body: createAsyncIterable([body]) };
 }
 
 /** Sends the events of a stream, as fast as the client reads. Rejects when the client has gone, or does not read. */

@@ -1,4 +1,4 @@
-import type { Message } from "@bufbuild/protobuf";
+import { create, type Message } from "@bufbuild/protobuf";
 import {
   ConnectError,
   type ConnectRouter,
@@ -11,7 +11,9 @@ import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/conne
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { toApiError } from "../../api/error-mapping.js";
 import type { ApiMethod } from "../../api/method-table.js";
+import type { JsonText } from "../../domain/message-body.js";
 import { wireMethod, writtenMessage } from "../codec/binary-codec.js";
+import { shortMessageWriter } from "../codec/json-writer.js";
 import type { Caller, FrontCall } from "../front-call.js";
 import type { BodyLimits } from "../http/body.js";
 import { connectionOf } from "../http/connection-of.js";
@@ -23,7 +25,7 @@ import { endWhenSent } from "../http/respond.js";
 import type { Admission } from "../load/admissions.js";
 import type { Logger } from "../logging.js";
 import { emptyRequest, knowsEncoding, makeRequestReader, type RequestFormat, readFormat } from "./connect-request.js";
-import { sendStream, sendStreamHead, sendUnary } from "./connect-response.js";
+import { sendStream, sendStreamHead, sendUnary, withJson } from "./connect-response.js";
 
 export interface ConnectOptions {
   readonly methods: readonly ApiMethod[];
@@ -43,6 +45,8 @@ interface Exchange {
   readonly signal: AbortSignal;
   /** There once the request has been authenticated. */
   admission?: Admission;
+  /** The answer, where connect-node is given an empty one in its place. */
+  json?: JsonText;
 }
 
 const exchangeKey = createContextKey<Exchange | undefined>(undefined);
@@ -85,7 +89,10 @@ async function serve(handler: UniversalHandler, exchange: Exchange): Promise<voi
     ...emptyRequest(request, format, knowsEncoding(request, format)),
   };
   const answer = await handler(universal);
-  if (handler.method.methodKind === "unary") return sendUnary(answer, response, exchange.admission);
+  if (handler.method.methodKind === "unary") {
+    const whole = exchange.json === undefined ? answer : await withJson(answer, exchange.json, request);
+    return sendUnary(whole, response, exchange.admission);
+  }
   await sendStream(answer, response, exchange);
 }
 
@@ -105,6 +112,7 @@ function addMethod(router: ConnectRouter, method: ApiMethod, caller: Caller, lim
   const { desc } = method;
   const read = makeRequestReader(desc, limits);
   const { encodeResponse } = wireMethod(desc);
+  const writeJson = shortMessageWriter(desc.output);
 
   async function begin(context: HandlerContext): Promise<{ exchange: Exchange; request: Message; call: FrontCall }> {
     const exchange = context.values.get(exchangeKey);
@@ -120,7 +128,12 @@ function addMethod(router: ConnectRouter, method: ApiMethod, caller: Caller, lim
   async function unary(_empty: Message, context: HandlerContext): Promise<Message> {
     try {
       const { exchange, request, call } = await begin(context);
-      return answer(await caller.unary(method, request, call), exchange);
+      const message = await caller.unary(method, request, call);
+      const { isBinary, isEnveloped } = exchange.format;
+      if (isBinary || isEnveloped) return answer(message, exchange);
+      // connect-node would make objects of all that is stored as JSON, and JSON of the objects.
+      exchange.json = writeJson(message);
+      return create(desc.output);
     } catch (error) {
       throw toConnectError(error);
     }

@@ -1,6 +1,9 @@
 import { Long, MongoClient, ObjectId } from "mongodb";
+import { PAGE } from "../samples.js";
 import { alternate, during } from "../slices.js";
 import { BODY, type EngineRow, fill, MESSAGE, openEngine } from "./subjects.js";
+
+const LISTED = 10_000;
 
 /** One caller; by hand one insertOne after the other into the same collection, with its keys. */
 export const appendOnMongo: EngineRow = async ({ mongoUrl = "", slices, sliceMs, onProgress }) => {
@@ -34,3 +37,35 @@ export const appendOnMongo: EngineRow = async ({ mongoUrl = "", slices, sliceMs,
     await engine.close();
   }
 };
+
+/** A page anywhere, against the find that the store makes, with the documents as the driver gives them. */
+export const listOnMongo: EngineRow = async ({ mongoUrl = "", slices, sliceMs, onProgress }) => {
+  const engine = await openEngine(mongoUrl);
+  const client = await MongoClient.connect(mongoUrl);
+  const messages = client.db().collection("messages");
+  try {
+    await fill(engine, "s", LISTED);
+    const log = (await messages.findOne({ seq: 1 }))?.log as string;
+    const baseline = during(sliceMs, async () => {
+      const first = below(LISTED - PAGE) + 1;
+      const range = { log, seq: { $gte: first, $lte: first + PAGE - 1 } };
+      const page = await messages
+        .find(range, { batchSize: PAGE + 1 })
+        .sort({ seq: 1 })
+        .toArray();
+      return page.length / PAGE;
+    });
+    const ours = during(sliceMs, async () => {
+      const page = await engine.pool.sessions.listMessages("s", { limit: PAGE, offset: below(LISTED - PAGE) });
+      return page.messages.length / PAGE;
+    });
+    return await alternate(baseline, ours, { slices, by: "processor", onSlice: onProgress });
+  } finally {
+    await client.close();
+    await engine.close();
+  }
+};
+
+function below(limit: number): number {
+  return Math.floor(Math.random() * limit);
+}

@@ -1,7 +1,7 @@
 import { appendByManyToMany, appendByManyToOne, appendByOne } from "./append.js";
 import { forkFlat, removeFlat, revertFlat, truncateFlat, updateFlat } from "./edits.js";
 import { listAnywhere, listAtEnd } from "./list.js";
-import { appendOnMongo } from "./mongo.js";
+import { appendOnMongo, listOnMongo } from "./mongo.js";
 import { skewedWriters } from "./skew.js";
 import type { EngineOptions, EngineRow } from "./subjects.js";
 
@@ -18,6 +18,7 @@ export const ENGINE_ROWS = {
   removeFlat,
   skewedWriters,
   appendOnMongo,
+  listOnMongo,
 } satisfies Record<string, EngineRow>;
 
 /** What the engine's process is told. */

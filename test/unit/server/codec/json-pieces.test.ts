@@ -1,5 +1,5 @@
 import "../../../../src/server/harden.js";
-import { create, type DescMessage, type Message, toJson } from "@bufbuild/protobuf";
+import { create, type DescMessage, fromJson, type Message, toJson } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -14,7 +14,7 @@ import type { JsonObject } from "../../../../src/domain/json.js";
 import { MessageBody } from "../../../../src/domain/message-body.js";
 import { shownMessage } from "../../../../src/domain/shown-message.js";
 import { binaryMessageWriter } from "../../../../src/server/codec/binary-writer.js";
-import { jsonMessageWriter } from "../../../../src/server/codec/json-writer.js";
+import { jsonMessageWriter, shortMessageWriter } from "../../../../src/server/codec/json-writer.js";
 
 const ODD = ["\n", "\u0000", "\u0085", "\u2028", "\u{1F600}", "é", "]", '"', "\\"];
 const text = fc.string({ unit: fc.oneof(fc.constantFrom(...ODD), fc.string({ unit: "grapheme", maxLength: 1 })) });
@@ -74,6 +74,9 @@ describe("answers with stored messages", () => {
           const json = jsonMessageWriter(desc)(answer).toString();
           expect(json).toBe(jsonMessageWriter(desc)(expected).toString());
           expect(json).toBe(JSON.stringify(toJson(desc, expected, { alwaysEmitImplicit: true })));
+          const short = shortMessageWriter(desc)(answer).toString();
+          expect(short).toBe(shortMessageWriter(desc)(expected).toString());
+          expect(fromJson(desc, JSON.parse(short))).toEqual(fromJson(desc, JSON.parse(json)));
           expect(binaryMessageWriter(desc)(answer)).toEqual(binaryMessageWriter(desc)(expected));
         }
       }),
