@@ -121,8 +121,8 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
   rule("lower-once", [SWEEPER, "if (isOurs) {", "{"]),
   rule("share-copy-unforked-only", [
     BRANCHER,
-    "if (target.count === 0 && target.record.forks === 0) {",
-    "if (target.count === 0) {",
+    "if (target.count === 0 && target.record.forks === 0 && open.length === 0) {",
+    "if (target.count === 0 && open.length === 0) {",
   ]),
 
   rule("sweep-unforked-only", [DATABASE, ".filter((record) => record.forks === 0)", ""]),

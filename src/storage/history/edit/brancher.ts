@@ -155,8 +155,8 @@ export class Brancher {
   ): Promise<{ copied: Copied; isSettled: boolean } | { lost: Attempt | null }> {
     const none = { copied: { forkPointId: null, copiedCount: 0 }, isSettled: false };
     if (taken.segments.length === 0) return none;
-    // Rule: share-copy-unforked-only. Nobody counts on an unforked session, so that no circle of sources can arise.
     const open = openDrafts(target.record).map(({ messageId }) => messageId);
+    // Rule: share-copy-unforked-only. Nobody counts on an unforked session, so that no circle of sources can arise.
     if (target.count === 0 && target.record.forks === 0 && open.length === 0) {
       const isShared = await this.#shareInto(source, target, taken, call);
       if (!isShared) return { lost: null };
