@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import type { Span } from "@opentelemetry/api";
@@ -30,6 +31,9 @@ const LEVELS: Partial<Record<Code, LineLevel>> = {
 };
 
 const MAX_ID_LENGTH = 128;
+/** Visible characters of ASCII. */
+const SANE_ID = /^[!-~]{1,128}$/;
+const madeIds = new WeakMap<RequestFacts, string>();
 
 /** Lines about calls: who called what, and from where. Never a key, and nothing of a message. */
 export class CallLog {
@@ -82,11 +86,18 @@ function fieldsOf({ method, request, call, elapsedMs, failure, span }: EndedCall
   };
 }
 
-/** What a proxy or a client calls the request. */
+/** What a proxy or a client calls the request; one that they give no sane name gets one here, the same on all its lines. */
 function idsOf(request: RequestFacts): object {
-  const requestId = request.header("x-request-id")?.slice(0, MAX_ID_LENGTH);
+  const given = request.header("x-request-id") ?? "";
+  const requestId = SANE_ID.test(given) ? given : madeIdOf(request);
   const traceId = /^[\da-f]{2}-([\da-f]{32})-/.exec(request.header("traceparent") ?? "")?.[1];
-  return { ...(requestId && { requestId }), ...(traceId && { traceId }) };
+  return { requestId, ...(traceId && { traceId }) };
+}
+
+function madeIdOf(request: RequestFacts): string {
+  const requestId = madeIds.get(request) ?? randomUUID();
+  madeIds.set(request, requestId);
+  return requestId;
 }
 
 /** A stack only for what a developer has to look into. */

@@ -32,6 +32,24 @@ describe("a line about a call", () => {
     expect(JSON.stringify(logger.lines)).not.toMatch(/sp_secret|hello/);
   });
 
+  it.each(["", "two words", "x".repeat(129), "line\nbreak"])(
+    "names the request by an id of our own where %j was given, the same on all its lines",
+    (given) => {
+      const logger = new TestLogger("debug");
+      const log = new CallLog(logger.pino);
+      const facts = (): RequestFacts => ({
+        header: (name) => (name === "x-request-id" ? given : undefined),
+        peer: () => "192.0.2.9",
+      });
+      const [one, another] = [facts(), facts()];
+      for (const each of [one, one, another]) log.ended({ ...ended(), call: { ...ended().call, facts: each } });
+      const ids = logger.lines.map(({ requestId }) => requestId);
+      expect(ids[0]).toMatch(/^[\da-f-]{36}$/);
+      expect(ids[1]).toBe(ids[0]);
+      expect(ids[2]).not.toBe(ids[0]);
+    },
+  );
+
   it("has a stack only for what is unexpected", () => {
     const logger = new TestLogger();
     const log = new CallLog(logger.pino);
