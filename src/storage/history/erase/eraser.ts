@@ -31,7 +31,7 @@ interface Erasure {
  *   their own), copies, merged copies, `undo`, dropped ranges, sessions deleted but not swept, and what lost attempts
  *   left;
  * - drafts of the message, which have ended: `eraseDrafts`;
- * - writers of copies that have read the content and not yet written it: their logs lose their names;
+ * - writers that merge segments, and have read the content and not yet written it: their logs lose their names;
  * - events that wait for slow watchers: the marks make followers read again;
  * - free pages and the write-ahead log of a SQLite file: `cleanFiles`.
  *
