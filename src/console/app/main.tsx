@@ -1,8 +1,10 @@
 import { render } from "preact";
+import { filterByTypedLabels } from "./state/session-filter.js";
 import { restartList } from "./state/session-list.js";
 import { App } from "./view/app.js";
 import { listenToKeys } from "./view/keyboard.js";
 
 listenToKeys();
 restartList();
+filterByTypedLabels();
 render(<App />, document.getElementById("app") as HTMLElement);

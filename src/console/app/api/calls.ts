@@ -12,11 +12,14 @@ export interface SessionQuery {
   readonly limit?: number;
   readonly pageToken?: string;
   readonly parentId?: string;
+  /** Each `key=value`; only sessions that have all of them. */
+  readonly labels?: readonly string[];
 }
 
-export function listSessions({ limit, pageToken, parentId }: SessionQuery, signal?: Signal): Promise<SessionPage> {
-  const query = { limit, page_token: pageToken, parent_id: parentId };
-  return call(target(["session"], query), { signal });
+export function listSessions(query: SessionQuery, signal?: Signal): Promise<SessionPage> {
+  const { limit, pageToken, parentId, labels } = query;
+  const parameters = { limit, page_token: pageToken, parent_id: parentId, label: labels };
+  return call(target(["session"], parameters), { signal });
 }
 
 export function getSession(id: string, signal?: Signal): Promise<Session> {
@@ -93,10 +96,29 @@ export function unrevertSession(id: string): Promise<{ session: Session; restore
   return call(target(["session", id, "unrevert"]), { method: "POST", body: {} });
 }
 
-export function updateSession(id: string, body: { title?: string; updateMask: string }): Promise<Session> {
+export interface SessionUpdate {
+  readonly title?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Names of the fields that change. */
+  readonly updateMask: string;
+}
+
+export function updateSession(id: string, body: SessionUpdate): Promise<Session> {
   return call(target(["session", id]), { method: "PATCH", body });
 }
 
 export function deleteSession(id: string): Promise<unknown> {
   return call(target(["session", id]), { method: "DELETE" });
+}
+
+export function deleteMessage(id: string, messageId: string): Promise<unknown> {
+  return call(target(["session", id, "message", messageId]), { method: "DELETE" });
+}
+
+export function finishDraft(id: string, messageId: string, version: string): Promise<unknown> {
+  return call(target(["session", id, "draft", messageId], {}, "finish"), { method: "POST", body: { version } });
+}
+
+export function discardDraft(id: string, messageId: string): Promise<unknown> {
+  return call(target(["session", id, "draft", messageId]), { method: "DELETE" });
 }

@@ -56,9 +56,30 @@ export interface Todo {
   readonly priority: string;
 }
 
+/** A message that is being written. */
+export interface Draft {
+  readonly message: Message;
+  readonly version: string;
+  readonly startTime: string;
+}
+
+export interface DraftDelta {
+  readonly appendText?: { readonly partId: string; readonly text: string };
+  readonly putPart?: { readonly part: Part };
+}
+
 /** An event of WatchMessages. Kinds that this page does not know are passed over. */
 export interface WatchEvent {
   readonly resumeToken: string;
   readonly appended?: Message;
+  readonly draft?: Draft;
+  readonly draftExtended?: {
+    readonly messageId: string;
+    readonly version: string;
+    readonly deltas?: readonly DraftDelta[];
+  };
+  readonly draftEnded?: { readonly messageId: string; readonly finished: boolean };
   readonly truncated?: { readonly messageCount?: string };
+  readonly updated?: Message;
+  readonly deleted?: { readonly messageId: string; readonly position?: string };
 }

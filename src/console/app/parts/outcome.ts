@@ -48,14 +48,28 @@ const NAMED = /\b\w*(Error|Exception|error|panic)\b(\[\w+\])?:/;
 
 /** Why a call failed, in one line. */
 export function errorLine(output: Output | undefined): string {
-  if (output === undefined) return "";
-  if (output.text !== undefined) {
-    const lines = output.text.split("\n");
-    const telling = lines.find((line) => NAMED.test(line)) ?? lines.find((line) => WRONG.test(line));
-    return firstLine(telling ?? output.text, 300);
-  }
-  if (output.json === undefined) return "";
-  const { json } = output;
+  return firstLine(errorLines(output, 1), 300);
+}
+
+/** The same, with some lines around it. */
+export function errorLines(output: Output | undefined, count = 4): string {
+  if (output?.text !== undefined) return linesAround(output.text, count);
+  const json = output?.json;
+  if (json === undefined) return "";
   const message = isObject(json) ? textAt(json, "message", "error", "stderr", "detail", "reason") : "";
-  return message ? firstLine(message, 300) : argsLine(json, 300);
+  return message ? linesAround(message, count) : argsLine(json, 300);
+}
+
+function linesAround(text: string, count: number): string {
+  const lines = text
+    .split("\n")
+    .filter((line) => line.trim() !== "")
+    .map((line) => line.slice(0, 1000));
+  const named = lines.findIndex((line) => NAMED.test(line));
+  const telling = named >= 0 ? named : lines.findIndex((line) => WRONG.test(line));
+  const from = Math.max(0, count === 1 ? telling : telling - 1);
+  return lines
+    .slice(from, from + count)
+    .join("\n")
+    .slice(0, 600);
 }

@@ -1,4 +1,5 @@
 import {
+  deleteMessage,
   deleteSession,
   forkSession,
   revertSession,
@@ -80,6 +81,46 @@ export function share(session: Session): void {
       noteSession(shared.session);
       const { sessionId } = shared.session;
       toast(`Shared as ${sessionId}`, { action: { label: "Open", run: () => go({ view: "session", sessionId }) } });
+    },
+  };
+}
+
+/** Opens the labels as lines; all of them are replaced. */
+export function editLabels(session: Session, conversation: Conversation): void {
+  dialog.value = {
+    kind: "prompt",
+    title: "Labels",
+    text: "One in each line, as key=value. Lists are found by them: type key=value above the list.",
+    field: "Labels",
+    value: Object.entries(session.labels ?? {})
+      .map(([key, value]) => `${key}=${value}`)
+      .join("\n"),
+    isMultiline: true,
+    label: "Save",
+    run: async (text) => {
+      const lines = text.split("\n").filter((line) => line.trim() !== "");
+      const labels = Object.fromEntries(lines.map(splitLabel));
+      conversation.note(await updateSession(session.sessionId, { labels, updateMask: "labels" }));
+    },
+  };
+}
+
+function splitLabel(line: string): readonly [string, string] {
+  const at = line.indexOf("=");
+  return at < 0 ? [line.trim(), ""] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+}
+
+/** Removes one message for good. */
+export function removeMessage(conversation: Conversation, message: Message, position: number): void {
+  dialog.value = {
+    kind: "confirm",
+    title: `Delete message #${position}?`,
+    text: "It goes for good, and what follows moves up. Forks made before keep it. This cannot be undone, and earlier reverts cannot be undone any more.",
+    label: "Delete",
+    isDanger: true,
+    run: async () => {
+      await deleteMessage(conversation.sessionId, message.info.id);
+      toast(`Message #${position} is deleted`);
     },
   };
 }

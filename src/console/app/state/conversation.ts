@@ -1,9 +1,10 @@
-import { signal } from "@preact/signals";
-import { getSession, listMessages, loadSession, type WatchFrom, watchMessages } from "../api/calls.js";
+import { computed, signal } from "@preact/signals";
+import { getSession, listMessages, listSessions, loadSession, type WatchFrom, watchMessages } from "../api/calls.js";
 import { ApiError, CODE } from "../api/http.js";
 import type { Session, WatchEvent } from "../api/types.js";
+import { Drafts } from "./drafts.js";
 import { History, PAGE } from "./history.js";
-import { forgetSession, noteSession } from "./session-list.js";
+import { forgetSession, noteSession, sessions } from "./session-list.js";
 
 const RETRY_MS = [500, 1000, 2000, 5000];
 /** Codes with which following cannot go on. */
@@ -21,6 +22,13 @@ export class Conversation {
   /** Why it could not be opened, or why following has ended. */
   readonly error = signal<unknown>(undefined);
   readonly history: History;
+  readonly drafts = new Drafts();
+  readonly #children = signal<readonly Session[]>([]);
+  /** Forks and shares of this session, as far as they are known. */
+  readonly children = computed(() => {
+    const known = new Map([...this.#children.value, ...sessions.value].map((one) => [one.sessionId, one]));
+    return [...known.values()].filter(({ parentId }) => parentId === this.sessionId);
+  });
   readonly #closed = new AbortController();
   #refreshing: ReturnType<typeof setTimeout> | undefined;
   #retryNow: () => void = () => undefined;
@@ -71,6 +79,11 @@ export class Conversation {
     this.error.value = undefined;
     this.history.begin(Number(session.messageCount), messages);
     this.note(session);
+    // Without them the page lacks a few marks; the panel of forks tells what is wrong.
+    listSessions({ parentId: this.sessionId }, this.signal).then(
+      (children) => (this.#children.value = children.sessions),
+      () => undefined,
+    );
   }
 
   /** Follows from the last message on; after a broken connection it goes on after the last event. */
@@ -80,6 +93,7 @@ export class Conversation {
     const onOpen = () => {
       failures = 0;
       this.live.value = "live";
+      this.drafts.forget();
       this.error.value = undefined;
     };
     const onEvent = (event: WatchEvent) => {
@@ -97,8 +111,11 @@ export class Conversation {
   }
 
   #take(event: WatchEvent): void {
+    this.drafts.take(event);
     if (event.appended) this.history.appended(event.appended);
     else if (event.truncated) this.history.truncated(Number(event.truncated.messageCount ?? 0));
+    else if (event.updated) this.history.updated(event.updated);
+    else if (event.deleted) this.history.deleted(Number(event.deleted.position ?? 0));
     else return;
     this.#refreshing ??= setTimeout(() => this.#refresh(), REFRESH_MS);
   }

@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { listMessages } from "../api/calls.js";
 import type { Message } from "../api/types.js";
 import { errorLine } from "../parts/outcome.js";
 import type { CallView } from "../parts/part-view.js";
@@ -20,11 +21,16 @@ export type OutlineEntry =
 /** Messages that are read for the outline unasked. */
 const UNASKED = 1000;
 
+/** Messages among which the first request is looked for. */
+const FIRST = 20;
+
 /** Entries of one session, oldest first; reads back from the end, a thousand messages and more on demand. */
 export class Outline {
   readonly entries = signal<readonly OutlineEntry[]>([]);
   /** Position of the oldest message that has been read; undefined before the first answer. */
   readonly readTo = signal<number | undefined>(undefined);
+  /** What the user asked first, wherever the reading has come to. */
+  readonly first = signal<OutlineEntry | undefined>(undefined);
   readonly isReading = signal(false);
   readonly error = signal<unknown>(undefined);
   readonly #sessionId: string;
@@ -48,6 +54,7 @@ export class Outline {
   async read(): Promise<void> {
     if (this.isReading.peek()) return;
     this.isReading.value = true;
+    void this.#readFirst();
     this.error.value = undefined;
     const found: OutlineEntry[] = [];
     let count = 0;
@@ -67,6 +74,13 @@ export class Outline {
     } finally {
       this.isReading.value = false;
     }
+  }
+
+  async #readFirst(): Promise<void> {
+    if (this.first.peek() !== undefined) return;
+    const page = await listMessages(this.#sessionId, { limit: FIRST }, this.#signal).catch(() => undefined);
+    const asked = page?.messages.flatMap((message) => entriesOf(message, Number(message.info.position)));
+    this.first.value = asked?.find(({ kind }) => kind === "asked");
   }
 
   #takeBack(message: Message, found: OutlineEntry[]): void {

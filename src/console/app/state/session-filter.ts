@@ -1,7 +1,7 @@
 import { computed, signal } from "@preact/signals";
 import type { Session } from "../api/types.js";
 import { startOfDay } from "../text/format.js";
-import { sessions } from "./session-list.js";
+import { listLabels, restartList, sessions } from "./session-list.js";
 
 /** How far back the list goes: everything, since yesterday began, or seven days. */
 export type Since = "all" | "yesterday" | "week";
@@ -17,7 +17,7 @@ function cutoff(since: Since, now = new Date()): number {
 }
 
 export const filtered = computed(() => {
-  const words = filterText.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = split(filterText.value.toLowerCase()).filter((word) => !isLabel(word));
   const from = cutoff(filterSince.value);
   return sessions.value.filter(
     (session) => Date.parse(session.updateTime) >= from && words.every((word) => textOf(session).includes(word)),
@@ -29,6 +29,31 @@ export const mayHoldMore = computed(() => {
   const oldest = sessions.value.at(-1);
   return oldest === undefined || Date.parse(oldest.updateTime) >= cutoff(filterSince.value);
 });
+
+function split(text: string): readonly string[] {
+  return text.split(/\s+/).filter(Boolean);
+}
+
+/** `team=ops` asks the service for a label; anything else is looked for in what has been read. */
+function isLabel(word: string): boolean {
+  return /^[^=]+=/.test(word);
+}
+
+const TYPING_MS = 300;
+
+/** Has the service filter by the labels that have been typed. */
+export function filterByTypedLabels(): void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  filterText.subscribe((text) => {
+    clearTimeout(timer);
+    const labels = split(text).filter(isLabel);
+    if (labels.join(" ") === listLabels.peek().join(" ")) return;
+    timer = setTimeout(() => {
+      listLabels.value = labels;
+      restartList();
+    }, TYPING_MS);
+  });
+}
 
 function textOf({ title, sessionId, parentId, labels = {}, lastMessage }: Session): string {
   const labelled = Object.entries(labels).map(([name, value]) => `${name}:${value}`);

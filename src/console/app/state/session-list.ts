@@ -14,6 +14,8 @@ export const sessions = computed(() => [...byId.value.values()].sort(newestFirst
 export const nextPageToken = signal("");
 export const listState = signal<"loading" | "ready">("loading");
 export const listError = signal<unknown>(undefined);
+/** Labels that the service filters by, each `key=value`. */
+export const listLabels = signal<readonly string[]>([]);
 
 function newestFirst(a: Session, b: Session): number {
   const order = Date.parse(b.updateTime) - Date.parse(a.updateTime);
@@ -26,6 +28,7 @@ export function sessionById(sessionId: string): Session | undefined {
 
 /** Takes in what a call has just answered about a session. */
 export function noteSession(session: Session): void {
+  if (listLabels.value.length > 0 && !byId.value.has(session.sessionId)) return;
   byId.value = new Map(byId.value).set(session.sessionId, { ...byId.value.get(session.sessionId), ...session });
 }
 
@@ -35,14 +38,14 @@ export function forgetSession(sessionId: string): void {
 }
 
 export async function readMore(): Promise<void> {
-  const page = await listSessions({ limit: PAGE, pageToken: nextPageToken.value });
+  const page = await listSessions({ limit: PAGE, pageToken: nextPageToken.value, labels: listLabels.value });
   merge(page.sessions);
   nextPageToken.value = page.nextPageToken;
 }
 
 /** Reads the first page, and takes away what is no longer where it would have to be: it was deleted. */
 async function refresh(signal: AbortSignal): Promise<void> {
-  const page = await listSessions({ limit: PAGE }, signal);
+  const page = await listSessions({ limit: PAGE, labels: listLabels.value }, signal);
   if (listState.value === "loading") nextPageToken.value = page.nextPageToken;
   const oldest = page.nextPageToken === "" ? undefined : page.sessions.at(-1);
   const listed = new Set(page.sessions.map(({ sessionId }) => sessionId));

@@ -4,11 +4,22 @@ import { Conversation } from "./conversation.js";
 
 export type PanelName = "outline" | "search" | "forks" | "details";
 
+const small = matchMedia("(max-width: 760px)");
+
+/** Whether the list and the session take turns on the screen. */
+export const isSmall = signal(small.matches);
+small.addEventListener("change", ({ matches }) => {
+  isSmall.value = matches;
+});
+
 /** Which panel is open beside the conversation. */
 export const panel = signal<PanelName | undefined>(innerWidth >= 1200 ? "outline" : undefined);
 
 /** Position of the message that keys act on. */
 export const selected = signal<number | undefined>(undefined);
+
+/** Position of the message that the pointer is over. */
+export const hovered = signal<number | undefined>(undefined);
 
 export const conversation = signal<Conversation | undefined>(undefined);
 
@@ -34,6 +45,7 @@ export interface PromptDialog {
   readonly text: string;
   readonly field: string;
   readonly value: string;
+  readonly isMultiline?: boolean;
   readonly label: string;
   readonly run: (value: string) => Promise<void>;
 }

@@ -57,6 +57,7 @@ export function plural(number: number, one: string, many = `${one}s`): string {
 export function firstLine(text: string, length = 140): string {
   const line = text.split("\n").find((one) => /[\p{L}\p{N}]/u.test(one)) ?? "";
   const plain = line
+    .slice(0, 1000)
     .replace(/^[\s#>*-]+/, "")
     .replace(/[*_`]{1,3}(\S[^*_`]*)[*_`]{1,3}/g, "$1")
     .trim();

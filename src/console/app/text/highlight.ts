@@ -35,7 +35,7 @@ hljs.registerAliases(["console", "shell", "shellsession", "zsh"], { languageName
 hljs.registerAliases(["toml"], { languageName: "ini" });
 
 /** Longer code stays as it is: colours are not worth a page that stands still. */
-const MAX_CHARACTERS = 40_000;
+const MAX_CHARACTERS = 20_000;
 
 /** The code as HTML in which everything is escaped but the spans of the highlighter; undefined for no known language. */
 export function highlighted(code: string, language: string): string | undefined {

@@ -19,11 +19,34 @@ const MATH: TokenizerAndRendererExtension = {
   renderer: ({ raw }) => `<code class="math">${escaped(raw)}</code>`,
 };
 
+/** What takes a parser a time that grows with the square of it, or a browser a page of boxes in boxes. */
+const MAX_CHARACTERS = 100_000;
+const MAX_INLINE_CHARACTERS = 4000;
+const TOO_DEEP = /^\s*(?:>\s?){30}|^\s*(?:[-*+]\s+){30}/m;
+
+/** Whether a text is better shown as it is. */
+export function isTooMuch(text: string): boolean {
+  return text.length > MAX_CHARACTERS || TOO_DEEP.test(text);
+}
+
 const marked = new Marked({
   gfm: true,
   breaks: true,
   extensions: [MATH],
+  tokenizer: {
+    // A log that was pasted without a fence; false leaves all else to the tokenizer that this one precedes.
+    paragraph(source) {
+      const [raw] = this.rules.block.paragraph.exec(source) ?? [];
+      if (raw === undefined || raw.length <= MAX_INLINE_CHARACTERS) return false;
+      return { type: "paragraph", raw, text: raw, tokens: [{ type: "text", raw, text: raw }] };
+    },
+    text(source) {
+      const [raw] = this.rules.block.text.exec(source) ?? [];
+      return raw !== undefined && raw.length > MAX_INLINE_CHARACTERS && { type: "text", raw, text: raw };
+    },
+  },
   renderer: {
+    checkbox: ({ checked }) => `<span class="check">${checked ? "☑" : "☐"}</span> `,
     // Markup that a message brings is shown, not obeyed.
     html: ({ text }: Tokens.HTML | Tokens.Tag) => escaped(text),
     code: ({ text, lang = "" }: Tokens.Code) => codeBlock(text, lang.split(/\s/)[0] ?? ""),

@@ -1,7 +1,7 @@
 import DOMPurify from "dompurify";
 
 const TAGS = [
-  ...["p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li", "input"],
+  ...["p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li"],
   ...["strong", "em", "del", "code", "pre", "span", "a", "img", "table", "thead", "tbody", "tr", "th", "td"],
 ];
 const ATTRIBUTES = [
@@ -26,10 +26,6 @@ purify.addHook("afterSanitizeAttributes", (node) => {
     node.setAttribute("rel", "noopener noreferrer");
   }
   if (node.tagName === "IMG" && !node.getAttribute("src")?.startsWith("data:image/")) node.remove();
-  if (node.tagName === "INPUT") {
-    node.setAttribute("type", "checkbox");
-    node.setAttribute("disabled", "");
-  }
 });
 
 /** Nodes of known tags and attributes only. Whatever the HTML says, no script runs and nothing is loaded from elsewhere. */

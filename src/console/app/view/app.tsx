@@ -1,7 +1,7 @@
 import { useEffect } from "preact/hooks";
 import { titleOf } from "../state/actions.js";
 import { route } from "../state/route.js";
-import { conversation, openConversation } from "../state/ui.js";
+import { conversation, isSmall, openConversation } from "../state/ui.js";
 import { ConversationView } from "./conversation-view.js";
 import { Dialogs } from "./dialogs/dialogs.js";
 import { Home } from "./home.js";
@@ -21,8 +21,8 @@ export function App() {
   }, [title]);
   return (
     <div class={`app app-${to.view}`}>
-      <Sidebar />
-      {to.view === "home" && <Home />}
+      {!(isSmall.value && to.view !== "home") && <Sidebar isMain={isSmall.value} />}
+      {to.view === "home" && !isSmall.value && <Home />}
       {to.view === "todos" && <Todos />}
       {to.view === "session" && open && open.sessionId === sessionId && (
         <ConversationView key={open} conversation={open} />

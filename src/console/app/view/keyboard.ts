@@ -67,6 +67,7 @@ function actOnMessage(open: Conversation, key: string): boolean {
   const message = position === undefined ? undefined : open.history.get(position);
   if (position === undefined || message === undefined) return false;
   const article = document.querySelector(`article[data-position="${position}"]`);
+  selected.value = position;
   switch (key) {
     case "f":
       forkAt(open, message, position);
@@ -80,7 +81,8 @@ function actOnMessage(open: Conversation, key: string): boolean {
       return true;
     }
     case "r":
-      article?.querySelector<HTMLElement>("[data-raw]")?.click();
+      // The tools of the message come with its selection.
+      requestAnimationFrame(() => article?.querySelector<HTMLElement>("[data-raw]")?.click());
       return true;
     case "e":
       toggleFolds(article);

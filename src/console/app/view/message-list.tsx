@@ -1,11 +1,13 @@
 import { ArrowDown } from "lucide";
 import { useEffect, useRef } from "preact/hooks";
+import type { Draft } from "../api/types.js";
 import type { Conversation } from "../state/conversation.js";
 import { jump } from "../state/ui.js";
 import { plural } from "../text/format.js";
+import { DraftRow } from "./draft-row.js";
 import { Icon } from "./icon.js";
 import { MessageRow } from "./message-row.js";
-import { useListPosition } from "./use-list-position.js";
+import { END_PX, useListPosition } from "./use-list-position.js";
 import { useVirtualizer } from "./use-virtualizer.js";
 
 /** What a message takes before it has been measured. */
@@ -17,17 +19,19 @@ const SETTLE_MS = 60;
 
 /** All messages of a session, of which only those near the screen are in memory and on the page. */
 export function MessageList({ conversation }: { conversation: Conversation }) {
-  const { history } = conversation;
+  const { history, drafts } = conversation;
   const scroller = useRef<HTMLDivElement>(null);
+  const open = drafts.open.value;
   const count = Math.min(history.count.value, MAX_ROWS);
   void history.version.value;
   const list = useVirtualizer({
-    count,
+    count: count + open.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ESTIMATED_PX,
     overscan: 6,
     anchorTo: "end",
     followOnAppend: true,
+    scrollEndThreshold: END_PX,
     paddingStart: 16,
     paddingEnd: 32,
   });
@@ -35,7 +39,7 @@ export function MessageList({ conversation }: { conversation: Conversation }) {
   const items = list.getVirtualItems();
   const first = items[0]?.index ?? 0;
   const last = items.at(-1)?.index ?? 0;
-  const isMissing = items.some(({ index }) => history.get(index) === undefined);
+  const isMissing = items.some(({ index }) => index < count && history.get(index) === undefined);
 
   useEffect(() => {
     if (!isMissing) return;
@@ -46,7 +50,7 @@ export function MessageList({ conversation }: { conversation: Conversation }) {
 
   return (
     <div class="messages">
-      <div class="scroller" ref={scroller} tabindex={0} role="feed" aria-label="Messages" aria-busy={isMissing}>
+      <section class="scroller" ref={scroller} tabindex={0} aria-label="Messages" aria-busy={isMissing}>
         <div class="rows" style={{ height: `${list.getTotalSize()}px` }}>
           {items.map(({ index, key, start }) => (
             <div
@@ -56,20 +60,24 @@ export function MessageList({ conversation }: { conversation: Conversation }) {
               ref={list.measureElement}
               style={{ transform: `translateY(${start}px)` }}
             >
-              <MessageRow
-                conversation={conversation}
-                position={index}
-                message={history.get(index)}
-                previous={history.get(index - 1)}
-                session={conversation.session.value}
-              />
+              {index >= count ? (
+                <DraftRow conversation={conversation} draft={open[index - count] as Draft} />
+              ) : (
+                <MessageRow
+                  conversation={conversation}
+                  position={index}
+                  message={history.get(index)}
+                  previous={history.get(index - 1)}
+                  session={conversation.session.value}
+                />
+              )}
             </div>
           ))}
         </div>
-        {count === 0 && conversation.live.value !== "loading" && (
+        {count + open.length === 0 && conversation.live.value !== "loading" && (
           <p class="empty">No messages yet. What is appended shows here at once.</p>
         )}
-      </div>
+      </section>
       {!isAtEnd && count > 0 && (
         <button type="button" class="pill" onClick={() => (jump.value = { to: "end" })}>
           <Icon node={ArrowDown} />

@@ -1,12 +1,14 @@
+import { useComputed } from "@preact/signals";
 import { Bot, GitFork, Settings, User, Wrench } from "lucide";
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
 import type { Message, Session } from "../api/types.js";
 import { viewsOf } from "../parts/recognise.js";
+import { titleOf } from "../state/actions.js";
 import type { Conversation } from "../state/conversation.js";
-import { linkTo } from "../state/route.js";
+import { linkTo, sessionLink } from "../state/route.js";
 import { sessionById } from "../state/session-list.js";
-import { jump, selected } from "../state/ui.js";
+import { hovered, jump, panel, selected } from "../state/ui.js";
 import { clock, dayOf, whole } from "../text/format.js";
 import { Icon } from "./icon.js";
 import { MessageTools } from "./message-tools.js";
@@ -21,11 +23,14 @@ interface RowProps {
   readonly session: Session | undefined;
 }
 
+const SHOWN_FORKS = 4;
 const ICONS = { user: User, assistant: Bot, tool: Wrench, system: Settings };
 
 /** One message, with what separates it from the one before. */
 export const MessageRow = memo(function MessageRow({ conversation, position, message, previous, session }: RowProps) {
   const [isRaw, setRaw] = useState(false);
+  const isSelected = useComputed(() => selected.value === position).value;
+  const hasTools = useComputed(() => selected.value === position || hovered.value === position).value;
   if (message === undefined) return <div class="skeleton" aria-hidden="true" />;
   const { info } = message;
   const day = dayOf(info.timestamp);
@@ -48,8 +53,12 @@ export const MessageRow = memo(function MessageRow({ conversation, position, mes
         aria-posinset={position + 1}
         aria-setsize={conversation.history.count.value}
         aria-label={`${info.role}, message ${position}`}
-        aria-current={selected.value === position ? "true" : undefined}
+        aria-current={isSelected ? "true" : undefined}
+        tabindex={-1}
         onClick={() => (selected.value = position)}
+        onPointerEnter={({ pointerType }) => {
+          if (pointerType === "mouse") hovered.value = position;
+        }}
       >
         {isNewSpeaker && (
           <div class="message-head">
@@ -77,14 +86,17 @@ export const MessageRow = memo(function MessageRow({ conversation, position, mes
             ))
           )}
         </div>
-        <MessageTools
-          conversation={conversation}
-          message={message}
-          position={position}
-          isRaw={isRaw}
-          onRaw={() => setRaw(!isRaw)}
-        />
+        {hasTools && (
+          <MessageTools
+            conversation={conversation}
+            message={message}
+            position={position}
+            isRaw={isRaw}
+            onRaw={() => setRaw(!isRaw)}
+          />
+        )}
       </article>
+      <ChildForks conversation={conversation} position={position} />
       {inherited > 0 && position === inherited - 1 && <ForkPoint session={session as Session} />}
     </>
   );
@@ -109,6 +121,26 @@ function ForkPoint({ session }: { session: Session }) {
         </a>
         . All above is shared.
       </span>
+    </div>
+  );
+}
+
+/** Forks that left this session after this message. */
+function ChildForks({ conversation, position }: { conversation: Conversation; position: number }) {
+  const here = conversation.children.value.filter(({ inheritedCount }) => Number(inheritedCount) === position + 1);
+  if (here.length === 0) return null;
+  return (
+    <div class="child-forks">
+      {here.slice(0, SHOWN_FORKS).map((fork) => (
+        <a key={fork.sessionId} class="chip chip-action" href={sessionLink(fork.sessionId)} title={fork.sessionId}>
+          <Icon node={GitFork} size={13} /> <span class="cut">{titleOf(fork)}</span>
+        </a>
+      ))}
+      {here.length > SHOWN_FORKS && (
+        <button type="button" class="chip chip-action" onClick={() => (panel.value = "forks")}>
+          {here.length - SHOWN_FORKS} more
+        </button>
+      )}
     </div>
   );
 }

@@ -1,6 +1,6 @@
-import { Braces, GitFork, Link, Undo2 } from "lucide";
+import { Braces, GitFork, Link, Trash2, Undo2 } from "lucide";
 import type { Message } from "../api/types.js";
-import { forkAt, revertTo } from "../state/actions.js";
+import { forkAt, removeMessage, revertTo } from "../state/actions.js";
 import type { Conversation } from "../state/conversation.js";
 import { linkTo } from "../state/route.js";
 import { copyText } from "./copy.js";
@@ -28,6 +28,11 @@ export function MessageTools(props: {
       <IconButton node={GitFork} label="Fork here" onClick={() => forkAt(conversation, message, position)} />
       <IconButton node={Undo2} label="Revert to here" onClick={() => revertTo(conversation, message, position)} />
       <IconButton node={Braces} label="Raw view" pressed={isRaw} onClick={onRaw} isRaw />
+      <IconButton
+        node={Trash2}
+        label="Delete this message"
+        onClick={() => removeMessage(conversation, message, position)}
+      />
     </div>
   );
 }

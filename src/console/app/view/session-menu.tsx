@@ -1,7 +1,7 @@
-import { Download, Ellipsis, GitFork, Pencil, Share2, Trash2 } from "lucide";
+import { Download, Ellipsis, GitFork, Pencil, Share2, Tag, Trash2 } from "lucide";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Session } from "../api/types.js";
-import { forkWhole, remove, rename, share } from "../state/actions.js";
+import { editLabels, forkWhole, remove, rename, share } from "../state/actions.js";
 import type { Conversation } from "../state/conversation.js";
 import { dialog } from "../state/ui.js";
 import { Icon } from "./icon.js";
@@ -22,6 +22,7 @@ export function SessionMenu({ session, conversation }: { session: Session; conve
 
   const items = [
     { label: "Rename", node: Pencil, run: () => rename(session, conversation) },
+    { label: "Labels", node: Tag, run: () => editLabels(session, conversation) },
     { label: "Fork", node: GitFork, run: () => forkWhole(session) },
     { label: "Share a copy", node: Share2, run: () => share(session) },
     { label: "Export", node: Download, run: () => (dialog.value = { kind: "export", session }) },

@@ -11,7 +11,7 @@ type List = Virtualizer<HTMLElement, HTMLElement>;
 /** How long after the last scrolling the address says where the reader is. */
 const NOTE_MS = 250;
 /** Pixels from the end within which a reader is at the end. */
-const END_PX = 60;
+export const END_PX = 60;
 
 /** Brings the reader to what the address names, keeps the address in step, and counts what comes below the screen. */
 export function useListPosition(conversation: Conversation, list: List) {
@@ -49,6 +49,7 @@ export function useListPosition(conversation: Conversation, list: List) {
         else {
           list.scrollToIndex(wanted.to, { align: ("align" in wanted && wanted.align) || "start" });
           selected.value = wanted.to;
+          focusMessage(wanted.to);
         }
       }),
     [list],
@@ -70,6 +71,13 @@ export function useListPosition(conversation: Conversation, list: List) {
   }, [first, isAtEnd, conversation]);
 
   return { isAtEnd, unseen: Math.max(0, count - seen) };
+}
+
+/** Reading programs and the Tab key go on from the message, once it is on the page. */
+function focusMessage(position: number, frames = 10): void {
+  const article = document.querySelector<HTMLElement>(`article[data-position="${position}"]`);
+  if (article !== null) article.focus({ preventScroll: true });
+  else if (frames > 0) requestAnimationFrame(() => focusMessage(position, frames - 1));
 }
 
 function firstVisible(list: List): number | undefined {

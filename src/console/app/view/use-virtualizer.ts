@@ -17,6 +17,7 @@ type Options = Pick<
   | "followOnAppend"
   | "paddingEnd"
   | "paddingStart"
+  | "scrollEndThreshold"
 >;
 
 /** TanStack's virtual list, rendered again whenever what is on the screen changes. */

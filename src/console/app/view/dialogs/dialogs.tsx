@@ -52,9 +52,19 @@ function AskDialog({ asked }: { asked: ConfirmDialog | PromptDialog }) {
       <form onSubmit={(event) => void run(event)}>
         {asked.text && <p>{asked.text}</p>}
         {asked.kind === "prompt" && (
-          <label class="labelled">
+          <label class="labelled" for="asked">
             {asked.field}
-            <input class="field" value={value} onInput={(event) => setValue(event.currentTarget.value)} />
+            {asked.isMultiline ? (
+              <textarea
+                id="asked"
+                class="field"
+                rows={5}
+                value={value}
+                onInput={(event) => setValue(event.currentTarget.value)}
+              />
+            ) : (
+              <input id="asked" class="field" value={value} onInput={(event) => setValue(event.currentTarget.value)} />
+            )}
           </label>
         )}
         {problem && (

@@ -12,8 +12,8 @@ const RANGES: readonly { since: Since; label: string }[] = [
   { since: "week", label: "7 days" },
 ];
 
-/** All sessions, always at hand. */
-export function Sidebar() {
+/** All sessions, always at hand; on a small screen they are a page of their own. */
+export function Sidebar({ isMain }: { isMain: boolean }) {
   return (
     <div class="sidebar">
       <header class="brand-row">
@@ -48,7 +48,7 @@ export function Sidebar() {
           id="filter"
           type="search"
           class="field"
-          placeholder="Title, id or label"
+          placeholder="Title, id, or label=value"
           aria-label="Filter sessions"
           value={filterText.value}
           onInput={(event) => (filterText.value = event.currentTarget.value)}
@@ -75,7 +75,14 @@ export function Sidebar() {
           </button>
         </div>
       </search>
-      <SessionList />
+      {isMain ? (
+        <main class="list-main">
+          <h1 class="unseen">Sessions</h1>
+          <SessionList />
+        </main>
+      ) : (
+        <SessionList />
+      )}
     </div>
   );
 }

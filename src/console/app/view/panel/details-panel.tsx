@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { Conversation } from "../../state/conversation.js";
 import { sessionLink } from "../../state/route.js";
+import { filterText } from "../../state/session-filter.js";
 import { count, whole } from "../../text/format.js";
 import { copyText } from "../copy.js";
 import { JsonTree } from "../parts/json-tree.js";
@@ -40,9 +41,15 @@ export function DetailsPanel({ conversation }: { conversation: Conversation }) {
       {Object.keys(labels).length > 0 && (
         <Fact name="Labels">
           {Object.entries(labels).map(([name, value]) => (
-            <span key={name} class="chip">
-              {value ? `${name}: ${value}` : name}
-            </span>
+            <button
+              key={name}
+              type="button"
+              class="chip chip-action"
+              title="Sessions with this label"
+              onClick={() => (filterText.value = `${name}=${value}`)}
+            >
+              {name}: {value}
+            </button>
           ))}
         </Fact>
       )}

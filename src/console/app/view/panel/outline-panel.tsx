@@ -38,6 +38,12 @@ export function OutlinePanel({ conversation }: { conversation: Conversation }) {
           <EntryList entries={failed} />
         </section>
       )}
+      {readTo !== undefined && readTo > 0 && outline.first.value && (
+        <section>
+          <h3>What was asked first</h3>
+          <EntryList entries={[outline.first.value]} />
+        </section>
+      )}
       <section>
         <h3>What was asked</h3>
         {readTo !== undefined && readTo > 0 && (

@@ -2,7 +2,7 @@ import { Ban, ChevronRight, CircleAlert, CircleCheck, CircleDashed, LoaderCircle
 import { useState } from "preact/hooks";
 import type { Json } from "../../api/types.js";
 import type { CallIndex } from "../../parts/call-index.js";
-import { argsLine, errorLine, outcomeOf } from "../../parts/outcome.js";
+import { argsLine, errorLines, outcomeOf } from "../../parts/outcome.js";
 import type { CallStatus, CallView } from "../../parts/part-view.js";
 import { duration } from "../../text/format.js";
 import { Icon } from "../icon.js";
@@ -24,7 +24,7 @@ export function CallCard({ call, timestamp, calls }: { call: CallView; timestamp
   const found = call.callId ? calls.result(call.callId) : undefined;
   const { status, output, durationMs } = outcomeOf(call, timestamp, found);
   const [open, setOpen] = useState(false);
-  const why = status === "failed" && !open ? errorLine(output) : "";
+  const why = status === "failed" && !open ? errorLines(output) : "";
   return (
     <div class={`call call-${status ?? "unknown"}`}>
       <button type="button" class="call-head" aria-expanded={open} onClick={() => setOpen(!open)}>

@@ -1,27 +1,20 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { markdownToHtml } from "../../text/markdown.js";
+import { isTooMuch, markdownToHtml } from "../../text/markdown.js";
 import { sanitised } from "../../text/sanitise.js";
 import { copyText } from "../copy.js";
-
-/** Longer texts are shown as they are: to parse them would hold up the page. */
-const MAX_CHARACTERS = 100_000;
+import { Foldable } from "./foldable.js";
 
 /** A text as Markdown; code gets its language and a button that copies it, and wide tables scroll by themselves. */
 export function MarkdownText({ text }: { text: string }) {
   const box = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
-    if (text.length > MAX_CHARACTERS) return;
+    if (isTooMuch(text)) return;
     const content = sanitised(markdownToHtml(text));
     for (const pre of content.querySelectorAll<HTMLPreElement>("pre.code")) pre.replaceWith(codeBox(pre));
     for (const table of content.querySelectorAll("table")) table.replaceWith(scrollBox(table));
     box.current?.replaceChildren(content);
   }, [text]);
-  if (text.length > MAX_CHARACTERS)
-    return (
-      <pre class="output" dir="auto" tabindex={0}>
-        {text}
-      </pre>
-    );
+  if (isTooMuch(text)) return <Foldable text={text} />;
   return <div class="markdown" dir="auto" ref={box} />;
 }
 

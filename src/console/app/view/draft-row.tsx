@@ -1,0 +1,48 @@
+import { Bot, Square, Trash2 } from "lucide";
+import type { Draft } from "../api/types.js";
+import { viewsOf } from "../parts/recognise.js";
+import type { Conversation } from "../state/conversation.js";
+import { discard, finish } from "../state/draft-actions.js";
+import { Icon } from "./icon.js";
+import { PartBox } from "./parts/part.js";
+
+/** A message that is being written: it grows as its writer goes on. */
+export function DraftRow({ conversation, draft }: { conversation: Conversation; draft: Draft }) {
+  const { info } = draft.message;
+  return (
+    <article
+      class="message draft"
+      data-role={info.role}
+      data-draft={info.id}
+      aria-busy="true"
+      aria-label={`${info.role}, being written`}
+    >
+      <div class="message-head">
+        <span class="avatar">
+          <Icon node={Bot} />
+        </span>
+        <strong>{info.role}</strong>
+        <span class="writing">writing…</span>
+        <span class="draft-tools">
+          <button type="button" class="chip chip-action" onClick={() => finish(conversation, info.id)}>
+            <Icon node={Square} size={12} /> Stop
+          </button>
+          <button type="button" class="chip chip-action" onClick={() => discard(conversation, info.id)}>
+            <Icon node={Trash2} size={12} /> Discard
+          </button>
+        </span>
+      </div>
+      <div class="message-body">
+        {viewsOf(draft.message).map((view, i) => (
+          <PartBox
+            key={i}
+            view={view}
+            timestamp={draft.startTime}
+            calls={conversation.history.calls}
+            onJump={() => undefined}
+          />
+        ))}
+      </div>
+    </article>
+  );
+}

@@ -1,0 +1,145 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { JsonValue } from "@bufbuild/protobuf";
+import type { BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { builtPages } from "../support/console-pages.js";
+import { startTestServer, type TestServer } from "../support/server.js";
+import { describeWith } from "../support/toolchain.js";
+import { SAMPLES } from "../unit/console/samples.js";
+import { DESKTOP, findBrowser, openBrowser, PHONE } from "./browser.js";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const MARKDOWN = `# Heading\n\nA **text** with \`code\`, [a link](https://example.com) and a table:\n
+| a | b |\n|---|---|\n| 1 | 2 |\n\n- [x] done\n- [ ] open\n\n\`\`\`ts\nconst a: string = "b"; // why\n\`\`\`\n\n> quoted`;
+
+interface Violation {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+}
+
+await describeWith("the console, checked by axe", findBrowser, (browserPath) => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await startTestServer({}, undefined, await builtPages());
+    await post("/session", {
+      sessionId: "all",
+      title: "Every kind of part",
+      labels: { team: "ops" },
+      metadata: { a: 1 },
+    });
+    const text = (role: string, content: string): JsonValue => ({
+      info: { role },
+      parts: [{ type: "text", text: content }],
+    });
+    await post("/session/all/message", text("user", "Show me everything"));
+    await post("/session/all/message", text("assistant", MARKDOWN));
+    for (const { part } of SAMPLES) {
+      const { type, text: content, data } = part;
+      const parts = [
+        { type, ...(content && { text: content }), ...(data && { data: data as JsonValue }) },
+      ] as JsonValue;
+      await post("/session/all/message", { info: { role: "assistant" }, parts });
+    }
+    await post("/session/all/fork", { newSessionId: "fork", title: "A fork" });
+    await post("/session/fork/message", text("user", "Go on"));
+  });
+
+  afterAll(() => server.stop());
+
+  async function post(path: string, body: JsonValue): Promise<void> {
+    const headers = { "content-type": "application/json" };
+    const response = await fetch(server.httpUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
+    expect(response.status).toBe(200);
+  }
+
+  describe.each([
+    ["a light desktop", DESKTOP, "light"],
+    ["a dark desktop", DESKTOP, "dark"],
+    ["a light phone", PHONE, "light"],
+    ["a dark phone", PHONE, "dark"],
+  ] as const)("on %s", (_, screen, colorScheme) => {
+    let browser: BrowserContext;
+    let page: Page;
+
+    beforeAll(async () => {
+      browser = await openBrowser(browserPath, screen);
+      page = await browser.newPage();
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await page.addInitScript({ content: AXE });
+    });
+
+    afterAll(() => browser.close());
+
+    async function open(address: string): Promise<void> {
+      await page.goto("about:blank");
+      await page.goto(`${server.httpUrl}/${address}`);
+    }
+
+    async function expectNoViolation(): Promise<void> {
+      const { violations } = (await page.evaluate("axe.run()")) as { violations: readonly Violation[] };
+      const found = violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`);
+      expect(found).toEqual([]);
+    }
+
+    it("the list of sessions", async () => {
+      await open("#/");
+      await page
+        .getByRole("navigation", { name: "Sessions" })
+        .getByRole("link", { name: "Every kind of part" })
+        .first()
+        .waitFor();
+      await expectNoViolation();
+    });
+
+    it("every kind of part", async () => {
+      for (let at = 0; at < SAMPLES.length; at += 12) {
+        await open(`#/session/all?at=${at}`);
+        await page.locator(`article[data-position="${at}"]`).waitFor();
+        await page.getByText("Live", { exact: true }).waitFor();
+        await page.keyboard.press("j");
+        await expectNoViolation();
+        await page.keyboard.press("e");
+        await expectNoViolation();
+      }
+    });
+
+    it("every panel", async () => {
+      await open("#/session/fork");
+      for (const name of ["Outline", "Search in this session", "Forks", "Details"]) {
+        const button = page.locator(".session-tools").getByRole("button", { name, exact: true });
+        if ((await button.getAttribute("aria-pressed")) !== "true") await button.click();
+        await page.getByRole("complementary").waitFor();
+        await expectNoViolation();
+      }
+    });
+
+    it("every dialog", async () => {
+      await open("#/session/fork");
+      await page.getByText("Live", { exact: true }).waitFor();
+      for (const key of ["?", "t", "f"]) {
+        await page.keyboard.press(key);
+        await page.getByRole("dialog").waitFor();
+        await expectNoViolation();
+        await page.keyboard.press("Escape");
+        await page.getByRole("dialog").waitFor({ state: "detached" });
+      }
+      for (const name of ["Rename", "Labels", "Share a copy", "Export", "Delete"]) {
+        await page.getByRole("button", { name: "Actions" }).click();
+        await page.getByRole("menuitem", { name }).click();
+        await page.getByRole("dialog").waitFor();
+        await expectNoViolation();
+        await page.keyboard.press("Escape");
+      }
+      await page.getByRole("button", { name: "Actions" }).click();
+      await expectNoViolation();
+    });
+
+    it.each(["#/todos", "#/session/nobody", "docs"])("%s", async (address) => {
+      await open(address);
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      await expectNoViolation();
+    });
+  });
+});

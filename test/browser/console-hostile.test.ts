@@ -1,0 +1,187 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import type { BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { builtPages } from "../support/console-pages.js";
+import { startTestServer, type TestServer } from "../support/server.js";
+import { describeWith } from "../support/toolchain.js";
+import { DESKTOP, findBrowser, openBrowser } from "./browser.js";
+
+const ELSEWHERE = "https://attacker.example";
+const SVG = '<svg xmlns="http://www.w3.org/2000/svg" onload="hit()"><script>hit()</script></svg>';
+const BASE64_SVG = Buffer.from(SVG).toString("base64");
+
+/** An id may hold no slash of REST and no control characters. */
+const idOf = (i: number, text: string) => `s${i}${[...text].slice(0, 40).join("")}`.replace(/[/\n]/g, "|");
+
+/** What has run scripts in pages that did not escape, sanitise or refuse. */
+const PAYLOADS = [
+  "<script>hit()</script>",
+  '"><script>hit()</script>',
+  "'\"--></style></script><img src=x onerror=hit()>",
+  "<img src=x onerror=hit()>",
+  `<img src="${ELSEWHERE}/pixel.gif">`,
+  SVG,
+  "<svg><animate onbegin=hit() attributeName=x dur=1s>",
+  `<iframe srcdoc="<script>parent.hit()</script>"></iframe><object data="${ELSEWHERE}/o"></object><embed src="${ELSEWHERE}/e">`,
+  `<link rel=stylesheet href="${ELSEWHERE}/a.css"><style>@import "${ELSEWHERE}/b.css"; body { display: none }</style>`,
+  `<form action="${ELSEWHERE}"><input name=x autofocus onfocus=hit()></form>`,
+  "<details open ontoggle=hit()><summary>x</summary></details>",
+  '<math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=1 onerror=hit()&gt;">',
+  `<base href="${ELSEWHERE}/"><meta http-equiv=refresh content="0;url=${ELSEWHERE}">`,
+  "[link](javascript:hit())",
+  "[link](JaVaScRiPt&colon;hit())",
+  "[link](data:text/html;base64,PHNjcmlwdD5oaXQoKTwvc2NyaXB0Pg==)",
+  "[link](vbscript:hit())",
+  '[x](https://example.com "title\\" onmouseover=hit() x=\\"")',
+  `![picture](${ELSEWHERE}/pixel.png)`,
+  `![x](${ELSEWHERE}/a.png"onerror="hit())`,
+  `![svg](data:image/svg+xml;base64,${BASE64_SVG})`,
+  '![x](data:image/png;base64,AAAA"onerror="hit())',
+  '```html"><img src=x onerror=hit()>\n<script>hit()</script>\n```',
+  "$<img src=x onerror=hit()>$ and \\(<script>hit()</script>\\)",
+  `<a href="#" onclick=hit()>x</a> <div style="position:fixed;inset:0;background:url(${ELSEWHERE}/bg)">over all</div>`,
+  "| <img src=x onerror=hit()> | b |\n|---|---|\n| [x](javascript:hit()) | <script>hit()</script> |",
+  "constructor __proto__ {{constructor.constructor('hit()')()}}",
+];
+
+await describeWith("hostile content in the console", findBrowser, (browserPath) => {
+  let server: TestServer;
+  let browser: BrowserContext;
+  let page: Page;
+  const hits: string[] = [];
+  const foreign: string[] = [];
+  const errors: string[] = [];
+
+  beforeAll(async () => {
+    server = await startTestServer({}, undefined, await builtPages());
+    browser = await openBrowser(browserPath, DESKTOP);
+    page = await browser.newPage();
+    await page.exposeFunction("hit", () => hits.push(page.url()));
+    page.on("dialog", (dialog) => {
+      hits.push(dialog.message());
+      void dialog.dismiss();
+    });
+    page.on("request", (request) => {
+      if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith(server.httpUrl))
+        foreign.push(request.url());
+    });
+    page.on("pageerror", (error) => errors.push(String(error)));
+  });
+
+  afterAll(async () => {
+    await browser.close();
+    await server.stop();
+  });
+
+  async function post(path: string, body: JsonValue): Promise<void> {
+    const headers = { "content-type": "application/json" };
+    const response = await fetch(server.httpUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
+    expect({ status: response.status, text: await response.text() }).toEqual({ status: 200, text: expect.any(String) });
+  }
+
+  /** Opens everything of a session: every message, every panel, the raw view. */
+  async function lookAtAll(sessionId: string, count: number): Promise<void> {
+    await page.goto("about:blank");
+    await page.goto(`${server.httpUrl}/#/session/${encodeURIComponent(sessionId)}`);
+    await page.getByText("Live", { exact: true }).waitFor();
+    await page.keyboard.press("g");
+    for (let position = 0; position < count; position++) {
+      await page.locator(`article[data-position="${position}"][aria-current]`).waitFor();
+      await page.keyboard.press("e");
+      await page.keyboard.press("r");
+      await page.locator(`article[data-position="${position}"] > .message-body > .json`).waitFor();
+      await page.keyboard.press("r");
+      await page.keyboard.press("j");
+    }
+    for (const name of ["Forks", "Details", "Outline"]) {
+      await page.locator(".session-tools").getByRole("button", { name, exact: true }).click();
+      await page.getByRole("complementary", { name }).waitFor();
+    }
+  }
+
+  function expectNothingRan(): void {
+    expect({ hits, foreign, errors }).toEqual({ hits: [], foreign: [], errors: [] });
+  }
+
+  it("runs no script and asks no other host, from any field of a session or message", async () => {
+    for (const [i, text] of PAYLOADS.entries()) {
+      const short = [...text].slice(0, 60).join("").replaceAll("\n", " ");
+      const data = { id: text, name: text, input: { [short]: text }, [short]: [text, { [short]: text }] };
+      await post("/session", {
+        sessionId: idOf(i, text),
+        title: text,
+        metadata: { [short]: text },
+        labels: { [`l${i}`]: text.slice(0, 200).replaceAll("\n", " ") },
+      });
+      const sessionId = encodeURIComponent(idOf(i, text));
+      const parts: JsonObject[] = [
+        { type: "text", text },
+        { type: text, text, data },
+        { type: "reasoning", text },
+        { type: "tool_use", data },
+        { type: "tool_result", data: { tool_use_id: text, content: text, is_error: true } },
+        { type: "tool", data: { tool: text, state: { status: "error", input: data, error: text } } },
+        { type: "error", text },
+        { type: "file", data: { filename: text, mime: text, url: text } },
+        { type: "source-url", data: { title: text, url: text } },
+      ];
+      await post(`/session/${sessionId}/message`, {
+        info: { id: short, role: text, metadata: { [short]: text } },
+        parts,
+      });
+      await post(`/session/${sessionId}/message`, { info: { role: "user" }, parts: [{ type: "text", text }] });
+      await post(`/session/${sessionId}/fork`, { title: text });
+    }
+    for (const [i, text] of PAYLOADS.entries()) {
+      await lookAtAll(idOf(i, text), 2);
+      expectNothingRan();
+    }
+    await page.goto(`${server.httpUrl}/#/`);
+    await page.getByRole("heading", { name: "Since yesterday" }).waitFor();
+    expectNothingRan();
+  });
+
+  it("shows no picture but those that the message holds in a safe type", async () => {
+    const pictures = [
+      { type: "image", data: { source: { type: "url", url: `${ELSEWHERE}/a.png` } } },
+      { type: "image", data: { source: { type: "base64", media_type: "image/svg+xml", data: BASE64_SVG } } },
+      { type: "image_url", data: { image_url: { url: `data:image/svg+xml;base64,${BASE64_SVG}` } } },
+      { type: "image_url", data: { image_url: { url: "javascript:hit()" } } },
+      { type: "file", data: { mediaType: "image/png", url: `${ELSEWHERE}/b.png` } },
+      { type: "file", data: { mediaType: "image/svg+xml", data: BASE64_SVG } },
+      { type: "text", text: "end of pictures" },
+    ];
+    await post("/session", { sessionId: "pictures" });
+    await post("/session/pictures/message", { info: { role: "user" }, parts: pictures });
+    await lookAtAll("pictures", 1);
+    await page.getByText("end of pictures").first().waitFor();
+    expect(await page.locator("article img").count()).toBe(0);
+    expectNothingRan();
+  });
+
+  it("stays usable with huge tables, deep nesting and endless lines", async () => {
+    const rows = Array.from(
+      { length: 400 },
+      (_, i) => `| ${Array.from({ length: 40 }, (_, k) => `${i}.${k}`).join(" | ")} |`,
+    );
+    let nested: JsonValue = "deepest";
+    for (let i = 0; i < 20; i++) nested = { in: nested };
+    const texts = [
+      `|${" a |".repeat(40)}\n|${"---|".repeat(40)}\n${rows.join("\n")}`,
+      "> ".repeat(500),
+      `${"- ".repeat(300)}x`,
+      "*".repeat(5000),
+      `${"[".repeat(3000)}x${"](y)".repeat(3000)}`,
+      "x".repeat(1_000_000),
+      `\`\`\`json\n${"[".repeat(30_000)}\n\`\`\``,
+      "‮ right to left ‭ and \u0000".replace("\u0000", "�"),
+    ];
+    await post("/session", { sessionId: "huge" });
+    for (const text of texts)
+      await post("/session/huge/message", { info: { role: "assistant" }, parts: [{ type: "text", text }] });
+    await post("/session/huge/message", { info: { role: "tool" }, parts: [{ type: "x", data: { nested } }] });
+    await lookAtAll("huge", texts.length + 1);
+    expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+    expectNothingRan();
+  });
+});
