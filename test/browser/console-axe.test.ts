@@ -1,6 +1,5 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import type { JsonValue } from "@bufbuild/protobuf";
+import axe from "axe-core";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { builtPages } from "../support/console-pages.js";
@@ -9,7 +8,6 @@ import { describeWith } from "../support/toolchain.js";
 import { SAMPLES } from "../unit/console/samples.js";
 import { DESKTOP, findBrowser, openBrowser, PHONE } from "./browser.js";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const MARKDOWN = `# Heading\n\nA **text** with \`code\`, [a link](https://example.com) and a table:\n
 | a | b |\n|---|---|\n| 1 | 2 |\n\n- [x] done\n- [ ] open\n\n\`\`\`ts\nconst a: string = "b"; // why\n\`\`\`\n\n> quoted`;
 
@@ -67,7 +65,7 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
       browser = await openBrowser(browserPath, screen);
       page = await browser.newPage();
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-      await page.addInitScript({ content: AXE });
+      await page.addInitScript({ content: axe.source });
     });
 
     afterAll(() => browser.close());

@@ -146,6 +146,27 @@ await describeWith("the console", findBrowser, (browserPath) => {
       await articles().getByText("one more").waitFor({ state: "detached" });
     });
 
+    it("shows a draft while it grows, and stops it", async () => {
+      const id = `draft-${name.slice(2)}`;
+      await open("/session/ferry");
+      await isLive();
+      await post("/session/ferry/draft", { message: { info: { id, role: "assistant" } } });
+      const grow = (version: number, text: string) => {
+        const deltas = [{ appendText: { partId: "t", text } }];
+        return post(`/session/ferry/draft/${id}:extend`, { version: String(version), deltas });
+      };
+      const draft = page.locator(`article[data-draft="${id}"]`);
+      await draft.waitFor();
+      const listed = await (await fetch(`${server.httpUrl}/session/ferry/draft`)).json();
+      const { version } = (listed as { drafts: [{ version: string }] }).drafts[0];
+      await grow(Number(version), "Word by ");
+      await draft.getByText("Word by").waitFor();
+      await draft.getByRole("button", { name: "Stop" }).click();
+      await page.locator(`article[data-id="${id}"]`).getByText("Word by").waitFor();
+      await draft.waitFor({ state: "detached" });
+      await post("/session/ferry/revert", { upToMessageId: CONVERSATION.at(-1)!.info.id });
+    });
+
     it("shows the todos, and why they cannot be written", async () => {
       await open("/todos");
       await page.getByText("京都の便を確認").waitFor();

@@ -14,11 +14,19 @@ export interface SessionQuery {
   readonly parentId?: string;
   /** Each `key=value`; only sessions that have all of them. */
   readonly labels?: readonly string[];
+  /** Whether counts and last messages come along. */
+  readonly isFull?: boolean;
 }
 
 export function listSessions(query: SessionQuery, signal?: Signal): Promise<SessionPage> {
-  const { limit, pageToken, parentId, labels } = query;
-  const parameters = { limit, page_token: pageToken, parent_id: parentId, label: labels };
+  const { limit, pageToken, parentId, labels, isFull } = query;
+  const parameters = {
+    limit,
+    page_token: pageToken,
+    parent_id: parentId,
+    label: labels,
+    view: isFull ? "SESSION_VIEW_FULL" : undefined,
+  };
   return call(target(["session"], parameters), { signal });
 }
 

@@ -38,14 +38,19 @@ export function forgetSession(sessionId: string): void {
 }
 
 export async function readMore(): Promise<void> {
-  const page = await listSessions({ limit: PAGE, pageToken: nextPageToken.value, labels: listLabels.value });
+  const page = await listSessions({
+    limit: PAGE,
+    pageToken: nextPageToken.value,
+    labels: listLabels.value,
+    isFull: true,
+  });
   merge(page.sessions);
   nextPageToken.value = page.nextPageToken;
 }
 
 /** Reads the first page, and takes away what is no longer where it would have to be: it was deleted. */
 async function refresh(signal: AbortSignal): Promise<void> {
-  const page = await listSessions({ limit: PAGE, labels: listLabels.value }, signal);
+  const page = await listSessions({ limit: PAGE, labels: listLabels.value, isFull: true }, signal);
   if (listState.value === "loading") nextPageToken.value = page.nextPageToken;
   const oldest = page.nextPageToken === "" ? undefined : page.sessions.at(-1);
   const listed = new Set(page.sessions.map(({ sessionId }) => sessionId));
