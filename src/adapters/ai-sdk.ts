@@ -1,10 +1,12 @@
-// `session-pool/adapters/ai-sdk`: loads and saves the UIMessages of the Vercel AI SDK (`ai` 6).
+// `session-pool/adapters/ai-sdk`: keeps the UIMessages of the Vercel AI SDK (`ai` 6), and its streams.
 import { create, equals } from "@bufbuild/protobuf";
 import type { UIMessage } from "ai";
 import { MessageWithPartsSchema } from "../../gen/sessionpool/v1/message_service_pb.js";
 import type { NewMessage, SessionPoolClient, StoredMessage } from "../client/index.js";
 import { unlessMissing } from "./missing.js";
 import { fromUIMessage, toUIMessage, unlessEmpty } from "./ui-message.js";
+
+export { type KeepOptions, keepUIMessageStream, resumeUIMessageStream } from "./ui-stream.js";
 
 /**
  * The messages of a chat, oldest first, for `useChat({ messages })`; none when the session is missing. TypeError: a message that the

@@ -1,4 +1,5 @@
 // `session-pool/adapters/claude-agent`: a SessionStore of the Claude Agent SDK (`@anthropic-ai/claude-agent-sdk`).
+import type { JsonObject } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ulid } from "ulid";
 import { Code, type NewMessage, type SessionPoolClient, type StoredMessage } from "../client/index.js";
@@ -20,13 +21,14 @@ export interface SessionStoreEntry {
   [field: string]: unknown;
 }
 
+type ProjectKey = Pick<SessionKey, "projectKey">;
 type Session = Awaited<ReturnType<SessionPoolClient["sessions"]["getSession"]>>;
 
-const ENTRY = "claude_entry";
+/** Type of the parts, and the field of the metadata, as the adapter for Python has them, too. */
+const KEPT = "claude_agent";
 const MOST_ENTRIES = 1000;
 /** Below the 8 MiB of a batch, which also counts ids and roles. */
 const MOST_BYTES = 7 * 1024 * 1024;
-const MOST_ID_BYTES = 128;
 
 /**
  * Keeps transcripts of the Claude Agent SDK: `query({ prompt, options: { sessionStore: new SessionPoolStore(client) } })`.
@@ -48,10 +50,9 @@ export class SessionPoolStore {
       try {
         await this.#append(key, sessionId, batch);
       } catch (error) {
-        // One of them is there with other content: the SDK asks to ignore the later one.
+        // One of them is there with other content, and the earlier one stays: the others one by one.
         if (!hasCode(error, Code.AlreadyExists)) throw error;
-        const added = await this.#missing(sessionId, batch);
-        if (added.length > 0) await this.#append(key, sessionId, added);
+        for (const message of batch) await this.#appendUnlessKnown(sessionId, message);
       }
     }
   }
@@ -71,7 +72,7 @@ export class SessionPoolStore {
   async listSessions(projectKey: string): Promise<{ sessionId: string; mtime: number }[]> {
     const sessions = await this.#children(await idOf({ projectKey }));
     return sessions.map((session) => ({
-      sessionId: `${session.metadata?.sessionId}`,
+      sessionId: keptOf(session).session_id ?? "",
       mtime: session.updateTime === undefined ? 0 : Math.floor(timestampMs(session.updateTime)),
     }));
   }
@@ -88,7 +89,7 @@ export class SessionPoolStore {
   async listSubkeys(key: { projectKey: string; sessionId: string }): Promise<string[]> {
     const { projectKey, sessionId } = key;
     const sessions = await this.#children(await idOf({ projectKey, sessionId }));
-    return sessions.map(({ metadata }) => `${metadata?.subpath}`);
+    return sessions.map((session) => keptOf(session).subpath ?? "");
   }
 
   /** Makes the transcript's session, and those that it is found by, when it is missing. */
@@ -102,26 +103,27 @@ export class SessionPoolStore {
     }
   }
 
-  /** A session for the project, one below it for the main transcript, and one below that for a subagent's. */
-  async #createSessions({ projectKey, sessionId, subpath }: SessionKey): Promise<void> {
-    const chain: Partial<SessionKey>[] = [{ projectKey }, { projectKey, sessionId }];
-    if (subpath !== undefined) chain.push({ projectKey, sessionId, subpath });
-    let parentId = "";
-    for (const metadata of chain) {
-      const id = await idOf(metadata);
-      await this.#client.sessions.createSession({ sessionId: id, parentId, metadata: { ...metadata } });
-      parentId = id;
+  async #appendUnlessKnown(sessionId: string, message: NewMessage): Promise<void> {
+    try {
+      await this.#client.append(sessionId, message);
+    } catch (error) {
+      if (!hasCode(error, Code.AlreadyExists)) throw error;
     }
   }
 
-  async #missing(sessionId: string, messages: readonly NewMessage[]): Promise<NewMessage[]> {
-    const missing: NewMessage[] = [];
-    for (const message of messages) {
-      const messageId = message.info?.id ?? "";
-      const known = await unlessMissing(() => this.#client.messages.getMessage({ sessionId, messageId }));
-      if (known === undefined) missing.push(message);
-    }
-    return missing;
+  /** A session for the project, one below it for the main transcript, and one below that for a subagent's. */
+  async #createSessions({ projectKey, sessionId, subpath }: SessionKey): Promise<void> {
+    const project = await idOf({ projectKey });
+    await this.#create(project, "", { project_key: projectKey });
+    const main = await idOf({ projectKey, sessionId });
+    await this.#create(main, project, { project_key: projectKey, session_id: sessionId });
+    if (subpath === undefined) return;
+    const fields = { project_key: projectKey, session_id: sessionId, subpath };
+    await this.#create(await idOf({ projectKey, sessionId, subpath }), main, fields);
+  }
+
+  async #create(sessionId: string, parentId: string, fields: JsonObject): Promise<void> {
+    await this.#client.sessions.createSession({ sessionId, parentId, metadata: { [KEPT]: fields } });
   }
 
   async #children(parentId: string): Promise<Session[]> {
@@ -136,13 +138,20 @@ export class SessionPoolStore {
   }
 }
 
-/** `claude:project:session:subpath`, or a hash where that is longer than an id may be. */
-async function idOf({ projectKey = "", sessionId, subpath }: Partial<SessionKey>): Promise<string> {
+/** Hashed, because the parts of a key may be longer than ids and hold anything. */
+async function idOf({ projectKey, sessionId, subpath }: ProjectKey & Partial<SessionKey>): Promise<string> {
   const names = [projectKey, sessionId, subpath].filter((name) => name !== undefined);
-  const id = ["claude", ...names.map(encodeURIComponent)].join(":");
-  if (id.length <= MOST_ID_BYTES) return id;
-  const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(id));
-  return `claude:${Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+  return ["claude", ...(await Promise.all(names.map(shortHash)))].join("-");
+}
+
+async function shortHash(text: string): Promise<string> {
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+  return Array.from(hash.subarray(0, 12), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** What the metadata of a transcript's session holds of its key. */
+function keptOf({ metadata }: Session): { readonly session_id?: string; readonly subpath?: string } {
+  return (metadata?.[KEPT] ?? {}) as { session_id?: string; subpath?: string };
 }
 
 /** Messages in as few calls as the limits allow, each uuid once. */
@@ -161,14 +170,14 @@ function batchesOf(entries: readonly SessionStoreEntry[]): NewMessage[][] {
     const batch = isFull ? [] : last;
     if (isFull) batches.push(batch);
     bytes = isFull ? size : bytes + size;
-    batch.push({ info: { id, role: entry.type }, parts: [{ type: ENTRY, text }] });
+    batch.push({ info: { id, role: entry.type }, parts: [{ type: KEPT, text }] });
   }
   return batches;
 }
 
 function toEntry({ info, parts }: StoredMessage): SessionStoreEntry {
   const [part] = parts;
-  if (part?.type !== ENTRY)
+  if (part?.type !== KEPT)
     throw new TypeError(`Message ${JSON.stringify(info?.id)} is no entry of the Claude Agent SDK`);
   return JSON.parse(part.text) as SessionStoreEntry;
 }

@@ -8,7 +8,7 @@ export interface StoredPart {
   readonly id: string;
   readonly type: string;
   readonly text: string;
-  readonly data?: JsonObject;
+  readonly data?: JsonObject | undefined;
 }
 
 const TYPES: ReadonlySet<string> = new Set([

@@ -3,6 +3,7 @@ import { createConnectTransport } from "@connectrpc/connect-web";
 import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
 import { TodoService, TodoTrackerService } from "../../gen/sessionpool/v1/todo_service_pb.js";
+import { type DraftOptions, type DraftWriter, startDraft } from "./draft.js";
 import {
   type Appended,
   type AppendOptions,
@@ -39,6 +40,8 @@ export interface SessionPoolClient {
   readonly todoTracker: ServiceClient<typeof TodoTrackerService>;
   /** Appends one message, or up to 1,000, 8 MiB at most, all or nothing. Sent again with the same ids after a fault that passes. */
   append(sessionId: string, messages: NewMessage | readonly NewMessage[], options?: AppendOptions): Promise<Appended>;
+  /** Begins a message that is written bit by bit, while a model streams it, for all who watch the session. */
+  startDraft(sessionId: string, message: NewMessage, options?: DraftOptions): Promise<DraftWriter>;
   /** All messages of a session, read page by page while they are iterated. */
   history(sessionId: string, options?: HistoryOptions): AsyncGenerator<StoredMessage, void, undefined>;
   /**
@@ -59,6 +62,7 @@ export function createSessionPoolClient(options: SessionPoolClientOptions = {}):
     todos: createServiceClient(TodoService, transport, policy),
     todoTracker: createServiceClient(TodoTrackerService, transport, policy),
     append: (sessionId, added, appendOptions) => append(messages, sessionId, added, appendOptions),
+    startDraft: (sessionId, message, draftOptions) => startDraft(messages, sessionId, message, draftOptions),
     history: (sessionId, historyOptions) => history(messages, sessionId, historyOptions),
     watch: (sessionId, watchOptions) => watch(messages, sessionId, watchOptions),
   };

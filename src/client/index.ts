@@ -1,6 +1,7 @@
 // What `session-pool/client` exports: a client for browsers and Node.js. It contains nothing of the server.
 export { Code, ConnectError } from "@connectrpc/connect";
 export { createSessionPoolClient, type SessionPoolClient, type SessionPoolClientOptions } from "./client.js";
+export type { DraftOptions, DraftWriter } from "./draft.js";
 export type { NumberInit, WithNumbers } from "./int64.js";
 export {
   type Appended,

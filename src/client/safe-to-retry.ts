@@ -4,7 +4,11 @@ import { ulid } from "ulid";
 import {
   AppendMessageRequestSchema,
   AppendMessagesRequestSchema,
+  DiscardDraftRequestSchema,
+  ExtendDraftRequestSchema,
+  FinishDraftRequestSchema,
   type MessageWithParts,
+  StartDraftRequestSchema,
 } from "../../gen/sessionpool/v1/message_service_pb.js";
 import {
   CreateSessionRequestSchema,
@@ -18,10 +22,16 @@ type GiveIds = (request: Message) => void;
 const GIVE_IDS: ReadonlyMap<string, GiveIds> = new Map<string, GiveIds>([
   [AppendMessageRequestSchema.typeName, (request) => giveMessageId((request as never as One).message)],
   [AppendMessagesRequestSchema.typeName, (request) => (request as never as Many).messages.forEach(giveMessageId)],
+  [StartDraftRequestSchema.typeName, (request) => giveMessageId((request as never as One).message)],
   [CreateSessionRequestSchema.typeName, (request) => giveId(request, "sessionId")],
   [ForkSessionRequestSchema.typeName, (request) => giveId(request, "newSessionId")],
   [ShareSessionRequestSchema.typeName, (request) => giveId(request, "newSessionId")],
 ]);
+
+/** These are answered alike when they are repeated: they name the version that they follow, or end what has an end. */
+const REPEATABLE: ReadonlySet<string> = new Set(
+  [ExtendDraftRequestSchema, FinishDraftRequestSchema, DiscardDraftRequestSchema].map(({ typeName }) => typeName),
+);
 
 interface One {
   readonly message?: MessageWithParts;
@@ -41,8 +51,11 @@ export function safeToRetry(
 ): { readonly request: Message; readonly isSafe: boolean } {
   if (method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS) return { request, isSafe: true };
   const giveIds = GIVE_IDS.get(method.input.typeName);
-  if (giveIds === undefined)
-    return { request, isSafe: method.idempotency === MethodOptions_IdempotencyLevel.IDEMPOTENT };
+  if (giveIds === undefined) {
+    const isSafe =
+      REPEATABLE.has(method.input.typeName) || method.idempotency === MethodOptions_IdempotencyLevel.IDEMPOTENT;
+    return { request, isSafe };
+  }
   const copy = clone(method.input, request);
   giveIds(copy);
   return { request: copy, isSafe: true };

@@ -16,6 +16,8 @@ export interface WatchOptions {
   readonly signal?: AbortSignal;
   /** Told of each fault before the watch connects again. */
   readonly onRetry?: (error: ConnectError) => void;
+  /** Yield heartbeats, too: every 15 seconds without another event. */
+  readonly heartbeats?: boolean;
   /** A connection that is silent for so long is given up: three heartbeats, 45,000 ms, when absent. */
   readonly silenceMs?: number;
 }
@@ -27,7 +29,7 @@ const SILENCE_MS = 45_000;
 /**
  * Follows a session for as long as it is iterated, and connects again after faults that pass, with nothing missed and nothing repeated.
  *
- * Heartbeats are left out. It throws the service's error when the session is unknown or deleted (`not_found`), and when key or
+ * It throws the service's error when the session is unknown or deleted (`not_found`), and when key or
  * arguments are refused.
  */
 export async function* watch(
@@ -47,7 +49,7 @@ export async function* watch(
       for await (const event of connect(messages, sessionId, start, options)) {
         failures = 0;
         start = { resumeToken: event.resumeToken };
-        if (event.event.case !== "heartbeat") yield event;
+        if (event.event.case !== "heartbeat" || options.heartbeats === true) yield event;
       }
     } catch (thrown) {
       const error = ConnectError.from(thrown);

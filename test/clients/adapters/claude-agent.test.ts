@@ -86,7 +86,13 @@ describe("a store of the Claude Agent SDK", () => {
 
   it("refuses messages of other programs", async () => {
     const client = createSessionPoolClient({ baseUrl: server.httpUrl });
-    await client.append("claude:-work:mixed", text("user", "Hello", { id: "m" }), { createSession: true });
+    await store.append({ projectKey: "-work", sessionId: "mixed" }, entries.slice(0, 1));
+    const session = (await client.sessions.listSessions({})).sessions.find(({ metadata }) =>
+      JSON.stringify(metadata).includes("mixed"),
+    );
+    // As the adapter for Python names it, too.
+    expect(session?.sessionId).toBe("claude-7c7f8d520cea64ed5c397851-3f8fee624f43b2a9d6853532");
+    await client.append(session?.sessionId ?? "", text("user", "Hello", { id: "m" }));
     await expect(store.load({ projectKey: "-work", sessionId: "mixed" })).rejects.toThrow('Message "m" is no entry');
   });
 });

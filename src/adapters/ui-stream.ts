@@ -1,0 +1,206 @@
+import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
+import { Code, type SessionPoolClient, type StoredMessage, type WatchEvent } from "../client/index.js";
+import { toJsonObject } from "./json.js";
+import { hasCode } from "./missing.js";
+import { chunksBetween, endsOf } from "./ui-chunks.js";
+import { fromUIPart, type StoredPart } from "./ui-message.js";
+
+type Writer = Awaited<ReturnType<SessionPoolClient["startDraft"]>>;
+type DraftDeltas = Extract<WatchEvent["event"], { case: "draftExtended" }>["value"]["deltas"];
+
+export interface KeepOptions {
+  /** Called at most once: the draft was ended from elsewhere, as by a stop button, or cannot be written. Stop the model then. */
+  readonly onStop?: (error: unknown) => void;
+}
+
+/**
+ * Keeps an answer while it is streamed, for `consumeSseStream: ({ stream }) => keepUIMessageStream(client, chatId, stream)`.
+ *
+ * The answer is a draft of the session, which `resumeUIMessageStream` reads, and a message of it at the end. It needs
+ * `generateMessageId`, and takes the place of `saveUIMessages` in `onFinish`. An answer that ends with an error is kept as far as it
+ * came, with `interrupted: true` in its metadata. Never rejects: resolves to whether the message is stored, and `onStop` is told why not.
+ */
+export async function keepUIMessageStream(
+  client: SessionPoolClient,
+  sessionId: string,
+  stream: ReadableStream<string>,
+  { onStop }: KeepOptions = {},
+): Promise<boolean> {
+  let isStopped = false;
+  const stop = (error: unknown) => {
+    if (!isStopped) onStop?.(error);
+    isStopped = true;
+  };
+  try {
+    return await writeDraft(client, sessionId, chunksOfSse(stream), stop);
+  } catch (error) {
+    stop(error);
+    return false;
+  }
+}
+
+/** `onEnd` hears at once when the draft cannot be written any more; the promise rejects with the next chunk. */
+async function writeDraft(
+  client: SessionPoolClient,
+  sessionId: string,
+  stream: ReadableStream<UIMessageChunk>,
+  onEnd: (error: unknown) => void,
+): Promise<boolean> {
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => errors.push(error);
+  let draft: Writer | undefined;
+  let kept: StoredPart[] = [];
+  let metadata: unknown;
+  for await (const state of readUIMessageStream<UIMessage>({ stream, onError })) {
+    if (draft === undefined) {
+      const message = { info: { id: state.id, role: state.role } };
+      const started = await client.startDraft(sessionId, message, { createSession: true });
+      started.signal.addEventListener("abort", () => onEnd(started.signal.reason));
+      draft = started;
+    }
+    metadata = state.metadata;
+    const parts = state.parts.map(fromUIPart);
+    writeDifference(draft, kept, parts);
+    kept = parts;
+  }
+  if (draft === undefined) return false;
+  const fields = metadata === undefined ? {} : toJsonObject(metadata, `Metadata of message ${draft.messageId}`);
+  await draft.finish({ metadata: { ...fields, ...(errors.length > 0 && { interrupted: true }) } });
+  return true;
+}
+
+function writeDifference(draft: Writer, before: readonly StoredPart[], after: readonly StoredPart[]): void {
+  after.forEach((part, i) => {
+    const old = before[i];
+    const { text, ...others } = part;
+    const hasGrown =
+      old !== undefined && JSON.stringify({ ...old, text: "" }) === JSON.stringify({ ...part, text: "" });
+    if (hasGrown && text.startsWith(old.text)) {
+      if (text !== old.text) draft.write(text.slice(old.text.length), part.id);
+    } else draft.put({ ...others, text });
+  });
+}
+
+/**
+ * The stream of an answer that is being written, for the route that `useChat({ resume: true })` asks: from its beginning, then on as it
+ * grows. null when there is none: answer 204.
+ */
+export async function resumeUIMessageStream(
+  client: SessionPoolClient,
+  sessionId: string,
+  { signal }: { readonly signal?: AbortSignal } = {},
+): Promise<ReadableStream<UIMessageChunk> | null> {
+  const position = await countOrMissing(client, sessionId);
+  if (position === undefined) return null;
+  const { drafts } = await client.messages.listDrafts({ sessionId });
+  const draft = drafts.findLast(({ message }) => message?.info?.role === "assistant");
+  const messageId = draft?.message?.info?.id;
+  if (draft?.message === undefined || messageId === undefined) return null;
+  const stopped = new AbortController();
+  signal?.addEventListener("abort", () => stopped.abort());
+  const events = client.watch(sessionId, { fromPosition: position, signal: stopped.signal, heartbeats: true });
+  return new ReadableStream<UIMessageChunk>({
+    async start(controller) {
+      try {
+        const reader = new DraftReader(client, sessionId, messageId);
+        for (const chunk of reader.begin(draft.message as StoredMessage)) controller.enqueue(chunk);
+        for await (const event of events) {
+          for (const chunk of await reader.chunksOf(event)) controller.enqueue(chunk);
+          if (reader.hasEnded) break;
+        }
+        controller.close();
+      } catch (error) {
+        controller.error(error);
+      }
+    },
+    cancel: () => stopped.abort(),
+  });
+}
+
+/** Turns what a watch tells of one draft into chunks. */
+class DraftReader {
+  hasEnded = false;
+  readonly #client: SessionPoolClient;
+  readonly #sessionId: string;
+  readonly #messageId: string;
+  #parts: StoredPart[] = [];
+
+  constructor(client: SessionPoolClient, sessionId: string, messageId: string) {
+    this.#client = client;
+    this.#sessionId = sessionId;
+    this.#messageId = messageId;
+  }
+
+  begin(message: StoredMessage): UIMessageChunk[] {
+    return [{ type: "start", messageId: this.#messageId }, ...this.#become(message.parts)];
+  }
+
+  async chunksOf({ event }: WatchEvent): Promise<UIMessageChunk[]> {
+    const id = this.#messageId;
+    if (event.case === "draft" && event.value.message?.info?.id === id) return this.#become(event.value.message.parts);
+    if (event.case === "draftExtended" && event.value.messageId === id)
+      return this.#become(extended(this.#parts, event.value.deltas));
+    if (event.case === "appended" && event.value.info?.id === id)
+      return [...this.#become(event.value.parts), ...this.#end({ type: "finish" })];
+    if (event.case === "draftEnded" && event.value.messageId === id) return this.#end({ type: "abort" });
+    // It may have been discarded just before the watch began.
+    if (event.case === "heartbeat" && !(await this.#isOpen())) return this.#end({ type: "abort" });
+    return [];
+  }
+
+  #become(parts: readonly StoredPart[]): UIMessageChunk[] {
+    const before = this.#parts;
+    this.#parts = parts.map(({ id, type, text, data }) => ({ id, type, text, ...(data !== undefined && { data }) }));
+    return chunksBetween(before, this.#parts);
+  }
+
+  #end(last: UIMessageChunk): UIMessageChunk[] {
+    this.hasEnded = true;
+    return [...endsOf(this.#parts), last];
+  }
+
+  async #isOpen(): Promise<boolean> {
+    const { drafts } = await this.#client.messages.listDrafts({ sessionId: this.#sessionId });
+    return drafts.some(({ message }) => message?.info?.id === this.#messageId);
+  }
+}
+
+/** The parts of a draft after deltas, as the service has them. */
+function extended(parts: readonly StoredPart[], deltas: DraftDeltas): StoredPart[] {
+  const next = [...parts];
+  for (const { delta } of deltas) {
+    if (delta.case === undefined) continue;
+    const id = delta.case === "appendText" ? delta.value.partId : (delta.value.part?.id ?? "");
+    const found = next.findLastIndex((part) => part.id === id);
+    const place = found < 0 ? next.length : found;
+    if (delta.case === "appendText") {
+      const old = next[place] ?? { id, type: "text", text: "" };
+      next[place] = { ...old, text: old.text + delta.value.text };
+    } else if (delta.value.part !== undefined) {
+      const { type, text, data } = delta.value.part;
+      next[place] = { id, type, text, ...(data !== undefined && { data }) };
+    }
+  }
+  return next;
+}
+
+async function countOrMissing(client: SessionPoolClient, sessionId: string): Promise<number | undefined> {
+  try {
+    return (await client.messages.countMessages({ sessionId })).count;
+  } catch (error) {
+    if (hasCode(error, Code.NotFound)) return undefined;
+    throw error;
+  }
+}
+
+/** The chunks of Server-Sent Events, one event an item, as the AI SDK writes them. */
+function chunksOfSse(stream: ReadableStream<string>): ReadableStream<UIMessageChunk> {
+  return stream.pipeThrough(
+    new TransformStream<string, UIMessageChunk>({
+      transform(event, controller) {
+        const data = event.startsWith("data: ") ? event.slice("data: ".length).trim() : "";
+        if (data !== "" && data !== "[DONE]") controller.enqueue(JSON.parse(data) as UIMessageChunk);
+      },
+    }),
+  );
+}

@@ -1,0 +1,136 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { DraftDelta, MessageService, PartSchema } from "../../gen/sessionpool/v1/message_service_pb.js";
+import type { NewMessage } from "./messages.js";
+import type { ServiceClient } from "./service-client.js";
+
+type NewPart = MessageInitShape<typeof PartSchema>;
+type Delta = {
+  delta:
+    | { case: "appendText"; value: { partId: string; text: string } }
+    | { case: "putPart"; value: { part: NewPart } };
+};
+type JsonObject = NonNullable<NewMessage["info"]>["metadata"];
+
+export interface DraftOptions {
+  /** Make the session first if it is missing. */
+  readonly createSession?: boolean;
+  /** Discard the draft, instead of finishing it, when nobody extends it any more, as after a crash. */
+  readonly discardWhenAbandoned?: boolean;
+}
+
+/**
+ * A message that is being written, for example while a model streams it. Everyone who watches the session sees it grow; it becomes a
+ * message of the history by `finish`.
+ *
+ * What is written while a call is under way goes out with the next one, so that a slow connection costs no call for each word.
+ */
+export class DraftWriter {
+  /** Id of the draft, and of the message that it becomes. */
+  readonly messageId: string;
+  readonly #messages: ServiceClient<typeof MessageService>;
+  readonly #sessionId: string;
+  readonly #ended = new AbortController();
+  #version: number;
+  #waiting: Delta[] = [];
+  #sending: Promise<void> | undefined;
+  #error: ConnectError | undefined;
+
+  /** For `startDraft`. */
+  constructor(messages: ServiceClient<typeof MessageService>, sessionId: string, messageId: string, version: number) {
+    this.#messages = messages;
+    this.#sessionId = sessionId;
+    this.messageId = messageId;
+    this.#version = version;
+  }
+
+  /** Aborted when a call has failed, which is also how a writer hears that others have discarded the draft: stop the model then. */
+  get signal(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  /** Adds text to a part; a part of the type `text` is made by the first one. Throws what an earlier call has failed with. */
+  write(text: string, partId = "text"): void {
+    const last = this.#waiting.at(-1)?.delta;
+    if (last?.case === "appendText" && last.value.partId === partId) last.value.text += text;
+    else if (text !== "") this.#add({ delta: { case: "appendText", value: { partId, text } } });
+    else this.#throwIfFailed();
+  }
+
+  /** Adds a whole part, or puts it in the place of the one with its id. Throws what an earlier call has failed with. */
+  put(part: NewPart): void {
+    this.#add({ delta: { case: "putPart", value: { part } } });
+  }
+
+  /** Resolves when all that was written survives a crash. */
+  async flush(): Promise<void> {
+    while (this.#sending !== undefined) await this.#sending;
+    this.#throwIfFailed();
+  }
+
+  /** Ends the draft: it is the newest message of the session now. `metadata` is put into the message's. */
+  async finish({
+    metadata,
+  }: {
+    readonly metadata?: JsonObject;
+  } = {}): Promise<{ messageId: string; position: number }> {
+    await this.flush();
+    const { messageId, position } = await this.#messages.finishDraft({
+      ...this.#target(),
+      version: this.#version,
+      ...(metadata !== undefined && { metadata }),
+    });
+    return { messageId, position };
+  }
+
+  /** Ends the draft, and drops what was written. */
+  async discard(): Promise<void> {
+    this.#waiting = [];
+    while (this.#sending !== undefined) await this.#sending;
+    await this.#messages.discardDraft(this.#target());
+  }
+
+  #target() {
+    return { sessionId: this.#sessionId, messageId: this.messageId };
+  }
+
+  #throwIfFailed(): void {
+    if (this.#error !== undefined) throw this.#error;
+  }
+
+  #add(delta: Delta): void {
+    this.#throwIfFailed();
+    this.#waiting.push(delta);
+    this.#sending ??= this.#send();
+  }
+
+  /** One call at a time, each with all that is waiting. Never rejects. */
+  async #send(): Promise<void> {
+    try {
+      // Not at once: what is written in the same turn goes out together.
+      await Promise.resolve();
+      while (this.#waiting.length > 0) {
+        const deltas = this.#waiting as unknown as DraftDelta[];
+        this.#waiting = [];
+        const { version } = await this.#messages.extendDraft({ ...this.#target(), version: this.#version, deltas });
+        this.#version = version;
+      }
+    } catch (error) {
+      this.#error = ConnectError.from(error, Code.Unknown);
+      this.#ended.abort(this.#error);
+    } finally {
+      this.#sending = undefined;
+    }
+  }
+}
+
+/** Begins a draft. Its id is made here when the message has none, so that a call that is sent again begins no second one. */
+export async function startDraft(
+  messages: ServiceClient<typeof MessageService>,
+  sessionId: string,
+  message: NewMessage,
+  options: DraftOptions = {},
+): Promise<DraftWriter> {
+  const { messageId, version } = await messages.startDraft({ sessionId, message, ...options });
+  return new DraftWriter(messages, sessionId, messageId, version);
+}

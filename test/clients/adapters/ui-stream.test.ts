@@ -1,0 +1,211 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import {
+  createUIMessageStream,
+  DefaultChatTransport,
+  JsonToSseTransformStream,
+  pipeUIMessageStreamToResponse,
+  readUIMessageStream,
+  type UIMessage,
+  type UIMessageChunk,
+  type UIMessageStreamWriter,
+} from "ai";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  keepUIMessageStream,
+  loadUIMessages,
+  resumeUIMessageStream,
+  saveUIMessages,
+} from "../../../src/adapters/ai-sdk.js";
+import { Code, createSessionPoolClient, type SessionPoolClient } from "../../../src/client/index.js";
+import { poll } from "../../support/poll.js";
+import { startTestServer, type TestServer } from "../../support/server.js";
+
+let server: TestServer;
+let client: SessionPoolClient;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  client = createSessionPoolClient({ baseUrl: server.httpUrl });
+});
+
+afterAll(() => server.stop());
+
+/** A stream that is written by hand, and what keeps it. */
+function streaming(sessionId: string, onStop?: (error: unknown) => void) {
+  let writer: UIMessageStreamWriter | undefined;
+  let finish = () => {};
+  const stream = createUIMessageStream({
+    execute: async (options) => {
+      writer = options.writer;
+      writer.write({ type: "start", messageId: "answer" });
+      await new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+    },
+  });
+  const sse = stream.pipeThrough(new JsonToSseTransformStream());
+  const kept = keepUIMessageStream(client, sessionId, sse, onStop === undefined ? {} : { onStop });
+  return { write: (chunk: UIMessageChunk) => writer?.write(chunk), finish: () => finish(), kept };
+}
+
+const CHUNKS: UIMessageChunk[] = [
+  { type: "start-step" },
+  { type: "reasoning-start", id: "r" },
+  { type: "reasoning-delta", id: "r", delta: "Look it " },
+  { type: "reasoning-delta", id: "r", delta: "up." },
+  { type: "reasoning-end", id: "r" },
+  { type: "tool-input-start", toolCallId: "c", toolName: "search" },
+  { type: "tool-input-delta", toolCallId: "c", inputTextDelta: '{"query":"aza' },
+  { type: "tool-input-available", toolCallId: "c", toolName: "search", input: { query: "azalea" } },
+  { type: "tool-output-available", toolCallId: "c", output: { month: 4 } },
+  { type: "source-url", sourceId: "s", url: "https://example.com/" },
+  { type: "data-chart", id: "d", data: { points: [1] } },
+  { type: "data-chart", id: "d", data: { points: [1, 2] } },
+  { type: "text-start", id: "t" },
+  { type: "text-delta", id: "t", delta: "Late 4月" },
+  { type: "text-delta", id: "t", delta: " 👩‍🌾." },
+  { type: "text-end", id: "t" },
+];
+
+const PARTS = [
+  { type: "step-start" },
+  { type: "reasoning", text: "Look it up." },
+  { type: "tool-search", toolCallId: "c", state: "output-available", input: { query: "azalea" }, output: { month: 4 } },
+  { type: "source-url", sourceId: "s", url: "https://example.com/" },
+  { type: "data-chart", id: "d", data: { points: [1, 2] } },
+  { type: "text", text: "Late 4月 👩‍🌾." },
+];
+
+async function lastState(stream: ReadableStream<UIMessageChunk>): Promise<UIMessage | undefined> {
+  let last: UIMessage | undefined;
+  for await (const state of readUIMessageStream({ stream })) last = state;
+  return last;
+}
+
+/** Without what a resumed stream has of its own: whether a text still streams, and the ids of reasoning. */
+function withoutStreamState(message: UIMessage | undefined) {
+  const parts = message?.parts.map((part) => {
+    if (part.type === "text") return { type: part.type, text: part.text };
+    return part.type === "reasoning" ? { type: part.type, text: part.text } : part;
+  });
+  return { id: message?.id, role: message?.role, parts };
+}
+
+const draftText = async (sessionId: string) =>
+  JSON.stringify((await client.messages.listDrafts({ sessionId })).drafts, (_key, value) =>
+    typeof value === "bigint" ? `${value}` : value,
+  );
+
+describe("an answer of the AI SDK that is kept while it is streamed", () => {
+  it("is a message at the end, as it was streamed", async () => {
+    const { write, finish, kept } = streaming("whole");
+    for (const chunk of CHUNKS) write(chunk);
+    finish();
+    expect(await kept).toBe(true);
+    const [message] = await loadUIMessages(client, "whole");
+    expect(message).toMatchObject({ id: "answer", role: "assistant", parts: PARTS });
+  });
+
+  it.each([0, 3, 6, 8, 12, 14])("is resumed in its middle, after %i chunks, and is then the same", async (seen) => {
+    const sessionId = `resumed-${seen}`;
+    await client.sessions.createSession({ sessionId });
+    const { write, finish, kept } = streaming(sessionId);
+    write({ type: "data-begun", data: {} });
+    for (const chunk of CHUNKS.slice(0, seen)) write(chunk);
+    write({ type: "data-mark", data: {} });
+    await poll(async () => (await draftText(sessionId)).includes("data-mark"), "the first chunks are kept");
+    const resumed = await resumeUIMessageStream(client, sessionId);
+    const read = lastState(resumed!);
+    for (const chunk of CHUNKS.slice(seen)) write(chunk);
+    finish();
+    await kept;
+    const [message] = await loadUIMessages(client, sessionId);
+    const state = await read;
+    expect(withoutStreamState(state)).toMatchObject(withoutStreamState(message));
+  });
+
+  it("is nothing to resume when there is none", async () => {
+    expect(await resumeUIMessageStream(client, "nobody")).toBeNull();
+    expect(await resumeUIMessageStream(client, "whole")).toBeNull();
+  });
+
+  it("is stopped by whoever discards its draft, and its readers hear of it", async () => {
+    await client.sessions.createSession({ sessionId: "stopped" });
+    const stops: unknown[] = [];
+    const { write, finish, kept } = streaming("stopped", (error) => stops.push(error));
+    write({ type: "text-start", id: "t" });
+    write({ type: "text-delta", id: "t", delta: "Late" });
+    await poll(async () => (await draftText("stopped")).includes("Late"), "the draft is there");
+    const reader = (await resumeUIMessageStream(client, "stopped"))!.getReader();
+    expect((await reader.read()).value).toEqual({ type: "start", messageId: "answer" });
+    await client.messages.discardDraft({ sessionId: "stopped", messageId: "answer" });
+    write({ type: "text-delta", id: "t", delta: " April" });
+    await poll(() => stops.length === 1, "the writer hears of it");
+    const types: string[] = [];
+    for (let next = await reader.read(); !next.done; next = await reader.read()) types.push(next.value.type);
+    expect(types.slice(-2)).toEqual(["text-end", "abort"]);
+    finish();
+    expect([await kept, stops]).toEqual([false, [expect.objectContaining({ code: Code.FailedPrecondition })]]);
+    expect(await loadUIMessages(client, "stopped")).toEqual([]);
+  });
+
+  it("is not kept, and stopped, when the session has its id already", async () => {
+    await saveUIMessages(client, "has", [{ id: "answer", role: "assistant", parts: [{ type: "text", text: "Late" }] }]);
+    const stops: unknown[] = [];
+    const { finish, kept } = streaming("has", (error) => stops.push(error));
+    finish();
+    expect([await kept, stops]).toEqual([false, [expect.objectContaining({ code: Code.AlreadyExists })]]);
+  });
+
+  it("is kept as far as it came when it fails", async () => {
+    const { write, finish, kept } = streaming("failed");
+    write({ type: "text-start", id: "t" });
+    write({ type: "text-delta", id: "t", delta: "Late" });
+    write({ type: "error", errorText: "The model is gone" });
+    finish();
+    await kept;
+    expect(await loadUIMessages(client, "failed")).toMatchObject([
+      { metadata: { interrupted: true }, parts: [{ type: "text", text: "Late" }] },
+    ]);
+  });
+});
+
+describe("a page that is loaded again in the middle of an answer", () => {
+  let routes: Server;
+
+  beforeAll(async () => {
+    // The route that `useChat({ resume: true })` asks.
+    routes = createServer(async (request, response) => {
+      const sessionId = decodeURIComponent(request.url?.split("/")[3] ?? "");
+      const stream = await resumeUIMessageStream(client, sessionId);
+      if (stream === null) response.writeHead(204).end();
+      else pipeUIMessageStreamToResponse({ response, stream });
+    });
+    await new Promise<void>((resolve) => routes.listen(0, "127.0.0.1", resolve));
+  });
+
+  afterAll(() => {
+    routes.closeAllConnections();
+    routes.close();
+  });
+
+  it("goes on by the SDK's own transport", async () => {
+    const { port } = routes.address() as AddressInfo;
+    const transport = new DefaultChatTransport({ api: `http://127.0.0.1:${port}/api/chat` });
+    expect(await transport.reconnectToStream({ chatId: "page" })).toBeNull();
+    const { write, finish, kept } = streaming("page");
+    write({ type: "text-start", id: "t" });
+    write({ type: "text-delta", id: "t", delta: "Late" });
+    await poll(async () => {
+      const { drafts } = await client.messages.listDrafts({ sessionId: "page" }).catch(() => ({ drafts: [] }));
+      return drafts.length > 0;
+    }, "the draft is there");
+    const stream = await transport.reconnectToStream({ chatId: "page" });
+    const read = lastState(stream!);
+    write({ type: "text-delta", id: "t", delta: " April" });
+    finish();
+    await kept;
+    expect((await read)?.parts).toMatchObject([{ type: "text", text: "Late April" }]);
+  });
+});

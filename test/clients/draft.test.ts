@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Code, createSessionPoolClient, type SessionPoolClient, textOf } from "../../src/client/index.js";
+import { startTestServer, type TestServer } from "../support/server.js";
+
+let server: TestServer;
+let client: SessionPoolClient;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  client = createSessionPoolClient({ baseUrl: server.httpUrl });
+});
+
+afterAll(() => server.stop());
+
+const assistant = (id: string) => ({ info: { id, role: "assistant" } });
+
+describe("a draft", () => {
+  it("is seen while it is written, and a message once it is finished", async () => {
+    const draft = await client.startDraft("s", assistant("a"), { createSession: true });
+    for (const word of ["Late", " April", " to May"]) draft.write(word);
+    draft.put({ id: "tool", type: "tool_call", data: { name: "search" } });
+    await draft.flush();
+    const { drafts } = await client.messages.listDrafts({ sessionId: "s" });
+    expect(drafts.map(({ message }) => message?.parts.map(({ type, text }) => [type, text]))).toEqual([
+      [
+        ["text", "Late April to May"],
+        ["tool_call", ""],
+      ],
+    ]);
+    draft.write(".");
+    expect(await draft.finish({ metadata: { tokens: 5 } })).toEqual({ messageId: "a", position: 0 });
+    const message = await client.messages.getMessage({ sessionId: "s", messageId: "a" });
+    expect([textOf(message), message.info?.metadata]).toEqual(["Late April to May.", { tokens: 5 }]);
+  });
+
+  it("is written with few calls, however many words come at once", async () => {
+    let calls = 0;
+    const counting: typeof globalThis.fetch = (input, init) => {
+      if (`${input}`.endsWith("ExtendDraft")) calls++;
+      return fetch(input, init);
+    };
+    const counted = createSessionPoolClient({ baseUrl: server.httpUrl, fetch: counting });
+    const draft = await counted.startDraft("many", assistant("a"), { createSession: true });
+    for (let i = 0; i < 1000; i++) draft.write("x");
+    await draft.finish();
+    expect(calls).toBe(1);
+  });
+
+  it("tells its writer when others discard it", async () => {
+    const draft = await client.startDraft("stopped", assistant("a"), { createSession: true });
+    draft.write("Late");
+    await draft.flush();
+    await client.messages.discardDraft({ sessionId: "stopped", messageId: "a" });
+    draft.write(" April");
+    await expect.poll(() => draft.signal.aborted).toBe(true);
+    expect(() => draft.write(" to May")).toThrow();
+    await expect(draft.finish()).rejects.toMatchObject({ code: Code.FailedPrecondition });
+    expect((await client.messages.countMessages({ sessionId: "stopped" })).count).toBe(0);
+  });
+
+  it("is dropped when its writer discards it", async () => {
+    const draft = await client.startDraft("dropped", assistant("a"), { createSession: true });
+    draft.write("Late");
+    await draft.discard();
+    expect((await client.messages.listDrafts({ sessionId: "dropped" })).drafts).toEqual([]);
+  });
+
+  it("is extended once when answers are lost", async () => {
+    let lost = 0;
+    const losing: typeof globalThis.fetch = async (input, init) => {
+      const response = await fetch(input, init);
+      if (!/(Start|Extend|Finish)Draft$/.test(`${input}`) || lost++ % 2 === 1) return response;
+      await response.arrayBuffer();
+      throw new TypeError("fetch failed");
+    };
+    const unlucky = createSessionPoolClient({ baseUrl: server.httpUrl, fetch: losing });
+    const draft = await unlucky.startDraft("lost", { info: { role: "assistant" } }, { createSession: true });
+    draft.write("Once");
+    await draft.flush();
+    draft.write(".");
+    const { messageId } = await draft.finish();
+    expect(textOf(await client.messages.getMessage({ sessionId: "lost", messageId }))).toBe("Once.");
+    expect(lost).toBe(8);
+  });
+});
