@@ -17,6 +17,7 @@ export interface Constraints {
 const IDS = /^((origin_|new_|target_)?session_id|(up_to_)?message_id|parent_id|fork_point_id)$/;
 /** Messages whose `id` is an id of the service; other ids are the caller's and not checked. */
 const WITH_OWN_ID = ["MessageInfo"];
+const CONTROLS = "\\u0000-\\u001f\\u007f-\\u009f";
 const COUNTS = /^expected_(position|revision)$|^from_position$/;
 
 const REQUIRED: Readonly<Record<string, readonly string[]>> = {
@@ -37,8 +38,9 @@ const CUT: Schema = {
 const CUTS = ["TruncateMessagesRequest", "RevertSessionRequest"];
 
 /** The constraints of a service with these limits. */
-export function constraintsFor({ idBytes, titleBytes, batchMessages, draftDeltas }: Limits): Constraints {
-  const id = { maxLength: idBytes, pattern: "^(?!\\.{1,2}$)[^\\u0000-\\u001f\\u007f-\\u009f]*$" };
+export function constraintsFor(limits: Limits): Constraints {
+  const { idBytes, titleBytes, batchMessages, draftDeltas, labels, labelKeyBytes, labelValueBytes } = limits;
+  const id = { maxLength: idBytes, pattern: `^(?!\\.{1,2}$)[^${CONTROLS}]*$` };
   const exact: Readonly<Record<string, Schema>> = {
     "MessageInfo.role": { minLength: 1 },
     "Part.type": { minLength: 1 },
@@ -47,7 +49,12 @@ export function constraintsFor({ idBytes, titleBytes, batchMessages, draftDeltas
     "ExtendDraftRequest.deltas": { minItems: 1, maxItems: draftDeltas },
     "ExtendDraftRequest.version": { pattern: "^[1-9][0-9]{0,17}$" },
     "FinishDraftRequest.version": { pattern: "^[1-9][0-9]{0,17}$" },
-    "UpdateSessionRequest.update_mask": maskOf("title", "metadata", "labels"),
+  };
+
+  const labelMap = {
+    maxProperties: labels,
+    propertyNames: { minLength: 1, maxLength: labelKeyBytes, pattern: `^[^=${CONTROLS}]+$` },
+    additionalProperties: { type: "string", maxLength: labelValueBytes },
   };
 
   function ofField(field: DescField): Schema {
@@ -55,6 +62,7 @@ export function constraintsFor({ idBytes, titleBytes, batchMessages, draftDeltas
     const own = exact[`${parent.name}.${name}`];
     if (own !== undefined) return own;
     if (isId(field)) return id;
+    if (name === "labels" && field.fieldKind === "map") return labelMap;
     if (name === "title") return { maxLength: titleBytes };
     if (name === "limit" && parent.name.endsWith("Request")) return { minimum: 1 };
     if (name === "offset") return { minimum: 0 };
@@ -74,9 +82,4 @@ export function constraintsFor({ idBytes, titleBytes, batchMessages, draftDeltas
 function isId({ name, parent }: DescField): boolean {
   if (parent.name === "ListTodosRequest") return false;
   return name === "id" ? WITH_OWN_ID.includes(parent.name) : IDS.test(name);
-}
-
-function maskOf(...fields: readonly string[]): Schema {
-  const one = `(${fields.join("|")})`;
-  return { pattern: `^${one}(,${one})*$` };
 }

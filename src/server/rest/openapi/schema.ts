@@ -113,7 +113,7 @@ export function describedBy(description: string): Schema {
 
 const WELL_KNOWN: Readonly<Record<string, Schema>> = {
   "google.protobuf.Timestamp": { type: "string", format: "date-time" },
-  "google.protobuf.FieldMask": { type: "string", examples: ["title,metadata"] },
+  "google.protobuf.FieldMask": { type: "string", pattern: "^[A-Za-z.]+(,[A-Za-z.]+)*$" },
   "google.protobuf.Struct": { type: "object", additionalProperties: true },
 };
 

@@ -62,6 +62,10 @@ describe("openApiDocument", () => {
     });
     expect(bodyOf("/session/{sessionId}/message:truncate").content["application/json"].schema.allOf).toHaveLength(1);
     expect(bodyOf("/session").required).toBe(false);
+    expect(bodyOf("/session").content["application/json"].schema.properties.labels).toMatchObject({
+      maxProperties: 32,
+      propertyNames: { minLength: 1, maxLength: 64 },
+    });
     const small = JSON.stringify(openApiDocument(METHODS, "1", { ...DEFAULT_LIMITS, idBytes: 17 }));
     expect(small).toContain('"maxLength":17');
   });
