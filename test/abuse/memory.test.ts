@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   type Attack,
+  askByOtherHost,
   grpcHeaders,
+  guessKeys,
   holdBodies,
   leaveUnread,
   leaveUnreadSockets,
@@ -81,6 +83,33 @@ describe("with 1,024 descriptors, while 1,100 silent connections are held", () =
     attacks.push(staySilent(target[port], 1100));
     expectServed(await observer.watch(8000));
     expectRefused(300);
+  });
+});
+
+describe("while 100 connections guess keys", () => {
+  it("a right key that was not seen before is let in, and others are served", async (context) => {
+    if (process.platform !== "linux")
+      return context.skip("only Linux has more addresses of its own without being told");
+    const chosenKeys = Array.from({ length: 4 }, (_, i) => `chosen-${i}`);
+    await startObserved({ chosenKeys });
+    attacks.push(guessKeys(target.httpUrl, "127.0.0.2"));
+    const served = observer.watch(8000);
+    const answers: number[] = [];
+    for (const key of chosenKeys) answers.push((await target.fetch("/session/ordinary", { key })).status);
+    expectServed(await served);
+    expect(answers).toEqual(chosenKeys.map(() => 200));
+    expectRefused(100);
+  });
+});
+
+describe("while a server without keys is asked by another host's name", () => {
+  it("nothing is answered to that, and others are served", async () => {
+    await startObserved({ isOpen: true });
+    attacks.push(askByOtherHost(target.httpUrl));
+    expectServed(await observer.watch(5000));
+    expectRefused(500);
+    const page = await target.fetch("/session");
+    expect(await page.text()).toContain("ordinary");
   });
 });
 

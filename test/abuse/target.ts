@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { hashChosenKey } from "../../src/server/auth/key-hash.js";
 import { Child } from "../support/child.js";
 
 export const KEYS = { hostile: "hostile-key", reader: "reader-key", ordinary: "ordinary-key" } as const;
@@ -25,14 +26,25 @@ export class Target {
     this.#folder = folder;
   }
 
-  static async start({ descriptors = 4096 }: { readonly descriptors?: number } = {}): Promise<Target> {
+  /** `chosenKeys`: further keys, whose hashes are slow to compare. `isOpen`: a server without keys. */
+  static async start({
+    descriptors = 4096,
+    chosenKeys = [],
+    isOpen = false,
+  }: {
+    readonly descriptors?: number;
+    readonly chosenKeys?: readonly string[];
+    readonly isOpen?: boolean;
+  } = {}): Promise<Target> {
     const folder = mkdtempSync(join(tmpdir(), "session-pool-abuse-"));
     const keysFile = join(folder, "keys.json");
-    writeFileSync(
-      keysFile,
-      JSON.stringify([entry("hostile", "write"), entry("reader", "read"), entry("ordinary", "write")]),
-    );
-    const flags = ["--storage", "memory:", "--keys-file", keysFile, "--log-level", "error"];
+    const chosen = chosenKeys.map(async (key) => ({
+      ...{ name: key, namespace: "default", scope: "write" },
+      hash: await hashChosenKey(key),
+    }));
+    const keys = [entry("hostile", "write"), entry("reader", "read"), entry("ordinary", "write")];
+    writeFileSync(keysFile, JSON.stringify([...keys, ...(await Promise.all(chosen))]));
+    const flags = ["--storage", "memory:", "--log-level", "error", ...(isOpen ? [] : ["--keys-file", keysFile])];
     const { child, grpcAddress, httpUrl } = await Child.serveWithDescriptors(descriptors, ...flags);
     const target = new Target(child, { grpc: grpcAddress, http: httpUrl }, folder);
     await target.#fill();
