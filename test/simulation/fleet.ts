@@ -11,7 +11,7 @@ import type { SimOptions } from "./sim-run.js";
 import type { SimStore } from "./sim-store.js";
 import { directSteps, type Steps } from "./steps.js";
 import { WeakSimStore } from "./weak-sim-store.js";
-import { STALE_MS, SWEEP_AGE_MS, TOUCH_DELAY_MS } from "./weather.js";
+import { DRAFT_TIMEOUT_MS, STALE_MS, SWEEP_AGE_MS, TOUCH_DELAY_MS } from "./weather.js";
 
 /** The engine of a process: what its clients call, and the provider under it. */
 export interface Engine {
@@ -94,6 +94,7 @@ export class Fleet {
       maxEdits: random.pick([1, 64]),
       maxDropped: random.pick([3, 256]),
       maxFollowerBacklog: random.pick([2, 1000]),
+      draftTimeoutMs: DRAFT_TIMEOUT_MS,
     };
     this.#sealSizes = { block: random.pick([1, 2, 4]), wall: random.pick([2, 8]) };
   }

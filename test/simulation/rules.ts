@@ -6,6 +6,7 @@ const REPLACER = `${HISTORY}/edit/record-replacer.ts`;
 const BRANCHER = `${HISTORY}/edit/brancher.ts`;
 const TURN = `${HISTORY}/append/append-turn.ts`;
 const PLAN = `${HISTORY}/append/append-plan.ts`;
+const DRAFT_WRITER = `${HISTORY}/drafts/draft-writer.ts`;
 const WINDOWS = `${HISTORY}/read/window-reader.ts`;
 const SWEEPER = `${HISTORY}/sweeper.ts`;
 const DATABASE = "test/simulation/sim-database.ts";
@@ -97,6 +98,27 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     ATOMIC_STORE,
     "this.db.touchOwner(log);",
     "this.steps.leave([() => [this.db.touchOwner(log)].length > 0]);",
+  ]),
+
+  rule("verdict-by-place", [
+    DRAFT_WRITER,
+    "const stored = await this.#context.store.append(ref.log, entry.seq, [entry], call);",
+    "const stored = Number(await this.#context.store.append(ref.log, entry.seq, [entry], call)) || 1;",
+  ]),
+  rule("draft-appended-once", [
+    PLAN,
+    "if (draftLog !== undefined && !open.some(({ log }) => log === draftLog)) return new DraftTaken();",
+    "",
+  ]),
+  rule("seal-ends-drafts", [
+    WRITER,
+    "const found = seq === 0 ? [] : await this.#context.store.findById([record.log], ids, call);",
+    "const found: { readonly seq: number; readonly id: string }[] = [];",
+  ]),
+  rule("abandoned-by-own-watch", [
+    `${HISTORY}/drafts/abandoned-drafts.ts`,
+    "const isAbandoned = nowMs - since.sinceMs >= this.#context.options.draftTimeoutMs;",
+    "const isAbandoned = this.#context.options.nowMicros() - (last?.timestampMicros ?? 0) >= 1000 * this.#context.options.draftTimeoutMs;",
   ]),
 
   rule("raise-before-child", [

@@ -7,6 +7,8 @@ import type { Weather } from "./scheduler.js";
 export const STALE_MS = 100;
 export const SWEEP_AGE_MS = 1000;
 export const TOUCH_DELAY_MS = 10;
+/** How long nobody may have extended a draft. */
+export const DRAFT_TIMEOUT_MS = 60;
 
 /** From less than a minute to an hour. */
 const STOPS_MS = [

@@ -1,5 +1,6 @@
 import { World } from "../world.js";
 import { APPEND_SCHEDULES } from "./append-schedules.js";
+import { DRAFT_SCHEDULES } from "./draft-schedules.js";
 import { EDIT_SCHEDULES } from "./edit-schedules.js";
 import { FORK_SCHEDULES } from "./fork-schedules.js";
 import type { RuleSchedule } from "./scenes.js";
@@ -10,6 +11,7 @@ export const RULE_SCHEDULES: readonly RuleSchedule[] = [
   ...FORK_SCHEDULES,
   ...SWEEP_SCHEDULES,
   ...APPEND_SCHEDULES,
+  ...DRAFT_SCHEDULES,
 ];
 
 /** What the schedule of a rule comes to. */

@@ -41,6 +41,8 @@ export class DraftWriter {
       throw error;
     }
     state.apply(entry);
+    // What has ended is not kept in memory.
+    if (state.end !== null) this.#finder.forget(sessionId, ref.messageId);
     this.#onWritten(draft);
     return true;
   }

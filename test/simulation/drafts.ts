@@ -1,0 +1,197 @@
+import type { DraftDelta } from "../../src/domain/draft.js";
+import { DomainError } from "../../src/domain/errors.js";
+import type { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
+import { Fleet, type Instance } from "./fleet.js";
+import { type Random, seededRandom } from "./random.js";
+import { Scheduler, type SimProcess } from "./scheduler.js";
+import type { StoreKind } from "./sim-run.js";
+import { weatherOf } from "./weather.js";
+
+const SESSION = "a";
+const DRAFT = "d";
+const WRITERS = 2;
+const EXTENDS = 6;
+/** Long after any time-out. */
+const LONG_MS = 10_000_000;
+
+type Work = (provider: LogHistoryProvider) => Promise<unknown>;
+
+/** What clients were answered. */
+interface Answers {
+  /** Version -> the token that was acknowledged with it. */
+  readonly extended: Map<number, string>;
+  finished: boolean;
+  discarded: boolean;
+  /** Whether anybody tried; an unknown outcome may be either. */
+  triedDiscard: boolean;
+  cut: boolean;
+  /** Whether somebody may drop the draft though nobody asks for it. */
+  readonly discardWhenAbandoned: boolean;
+}
+
+export interface DraftReport {
+  readonly steps: number;
+  readonly deaths: number;
+  readonly end: "finished" | "discarded";
+  readonly acknowledged: number;
+}
+
+/**
+ * Runs one seed: two writers of one draft, somebody who stops it, an edit, and processes that look for abandoned drafts, on
+ * processes that die, pause and lose answers. Throws when what was acknowledged is lost or doubled, when the draft ends twice,
+ * or when a reader sees it neither as a draft nor as a message.
+ */
+export async function simulateDrafts(seed: number, store: StoreKind): Promise<DraftReport> {
+  const random = seededRandom(seed);
+  const weather = weatherOf(random, "half");
+  const scheduler = new Scheduler(random, weather, false);
+  const fleet = new Fleet({ store }, "half", random, scheduler, false);
+  const quiet = fleet.quiet().provider;
+  await quiet.createSession({ sessionId: SESSION });
+  await quiet.logMessages(SESSION, [{ id: "m", role: "user", parts: [] }]);
+  const discardWhenAbandoned = random.chance(0.3);
+  await quiet.startDraft(SESSION, { id: DRAFT, role: "assistant", parts: [] }, { discardWhenAbandoned });
+  const none = { finished: false, discarded: false, triedDiscard: false, cut: false };
+  const answers: Answers = { ...none, extended: new Map(), discardWhenAbandoned };
+  await new DraftRun(random, scheduler, fleet, answers).run();
+  await endAll(fleet.quiet().provider, scheduler);
+  const end = await check(fleet.quiet().provider, answers);
+  return { steps: scheduler.steps, deaths: scheduler.deaths, end, acknowledged: answers.extended.size };
+}
+
+class DraftRun {
+  readonly #random: Random;
+  readonly #scheduler: Scheduler;
+  readonly #fleet: Fleet;
+  readonly #answers: Answers;
+
+  constructor(random: Random, scheduler: Scheduler, fleet: Fleet, answers: Answers) {
+    this.#random = random;
+    this.#scheduler = scheduler;
+    this.#fleet = fleet;
+    this.#answers = answers;
+  }
+
+  async run(): Promise<void> {
+    for (let i = 0; i < 4; i++) this.#fleet.slots.push(this.#fleet.start());
+    const jobs = Array.from({ length: WRITERS }, (_, i) => this.#write(i));
+    jobs.push(this.#stop(), this.#read(), this.#endAbandoned(2), this.#endAbandoned(3));
+    let left = jobs.length;
+    let failure: { readonly error: unknown } | null = null;
+    for (const job of jobs) {
+      job.then(
+        () => left--,
+        (error: unknown) => {
+          failure ??= { error };
+        },
+      );
+    }
+    await this.#scheduler.run(
+      () => left === 0 || failure !== null,
+      (dead) => this.#fleet.replace(dead),
+    );
+    if (failure) throw (failure as { readonly error: unknown }).error;
+  }
+
+  /** One of two writers: each goes on where the draft is. */
+  async #write(writer: number): Promise<void> {
+    let version = 1;
+    for (let i = 0; i < EXTENDS; i++) {
+      const token = `${writer}${i};`;
+      const deltas: DraftDelta[] = [{ kind: "append_text", partId: "", text: token }];
+      const base = version;
+      const outcome = await this.#call(writer, (provider) => provider.extendDraft(SESSION, DRAFT, base, deltas));
+      if (typeof outcome === "number") {
+        if (this.#answers.extended.has(outcome)) throw new Error(`Version ${outcome} was acknowledged twice`);
+        this.#answers.extended.set(outcome, token);
+        version = outcome;
+      } else if (outcome === "failed_precondition") {
+        return;
+      } else {
+        const drafts = await this.#call(writer, (provider) => provider.listDrafts(SESSION));
+        if (Array.isArray(drafts)) version = drafts[0]?.version ?? version;
+      }
+    }
+    if (writer === 0) await this.#finish(writer, version);
+  }
+
+  async #finish(slot: number, version: number): Promise<void> {
+    const outcome = await this.#call(slot, (provider) => provider.finishDraft(SESSION, DRAFT, { version }));
+    if (typeof outcome === "object") this.#answers.finished = true;
+  }
+
+  /** Discards, cuts or finishes at some moment, or does nothing. */
+  async #stop(): Promise<void> {
+    const how = this.#random.pick(["discard", "cut", "finish", "nothing", "nothing"] as const);
+    for (let i = this.#random.int(12); i > 0; i--) await this.#call(1, (provider) => provider.getMessageCount(SESSION));
+    if (how === "discard") {
+      this.#answers.triedDiscard = true;
+      const outcome = await this.#call(1, (provider) => provider.discardDraft(SESSION, DRAFT));
+      this.#answers.discarded = outcome === undefined;
+    } else if (how === "cut") {
+      this.#answers.cut = true;
+      await this.#call(1, (provider) => provider.truncateMessages(SESSION, "m"));
+    } else if (how === "finish") {
+      const drafts = await this.#call(1, (provider) => provider.listDrafts(SESSION));
+      if (Array.isArray(drafts) && drafts[0]) await this.#finish(1, drafts[0].version);
+    }
+  }
+
+  /** A page that is loaded again and again. */
+  async #read(): Promise<void> {
+    for (let i = 0; i < 8; i++) {
+      const loaded = await this.#call(3, (provider) => provider.loadSession(SESSION, { limit: 9 }));
+      if (typeof loaded !== "object" || loaded === null) continue;
+      const { messages, drafts } = loaded as Awaited<ReturnType<LogHistoryProvider["loadSession"]>>;
+      const shown = [...messages, ...(drafts ?? []).map(({ message }) => message)].filter(({ id }) => id === DRAFT);
+      if (shown.length > 1) throw new Error("A reader saw the draft and its message");
+      const { triedDiscard, cut, discardWhenAbandoned } = this.#answers;
+      const mayBeGone = triedDiscard || cut || discardWhenAbandoned;
+      if (shown.length === 0 && !mayBeGone) throw new Error("A reader saw neither the draft nor its message");
+    }
+  }
+
+  async #endAbandoned(slot: number): Promise<void> {
+    for (let i = 0; i < 6; i++) await this.#call(slot, (provider) => provider.endAbandonedDrafts());
+  }
+
+  /** The answer, the code of a refusal, or `died`. */
+  async #call(slot: number, work: Work): Promise<unknown> {
+    const { provider, process }: Instance & { readonly process: SimProcess } = this.#fleet.slots[slot] as Instance;
+    const answer = work(provider).catch((error: unknown) => {
+      if (error instanceof DomainError && error.code !== "internal") return error.code;
+      throw error;
+    });
+    return Promise.race([answer, process.died]);
+  }
+}
+
+/** Everybody is gone: whoever comes ends what is open. */
+async function endAll(provider: LogHistoryProvider, scheduler: Scheduler): Promise<void> {
+  for (let i = 0; i < 3; i++) {
+    await provider.endAbandonedDrafts();
+    scheduler.nowMs += LONG_MS;
+  }
+  const left = await provider.listDrafts(SESSION);
+  if (left.length > 0) throw new Error("A draft stays open though nobody extends it");
+}
+
+/** What was acknowledged is there, once and in order. */
+async function check(provider: LogHistoryProvider, answers: Answers): Promise<DraftReport["end"]> {
+  const found = (await provider.getSessionMessages(SESSION)).filter(({ id }) => id === DRAFT);
+  if (found.length > 1) throw new Error("The message is there twice");
+  const { extended, finished, discarded, triedDiscard, cut, discardWhenAbandoned } = answers;
+  if (finished && discarded) throw new Error("The draft was finished and discarded");
+  if (discarded && found.length > 0) throw new Error("A discarded draft came back");
+  if (found.length === 0) {
+    if (finished && !cut) throw new Error("The message of a finished draft is lost");
+    if (!triedDiscard && !cut && !discardWhenAbandoned) throw new Error("A draft is lost that nobody discarded");
+    return "discarded";
+  }
+  const tokens = (found[0]?.parts ?? []).flatMap(({ text }) => text.split(";").slice(0, -1));
+  for (const [version, token] of extended) {
+    if (`${tokens[version - 2]};` !== token)
+      throw new Error(`Delta ${token} of version ${version} is not in ${tokens.join()}`);
+  }
+  return "finished";
+}

@@ -1,0 +1,79 @@
+import { type Process, settle, told, type World } from "../world.js";
+import { cut, idsOf, type RuleSchedule, sessionOf } from "./scenes.js";
+
+/** Rules of drafts. */
+export const DRAFT_SCHEDULES: readonly RuleSchedule[] = [
+  {
+    rule: "verdict-by-place",
+    store: "atomic",
+    what: "a finish that is written after a discard got its place",
+    good: "failed_precondition, {}, m",
+    async run(world) {
+      const [discarder, finisher] = await drafted(world);
+      finisher.gates.close("append");
+      const finished = finish(finisher);
+      await settle();
+      discarder.gates.close("replaceRecord");
+      const discarded = discarder.discardDraft("a", "d").then(() => "{}");
+      await settle();
+      await finisher.gates.open("append");
+      await settle();
+      await discarder.gates.open("replaceRecord");
+      return `${await finished}, ${await told(discarded)}, ${await idsOf(world, "a")}`;
+    },
+  },
+  {
+    rule: "draft-appended-once",
+    store: "atomic",
+    what: "a completer that comes after the message was appended by another and cut off",
+    good: "failed_precondition, m",
+    async run(world) {
+      const [slow, quick] = await drafted(world);
+      const { log } = world.record("a");
+      slow.gates.close("append", ([to]) => to === log);
+      const late = finish(slow);
+      await settle();
+      await finish(quick);
+      await cut(world.process(), "a", "m");
+      await slow.gates.open("append");
+      return `${await late}, ${await idsOf(world, "a")}`;
+    },
+  },
+  {
+    rule: "seal-ends-drafts",
+    store: "atomic",
+    what: "a completer dies before the record knows, the message is deleted, and another completer comes",
+    good: "failed_precondition, m",
+    async run(world) {
+      const [dying, other] = await drafted(world);
+      dying.gates.close("replaceRecord");
+      void finish(dying);
+      await settle();
+      await world.process().deleteMessage("a", "d");
+      return `${await finish(other)}, ${await idsOf(world, "a")}`;
+    },
+  },
+  {
+    rule: "abandoned-by-own-watch",
+    store: "atomic",
+    what: "a process whose clock is ahead looks for abandoned drafts",
+    good: "0, 2",
+    async run(world) {
+      const [writer] = await drafted(world);
+      const ahead = world.process({ nowMicros: () => 1e15, draftTimeoutMs: 1000 });
+      const ended = await ahead.endAbandonedDrafts();
+      return `${ended}, ${await told(writer.extendDraft("a", "d", 1, [{ kind: "append_text", partId: "", text: "x" }]))}`;
+    },
+  },
+];
+
+/** Two processes, and a session with the message m and the draft d. */
+async function drafted(world: World): Promise<[Process, Process]> {
+  const process = await sessionOf(world, "m");
+  await process.startDraft("a", { id: "d", role: "assistant", parts: [] });
+  return [process, world.process()];
+}
+
+function finish(process: Process): Promise<string> {
+  return told(process.finishDraft("a", "d", { version: 1 }).then(({ position }) => `at ${position}`));
+}
