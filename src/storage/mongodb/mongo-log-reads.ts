@@ -7,6 +7,8 @@ import type { MongoCommands } from "./mongo-commands.js";
 import { KEY_LOG_ID, KEY_SESSION_TIME } from "./mongo-schema.js";
 
 const MOST_IN_BATCH = 10_000;
+/** Documents of a batch that are decoded before the sum of their sizes is looked at. */
+const DECODED_AT_ONCE = 100;
 
 /** Reads of logs. Every range has both bounds, and a batch that holds all of it. */
 export class MongoLogReads {
@@ -111,11 +113,14 @@ async function takeContiguous(
   const entries: Entry[] = [];
   let bytes = 0;
   try {
-    for await (const document of cursor) {
-      if (document.seal || document.seq !== start + step * entries.length) break;
-      if (bytes >= maxBytes) return { entries, cut: true };
-      entries.push(toEntry(document));
-      bytes += bytesOf(document);
+    while (await cursor.hasNext()) {
+      // A promise for each document would cost more than the document.
+      for (const document of cursor.readBufferedDocuments(DECODED_AT_ONCE)) {
+        if (document.seal || document.seq !== start + step * entries.length) return { entries, cut: false };
+        if (bytes >= maxBytes) return { entries, cut: true };
+        entries.push(toEntry(document));
+        bytes += bytesOf(document);
+      }
     }
     return { entries, cut: false };
   } finally {
