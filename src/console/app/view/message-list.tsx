@@ -14,15 +14,22 @@ import { useVirtualizer } from "./use-virtualizer.js";
 const ESTIMATED_PX = 110;
 /** Chromium lays out nothing beyond 33 million pixels, Firefox nothing beyond 17 million. */
 const MAX_ROWS = 120_000;
+const BASE_STEP = 10_000;
 /** Pages are read once the reader stays for a moment: dragging the scroll bar asks for nothing on its way. */
 const SETTLE_MS = 60;
+
+/** Position of the first row: of a very long session the list has the last messages. It moves in large steps, as rows keep their sizes. */
+function baseOf(count: number): number {
+  return Math.ceil(Math.max(0, count - MAX_ROWS) / BASE_STEP) * BASE_STEP;
+}
 
 /** All messages of a session, of which only those near the screen are in memory and on the page. */
 export function MessageList({ conversation }: { conversation: Conversation }) {
   const { history, drafts } = conversation;
   const scroller = useRef<HTMLDivElement>(null);
   const open = drafts.open.value;
-  const count = Math.min(history.count.value, MAX_ROWS);
+  const base = baseOf(history.count.value);
+  const count = history.count.value - base;
   void history.version.value;
   const list = useVirtualizer({
     count: count + open.length,
@@ -35,18 +42,18 @@ export function MessageList({ conversation }: { conversation: Conversation }) {
     paddingStart: 16,
     paddingEnd: 32,
   });
-  const { isAtEnd, unseen } = useListPosition(conversation, list);
+  const { isAtEnd, unseen } = useListPosition(conversation, list, base);
   const items = list.getVirtualItems();
   const first = items[0]?.index ?? 0;
   const last = items.at(-1)?.index ?? 0;
-  const isMissing = items.some(({ index }) => index < count && history.get(index) === undefined);
+  const isMissing = items.some(({ index }) => index < count && history.get(base + index) === undefined);
 
   useEffect(() => {
     if (!isMissing) return;
     // A page that cannot be read is asked for again when the reader moves, or the connection is back.
-    const timer = setTimeout(() => void history.ensure(first, last).catch(() => undefined), SETTLE_MS);
+    const timer = setTimeout(() => void history.ensure(base + first, base + last).catch(() => undefined), SETTLE_MS);
     return () => clearTimeout(timer);
-  }, [isMissing, first, last, history, conversation.live.value]);
+  }, [isMissing, first, last, base, history, conversation.live.value]);
 
   return (
     <div class="messages">
@@ -65,9 +72,9 @@ export function MessageList({ conversation }: { conversation: Conversation }) {
               ) : (
                 <MessageRow
                   conversation={conversation}
-                  position={index}
-                  message={history.get(index)}
-                  previous={history.get(index - 1)}
+                  position={base + index}
+                  message={history.get(base + index)}
+                  previous={history.get(base + index - 1)}
                   session={conversation.session.value}
                 />
               )}

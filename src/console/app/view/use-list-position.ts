@@ -14,7 +14,7 @@ const NOTE_MS = 250;
 export const END_PX = 60;
 
 /** Brings the reader to what the address names, keeps the address in step, and counts what comes below the screen. */
-export function useListPosition(conversation: Conversation, list: List) {
+export function useListPosition(conversation: Conversation, list: List, base: number) {
   const [seen, setSeen] = useState(conversation.history.count.value);
   const isPlaced = useRef(false);
   const count = conversation.history.count.value;
@@ -25,7 +25,8 @@ export function useListPosition(conversation: Conversation, list: List) {
     isPlaced.current = true;
     const to = route.peek();
     if (to.view !== "session" || (to.at === undefined && to.messageId === undefined)) list.scrollToEnd();
-    else if (to.at !== undefined) list.scrollToIndex(Math.min(to.at, count - 1), { align: "start" });
+    else if (to.at !== undefined)
+      list.scrollToIndex(Math.max(0, Math.min(to.at, count - 1) - base), { align: "start" });
     else void jumpToMessage(conversation, to.messageId as string);
   });
 
@@ -47,12 +48,12 @@ export function useListPosition(conversation: Conversation, list: List) {
         if (wanted.to === "end") list.scrollToEnd();
         else if (typeof wanted.to !== "number") list.scrollToIndex(0, { align: "start" });
         else {
-          list.scrollToIndex(wanted.to, { align: ("align" in wanted && wanted.align) || "start" });
+          list.scrollToIndex(Math.max(0, wanted.to - base), { align: ("align" in wanted && wanted.align) || "start" });
           selected.value = wanted.to;
           focusMessage(wanted.to);
         }
       }),
-    [list],
+    [list, base],
   );
 
   useEffect(() => {
@@ -65,10 +66,10 @@ export function useListPosition(conversation: Conversation, list: List) {
     if (!isPlaced.current || first === undefined) return;
     const timer = setTimeout(() => {
       const { sessionId } = conversation;
-      noteWhere(isAtEnd ? { view: "session", sessionId } : { view: "session", sessionId, at: first });
+      noteWhere(isAtEnd ? { view: "session", sessionId } : { view: "session", sessionId, at: base + first });
     }, NOTE_MS);
     return () => clearTimeout(timer);
-  }, [first, isAtEnd, conversation]);
+  }, [first, isAtEnd, base, conversation]);
 
   return { isAtEnd, unseen: Math.max(0, count - seen) };
 }

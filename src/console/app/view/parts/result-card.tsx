@@ -15,13 +15,13 @@ export function ResultCard(props: { result: ResultView; calls: CallIndex; onJump
   const [open, setOpen] = useState(found === undefined);
   const name = result.name || found?.call.name || "tool";
   return (
-    <div class={`result ${result.isError ? "result-failed" : ""}`}>
+    <div class={`result ${result.isError && !found ? "result-failed" : ""}`}>
       <div class="result-head">
         <Icon node={CornerDownRight} />
         <button type="button" class="text-button" aria-expanded={open} onClick={() => setOpen(!open)}>
           {result.isError ? "Error of " : "Result of "}
           <strong>{name}</strong>
-          <span class="muted"> {summaryOf(result)}</span>
+          <span class="muted"> {found && result.isError ? "" : summaryOf(result)}</span>
         </button>
         {found && (
           <button type="button" class="text-button muted" onClick={() => onJump(found.position)}>
