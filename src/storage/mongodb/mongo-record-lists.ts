@@ -68,7 +68,9 @@ export class MongoRecordLists {
   }
 
   async #upTo(field: "expire_time" | "update_time", micros: number, limit: number, call?: Call) {
-    const filter = { namespace: this.#namespace, tombstone: LIVING, [field]: { $gte: EARLIEST, $lte: int64(micros) } };
+    // Times are whole, and not every server takes `$lte` on a field that is not the key's last one to include its bound.
+    const range = { $gte: EARLIEST, $lt: int64(micros + 1) };
+    const filter = { namespace: this.#namespace, tombstone: LIVING, [field]: range };
     const found = await this.#commands.read(call, (limits) =>
       this.#sessions
         .find(filter as Filter<RecordDocument>, { ...limits, limit, batchSize: limit + 1 })
