@@ -7,6 +7,7 @@ import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
 import { TodoService, TodoTrackerService } from "../../gen/sessionpool/v1/todo_service_pb.js";
 import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
+import { builtPages } from "../support/console-pages.js";
 import { GrpcClient } from "../support/grpc-client.js";
 import { poll } from "../support/poll.js";
 import { startTestServer, type TestServer } from "../support/server.js";
@@ -21,7 +22,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "session-pool-access-"));
   path = join(folder, "keys.json");
   writeKeys(["reader", "writer", "other"]);
-  server = await startTestServer({ keysFile: path });
+  server = await startTestServer({ keysFile: path }, undefined, await builtPages());
   grpc = new GrpcClient(server.grpcAddress);
 });
 

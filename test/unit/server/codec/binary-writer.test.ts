@@ -89,6 +89,9 @@ function caseOf(field: DescField): fc.Arbitrary<unknown> {
 
 function valueFor(field: DescField): fc.Arbitrary<unknown> {
   const one = field.message === undefined ? scalarOf(field) : valueOfType(field.message);
+  // protobuf-es loses this key.
+  const key = text.filter((key) => key !== "__proto__");
+  if (field.fieldKind === "map") return fc.dictionary(key, one, { maxKeys: 3 });
   return field.fieldKind === "list" ? fc.array(one, { maxLength: 3 }) : one;
 }
 
@@ -97,6 +100,7 @@ function valueOfType(type: DescMessage): fc.Arbitrary<unknown> {
 }
 
 function scalarOf(field: DescField): fc.Arbitrary<unknown> {
+  if (field.enum) return fc.constantFrom(...field.enum.values.map(({ number }) => number));
   switch (field.scalar) {
     case ScalarType.STRING:
       return text;

@@ -6,7 +6,7 @@ import {
   ListMessagesResponseSchema,
   MessageWithPartsSchema,
 } from "../../../../gen/sessionpool/v1/message_service_pb.js";
-import { SessionSchema } from "../../../../gen/sessionpool/v1/session_service_pb.js";
+import { SessionSchema, SessionView } from "../../../../gen/sessionpool/v1/session_service_pb.js";
 import { ListTodosResponseSchema } from "../../../../gen/sessionpool/v1/todo_service_pb.js";
 import { ApiError } from "../../../../src/api/api-error.js";
 import { DomainError } from "../../../../src/domain/errors.js";
@@ -45,8 +45,13 @@ async function reached(line: string, options?: RequestOptions): Promise<unknown[
   if (answer.status !== 200) throw new Error(`${answer.status} ${answer.body}`);
   const { $typeName, ...fields } = server.caller.last.request;
   const isSet = ([, value]: [string, unknown]): boolean =>
-    value !== "" && value !== false && value !== undefined && !(Array.isArray(value) && value.length === 0);
+    !["", false, undefined].some((zero) => zero === value) && !isEmptyObject(value);
   return [server.caller.last.method, Object.fromEntries(Object.entries(fields).filter(isSet))];
+}
+
+/** Whether this is a list or a map without entries. */
+function isEmptyObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
 
 function expectProblem(answer: Answer, status: number, code: Code, message?: string | RegExp): void {
@@ -58,7 +63,7 @@ function expectProblem(answer: Answer, status: number, code: Code, message?: str
 
 describe("paths", () => {
   test.each<[string, string, object]>([
-    ["GET /session", "ListSessions", {}],
+    ["GET /session", "ListSessions", { view: SessionView.UNSPECIFIED }],
     ["GET /session/s", "GetSession", { sessionId: "s" }],
     ["GET /session/todo", "GetSession", { sessionId: "todo" }],
     ["GET /session/s/load", "LoadSession", { sessionId: "s" }],
