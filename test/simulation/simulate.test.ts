@@ -32,7 +32,7 @@ const NOTICED: readonly Noticed[] = [
   { rule: "update-time-with-append", store: "atomic", profile: "lists" },
 ];
 
-const MOST_SEEDS = 1000;
+const MOST_SEEDS = 4000;
 
 describe("the simulator", () => {
   it.each(NOTICED)("notices that $rule is broken on the $store store", { timeout: 300_000 }, async (broken) => {
