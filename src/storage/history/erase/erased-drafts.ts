@@ -1,4 +1,5 @@
 import type { Call } from "../../../domain/call.js";
+import { isErased } from "../../../domain/erasure.js";
 import { MessageBody } from "../../../domain/message-body.js";
 import { kindOf } from "../drafts/draft-entry.js";
 import type { HistoryContext } from "../heads.js";
@@ -28,7 +29,7 @@ export async function eraseDrafts(
     for (let first = 1; ; ) {
       const { entries } = await store.readRange(log, first, OPEN_END, { limit: options.chunk }, call);
       if (entries.length === 0) break;
-      const left = entries.filter(({ body }) => body.parts.length > 0 || body.metadata !== undefined);
+      const left = entries.filter(({ body }) => holdsContent(body));
       if (left.length > 0) {
         await store.overwriteEntries(
           left.map((entry) => ({ ...entry, body: NOTHING })),
@@ -40,4 +41,9 @@ export async function eraseDrafts(
     }
   }
   return isChanged;
+}
+
+/** An entry that has the message's own time counts as a copy, and has been overwritten as one. */
+function holdsContent(body: MessageBody): boolean {
+  return !isErased(body) && (body.parts.length > 0 || body.metadata !== undefined);
 }

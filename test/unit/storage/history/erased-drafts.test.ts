@@ -4,7 +4,7 @@ import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-dat
 
 const SECRET = "a secret that must go";
 
-/** A session `s` with a draft `id` that holds the secret, and has been finished. */
+/** A draft `id` of session `s` that holds the secret, and has been finished. */
 async function finished(provider: LogHistoryProvider, id: string): Promise<void> {
   await provider.startDraft("s", { id, role: "assistant", parts: [] });
   await provider.extendDraft("s", id, 1, [{ kind: "append_text", partId: "", text: `${id}: ${SECRET}` }]);
@@ -38,6 +38,15 @@ it("erases them also when many drafts have ended since, or the session was forke
     await provider.eraseMessage("f", id);
     expect(textsIn(database, id)).toBe(0);
   }
+});
+
+it("erases a message that was finished at the moment at which its draft was started", async () => {
+  const database = new MemoryLogDatabase();
+  const provider = new LogHistoryProvider(database.namespace("n"), { nowMicros: () => 5 });
+  await provider.createSession({ sessionId: "s" });
+  await finished(provider, "d");
+  await provider.eraseMessage("s", "d");
+  expect(textsIn(database, "d")).toBe(0);
 });
 
 /** How many entries hold the secret of a draft. */
