@@ -3,6 +3,7 @@ import { DomainError } from "../../src/domain/errors.js";
 import type { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { Fleet, type Instance } from "./fleet.js";
 import { type Random, seededRandom } from "./random.js";
+import { runJobs } from "./run-jobs.js";
 import { Scheduler, type SimProcess } from "./scheduler.js";
 import type { StoreKind } from "./sim-run.js";
 import { weatherOf } from "./weather.js";
@@ -76,21 +77,7 @@ class DraftRun {
     for (let i = 0; i < 4; i++) this.#fleet.slots.push(this.#fleet.start());
     const jobs = Array.from({ length: WRITERS }, (_, i) => this.#write(i));
     jobs.push(this.#stop(), this.#read(), this.#endAbandoned(2), this.#endAbandoned(3));
-    let left = jobs.length;
-    let failure: { readonly error: unknown } | null = null;
-    for (const job of jobs) {
-      job.then(
-        () => left--,
-        (error: unknown) => {
-          failure ??= { error };
-        },
-      );
-    }
-    await this.#scheduler.run(
-      () => left === 0 || failure !== null,
-      (dead) => this.#fleet.replace(dead),
-    );
-    if (failure) throw (failure as { readonly error: unknown }).error;
+    await runJobs(this.#scheduler, this.#fleet, jobs);
   }
 
   /** One of two writers: each goes on where the draft is. */

@@ -19,6 +19,7 @@ import {
   SESSION_IDS,
 } from "./profiles.js";
 import { type Random, seededRandom } from "./random.js";
+import { runJobs } from "./run-jobs.js";
 import { Scheduler, type SimProcess, type Weather } from "./scheduler.js";
 import { SimFailure, type SimOptions, type SimReport } from "./sim-run.js";
 import { SWEEP_AGE_MS, TOUCH_DELAY_MS, weatherOf } from "./weather.js";
@@ -110,21 +111,7 @@ class Simulation {
     jobs.push(this.#sweeper(2), this.#sweeper(1), this.#lister());
     const followers = [0, 1].map(() => new SimFollower(random.pick(SESSION_IDS)));
     for (const [i, follower] of followers.entries()) jobs.push(this.#follow(follower, i));
-    let left = jobs.length;
-    let failure: { readonly error: unknown } | null = null;
-    for (const job of jobs) {
-      job.then(
-        () => left--,
-        (error: unknown) => {
-          failure ??= { error };
-        },
-      );
-    }
-    await this.#scheduler.run(
-      () => left === 0 || failure !== null,
-      (dead) => this.#fleet.replace(dead),
-    );
-    if (failure) throw (failure as { error: unknown }).error;
+    await runJobs(this.#scheduler, this.#fleet, jobs);
     for (const { process } of this.#fleet.slots) process.kill();
     for (const follower of followers) await this.#endFollower(follower);
   }

@@ -1,0 +1,21 @@
+import type { Fleet } from "./fleet.js";
+import type { Scheduler } from "./scheduler.js";
+
+/** Runs the world until all jobs have ended, or one has failed; rejects with the error of the first that did. */
+export async function runJobs(scheduler: Scheduler, fleet: Fleet, jobs: readonly Promise<unknown>[]): Promise<void> {
+  let left = jobs.length;
+  let failure: { readonly error: unknown } | null = null;
+  for (const job of jobs) {
+    job.then(
+      () => left--,
+      (error: unknown) => {
+        failure ??= { error };
+      },
+    );
+  }
+  await scheduler.run(
+    () => left === 0 || failure !== null,
+    (dead) => fleet.replace(dead),
+  );
+  if (failure) throw (failure as { readonly error: unknown }).error;
+}
