@@ -2,16 +2,16 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { InvalidArgumentError, Option } from "commander";
 
-/** What commander has read, by the camel-case names of the flags. */
+/** The values that commander has read, by camel-case flag name. */
 export type Flags = Record<string, unknown>;
 
-/** A flag that can also be given as SESSION_POOL_ and its name in capitals. */
+/** Makes a flag that can also be given as an environment variable, SESSION_POOL_ and its name in capitals. */
 export function flag(names: string, description: string): Option {
   const option = new Option(names, description);
   return option.env(`SESSION_POOL_${option.name().replaceAll("-", "_").toUpperCase()}`);
 }
 
-/** For flags that name what a key may do. */
+/** Parses the scope of a key. */
 export function parseScope(text: string): "read" | "write" | "admin" {
   if (text === "read" || text === "write" || text === "admin") return text;
   throw new InvalidArgumentError("It must be read, write or admin.");

@@ -42,9 +42,9 @@ export { StorageProvider } from "./storage/storage-provider.js";
 
 export type SqliteStorageProvider = SqliteProvider;
 
-/** A provider with a SQLite file of its own. Its driver is loaded by `open`, and not before. */
+/** A provider with its own SQLite file. The driver is loaded only by `open`. */
 export const SqliteStorageProvider = {
-  /** Opens a file, or `:memory:`. What is missing is made; a file that cannot be used is `failed_precondition`. */
+  /** Opens a file, or `:memory:`, and makes it if it is missing; `failed_precondition` if the file cannot be used. */
   async open(path: string, options?: HistoryOptions): Promise<SqliteProvider> {
     const { SqliteStorageProvider } = await import("./storage/sqlite/sqlite-storage-provider.js");
     return await SqliteStorageProvider.open(path, options);
@@ -53,9 +53,12 @@ export const SqliteStorageProvider = {
 
 export type MongoStorageProvider = MongoProvider;
 
-/** A provider with a MongoDB client of its own. Its driver is loaded by `connect`, and not before. */
+/** A provider with its own MongoDB client. The driver is loaded only by `connect`. */
 export const MongoStorageProvider = {
-  /** Connects, and makes what collections and keys are missing. `unavailable`: no server answers; `failed_precondition`: a newer version made the database. */
+  /**
+   * Connects, and makes missing collections and indexes. `unavailable`: no server answers; `failed_precondition`: a
+   * newer version made the database.
+   */
   async connect(url: string, options?: MongoProviderOptions): Promise<MongoProvider> {
     const { MongoStorageProvider } = await import("./storage/mongodb/mongo-storage-provider.js");
     return await MongoStorageProvider.connect(url, options);

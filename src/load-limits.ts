@@ -1,36 +1,36 @@
 import type { Option } from "commander";
 import { type Flags, flag, positive } from "./flags.js";
 
-/** What there is a limit of for the process, and another for each key. */
+/** Limits that exist once for the process and once for each key. */
 export interface SharedLimits {
-  /** Unary calls, from their headers to the answer. */
+  /** Unary calls, counted from their headers to the answer. */
   readonly inFlightCalls: number;
   readonly watchers: number;
   /** Connections, on both ports together. */
   readonly connections: number;
-  /** Bytes of requests that are not answered yet, and of answers that are not read yet. */
+  /** Bytes of requests that are not answered yet and of answers that are not read yet. */
   readonly bufferedBytes: number;
 }
 
-/** How much one process takes on at once; past these `resource_exhausted`. */
+/** How much one process takes on at once; beyond that it answers `resource_exhausted`. */
 export interface LoadLimits extends SharedLimits {
-  /** Those of each key. On a server with keys, callers without one have such a share together. */
+  /** Limits of each key. On a server with keys, all callers without one share one such allowance. */
   readonly perKey: SharedLimits;
-  /** Longest a unary call may take. */
+  /** The longest a unary call may take. */
   readonly unaryDeadlineMs: number;
-  /** Body of a request by HTTP, after decompression; gRPC's port takes 1 MiB more. */
+  /** The largest HTTP request body after decompression; the gRPC port accepts 1 MiB more. */
   readonly bodyBytes: number;
-  /** Longest the body of a request may take to arrive. */
+  /** The longest a request body may take to arrive. */
   readonly bodyTimeoutMs: number;
   /** Streams of one HTTP/2 connection. */
   readonly connectionStreams: number;
-  /** How long an HTTP/2 connection may be without a call. */
+  /** How long an HTTP/2 connection may stay open without a call. */
   readonly connectionIdleMs: number;
-  /** How long a connection takes new calls. */
+  /** How long a connection accepts new calls. */
   readonly connectionAgeMs: number;
 }
 
-/** What a request may have beyond a body by HTTP: the API's own checks name the exact limit. */
+/** How much larger than an HTTP body a gRPC request may be, so that the API's own checks can name the exact limit. */
 export const GRPC_EXTRA_BYTES = 1024 * 1024;
 
 const SHARED: SharedLimits = {
@@ -56,10 +56,12 @@ export const DEFAULT_LOAD: LoadLimits = {
   connectionAgeMs: 3_600_000,
 };
 
-/** The store, its files and other connections of this process need descriptors, too. */
+/** The rest is left for the store, its files and other connections of this process, which need descriptors too. */
 const CONNECTIONS_SHARE = 3 / 4;
 
-/** The flags of these limits. Those of one key are half, or a quarter of the memory, of what the process may have, unless they are given. */
+/**
+ * The flags of these limits. Unless given, the limits of one key are half of the process's, and a quarter for memory.
+ */
 export function loadFlags(): Option[] {
   const { unaryDeadlineMs, bodyBytes, bodyTimeoutMs, connectionIdleMs, connectionAgeMs } = DEFAULT_LOAD;
   return [
@@ -89,7 +91,7 @@ export function loadFlags(): Option[] {
   ];
 }
 
-/** Throws an Error with one clear line when the limits contradict each other. */
+/** Reads the limits. Throws an Error with a one-line message when they contradict each other. */
 export function readLoad(flags: Flags): LoadLimits {
   const shared: SharedLimits = {
     inFlightCalls: flags.maxCalls as number,
@@ -122,13 +124,13 @@ export function readLoad(flags: Flags): LoadLimits {
   };
 }
 
-/** How many connections a process may have that may open so many files; undefined when nobody knows. */
+/** How many connections a process may have that may open this many files; undefined when the number is not known. */
 export function connectionsFor(openFiles: number | undefined): number {
   if (openFiles === undefined) return SHARED.connections;
   return Math.max(1, Math.min(SHARED.connections, Math.floor(openFiles * CONNECTIONS_SHARE)));
 }
 
-/** Node tells it in reports only. */
+/** Node only exposes this limit in its diagnostic reports. */
 function openFileLimit(): number | undefined {
   const report = process.report.getReport() as {
     readonly userLimits?: { readonly open_files?: { readonly soft: unknown } };

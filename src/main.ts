@@ -15,7 +15,7 @@ import { DomainError } from "./domain/errors.js";
 import { parseScope, positive, wholeNumber } from "./flags.js";
 import { VERSION } from "./version.js";
 
-/** Loaded when they are called: each needs but a part of the whole. */
+/** Each command is loaded when it is called, because each needs only part of the program. */
 const commands = {
   erase: () => import("./commands/erase.js"),
   export: () => import("./commands/transfer/export-sessions.js"),
@@ -156,12 +156,12 @@ function addKeyCommands(keys: Command): void {
     .action(async () => (await commands.keys()).hashKey());
 }
 
-/** Ends a process that only a connection to a store that does not answer keeps alive, once it has written its output. */
+/** Ends a process that has written its output but is kept alive by a connection to a store that does not answer. */
 function endSoon(): void {
   setTimeout(() => (process.stdout.writableLength > 0 ? endSoon() : process.exit()), 500).unref();
 }
 
-/** One clear line for what the operator can put right; a stack for what only a developer can. */
+/** Prints one line for errors that the operator can fix, and a stack for those that only a developer can. */
 function fail(error: unknown): void {
   const isExpected = error instanceof DomainError || (error instanceof Error && error.constructor === Error);
   process.stderr.write(

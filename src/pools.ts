@@ -6,7 +6,7 @@ import type { Storage } from "./storage/open-storage.js";
 import { StorageManager } from "./storage/storage-manager.js";
 import type { SweepOptions, SweepReport } from "./storage/storage-provider.js";
 
-/** A namespace that is kept open for a call or a stream. */
+/** A use of a namespace by a call or a stream, which keeps the namespace open. */
 export interface PoolUse {
   readonly rootPool: RootPool;
   /** Ends the use. Must be called once. */
@@ -16,11 +16,13 @@ export interface PoolUse {
 interface OpenPool {
   readonly rootPool: RootPool;
   uses: number;
-  /** When it was last asked for, or a use ended; null when only background work has used it. */
+  /**
+   * When the namespace was last opened by a caller or a use of it ended; null when only background work has used it.
+   */
   usedAtMs: number | null;
 }
 
-/** The root pools over one storage, one for each namespace that is in use. */
+/** The root pools over one storage, one for each namespace in use. */
 export class Pools {
   readonly #storage: Storage;
   readonly #limits: Limits;
@@ -36,12 +38,12 @@ export class Pools {
     this.#clockMs = clockMs;
   }
 
-  /** Namespaces that are open. */
+  /** The number of open namespaces. */
   get size(): number {
     return this.#pools.size;
   }
 
-  /** The pool of a namespace, for whoever needs it for as long as the process runs and does not call `closeIdle`. */
+  /** The pool of a namespace, for callers that keep it for the life of the process and never call `closeIdle`. */
   for(namespace: string): RootPool {
     const open = this.#openPool(namespace);
     open.usedAtMs = this.#clockMs();
@@ -60,8 +62,8 @@ export class Pools {
   }
 
   /**
-   * Closes the namespaces that nobody has used for so long: what they keep in memory goes, and what waits to be written
-   * is written. The next use opens them again. Resolves to how many.
+   * Closes namespaces that nobody has used for this long: pending writes are finished and caches released. The next use
+   * opens them again. Resolves to how many were closed.
    */
   async closeIdle(idleMs: number): Promise<number> {
     const latestMs = this.#clockMs() - idleMs;
@@ -76,7 +78,7 @@ export class Pools {
     await use.rootPool.storage?.ping().finally(() => use.release());
   }
 
-  /** Sweeps every namespace that the store knows, one after the other. */
+  /** Sweeps every namespace that the store knows, one after another. */
   async sweep(options: SweepOptions = {}): Promise<SweepReport> {
     let total: SweepReport = { sessions: 0, ranges: 0, repairedForks: 0, orphans: 0 };
     for (const namespace of await this.#storage.listNamespaces()) {
@@ -97,12 +99,15 @@ export class Pools {
     return ended;
   }
 
-  /** Ends followers, waits for what is being written, at most until the call's deadline, and closes the store. */
+  /** Ends followers, waits for running writes until the call's deadline at most, and closes the store. */
   async close(call?: Call): Promise<void> {
     await this.#storage.close(call);
   }
 
-  /** Work that does not count as use: a namespace that was not open is closed again, unless a call has come meanwhile. */
+  /**
+   * Runs work that does not count as use: a namespace that was not open before is closed again, unless a call has come
+   * meanwhile.
+   */
   async #inBackground<T>(namespace: string, work: (rootPool: RootPool) => Promise<T>): Promise<T> {
     const open = this.#openPool(namespace);
     open.uses += 1;
@@ -125,7 +130,7 @@ export class Pools {
     return open;
   }
 
-  /** Whoever asks for the namespace from now on gets another pool, as another process would have. */
+  /** From now on, whoever asks for the namespace gets a new pool, as in another process. */
   async #close(namespace: string): Promise<void> {
     this.#pools.delete(namespace);
     await this.#storage.release(namespace);

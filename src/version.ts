@@ -1,4 +1,4 @@
 import manifest from "../package.json" with { type: "json" };
 
-/** Of the package. */
+/** The version of the package. */
 export const VERSION: string = manifest.version;

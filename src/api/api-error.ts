@@ -1,8 +1,10 @@
 import { Code } from "@connectrpc/connect";
 
-/** The only error above the pool: what a caller is told, the same on every front. Its `cause` is for the log alone. */
+/**
+ * The only error above the pool. It holds what the caller is told, on every front alike; its `cause` is only logged.
+ */
 export class ApiError extends Error {
-  /** gRPC's code. */
+  /** The code in gRPC's terms. */
   readonly code: Code;
 
   constructor(code: Code, message: string, options?: { readonly cause?: unknown }) {
@@ -13,8 +15,7 @@ export class ApiError extends Error {
 }
 
 /**
- * `invalid_argument` about one field of a request, such as `messages[2].info.role`. An empty path stands for the whole
- * body.
+ * `invalid_argument` for one field of a request, such as `messages[2].info.role`. An empty path means the whole body.
  */
 export class FieldError extends ApiError {
   readonly path: string;
@@ -26,7 +27,7 @@ export class FieldError extends ApiError {
     this.reason = reason;
   }
 
-  /** The same error as seen by whoever holds the value under this name: a field, or an index such as `[2]`. */
+  /** The same error with its path inside another value: the name of a field, or an index such as `[2]`. */
   within(name: string): FieldError {
     const joint = this.path === "" || this.path.startsWith("[") ? "" : ".";
     return new FieldError(name + joint + this.path, this.reason);

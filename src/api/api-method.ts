@@ -10,26 +10,26 @@ import type { Call } from "../domain/call.js";
 import type { Limits } from "../domain/limits.js";
 import type { RootPool } from "../pool/root-pool.js";
 
-/** What a key must be allowed to do to make a call. */
+/** What a key must be allowed to do before a call is made. */
 export type Scope = "read" | "write" | "admin";
 
-/** What a front gives with each call: the namespace's pool, and what the caller allows. */
+/** What a front passes with each call: the pool of the namespace, and the caller's deadline and signal. */
 export interface ApiContext extends Call {
   readonly rootPool: RootPool;
   readonly limits: Limits;
 }
 
 /**
- * One RPC, as every front mounts it. Has exactly one of `unary` and `stream`. Both reject with anything; `toApiError`
- * makes an answer of it.
+ * One RPC, as every front mounts it. Exactly one of `unary` and `stream` is set. Both may reject with anything;
+ * `toApiError` turns it into an answer.
  */
 export interface ApiMethod {
   readonly desc: DescMethod;
   readonly scope: Scope;
-  /** Served by the gRPC port alone. */
+  /** Whether only the gRPC port serves it. */
   readonly grpcOnly: boolean;
   readonly unary?: (request: Message, context: ApiContext) => Promise<Message>;
-  /** Resolves when the stream has begun: headers can go out. */
+  /** Resolves once the stream has begun, when headers can be sent. */
   readonly stream?: (request: Message, context: ApiContext) => Promise<AsyncIterable<Message>>;
 }
 
@@ -40,7 +40,7 @@ export type Handler<M> =
       ? (request: MessageShape<I>, context: ApiContext) => Promise<AsyncIterable<MessageShape<O>>>
       : never;
 
-/** Every RPC of a service: one that is missing does not compile. */
+/** All RPCs of a service. Leaving one out does not compile. */
 export type ServiceMethods<S extends DescService> = {
   readonly [K in keyof S["method"]]: {
     readonly scope: Scope;

@@ -28,11 +28,12 @@ import { StoredMessage } from "./stored-message.js";
 
 const MICROS_PER_SECOND = 1_000_000;
 const NANOS_PER_MICRO = 1000;
-/** 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z: what a Timestamp may hold. */
+/** 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z, the range of a Timestamp. */
 const MIN_SECONDS = -62_135_596_800n;
 const MAX_SECONDS = 253_402_300_799n;
 
-// Messages are written as literals: the generic `create` costs several times as much, and lists hold hundreds of them.
+// Messages are written as literals because the generic `create` costs several times as much, and lists hold hundreds of
+// messages.
 
 export function toMessageWithParts(message: ChatMessage): MessageWithParts {
   const body = storedBodyOf(message);
@@ -81,7 +82,10 @@ export function fromMessageWithParts(field: string, message: MessageWithParts | 
   };
 }
 
-/** What a message sets: an empty role or list of parts counts as not set. `field` names the message in errors. */
+/**
+ * The fields that a message sets; an empty role or an empty list of parts counts as not set. `field` names the message
+ * in errors.
+ */
 export function fromMessageChange(field: string, message: MessageWithParts | undefined): MessageChange {
   if (message === undefined) throw invalidArgument(`${field} is required`);
   const { info, parts } = message;
@@ -251,14 +255,14 @@ export function toTimestamp(micros: number): Timestamp {
   return { $typeName: "google.protobuf.Timestamp", seconds: BigInt(seconds), nanos };
 }
 
-/** Microseconds of a message; what is below one is cut. */
+/** The timestamp of a message in microseconds; fractions of a microsecond are cut off. */
 export function fromMessageTimestamp(field: string, timestamp: Timestamp | undefined): number | undefined {
   const micros = fromTimestamp(field, timestamp, Math.floor);
   if (micros === undefined || Number.isSafeInteger(micros)) return micros;
   throw invalidArgument(`${field} is out of range: messages are kept from the year 1684 to 2255`);
 }
 
-/** Microseconds at which a session expires: the first at or after the time. */
+/** The time at which a session expires, rounded up to whole microseconds. */
 export function fromExpireTime(field: string, timestamp: Timestamp | undefined): number | undefined {
   const micros = fromTimestamp(field, timestamp, Math.ceil);
   if (micros === undefined || Number.isSafeInteger(micros)) return micros;
@@ -266,8 +270,7 @@ export function fromExpireTime(field: string, timestamp: Timestamp | undefined):
 }
 
 /**
- * Microseconds of a bound: the first at or after it, since messages have whole ones. No message lies beyond what they
- * can count.
+ * A bound in microseconds, rounded up because messages have whole microseconds. A bound outside their range is clamped.
  */
 export function fromBoundTimestamp(field: string, timestamp: Timestamp | undefined): number | undefined {
   const micros = fromTimestamp(field, timestamp, Math.ceil);
@@ -288,7 +291,7 @@ function fromTimestamp(
   return Number(seconds) * MICROS_PER_SECOND + round(nanos / NANOS_PER_MICRO);
 }
 
-/** The same type but for `readonly`, which the generated code does not know. */
+/** Only drops `readonly`, which the generated types lack. */
 function toStruct(struct: JsonObject | undefined): ProtoJsonObject | undefined {
   return struct as ProtoJsonObject | undefined;
 }

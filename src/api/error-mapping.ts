@@ -21,8 +21,8 @@ const CODES: Record<ErrorCode, Code> = {
 const INTERNAL_TEXT = "Internal error";
 
 /**
- * The ApiError for anything that was thrown. What is neither one nor a DomainError is internal, and its text is not
- * sent.
+ * Turns anything that was thrown into an ApiError. Whatever is neither an ApiError nor a DomainError becomes
+ * `internal`, and its text is not sent.
  */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;

@@ -1,6 +1,6 @@
 /**
- * Maps what an iterable gives. Unlike a generator it passes on the end of one that was never read, so that nothing
- * stays open.
+ * Maps each item of an iterable. Unlike a generator, it ends the source even when nothing was read from it, so that
+ * nothing stays open.
  */
 export function mapEach<From, To>(source: AsyncIterable<From>, map: (item: From) => To): AsyncIterable<To> {
   return {

@@ -25,7 +25,7 @@ function methodsOf<S extends DescService>(
 ): readonly ApiMethod[] {
   return service.methods.map((desc) => {
     const { scope, handle } = methods[desc.localName as keyof S["method"]];
-    // Which of the two it is follows from the descriptor, as the type of `methods` demands.
+    // The descriptor tells which of the two it is, as the type of `methods` demands.
     return desc.methodKind === "unary"
       ? { desc, scope, grpcOnly, unary: handle as unknown as NonNullable<ApiMethod["unary"]> }
       : { desc, scope, grpcOnly, stream: handle as unknown as NonNullable<ApiMethod["stream"]> };

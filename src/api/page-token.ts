@@ -4,8 +4,9 @@ import { invalidArgument } from "../domain/errors.js";
 import type { FollowPosition, MessageCursor, SessionCursor } from "../domain/page.js";
 
 /**
- * Tokens are base64url of `crc32 (4 bytes) | JSON list`, whose first two items are version and kind. Only what was
- * given out is taken back: the checksum finds altered tokens, and a second spelling of the same bytes is refused.
+ * A token is base64url of `crc32 (4 bytes) | JSON list`; the first two items of the list are the version and the kind.
+ * Only tokens that the service gave out are accepted: the checksum finds altered ones, and a different spelling of the
+ * same bytes is refused.
  */
 const VERSION = 1;
 const CHECKSUM_BYTES = 4;
@@ -13,7 +14,7 @@ const CHECKSUM_BYTES = 4;
 type Kind = "messages" | "sessions" | "watch";
 type Scalar = string | number | boolean | null;
 
-/** Types of the fields that follow version and kind; `?` means that it may be null or, at the end, absent. */
+/** Types of the fields after version and kind. `?` marks a field that may be null or, at the end, absent. */
 const FIELDS: Record<Kind, string> = {
   messages: "string boolean boolean integer? integer? string count string count?",
   sessions: "string integer string string?",
@@ -54,7 +55,7 @@ export function encodeSessionToken(cursor: SessionCursor): string {
   return encode("sessions", [parentId, updateTimeMicros, sessionId, ...(digest === null ? [] : [digest])]);
 }
 
-/** Refuses the token of a list with other filters. */
+/** Decodes a session token; refuses one that belongs to a list with other filters. */
 export function decodeSessionToken(token: string, filter: Pick<SessionCursor, "parentId" | "labels">): SessionCursor {
   const fields = decode("page_token", "sessions", token);
   const [parentId, updateTimeMicros, sessionId, digest = null] = fields as [string, number, string, string?];
@@ -63,7 +64,10 @@ export function decodeSessionToken(token: string, filter: Pick<SessionCursor, "p
   return { ...filter, updateTimeMicros, sessionId };
 }
 
-/** Names a set of labels, whatever their order; null for none. The labels themselves would make long tokens. */
+/**
+ * A short digest of a set of labels in any order, because the labels themselves would make tokens long. Null when there
+ * are none.
+ */
 function labelsDigest(labels: readonly string[] = []): string | null {
   if (labels.length === 0) return null;
   const sorted = JSON.stringify([...new Set(labels)].sort());

@@ -2,14 +2,14 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { MessageInfo, MessageWithParts, Part } from "../../gen/sessionpool/v1/message_service_pb.js";
 import type { MessageBody } from "../domain/message-body.js";
 
-/** A message whose parts and metadata are decoded when somebody looks at them. */
+/** A message whose parts and metadata are decoded when they are first read. */
 export class StoredMessage implements MessageWithParts {
   readonly $typeName = "sessionpool.v1.MessageWithParts";
   readonly info: MessageInfo;
   readonly #body: MessageBody;
   #parts: Part[] | undefined;
 
-  /** `info` is given without metadata. */
+  /** `info` comes without metadata. */
   constructor(info: MessageInfo, body: MessageBody) {
     this.info = body.hasMetadata ? withMetadata(info, body) : info;
     this.#body = body;
@@ -31,7 +31,7 @@ export class StoredMessage implements MessageWithParts {
     return #body in message ? message.#body.partsOfBytes : undefined;
   }
 
-  /** The body of a message that is passed on as it is stored; undefined for any other message. */
+  /** The body of a message that can be passed on as it is stored; undefined for any other message. */
   static bodyOf(message: Message): MessageBody | undefined {
     return #body in message ? message.#body : undefined;
   }

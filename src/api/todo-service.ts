@@ -9,12 +9,13 @@ export const todoMethods: ServiceMethods<typeof TodoService> = {
 };
 
 /**
- * Answers for lists that a store gives frozen: the memory store, and SQLite until the list changes. They are frozen too, so that a front need not write them again: the list is read with
- * every turn of an agent and seldom changes.
+ * Caches the answer for lists that the store returns frozen: always for the memory store, and for SQLite until the list
+ * changes. The answers are frozen too, so that a front can reuse its encoding. An agent reads the list in every turn,
+ * and it seldom changes.
  */
 const answers = new WeakMap<readonly Todo[], ListTodosResponse>();
 
-/** The session id does not filter: any is accepted. */
+/** Any session id is accepted, because there is only one list. */
 async function listTodos(_request: ListTodosRequest, context: ApiContext): Promise<ListTodosResponse> {
   const todos = await context.rootPool.todos.list(callOf(context));
   return answers.get(todos) ?? answer(todos);

@@ -4,8 +4,8 @@ import { checkCall } from "./call.js";
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Calls `ended` once, with the error, when the call ends; soon, when it has ended. Answers a function that stops
- * watching.
+ * Calls `ended` once, with the error, when the call ends; in a later task when it has ended already. Returns a function
+ * that stops watching.
  */
 export function onCallEnd(call: Call | undefined, ended: (error: unknown) => void): () => void {
   const { signal, deadlineMs } = call ?? {};
@@ -30,7 +30,7 @@ export function onCallEnd(call: Call | undefined, ended: (error: unknown) => voi
   return stop;
 }
 
-/** The promise, or the error of the call if that ends first. */
+/** Settles as the promise does, or rejects with the call's error if the call ends first. */
 export function untilCallEnd<T>(promise: Promise<T>, call: Call | undefined): Promise<T> {
   if (call?.signal === undefined && call?.deadlineMs === undefined) return promise;
   return new Promise((resolve, reject) => {

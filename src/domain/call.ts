@@ -1,6 +1,6 @@
 import { DomainError } from "./errors.js";
 
-/** What a caller allows: how long, and whether it still wants the answer. Passed down to the store unchanged. */
+/** How long a caller waits, and whether it still wants the answer. Passed down to the store unchanged. */
 export interface Call {
   /** Milliseconds since 1970 at which the call ends with `deadline_exceeded`. */
   readonly deadlineMs?: number | undefined;
@@ -8,7 +8,7 @@ export interface Call {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Throws `deadline_exceeded` or `canceled` if the call has ended. Every loop of retries asks this. */
+/** Throws `deadline_exceeded` or `canceled` if the call has ended. Every retry loop calls this. */
 export function checkCall(call: Call | undefined, nowMs: number = Date.now()): void {
   if (call?.signal?.aborted) {
     const { reason } = call.signal;
@@ -21,12 +21,15 @@ export function checkCall(call: Call | undefined, nowMs: number = Date.now()): v
 
 const CLOSE_LIMIT_MS = 5000;
 
-/** What a `close` may take when its caller does not say: 5 s. */
+/** The time that a `close` may take when its caller sets no limit: 5 s. */
 export function closeLimit(call?: Call): { readonly deadlineMs: number } {
   return { deadlineMs: call?.deadlineMs ?? Date.now() + CLOSE_LIMIT_MS };
 }
 
-/** Waits for `work`, at most until the deadline. Resolves to whether it has ended by then, and rejects as it does. */
+/**
+ * Waits for `work` until the deadline at most. Resolves to whether it has ended by then; rejects if it rejects before
+ * that.
+ */
 export async function endsBy(deadlineMs: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<boolean>((resolve) => {

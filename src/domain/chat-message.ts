@@ -9,53 +9,51 @@ export interface Part {
   readonly data?: JsonObject | undefined;
 }
 
-/** What a caller gives to be appended. */
+/** A message as a caller gives it to be appended. */
 export interface NewChatMessage {
   /** 1-128 bytes of UTF-8 without control characters; a ULID is made when absent. */
   readonly id?: string | undefined;
   readonly role: string;
-  /** Microseconds since 1970; the time of storing (but never before the last message) when absent. */
+  /** Microseconds since 1970. When absent, the time of storing is used, but never one before the last message's. */
   readonly timestampMicros?: number | undefined;
   readonly parts: readonly Part[];
   readonly metadata?: JsonObject | undefined;
 }
 
-/** New content of a message. What is absent stays as it is. */
+/** New content of a message. Absent fields stay as they are. */
 export interface MessageChange {
   readonly role?: string | undefined;
   readonly parts?: readonly Part[] | undefined;
-  /** Replaced whole; an empty object empties it. */
+  /** Replaces all metadata; an empty object removes it. */
   readonly metadata?: JsonObject | undefined;
-  /** Not a change: the time that the message must have, so that nobody takes it for one. */
+  /** Not changed: the message must have this time already, so that no caller believes it can be set. */
   readonly timestampMicros?: number | undefined;
 }
 
 /** A message as a session shows it: the canonical persisted message of the spec. */
 export interface ChatMessage {
   readonly id: string;
-  /** Session that was asked for; of a message of an ancestor, that ancestor. */
+  /** The session that was asked for, or for a message of an ancestor, that ancestor. */
   readonly sessionId: string;
   readonly role: string;
   /** Microseconds since 1970. */
   readonly timestampMicros: number;
   readonly parts: readonly Part[];
   readonly metadata?: JsonObject | undefined;
-  /** Number of messages in front of it; absent for messages of ancestors. */
+  /** The number of messages before it; absent for messages of ancestors. */
   readonly position?: number | undefined;
-  /** Session it was written to first. */
+  /** The session it was first written to. */
   readonly originSessionId?: string | undefined;
 }
 
-/** The part of a message that the rule "same id, same content" compares, but for the timestamp. */
+/** The part of a message that the rule "same id, same content" compares, apart from the timestamp. */
 export interface MessageContent {
   readonly role: string;
   readonly parts: readonly Part[];
   readonly metadata?: JsonObject | undefined;
 }
 
-/**
- * Whether role, parts and metadata are the same; an absent and an empty Struct are equal (docs/api.md, Same content).
- */
+/** Whether role, parts and metadata are equal; an absent Struct equals an empty one (docs/api.md, Same content). */
 export function sameContent(a: MessageContent, b: MessageContent): boolean {
   return (
     a.role === b.role &&

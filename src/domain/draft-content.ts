@@ -2,17 +2,20 @@ import type { Part } from "./chat-message.js";
 import type { DraftDelta } from "./draft.js";
 import { embeddedSize, partSizeWithoutText, textFieldSize } from "./message-size.js";
 
-/** The sizes of a part, kept so that adding to a long text does not measure all of it again. */
+/** The sizes of a part, kept so that adding to a long text does not measure the whole text again. */
 interface Sizes {
   readonly withoutText: number;
   readonly text: number;
 }
 
-/** The parts of a draft, which grow with every delta. What a delta costs does not depend on how much text there is. */
+/**
+ * The parts of a draft, which grow with every delta. The cost of a delta does not depend on how much text there is
+ * already.
+ */
 export class DraftContent {
   readonly #parts: Part[] = [];
   readonly #sizes: Sizes[] = [];
-  /** Id of a part -> place of the last part with it. */
+  /** Maps the id of a part to the place of the last part with this id. */
   readonly #places = new Map<string, number>();
   #bytes = 0;
   #deltas = 0;
@@ -21,17 +24,17 @@ export class DraftContent {
     for (const part of parts) this.#setAt(this.#parts.length, part, sizesOf(part));
   }
 
-  /** The parts as they are now; later deltas do not change what was answered. */
+  /** The current parts. Later deltas do not change what was returned. */
   get parts(): readonly Part[] {
     return this.#parts.slice();
   }
 
-  /** Bytes that the parts take in a message as protobuf. */
+  /** The bytes that the parts take in a message as protobuf. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** How many deltas have been applied. */
+  /** The number of deltas applied so far. */
   get deltas(): number {
     return this.#deltas;
   }
@@ -46,7 +49,7 @@ export class DraftContent {
     this.#deltas += deltas.length;
   }
 
-  /** What `bytes` would be with these deltas, too. */
+  /** What `bytes` would be after these deltas. */
   bytesWith(deltas: readonly DraftDelta[]): number {
     const changed = new Map<string, Sizes>();
     let bytes = this.#bytes;

@@ -1,4 +1,4 @@
-/** Everything that can go wrong, in gRPC's words; `api/error-mapping.ts` maps each to its code. */
+/** Every kind of failure, by gRPC's names; `api/error-mapping.ts` maps each to its code. */
 export type ErrorCode =
   | "canceled"
   | "invalid_argument"
@@ -15,8 +15,8 @@ export type ErrorCode =
   | "unauthenticated";
 
 /**
- * The only error below `api/`. Its message is meant for the caller: it names the id and the limit, and holds no driver
- * text.
+ * The only error below `api/`. Its message is written for the caller: it names the id and the limit, and contains no
+ * driver text.
  */
 export class DomainError extends Error {
   readonly code: ErrorCode;
@@ -28,7 +28,7 @@ export class DomainError extends Error {
   }
 }
 
-/** A storage provider lacks an operation; the text names the provider's class, as the spec asks. */
+/** Thrown when a storage provider lacks an operation. The text names the provider's class, as the spec asks. */
 export class NotImplementedError extends DomainError {
   constructor(className: string, operation: string) {
     super("unimplemented", `${className} does not support ${operation}`);

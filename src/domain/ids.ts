@@ -4,15 +4,15 @@ import { monotonicFactory } from "ulid";
 const pool = new Uint8Array(1024);
 let used = pool.length;
 
-/** Makes ULIDs, each greater than the one before. */
+/** Returns a function that makes ULIDs, each greater than the one before. */
 export function ulidFactory(): () => string {
   const next = monotonicFactory(randomFraction);
   return () => next();
 }
 
 /**
- * From 0 to below 1, in steps of a byte. By itself `ulid` asks the system for every byte, and for 16 whenever the clock
- * has moved.
+ * A random fraction from 0 to below 1, in steps of 1/256. By default, `ulid` asks the system for each byte separately,
+ * and for 16 whenever the clock has advanced.
  */
 function randomFraction(): number {
   if (used === pool.length) {

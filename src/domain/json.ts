@@ -2,7 +2,7 @@
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
 
 /**
- * A Struct. Keys are the caller's and may be anything, `__proto__` too: build such objects with `JSON.parse`,
+ * A Struct. The caller chooses the keys, which may be anything, even `__proto__`: build such objects with `JSON.parse`,
  * `Object.fromEntries` or a null prototype, never by assignment.
  */
 export interface JsonObject {
@@ -11,14 +11,12 @@ export interface JsonObject {
 
 const LINE_ENDS = /[\u0085\u2028\u2029]/g;
 
-/**
- * The same JSON, in which no reader of lines finds an end of a line: some take U+0085, U+2028 and U+2029 for one, which JSON may hold as they are.
- */
+/** Escapes U+0085, U+2028 and U+2029, which JSON allows but some line readers treat as line ends. */
 export function onOneLine(json: string): string {
   return json.replace(LINE_ENDS, (end) => `\\u${end.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** Whether both hold the same, whatever the order of keys. */
+/** Whether two values are equal, whatever the order of keys. */
 function sameJson(a: JsonValue, b: JsonValue): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
@@ -32,7 +30,7 @@ function sameJson(a: JsonValue, b: JsonValue): boolean {
   );
 }
 
-/** Whether two Structs are equal; an absent and an empty one are. */
+/** Whether two Structs are equal; an absent Struct equals an empty one. */
 export function sameStruct(a: JsonObject | undefined, b: JsonObject | undefined): boolean {
   return sameJson(a ?? {}, b ?? {});
 }

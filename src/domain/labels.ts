@@ -4,31 +4,31 @@ import { checkBytes, checkText, hasControl } from "./validate.js";
 import { isPlainObject } from "./validate-struct.js";
 
 /**
- * Texts by which lists of sessions find a session. Keys are the caller's and may be anything, `__proto__` too: build
- * them as a JsonObject is built.
+ * Short texts by which lists of sessions are filtered. The caller chooses the keys, which may be anything, even
+ * `__proto__`: build labels as you build a JsonObject.
  */
 export interface Labels {
   readonly [key: string]: string;
 }
 
-/** Each label as `key=value`, which names it in filters and keys: no key holds a `=`. In the order of the texts. */
+/** Each label as `key=value`, sorted. Filters and keys use this form; no key contains `=`. */
 export function labelTexts(labels: Labels | undefined): readonly string[] {
   return Object.entries(labels ?? {})
     .map(([key, value]) => `${key}=${value}`)
     .sort();
 }
 
-/** The labels of such texts; undefined when there are none. */
+/** The labels that such texts name; undefined when there are none. */
 export function labelsOf(texts: readonly string[]): Labels | undefined {
   return texts.length === 0 ? undefined : Object.fromEntries(texts.map(splitLabel));
 }
 
-/** Labels as records keep them: always in the same order, and absent when there are none. */
+/** Labels as records keep them: sorted, and absent when there are none. */
 export function inOrder(labels: Labels | undefined): Labels | undefined {
   return labelsOf(labelTexts(labels));
 }
 
-/** At most so many labels, and every key and value within its limit. */
+/** Checks the number of labels and the length of every key and value. */
 export function checkLabels(field: string, labels: Labels | undefined, limits: Limits): void {
   if (labels === undefined) return;
   if (!isPlainObject(labels)) throw invalidArgument(`${field} must be an object`);
@@ -40,7 +40,7 @@ export function checkLabels(field: string, labels: Labels | undefined, limits: L
   }
 }
 
-/** What ListSessions asks for: texts `key=value`, whose keys and values a label may have. */
+/** Checks a filter of ListSessions: texts `key=value` with keys and values that a label may have. */
 export function checkLabelFilter(texts: readonly string[], limits: Limits): void {
   checkCount("label", texts.length, limits);
   for (const [i, text] of texts.entries()) {

@@ -1,23 +1,23 @@
-/** Limits of the API. The configuration may lower or raise them; past a limit, the error names it. */
+/** Limits of the API. The configuration may lower or raise them. An error for exceeding one names it. */
 export interface Limits {
-  /** Of one message, as protobuf. */
+  /** Limits of one message, as protobuf. */
   readonly messageBytes: number;
   readonly batchMessages: number;
   readonly batchBytes: number;
   readonly idBytes: number;
   readonly titleBytes: number;
   readonly metadataBytes: number;
-  /** Of one session. */
+  /** Limits of one session. */
   readonly labels: number;
   readonly labelKeyBytes: number;
   readonly labelValueBytes: number;
-  /** Objects and lists inside each other; the Struct itself is 1. */
+  /** Nesting depth of objects and lists; the Struct itself counts as 1. */
   readonly structDepth: number;
   readonly todoCount: number;
   readonly todoBytes: number;
   readonly pageMessages: number;
   readonly pageBytes: number;
-  /** Open drafts of a session. */
+  /** Open drafts of one session. */
   readonly draftCount: number;
   /** Deltas of one draft. */
   readonly draftDeltas: number;

@@ -4,16 +4,16 @@ import { type BodySizes, bodySizes } from "./message-size.js";
 
 export type BodyContent = Omit<MessageContent, "role">;
 
-/** JSON text: UTF-8 bytes where a database gives them, else a string. */
+/** JSON as UTF-8 bytes where a database returns bytes, otherwise as a string. */
 export type JsonText = string | Buffer;
 
-/** The body of a message as JSON in the form of protobuf, zero values included. */
+/** The body of a message in protobuf's JSON form, including zero values. */
 export interface BodyJson {
   readonly parts: JsonText;
   readonly metadata: JsonText | undefined;
 }
 
-/** Every text that this codec has written begins so. Earlier versions wrote `{"parts":[...],"metadata":{...}}`. */
+/** Every text that this codec writes begins like this. Earlier versions wrote `{"parts":[...],"metadata":{...}}`. */
 const SIGNATURE = '{"sizes":[';
 const NEWLINE = 0x0a;
 const DIGIT_0 = 0x30;
@@ -43,12 +43,12 @@ export class MessageBody implements BodyContent {
     this.#stored = stored;
   }
 
-  /** Of values, which are not copied. */
+  /** Makes a body of values, which are not copied. */
   static of(content: BodyContent): MessageBody {
     return content instanceof MessageBody ? content : new MessageBody(content, undefined);
   }
 
-  /** Of what `encode` has made, now or in an earlier version. */
+  /** Makes a body of text that `encode` returned, in this or an earlier version. */
   static stored(text: JsonText): MessageBody {
     return isOurs(text) ? new MessageBody(undefined, text) : new MessageBody(parse(text), undefined);
   }
@@ -61,12 +61,12 @@ export class MessageBody implements BodyContent {
     return this.#decoded().metadata;
   }
 
-  /** Whether it is known as stored text, which can be passed on. */
+  /** Whether the stored text is known and can be passed on. */
   get isStored(): boolean {
     return this.#stored !== undefined;
   }
 
-  /** Does not decode. */
+  /** Tells without decoding. */
   get hasMetadata(): boolean {
     return this.#stored === undefined ? this.#content?.metadata !== undefined : endsWithMetadata(this.#stored);
   }
@@ -82,13 +82,13 @@ export class MessageBody implements BodyContent {
   }
 
   /**
-   * The parts in which each character of a text stands for one byte of its UTF-8, for who writes bytes: neither decoded nor encoded, they are had in a
-   * third of the time. Undefined where only `parts` will do. Not kept.
+   * The parts with one character for each byte of UTF-8, for callers that write bytes. They skip decoding and encoding,
+   * which takes a third of the time. Undefined where only `parts` is correct. Not cached.
    */
   get partsOfBytes(): readonly Part[] | undefined {
     if (this.#content !== undefined || !(this.#stored instanceof Buffer)) return undefined;
     const parts = this.json.parts as Buffer;
-    // Half a surrogate pair is the only character beyond ASCII that JSON.stringify escapes.
+    // A lone surrogate is the only character beyond ASCII that JSON.stringify escapes.
     return parts.includes("\\ud") ? undefined : (JSON.parse(parts.toString("latin1")) as Part[]);
   }
 
@@ -97,7 +97,7 @@ export class MessageBody implements BodyContent {
     return this.#sizes;
   }
 
-  /** The text to be stored. */
+  /** Returns the text to be stored. */
   encode(): string {
     if (this.#stored !== undefined) return this.#stored.toString();
     const { parts, metadata } = writeJson(this.#decoded());
@@ -111,7 +111,7 @@ export class MessageBody implements BodyContent {
   }
 }
 
-/** What the rule "same id, same content" compares of a stored message. */
+/** The fields of a stored message that the rule "same id, same content" compares. */
 export function contentOf({ role, body }: { readonly role: string; readonly body: MessageBody }): MessageContent {
   const { parts, metadata } = body;
   return { role, parts, metadata };
@@ -121,7 +121,7 @@ function parse(text: JsonText): BodyContent {
   return JSON.parse(text.toString()) as BodyContent;
 }
 
-/** Of a part only these members, in this order, whatever else the object has. */
+/** Writes only these members of a part, in this order, whatever else the object has. */
 function writeJson({ parts, metadata }: BodyContent): { parts: string; metadata: string | undefined } {
   return {
     parts: JSON.stringify(parts.map(({ id, type, text, data }) => ({ id, type, text, data }))),
@@ -135,7 +135,7 @@ function isOurs(text: JsonText): boolean {
     : text.toString("latin1", 0, SIGNATURE.length) === SIGNATURE;
 }
 
-/** The last characters are `]`, line feed, `}`, or `}`, line feed, `}` after metadata. */
+/** The text ends with `]`, line feed, `}`, or with `}`, line feed, `}` when there is metadata. */
 function endsWithMetadata(text: JsonText): boolean {
   return codeAt(text, text.length - 3) === 0x7d;
 }

@@ -13,7 +13,7 @@ export function previewOf({
   return { messageId: id, role, timestampMicros, text: firstCodePoints(texts.join("\n"), MOST_CODE_POINTS) };
 }
 
-/** A code point takes two units at most, so that no more need to be looked at. */
+/** A code point takes at most two units, so it is enough to look at twice as many. */
 function firstCodePoints(text: string, count: number): string {
   return text.length <= count
     ? text

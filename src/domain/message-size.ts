@@ -1,24 +1,24 @@
 import type { NewChatMessage, Part } from "./chat-message.js";
 import type { JsonObject, JsonValue } from "./json.js";
 
-/** Fields of a message that only answers carry. */
+/** Fields of a message that only occur in answers. */
 export interface OutputFields {
   readonly sessionId: string;
   readonly position?: number | undefined;
   readonly originSessionId?: string | undefined;
 }
 
-/** What parts and metadata add to a message as protobuf, in bytes, exactly. */
+/** The exact number of bytes that parts and metadata add to a message as protobuf. */
 export interface BodySizes {
-  /** All parts: fields of `MessageWithParts`. */
+  /** All parts, which are fields of `MessageWithParts`. */
   readonly parts: number;
-  /** The metadata, a field of `MessageInfo`; 0 when there is none. */
+  /** The metadata, which is a field of `MessageInfo`; 0 when there is none. */
   readonly metadata: number;
 }
 
 /**
- * Bytes of a message as protobuf (`MessageWithParts`), exactly: as given when there is no `output`, as answered with
- * it. `sizes`: of its body, if the caller knows them.
+ * The exact size in bytes of a message as protobuf (`MessageWithParts`): as in a request without `output`, as in an
+ * answer with it. A caller that knows the sizes of the body passes them.
  */
 export function messageSize(
   message: NewChatMessage,
@@ -34,7 +34,7 @@ export function bodySizes({ parts, metadata }: Pick<NewChatMessage, "parts" | "m
   return { parts: size, metadata: metadata === undefined ? 0 : embeddedSize(structSize(metadata)) };
 }
 
-/** Bytes of a Struct as protobuf, exactly. */
+/** The exact size in bytes of a Struct as protobuf. */
 export function structSize(struct: JsonObject): number {
   let size = 0;
   for (const key of Object.keys(struct)) {
@@ -45,7 +45,7 @@ export function structSize(struct: JsonObject): number {
 }
 
 /**
- * Bytes that a field of `size` bytes takes in the message around it; all our field numbers are below 16, so a tag is
+ * Bytes that a field of `size` bytes takes in the message around it. All our field numbers are below 16, so a tag is
  * one byte.
  */
 export function embeddedSize(size: number): number {
@@ -64,13 +64,13 @@ function partSize(part: Part): number {
   return partSizeWithoutText(part) + textSize(part.text);
 }
 
-/** Bytes of a part as protobuf, but for its text. */
+/** Bytes of a part as protobuf, not counting its text. */
 export function partSizeWithoutText(part: Part): number {
   const size = textSize(part.id) + textSize(part.type);
   return part.data === undefined ? size : size + embeddedSize(structSize(part.data));
 }
 
-/** Bytes that a text of so many bytes takes in the message around it: it is left out when it is empty. */
+/** Bytes that a text of this length takes in the message around it; an empty text is left out. */
 export function textFieldSize(bytes: number): number {
   return bytes === 0 ? 0 : embeddedSize(bytes);
 }
@@ -81,12 +81,12 @@ function timestampSize(micros: number): number {
   return (seconds === 0 ? 0 : 1 + varintSize(seconds)) + (nanos === 0 ? 0 : 1 + varintSize(nanos));
 }
 
-/** A field that is left out when it is empty. */
+/** Bytes of a text field, which is left out when it is empty. */
 function textSize(text: string | undefined): number {
   return text ? textFieldSize(Buffer.byteLength(text)) : 0;
 }
 
-/** Bytes of a Value; its kind is a oneof, so that zero values are written too. */
+/** Bytes of a Value. Its kind is a oneof, so zero values are written too. */
 function valueSize(value: JsonValue): number {
   switch (typeof value) {
     case "boolean":
@@ -106,7 +106,7 @@ function listSize(list: readonly JsonValue[]): number {
   return size;
 }
 
-/** Negative numbers are written as 64 bits: ten bytes. */
+/** A negative number is written as 64 bits, which takes ten bytes. */
 function varintSize(value: number): number {
   if (value < 0) return 10;
   let size = 1;

@@ -2,10 +2,10 @@ import type { ChatMessage } from "./chat-message.js";
 import type { Draft, DraftDelta } from "./draft.js";
 import type { Session } from "./session.js";
 
-/** Which messages a list is made of, and in which order. A cursor belongs to one such list of one session. */
+/** Selects the messages of a list and their order. A cursor belongs to one such list of one session. */
 export interface MessageQuery {
   readonly newestFirst?: boolean | undefined;
-  /** Puts the messages of the parent chain, as they were when the session was made, in front. */
+  /** Puts the messages of the chain of parents, as they were when the session was made, before its own. */
   readonly includeAncestors?: boolean | undefined;
   /** Only messages at or after this time. */
   readonly sinceMicros?: number | undefined;
@@ -14,30 +14,31 @@ export interface MessageQuery {
 }
 
 /**
- * The place after a message that was given out. Continuing there repeats and skips nothing. Opaque above the provider.
+ * The place after a message that was given out. Continuing there neither repeats nor skips a message. Opaque above the
+ * provider.
  */
 export interface MessageCursor {
-  /** The session's uid: a session re-created under the same id is another one. */
+  /** The session's uid, because a session made again under the same id is a different one. */
   readonly sessionUid: string;
   readonly query: MessageQuery;
   /** Where the message was stored when it was given out; a hint. */
   readonly log: string;
   readonly seq: number;
   readonly messageId: string;
-  /** Which ancestor showed it, counted from the oldest; absent for the session's own messages. */
+  /** The ancestor that showed it, counted from the oldest; absent for the session's own messages. */
   readonly ancestor?: number | undefined;
 }
 
 export interface MessagePage {
   readonly messages: readonly ChatMessage[];
-  /** Absent when nothing follows now. */
+  /** Absent when nothing follows at present. */
   readonly next?: MessageCursor | undefined;
 }
 
 /** A place in the order of sessions (update time, then id, both descending). */
 export interface SessionCursor {
   readonly parentId: string;
-  /** Of the list's filter, in any order. */
+  /** The labels of the list's filter, in any order. */
   readonly labels?: readonly string[] | undefined;
   readonly updateTimeMicros: number;
   readonly sessionId: string;
@@ -54,31 +55,31 @@ export interface LoadedSession {
   readonly messages: readonly ChatMessage[];
   /** Goes on to older messages; absent when there are none. */
   readonly next?: MessageCursor | undefined;
-  /** Its open drafts; absent where a cursor was given, or the provider has none. */
+  /** Its open drafts; absent when a cursor was given or the provider has no drafts. */
   readonly drafts?: readonly Draft[] | undefined;
 }
 
-/** Where a follower stands: after `position` messages of the history as it was at `revision`. */
+/** Where a follower stands: after `position` messages of the history at `revision`. */
 export interface FollowPosition {
   readonly sessionUid: string;
   readonly revision: number;
   readonly position: number;
 }
 
-/** What a follower is told; `at` is where it stands afterwards, and where a resume goes on. */
+/** An event for a follower. `at` is where the follower stands afterwards, and where resuming goes on. */
 export type FollowEvent =
   | {
       readonly kind: "appended";
       readonly message: ChatMessage;
       readonly at: FollowPosition;
     }
-  /** One message in front has new content. Nothing else there has changed. */
+  /** One message before the follower's position has new content. Nothing else there has changed. */
   | {
       readonly kind: "updated";
       readonly message: ChatMessage;
       readonly at: FollowPosition;
     }
-  /** The message that was at this position is gone. Nothing else in front has changed. */
+  /** The message at this position is gone. Nothing else before the follower's position has changed. */
   | {
       readonly kind: "deleted";
       readonly messageId: string;
@@ -92,7 +93,7 @@ export type FollowEvent =
     }
   | { readonly kind: "heartbeat"; readonly at: FollowPosition }
   | {
-      /** It was started, or the following began. */
+      /** The draft was started, or was open when the following began. */
       readonly kind: "draft";
       readonly draft: Draft;
       readonly at: FollowPosition;
@@ -100,7 +101,7 @@ export type FollowEvent =
   | {
       readonly kind: "draft_extended";
       readonly messageId: string;
-      /** The draft's version with these deltas. */
+      /** The draft's version after these deltas. */
       readonly version: number;
       readonly deltas: readonly DraftDelta[];
       readonly at: FollowPosition;
@@ -108,7 +109,7 @@ export type FollowEvent =
   | {
       readonly kind: "draft_ended";
       readonly messageId: string;
-      /** Then `appended` with the message came right before, unless an edit has removed it since. */
+      /** If true, `appended` with the message came right before, unless an edit has removed the message since. */
       readonly finished: boolean;
       readonly at: FollowPosition;
     };

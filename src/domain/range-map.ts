@@ -1,25 +1,25 @@
-/** A part of a range that was asked for: known all through, or not at all. */
+/** A part of the requested range that is either known throughout or not known at all. */
 export interface RangePart<T> {
   readonly first: number;
   readonly last: number;
-  /** Absent when nothing is known of the part. */
+  /** Absent when nothing is known about the part. */
   readonly known?: {
     readonly value: T /** How far behind the beginning of what was added the part begins. */;
     readonly offset: number;
   };
 }
 
-/** What is known of ranges of numbers. */
+/** Remembers a value for each of several ranges of numbers. */
 export class RangeMap<T> {
-  /** In order, and apart from each other. */
+  /** In ascending order and without overlaps. */
   readonly #known: { readonly first: number; readonly last: number; readonly value: T }[] = [];
 
-  /** Adds a range of which nothing was known. */
+  /** Adds a range about which nothing was known. */
   add(first: number, last: number, value: T): void {
     this.#known.splice(this.#placeOf(first), 0, { first, last, value });
   }
 
-  /** Splits a range into what is known and what is not, in order. */
+  /** Splits a range, in order, into the parts that are known and those that are not. */
   parts(first: number, last: number): RangePart<T>[] {
     const parts: RangePart<T>[] = [];
     let next = first;
@@ -38,7 +38,7 @@ export class RangeMap<T> {
     return parts;
   }
 
-  /** Index of the first range that ends at or after a number. */
+  /** The index of the first range that ends at or after a number. */
   #placeOf(number: number): number {
     let low = 0;
     let high = this.#known.length;

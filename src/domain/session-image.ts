@@ -2,20 +2,20 @@ import type { JsonObject } from "./json.js";
 import type { Labels } from "./labels.js";
 import type { MessageBody } from "./message-body.js";
 
-/** Messages `first` to `last`, both included, that are stored together under one name. They never change. */
+/** Messages `first` to `last`, inclusive, that are stored together under one name. They never change. */
 export interface StoredRange {
   readonly log: string;
   readonly first: number;
   readonly last: number;
 }
 
-/** Messages `first` to `last`, by the numbers that a backup gives them. */
+/** Messages `first` to `last`, by their numbers in a backup. */
 export interface NumberRange {
   readonly first: number;
   readonly last: number;
 }
 
-/** Everything that a session is at one moment, with ranges in the place of messages. */
+/** The whole state of a session at one moment, with ranges instead of messages. */
 export interface SessionImage<R> {
   readonly sessionId: string;
   readonly parentId: string;
@@ -27,28 +27,28 @@ export interface SessionImage<R> {
   readonly expireTimeMicros?: number | undefined;
   readonly createTimeMicros: number;
   readonly updateTimeMicros: number;
-  /** What callers see as the session's revision. */
+  /** The revision that callers see. */
   readonly revision: number;
-  /** How a fork or share was made, by which a retry is known; null for other sessions. */
+  /** How a fork or share was made, so that a retry is recognised; null for other sessions. */
   readonly origin: ImageOrigin | null;
-  /** What `includeAncestors` puts in front, oldest first, and which session showed it. */
+  /** What `includeAncestors` puts in front, oldest first, and the session that showed each piece. */
   readonly ancestry: readonly { readonly sessionId: string; readonly ranges: readonly R[] }[];
   readonly messages: readonly R[];
-  /** All messages that an unrevert would bring back; null when there is nothing to unrevert. */
+  /** All messages that an unrevert would bring back; null when there is nothing to bring back. */
   readonly undo: readonly R[] | null;
 }
 
 export interface ImageOrigin {
   readonly kind: "fork" | "share";
   readonly sourceSessionId: string;
-  /** As given; empty for all. */
+  /** As the caller gave it; empty means all. */
   readonly upToMessageId: string;
-  /** Whether the living session with that id is the source, and not one that got the id later. */
+  /** Whether the living session with that id is the source, rather than one that got the id later. */
   readonly sourceLives: boolean;
 }
 
 export interface SnapshotRange extends StoredRange {
-  /** Whether this session wrote the range. Only then can nobody else name it unless the session is shared. */
+  /** Whether this session wrote the range. If so, others can name the range only if the session is shared. */
   readonly isOwn: boolean;
 }
 
@@ -56,9 +56,9 @@ export interface SnapshotRange extends StoredRange {
 export interface SessionSnapshot extends SessionImage<SnapshotRange> {
   /** Whether other sessions name messages that this one wrote. */
   readonly isShared: boolean;
-  /** Names the session for good: an id may be used again. */
+  /** Identifies the session permanently, because an id may be used again. */
   readonly uid: string;
-  /** When it was read, on the provider's steady clock. */
+  /** When it was read, by the provider's steady clock. */
   readonly atMs: number;
 }
 
@@ -68,29 +68,29 @@ export interface StoredMessage {
   readonly role: string;
   readonly timestampMicros: number;
   readonly body: MessageBody;
-  /** Session it was written to first. */
+  /** The session it was first written to. */
   readonly originSessionId: string;
 }
 
-/** A range that a living session wrote, to be shared by the one that is restored. */
+/** A range written by a living session, which the restored session is to share. */
 export interface SharedRange extends StoredRange {
   readonly ownerId: string;
 }
 
-/** A session to be restored, of ranges to be shared and ranges to be written. */
+/** A session to be restored, made of ranges to share and ranges to write. */
 export type RestoredImage = SessionImage<SharedRange | NumberRange>;
 
-/** Reads the messages with these numbers, in order, some at a time. */
+/** Reads the messages with these numbers in order, in batches. */
 export type ReadNumbers = (range: NumberRange) => AsyncIterable<readonly StoredMessage[]>;
 
-/** Where messages that were written stand: number `first` at `place.first`, and so on. */
+/** Where written messages are stored: number `first` is at `place.first`, and so on. */
 export interface WrittenRange extends NumberRange {
   readonly place: SharedRange;
 }
 
 /**
- * `restored`: the session is there, whole. `exists`: another living session has the id; nothing was stored. `unshared`:
- * a range that it should share is no longer there, or no longer of a living session; nothing was stored.
+ * `restored`: the whole session is there. `exists`: another living session has the id; nothing was stored. `unshared`:
+ * a range to be shared is gone, or no longer belongs to a living session; nothing was stored.
  */
 export type RestoreOutcome =
   | { readonly kind: "restored"; readonly written: readonly WrittenRange[] }

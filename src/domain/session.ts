@@ -4,15 +4,18 @@ import type { Labels } from "./labels.js";
 /** A session as callers see it. */
 export interface Session {
   readonly sessionId: string;
-  /** Empty when it has none. */
+  /** Empty when the session has no parent. */
   readonly parentId: string;
-  /** Last message taken from the source of a fork or share; empty otherwise. Never changes. */
+  /** The last message taken from the source of a fork or share; empty otherwise. Never changes. */
   readonly forkPointId: string;
   readonly title: string;
   readonly metadata?: JsonObject | undefined;
-  /** Absent: none. */
+  /** Absent when there are none. */
   readonly labels?: Labels | undefined;
-  /** When it expires, microseconds since 1970: from then on it is as if it had been deleted. Absent: never by itself. */
+  /**
+   * When the session expires, in microseconds since 1970; from then on it is treated as deleted. Absent when it has no
+   * expiry of its own.
+   */
   readonly expireTimeMicros?: number | undefined;
   /** Microseconds since 1970. */
   readonly createTimeMicros: number;
@@ -20,9 +23,9 @@ export interface Session {
   readonly updateTimeMicros: number;
   /** Number of messages; absent in the basic view of lists of sessions. */
   readonly messageCount?: number | undefined;
-  /** Messages a fork or share began with. Never changes. */
+  /** The number of messages that a fork or share began with. Never changes. */
   readonly inheritedCount: number;
-  /** Goes up with every change that a caller makes and that is not an append. */
+  /** Increases with every change that a caller makes, except appends. */
   readonly revision: number;
   /** Whether an unrevert would work now. */
   readonly reverted: boolean;
@@ -30,12 +33,12 @@ export interface Session {
   readonly lastMessage?: MessagePreview | undefined;
 }
 
-/** A message in short. */
+/** A message in brief. */
 export interface MessagePreview {
   readonly messageId: string;
   readonly role: string;
   readonly timestampMicros: number;
-  /** The texts of its parts of the type `text`, a line feed between two: the first 200 code points. */
+  /** The texts of its `text` parts, joined by line feeds and cut after 200 code points. */
   readonly text: string;
 }
 
@@ -55,10 +58,10 @@ export interface NewSession {
 /** What to change; absent fields stay. */
 export interface SessionChange {
   readonly title?: string | undefined;
-  /** Replaced whole; `{}` empties it. */
+  /** Replaces all metadata; `{}` removes it. */
   readonly metadata?: JsonObject | undefined;
-  /** Replaced whole; `{}` removes all. */
+  /** Replaces all labels; `{}` removes them. */
   readonly labels?: Labels | undefined;
-  /** Null: it never expires by itself. */
+  /** Null removes the session's own expiry. */
   readonly expireTimeMicros?: number | null | undefined;
 }

@@ -5,7 +5,7 @@ import { type BodySizes, bodySizes } from "./message-size.js";
 
 type ShownFields = Omit<ChatMessage, "parts" | "metadata">;
 
-/** A message with this body, which is decoded when `parts` or `metadata` is first looked at. */
+/** Makes a message with this body. The body is decoded when `parts` or `metadata` is first read. */
 export function shownMessage(fields: ShownFields, body: MessageBody): ChatMessage {
   if (body.isStored) return new LazyMessage(fields, body);
   const { id, sessionId, role, timestampMicros, position, originSessionId } = fields;
@@ -13,19 +13,19 @@ export function shownMessage(fields: ShownFields, body: MessageBody): ChatMessag
   return { id, sessionId, role, timestampMicros, parts, metadata, position, originSessionId };
 }
 
-/** The body that a message was shown with, if it is stored text; undefined for any other message. */
+/** The body that a message was made with, if it is stored text; undefined for any other message. */
 export function storedBodyOf(message: ChatMessage): MessageBody | undefined {
   return LazyMessage.bodyOf(message);
 }
 
-/** Sizes of the body of a message, without decoding it where that can be. */
+/** The sizes of a message's body, without decoding it where possible. */
 export function sizesOf(message: ChatMessage): BodySizes {
   return storedBodyOf(message)?.sizes ?? bodySizes(message);
 }
 
 /**
- * `parts` and `metadata` are properties of its own, as those of a literal are: a copy by `{ ...message }` has them. Where there is no metadata, a
- * plain value costs less to define.
+ * `parts` and `metadata` are own properties, as on a literal, so that `{ ...message }` copies them. Without metadata, a
+ * plain value is cheaper to define.
  */
 class LazyMessage implements ChatMessage {
   readonly id: string;

@@ -7,8 +7,7 @@ import { checkBytes, checkOptionalId, checkText } from "./validate.js";
 import { checkMetadata, checkStruct } from "./validate-struct.js";
 
 /**
- * What is to be appended in one call: each message by itself, then their number, their size in all, and that no id is
- * there twice.
+ * Checks the messages of one call: each by itself, then their number, their total size, and that no id occurs twice.
  */
 export function checkNewMessages(messages: readonly NewChatMessage[], limits: Limits): void {
   checkCount(messages, limits);
@@ -29,14 +28,14 @@ function checkCount(messages: readonly NewChatMessage[], limits: Limits): void {
   }
 }
 
-/** New content of a message, as far as it is given. That the whole message is not too large is the provider's to check. */
+/** Checks the new content of a message as far as it is given. The provider checks the size of the whole message. */
 export function checkMessageChange(change: MessageChange, limits: Limits): void {
   checkContent("message", change, limits);
   const { role = "x", parts = [], metadata } = change;
   checkBytes("message", messageSize({ role, parts, metadata }), limits.messageBytes);
 }
 
-/** What is added to a draft: at least `least` deltas, each well-formed. */
+/** Checks deltas for a draft: there must be at least `least`, each well-formed. */
 export function checkDeltas(deltas: readonly DraftDelta[], least: number, limits: Limits): void {
   if (deltas.length < least) throw invalidArgument("deltas is empty; at least 1 delta is required");
   for (const [i, delta] of deltas.entries()) {
@@ -49,7 +48,7 @@ export function checkDeltas(deltas: readonly DraftDelta[], least: number, limits
   }
 }
 
-/** Resolves to its size as protobuf. */
+/** Checks a message; returns its size as protobuf. */
 function checkNewMessage(field: string, message: NewChatMessage, limits: Limits): number {
   checkOptionalId(`${field}.info.id`, message.id, limits);
   checkText(`${field}.info.role`, message.role);

@@ -2,7 +2,7 @@ import { invalidArgument } from "./errors.js";
 import { DEFAULT_PAGE_MESSAGES, type Limits } from "./limits.js";
 import type { MessageQuery } from "./page.js";
 
-/** The number of items a page may hold: 100 when absent, never more than the limit. */
+/** The number of items that a page may hold: 100 when absent, and never more than the limit. */
 export function pageLimit(limit: number | undefined, limits: Limits): number {
   if (limit === undefined) return Math.min(DEFAULT_PAGE_MESSAGES, limits.pageMessages);
   if (!Number.isInteger(limit) || limit < 1) {

@@ -5,8 +5,8 @@ import { structSize } from "./message-size.js";
 import { checkBytes, checkText } from "./validate.js";
 
 /**
- * A Struct that every client can read back: depth within the limit, no NaN or Infinity, well-formed text, and nothing
- * but JSON.
+ * Checks a Struct that every client must be able to read back: depth within the limit, no NaN or Infinity, well-formed
+ * text, and only values that JSON has.
  */
 export function checkStruct(field: string, value: unknown, limits: Limits): void {
   if (value === undefined) return;
@@ -44,14 +44,14 @@ function checkDepth(field: string, depth: number, limit: number): void {
   if (depth > limit) throw invalidArgument(`${field} is nested deeper than ${limit} levels`);
 }
 
-/** Neither a list nor an instance of a class, from whatever realm it comes. */
+/** Whether a value is an object that is neither a list nor an instance of a class, from any realm. */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const prototype = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** A session's or a message's metadata: a Struct of at most 64 KiB as protobuf. */
+/** Checks the metadata of a session or a message: a Struct of at most 64 KiB as protobuf. */
 export function checkMetadata(field: string, metadata: JsonObject | undefined, limits: Limits): void {
   if (metadata === undefined) return;
   checkStruct(field, metadata, limits);

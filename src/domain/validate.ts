@@ -1,13 +1,16 @@
 import { invalidArgument } from "./errors.js";
 import type { Limits } from "./limits.js";
 
-// Of ES2024: every supported Node has it, the compiler's ES2023 library does not name it.
+// A method of ES2024: every supported Node has it, but the compiler's ES2023 library does not declare it.
 type CheckedText = string & { isWellFormed(): boolean };
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this looks for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
-/** An id that names or makes something: required, 1-128 bytes of UTF-8 without control characters, not `.` or `..`. */
+/**
+ * Checks an id that names or makes something: required, 1-128 bytes of UTF-8 without control characters, and not `.` or
+ * `..`.
+ */
 export function checkId(field: string, value: string, limits: Limits): void {
   checkText(field, value);
   if (value === "") throw invalidArgument(`${field} is required`);
@@ -20,12 +23,12 @@ export function hasControl(text: string): boolean {
   return CONTROL.test(text);
 }
 
-/** An id that may be left out: absent and empty are equal. */
+/** Checks an id that may be left out; empty means absent. */
 export function checkOptionalId(field: string, value: string | undefined, limits: Limits): void {
   if (value !== undefined && value !== "") checkId(field, value, limits);
 }
 
-/** Text that UTF-8 can hold: a string without lone surrogates. */
+/** Checks that UTF-8 can hold the text: it must be a string without lone surrogates. */
 export function checkText(field: string, value: string): void {
   if (typeof value !== "string") throw invalidArgument(`${field} must be a string`);
   if (!(value as CheckedText).isWellFormed()) {

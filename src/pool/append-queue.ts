@@ -16,7 +16,7 @@ interface Waiting {
 
 type StoreTurn = (sessionId: string, appends: readonly QueuedAppend[]) => Promise<readonly TurnOutcome[]>;
 
-/** Holds appends until their session's turn. One turn stores all appends that wait, in one write. */
+/** Holds appends until it is their session's turn. One turn stores all waiting appends in one write. */
 export class AppendQueue {
   readonly #turnLock: TurnLock;
   readonly #limits: Limits;
@@ -44,14 +44,14 @@ export class AppendQueue {
     });
   }
 
-  /** Takes turns until the queue is empty. Each write is a turn of its own, so that edits get theirs in between. */
+  /** Takes turns until the queue is empty. Each write is a turn of its own, so that edits get a turn in between. */
   async #takeTurns(sessionId: string, queue: Waiting[]): Promise<void> {
     do {
       const release = await this.#turnLock.acquire(sessionId);
       const turn = takeTurn(queue, this.#limits);
       if (queue.length === 0) this.#queues.delete(sessionId);
-      // A shared write goes on for its most patient caller, so the others are answered here. The provider answers a
-      // single caller in time.
+      // A shared write runs as long as its most patient caller waits, so the other callers are answered here. The
+      // provider answers a single caller in time.
       if (turn.length > 1) for (const waiting of turn) answerAtCallEnd(queue, waiting);
       if (turn.length > 0) await this.#store(sessionId, turn);
       release();
@@ -75,7 +75,7 @@ export class AppendQueue {
   }
 }
 
-/** Removes from the queue what the next write takes, and returns the appends whose calls have not ended. */
+/** Removes the appends of the next write from the queue, and returns those whose calls have not ended. */
 function takeTurn(queue: Waiting[], limits: Limits): readonly Waiting[] {
   const taken = queue.splice(0, turnLength(queue, limits));
   return taken.filter((waiting) => {
@@ -103,8 +103,8 @@ function turnLength(queue: readonly Waiting[], limits: Limits): number {
 }
 
 /**
- * Rejects an append when its call ends. One that still waits is removed and never stored; one that is being stored may
- * be stored or not.
+ * Rejects an append when its call ends. If it is still waiting, it is removed and never stored; if it is being stored,
+ * it may or may not be stored.
  */
 function answerAtCallEnd(queue: Waiting[], waiting: Waiting): void {
   waiting.stopWatching ??= onCallEnd(waiting.append.options, (error) => {

@@ -5,8 +5,8 @@ import type { Todo } from "../domain/todo.js";
 import { checkBytes, checkId, checkText } from "../domain/validate.js";
 
 /**
- * Checks a whole list: each todo by itself, that no id occurs twice, and the number and the total size (as the protobuf
- * list).
+ * Checks a whole list: each todo by itself, that no id occurs twice, the number of todos, and their total size as a
+ * protobuf list.
  */
 export function checkTodos(todos: readonly Todo[], limits: Limits): void {
   if (todos.length > limits.todoCount) {

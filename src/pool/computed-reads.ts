@@ -21,7 +21,7 @@ export function computePage(
   const page = cutAtBytes(list.slice(start, start + options.limit), limits.pageBytes);
   const last = page.at(-1);
   if (last === undefined || start + page.length >= list.length) return { messages: page };
-  return { messages: page, next: cursorBehind(last, start + page.length, sessionId, query) };
+  return { messages: page, next: cursorAfter(last, start + page.length, sessionId, query) };
 }
 
 /** Makes a session and its last messages, or those before the cursor, for providers that cannot load sessions. */
@@ -78,10 +78,10 @@ function isInTime({ timestampMicros }: ChatMessage, { sinceMicros, untilMicros }
 }
 
 /**
- * Such a provider has neither uids nor logs. The session's id stands in for its uid, and the id of the session that
- * shows the message stands in for the log.
+ * A provider without pagination has neither uids nor logs. The session's id stands in for its uid, and the id of the
+ * session that shows the message for the log.
  */
-function cursorBehind(last: ChatMessage, seq: number, sessionId: string, query: MessageQuery): MessageCursor {
+function cursorAfter(last: ChatMessage, seq: number, sessionId: string, query: MessageQuery): MessageCursor {
   return { sessionUid: sessionId, query, log: last.sessionId, seq, messageId: last.id };
 }
 

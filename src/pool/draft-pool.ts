@@ -13,10 +13,9 @@ import type { StartOptions } from "./session-pool-types.js";
 import type { TurnLock } from "./turn-lock.js";
 
 /**
- * Messages that are being written, while a model streams them for example. Drafts are no part of the history until they are finished.
- *
- * What begins or ends a draft takes the session's turn; extending one takes none. Everything rejects with DomainError, as SessionPool does;
- * a provider without drafts is `unimplemented`.
+ * Messages that are still being written, for example while a model streams them. A draft is not part of the history
+ * until it is finished. Starting, finishing and discarding take the session's turn; extending does not. Everything
+ * rejects with DomainError as SessionPool does; `unimplemented` with a provider that has no drafts.
  */
 export class DraftPool {
   readonly #root: PoolContext;
@@ -28,9 +27,9 @@ export class DraftPool {
   }
 
   /**
-   * Begins a draft; resolves to its id, which is reserved from then on, and its version. A retry with the same content answers the same. `already_exists`: the
-   * history has the id, or a draft with other content. `failed_precondition`: a draft with the id has ended lately. `resource_exhausted`: the session has 16
-   * open drafts.
+   * Starts a draft; resolves to its version and its id, which is reserved from then on. A retry with the same content
+   * gets the same answer. `already_exists`: the history has the id, or a draft has it with other content.
+   * `failed_precondition`: a draft with the id ended recently. `resource_exhausted`: the session has 16 open drafts.
    */
   async start(sessionId: string, message: NewChatMessage, options: StartOptions = {}): Promise<DraftVersion> {
     const storage = this.#storageFor(sessionId, options);
@@ -40,7 +39,8 @@ export class DraftPool {
         return await storage.startDraft(sessionId, message, options);
       } catch (error) {
         if (!options.createSession || !(error instanceof DomainError) || error.code !== "not_found") throw error;
-        // A session that somebody else made meanwhile is answered like one that this call made: it sets nothing to compare.
+        // A session that somebody else made meanwhile is as good as one made by this call, which sets nothing that
+        // could differ.
         await storage.createSession({ sessionId }, options);
         return await storage.startDraft(sessionId, message, options);
       }
@@ -48,8 +48,9 @@ export class DraftPool {
   }
 
   /**
-   * Adds deltas after `version`; resolves to the new version. A retry with the same content answers the same. `aborted`: another version is the current
-   * one; the text names it. `failed_precondition`: the draft was finished or discarded. `not_found`: there is none.
+   * Adds deltas after `version`; resolves to the new version. A retry with the same content gets the same answer.
+   * `aborted`: another version is current; the text names it. `failed_precondition`: the draft was finished or
+   * discarded. `not_found`: no such draft.
    */
   async extend(
     sessionId: string,
@@ -64,8 +65,9 @@ export class DraftPool {
   }
 
   /**
-   * Ends a draft: what it holds is appended to the history under its id, exactly once. A retry with the same content answers the message's place now. Errors are as
-   * with `extend`; `aborted` also means that the message would not get `expectedPosition`.
+   * Finishes a draft: its content is appended to the history under its id, exactly once. A retry with the same content
+   * is answered with the message's current place. Errors as with `extend`; `aborted` also when the message would not
+   * get `expectedPosition`.
    */
   async finish(sessionId: string, messageId: string, options: FinishDraftOptions): Promise<LogResult> {
     const storage = this.#storageFor(sessionId, options);
@@ -75,14 +77,17 @@ export class DraftPool {
     return await this.#turnLock.run(sessionId, options, () => storage.finishDraft(sessionId, messageId, options));
   }
 
-  /** Ends a draft and drops what it holds. One that is not there is answered alike. `failed_precondition`: it was finished. */
+  /**
+   * Discards a draft and its content. A draft that does not exist gets the same answer. `failed_precondition`: it was
+   * finished.
+   */
   async discard(sessionId: string, messageId: string, call?: Call): Promise<void> {
     const storage = this.#storageFor(sessionId, call);
     checkId("message_id", messageId, this.#root.limits);
     await this.#turnLock.run(sessionId, call, () => storage.discardDraft(sessionId, messageId, call));
   }
 
-  /** The open drafts as they are now, in the order in which they were started. */
+  /** The open drafts in their current state, in the order in which they were started. */
   async list(sessionId: string, call?: Call): Promise<readonly Draft[]> {
     return await this.#storageFor(sessionId, call).listDrafts(sessionId, call);
   }

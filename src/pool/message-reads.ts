@@ -8,7 +8,7 @@ import type { StorageManager } from "../storage/storage-manager.js";
 import type { GetMessagesOptions, ListMessagesOptions } from "../storage/storage-provider.js";
 import type { PoolLogger } from "./pool-context.js";
 
-/** Asks the provider, or computes the answer from other reads when the provider lacks the operation. */
+/** Asks the provider; if the provider lacks the operation, computes the answer from other reads. */
 export async function unlessLacking<T>(ask: () => Promise<T>, compute: () => Promise<T>): Promise<T> {
   try {
     return await ask();
@@ -18,7 +18,7 @@ export async function unlessLacking<T>(ask: () => Promise<T>, compute: () => Pro
   }
 }
 
-/** Checks what getMessages and listMessages share. */
+/** Checks the options that getMessages and listMessages share. */
 export function checkReadOptions(
   options: GetMessagesOptions & MessageQuery & Pick<ListMessagesOptions, "cursor">,
   limits: Limits,
@@ -32,8 +32,8 @@ export function checkReadOptions(
 }
 
 /**
- * The messages asked for, from a provider that may know neither `limit` nor `offset`: the fallback rule of
- * docs/spec.md, and docs/decisions/0006-offset-fallback.md.
+ * Reads messages from a provider that may support neither `limit` nor `offset`: the fallback rule of docs/spec.md, see
+ * docs/decisions/0006-offset-fallback.md.
  */
 export async function readMessages(
   storage: StorageManager,
@@ -75,16 +75,16 @@ async function ask(
 }
 
 /**
- * Keeps only the option that changes which messages exist, for providers that take no others; undefined when there is
- * none to pass.
+ * Keeps only the option that changes which messages there are, for providers that support no others; undefined when
+ * there is nothing to pass.
  */
 function unlimited({ includeAncestors }: GetMessagesOptions): GetMessagesOptions | undefined {
   return includeAncestors === true ? { includeAncestors } : undefined;
 }
 
 /**
- * A provider in JavaScript may silently ignore `offset`. Only the position of the first message proves that earlier
- * ones were skipped.
+ * A provider written in JavaScript may silently ignore `offset`. Only the position of the first message proves that
+ * earlier ones were skipped.
  */
 function skipped(messages: readonly ChatMessage[], offset: number): boolean {
   const [first] = messages;

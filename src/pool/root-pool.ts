@@ -9,12 +9,13 @@ import { TodoTracker } from "./todo-tracker.js";
 
 export interface RootPoolOptions {
   /**
-   * A provider alone is wrapped in a StorageManager. Without one, reads answer empty and changes are `unimplemented`.
+   * A bare provider is wrapped in a StorageManager. Without storage, reads return nothing and changes are
+   * `unimplemented`.
    */
   readonly storage?: StorageManager | StorageProvider | undefined;
-  /** Replace the default limits one by one. */
+  /** Overrides single default limits. */
   readonly limits?: Partial<Limits> | undefined;
-  /** Receives what an operator should know. The default is the console. */
+  /** Receives messages for the operator. The default is the console. */
   readonly logger?: PoolLogger | undefined;
 }
 
@@ -22,7 +23,7 @@ const CONSOLE_LOGGER: PoolLogger = {
   warn: (details, message) => console.warn(message, details),
 };
 
-/** Owns everything of one namespace: storage, sessions, todos. */
+/** Owns everything of one namespace: storage, sessions and todos. */
 export class RootPool implements PoolContext {
   readonly storage: StorageManager | undefined;
   readonly limits: Limits;
@@ -40,15 +41,18 @@ export class RootPool implements PoolContext {
     this.todos = new TodoTracker(this);
   }
 
-  /** Removes what deleted and changed sessions have left. It may be stopped at any moment; the next sweep goes on. */
+  /**
+   * Removes what deleted and changed sessions have left behind. It may be stopped at any moment; the next sweep
+   * continues.
+   */
   async sweep(options?: SweepOptions): Promise<SweepReport> {
     if (this.storage === undefined) throw new NotImplementedError("RootPool", "sweeping without a storage manager");
     return await this.storage.sweep(options);
   }
 
   /**
-   * Ends the drafts that nobody has extended for the time that the provider is configured with, 15 minutes as a rule;
-   * resolves to how many. To be called every minute or so, by any number of processes.
+   * Ends the drafts that nobody has extended for the provider's configured time, 15 minutes by default; resolves to
+   * their number. Call it about once a minute, from any number of processes.
    */
   async endAbandonedDrafts(call?: Call): Promise<number> {
     if (this.storage === undefined) throw new NotImplementedError("RootPool", "drafts without a storage manager");
@@ -56,7 +60,7 @@ export class RootPool implements PoolContext {
   }
 
   /**
-   * Closes the storage: ends followers and waits for running writes, at most until the call's deadline (5 s without
+   * Closes the storage: ends followers and waits for running writes until the call's deadline at most (5 s without
    * one).
    */
   async close(call?: Call): Promise<void> {

@@ -4,12 +4,12 @@ import type { Session, SessionView } from "../domain/session.js";
 import type { LogOptions, RevisionOptions, StartDraftOptions, TurnAppend } from "../storage/storage-provider.js";
 
 export interface AppendOptions extends LogOptions {
-  /** Make the session first if it is missing. It stays, empty, when the append is then refused. */
+  /** Makes the session first if it is missing. It stays, empty, if the append is then refused. */
   readonly createSession?: boolean | undefined;
 }
 
 export interface StartOptions extends StartDraftOptions {
-  /** Make the session first if it is missing. It stays, empty, when the draft is then refused. */
+  /** Makes the session first if it is missing. It stays, empty, if the draft is then refused. */
   readonly createSession?: boolean | undefined;
 }
 
@@ -19,17 +19,17 @@ export interface QueuedAppend extends TurnAppend {
 }
 
 export interface CopyOptions extends Call {
-  /** Last message to copy; all when absent. */
+  /** The last message to copy; all messages when absent. */
   readonly upToMessageId?: string | undefined;
-  /** Copy only if the target's revision is this. */
+  /** Copies only if the target has this revision. */
   readonly expectedRevision?: number | undefined;
 }
 
-/** Of edits: those of the provider. */
+/** Options of edits, the same as the provider's. */
 export type EditOptions = RevisionOptions;
 
 export interface CopiedMessages {
-  /** Last message really copied; null when none was. */
+  /** The last message that was copied; null when none was. */
   readonly forkPointId: string | null;
   readonly copiedCount: number;
 }
@@ -40,9 +40,9 @@ export interface ShareSessionOptions extends Call {
 }
 
 export interface ForkSessionOptions extends ShareSessionOptions {
-  /** Last message to take; all when absent. */
+  /** The last message to take; all messages when absent. */
   readonly upToMessageId?: string | undefined;
-  /** The source's when absent. */
+  /** The source's title when absent. */
   readonly title?: string | undefined;
 }
 
@@ -51,11 +51,14 @@ export interface ForkedSession extends CopiedMessages {
 }
 
 export interface ListSessionsOptions extends Call {
-  /** Only children of this session; all when empty or absent. */
+  /** Lists only children of this session; all sessions when empty or absent. */
   readonly parentId?: string | undefined;
-  /** Only sessions with all of these labels, each written `key=value`; the rarest first, as the list goes along its sessions. */
+  /**
+   * Lists only sessions that have all of these labels, each written `key=value`. Put the rarest first, because the list
+   * scans its sessions.
+   */
   readonly labels?: readonly string[] | undefined;
-  /** How much of each session to answer: `basic` when absent. */
+  /** How much of each session is returned; `basic` when absent. */
   readonly view?: SessionView | undefined;
   readonly limit: number;
   readonly cursor?: SessionCursor | undefined;

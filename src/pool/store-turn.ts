@@ -4,7 +4,9 @@ import type { StorageManager } from "../storage/storage-manager.js";
 import type { LogResult, TurnAppend, TurnOutcome } from "../storage/storage-provider.js";
 import type { QueuedAppend } from "./session-pool-types.js";
 
-/** Stores the appends of a turn. Those that want a missing session made are stored, in their order, once it is made. */
+/**
+ * Stores the appends of a turn. If the session is missing, those that ask for it make it and are then stored in order.
+ */
 export async function storeTurn(
   storage: StorageManager,
   sessionId: string,
@@ -17,14 +19,15 @@ export async function storeTurn(
   return outcomes.map((outcome, i) => later[waiting.indexOf(appends[i] as QueuedAppend)] ?? outcome);
 }
 
-/** Nobody finds the session missing before this is called: an append to one that exists takes no call more. */
+/** Called only once the session was found missing, so that appends to an existing session cost no extra call. */
 async function createAndStore(
   storage: StorageManager,
   sessionId: string,
   appends: readonly QueuedAppend[],
 ): Promise<readonly TurnOutcome[]> {
   try {
-    // A session that somebody else made meanwhile is answered like one that this call made: it sets nothing to compare.
+    // A session that somebody else made meanwhile is as good as one made by this call, which sets nothing that could
+    // differ.
     await storage.createSession({ sessionId }, longestCall(appends));
   } catch (error) {
     return appends.map(() => ({ ok: false, error }));
@@ -32,7 +35,7 @@ async function createAndStore(
   return await storeTogether(storage, sessionId, appends);
 }
 
-/** As long as the most patient of the callers waits. */
+/** Waits as long as the most patient caller does. */
 function longestCall(appends: readonly QueuedAppend[]): Call {
   if (appends.length === 1) return { deadlineMs: appends[0]?.options?.deadlineMs, signal: appends[0]?.options?.signal };
   const deadlineMs = Math.max(...appends.map(({ options }) => options?.deadlineMs ?? Number.POSITIVE_INFINITY));
@@ -43,7 +46,7 @@ function isMissing(outcome: TurnOutcome | undefined): boolean {
   return outcome?.ok === false && outcome.error instanceof DomainError && outcome.error.code === "not_found";
 }
 
-/** Stores appends in one call. For a provider that cannot do that, it stores batch by batch or message by message. */
+/** Stores appends in one call, or batch by batch or message by message if the provider cannot do that. */
 async function storeTogether(
   storage: StorageManager,
   sessionId: string,
@@ -68,7 +71,7 @@ async function storeAppend(
     return await storage.logMessages(sessionId, messages, options);
   } catch (error) {
     const [message] = messages;
-    // Storing several messages one by one would not be all or nothing.
+    // Several messages stored one by one would not be all or nothing.
     if (!(error instanceof NotImplementedError) || message === undefined || messages.length > 1) throw error;
     return await storage.logMessage({ ...message, sessionId }, options);
   }

@@ -11,11 +11,10 @@ import { TurnLock } from "./turn-lock.js";
 export type TodoField = "content" | "status" | "priority";
 
 /**
- * The one todo list that all sessions share, kept in the store: the same for every process, also after a restart.
- *
- * Changes are all or nothing and take turns, between processes by compare-and-set. They reject with `invalid_argument`
- * for malformed todos and past the limits of number and size, and as SessionPool says; without a storage manager, or
- * with a provider that keeps no todos, the list is empty and changes are `unimplemented`.
+ * The one todo list that all sessions share. It is kept in the store, so every process sees the same list, also after a
+ * restart. Changes are all or nothing and one at a time, across processes by compare-and-set. They reject with
+ * `invalid_argument` for malformed todos and beyond the limits of number and size, and otherwise as SessionPool does.
+ * Without a storage manager, or with a provider that keeps no todos, the list is empty and changes are `unimplemented`.
  */
 export class TodoTracker {
   readonly #root: PoolContext;
@@ -26,7 +25,7 @@ export class TodoTracker {
     this.#root = root;
   }
 
-  /** All entries, in the tracker's order: the spec's collection of that name. */
+  /** All entries, in the tracker's order. The spec calls this collection `entries`. */
   async entries(call?: Call): Promise<readonly Todo[]> {
     checkCall(call);
     const { storage } = this.#root;
@@ -72,7 +71,7 @@ export class TodoTracker {
     });
   }
 
-  /** Changes these fields of the todo with this id to the ones given; resolves to what it is then. `not_found`. */
+  /** Sets these fields of the todo with this id; resolves to the changed todo. `not_found`. */
   async update(todo: Todo, fields: readonly TodoField[], call?: Call): Promise<Todo> {
     checkTodo("todo", todo, this.#root.limits);
     const changed = Object.fromEntries(fields.map((field) => [field, todo[field]]));
@@ -88,7 +87,7 @@ export class TodoTracker {
     await this.#change(call, (todos) => todos.toSpliced(placeOf(todos, todoId), 1));
   }
 
-  /** Plans and stores a new list, again and again until no other process was faster or the call ends. */
+  /** Plans a new list and stores it; starts over as long as another process was faster and the call has not ended. */
   async #change(call: Call | undefined, plan: (todos: readonly Todo[]) => readonly Todo[]): Promise<readonly Todo[]> {
     const { storage } = this.#root;
     if (storage === undefined) throw new NotImplementedError("TodoTracker", "changing todos without a storage manager");

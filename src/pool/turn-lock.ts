@@ -10,11 +10,11 @@ interface SessionLock {
   users: number;
 }
 
-/** Keeps one fair lock for each session that is being changed. An idle session has no lock. */
+/** A fair lock for each session that is being changed. An idle session has no lock. */
 export class TurnLock {
   readonly #locks = new Map<string, SessionLock>();
 
-  /** Number of sessions that are being changed. */
+  /** The number of sessions that are being changed. */
   get size(): number {
     return this.#locks.size;
   }
@@ -23,7 +23,7 @@ export class TurnLock {
     return this.#locks.has(sessionId);
   }
 
-  /** Does the work when it is this caller's turn. If the call ends before that, the work is not done. */
+  /** Runs the work when it is this caller's turn. If the call ends before that, the work never runs. */
   async run<T>(sessionId: string, call: Call | undefined, work: () => Promise<T>): Promise<T> {
     const release = await this.acquire(sessionId, call);
     try {
@@ -33,7 +33,7 @@ export class TurnLock {
     }
   }
 
-  /** Waits for this caller's turn, and resolves to the function that ends it, which must be called once. */
+  /** Waits for this caller's turn. Resolves to a function that ends the turn and must be called once. */
   async acquire(sessionId: string, call?: Call): Promise<() => void> {
     checkCall(call);
     const known = this.#locks.get(sessionId);
