@@ -8,36 +8,36 @@ import type { MongoOptions } from "./mongodb/mongo-log-database.js";
 import type { StorageProvider } from "./storage-provider.js";
 
 export interface DatabaseOptions {
-  /** Whether a database that is not there is made: true when absent. Otherwise it is `failed_precondition`. */
+  /** Whether a missing database is made; true when absent. If false, a missing database is `failed_precondition`. */
   readonly create?: boolean | undefined;
   readonly mongo?: MongoOptions | undefined;
 }
 
 export interface StorageOptions extends HistoryOptions, DatabaseOptions {
-  /** Told of what the server lacks, and of failures in the background, unless `onAnomaly` is. */
+  /** Receives notices of what the server lacks, and background failures unless `onAnomaly` is given. */
   readonly logger?:
     | { info?(details: object, message: string): void; warn(details: object, message: string): void }
     | undefined;
 }
 
-/** A database, and one provider a namespace. */
+/** A database with one provider for each namespace. */
 export interface Storage {
-  /** For the start line and logs, without credentials. */
+  /** A name without credentials, for the start line and logs. */
   readonly name: string;
-  /** The same provider for the same namespace, until that is released. */
+  /** Returns the same provider for the same namespace until that is released. */
   provider(namespace: string): StorageProvider;
-  /** Closes the provider of a namespace, which nobody may use any more. One that is asked for later is another. */
+  /** Closes the provider of a namespace, which nobody may use any more. Asking again later makes a new one. */
   release(namespace: string): Promise<void>;
-  /** Namespaces that have sessions or todos. */
+  /** The namespaces that have sessions or todos. */
   listNamespaces(): Promise<readonly string[]>;
-  /** Closes the providers, then the database, both by the call's deadline, or in 5 s when it has none. */
+  /** Closes the providers and then the database, both by the call's deadline, or within 5 s without one. */
   close(call?: Call): Promise<void>;
 }
 
 /**
- * Opens the database of a URL: `sqlite:<path>`, `sqlite::memory:`, `memory:` or `mongodb://…`. Drivers are loaded when
- * they are needed. `invalid_argument`: no such scheme; `failed_precondition`: it cannot be used as it is;
- * `unavailable`: it does not answer.
+ * Opens the database of a URL: `sqlite:<path>`, `sqlite::memory:`, `memory:` or `mongodb://…`. Drivers are loaded only
+ * when needed. `invalid_argument`: unknown scheme; `failed_precondition`: the database cannot be used in its present
+ * state; `unavailable`: it does not answer.
  */
 export async function openDatabase(url: string, options: DatabaseOptions = {}): Promise<LogDatabase> {
   const [, scheme, rest] = /^([a-z+]+):(.*)$/s.exec(url) ?? [];
@@ -68,7 +68,7 @@ class DatabaseStorage implements Storage {
   readonly #database: LogDatabase;
   readonly #options: HistoryOptions;
   readonly #providers = new Map<string, StorageProvider>();
-  /** What was released, and is not closed yet. */
+  /** Providers that were released and are still being closed. */
   readonly #closing = new Set<Promise<void>>();
 
   constructor(database: LogDatabase, options: HistoryOptions) {
@@ -121,7 +121,7 @@ async function openMemory(rest: string, { create = true }: DatabaseOptions): Pro
 }
 
 async function openSqlite(rest: string, { create = true }: DatabaseOptions): Promise<LogDatabase> {
-  // `sqlite:///srv/x.db` is written by those who know other tools' URLs.
+  // Users of other tools write `sqlite:///srv/x.db`.
   const path = rest.replace(/^\/\/(?=\/)/, "");
   if (path === "") throw invalidArgument("The storage URL sqlite: needs a path, such as sqlite:./data/session-pool.db");
   if (!create && path !== ":memory:" && !existsSync(path)) {

@@ -1,13 +1,13 @@
 import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** Only the owner reads and writes it. A umask can take rights away from this, never add one. */
+/** Only the owner may read and write. A umask can take rights away from this mode, but never add any. */
 const PRIVATE_FILE_MODE = 0o600;
 const PRIVATE_FOLDER_MODE = 0o700;
 
 /**
- * Makes a folder, and the parents it lacks, for their owner alone. Folders that exist keep their mode. Parents are made
- * one by one, because Node's recursive `mkdir` never returns on file systems that refuse folders, such as /proc.
+ * Makes a folder and its missing parents, accessible to the owner alone. Existing folders keep their mode. Parents are
+ * made one by one, because Node's recursive `mkdir` never returns on file systems that refuse folders, such as /proc.
  */
 export function makePrivateFolder(folder: string): void {
   if (existsSync(folder)) return;
@@ -20,8 +20,8 @@ export function makePrivateFolder(folder: string): void {
 }
 
 /**
- * Creates an empty file for its owner alone. A file that exists keeps its content and its mode; then this answers
- * false.
+ * Creates an empty file for its owner alone and returns true. An existing file keeps its content and mode; then this
+ * returns false.
  */
 export function createPrivateFile(path: string): boolean {
   try {
@@ -33,7 +33,7 @@ export function createPrivateFile(path: string): boolean {
   }
 }
 
-/** What the system said, without the name of the call: `EACCES: permission denied`. */
+/** The system's reason without the name of the call: `EACCES: permission denied`. */
 export function systemReason(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return text.split(",", 1)[0] as string;

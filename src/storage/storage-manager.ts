@@ -1,17 +1,17 @@
 import type { Call } from "../domain/call.js";
 import type { StorageProvider } from "./storage-provider.js";
 
-/** Every operation of a provider: one that is not forwarded does not compile. */
+/** Every operation of a provider, so that forgetting to forward one does not compile. */
 export type StorageOperations = Pick<StorageProvider, keyof StorageProvider>;
 
 type Args<K extends keyof StorageOperations> = Parameters<StorageOperations[K]>;
 
-/** Holds the configured providers and forwards to the active one. What is above it reaches storage through it alone. */
+/** Holds the configured providers and forwards to the active one. The layers above reach storage only through it. */
 export class StorageManager implements StorageOperations {
   readonly #providers: ReadonlyMap<string, StorageProvider>;
   readonly #active: StorageProvider;
 
-  /** The active provider is the one named so, or else the first. */
+  /** Activates the provider with this name, or the first one when no name is given. */
   constructor(providers: Readonly<Record<string, StorageProvider>>, activeName?: string) {
     this.#providers = new Map(Object.entries(providers));
     const name = activeName ?? this.names[0];
@@ -22,7 +22,7 @@ export class StorageManager implements StorageOperations {
     this.#active = active;
   }
 
-  /** Names of the configured providers. */
+  /** The names of the configured providers. */
   get names(): readonly string[] {
     return [...this.#providers.keys()];
   }

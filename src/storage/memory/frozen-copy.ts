@@ -3,19 +3,20 @@ import { MessageBody } from "../../domain/message-body.js";
 import type { Entry } from "../history/log-store.js";
 
 /**
- * A deep copy that nobody can change: the store keeps it and hands it out, and neither giver nor reader can spoil it.
+ * A deep copy that nobody can change. The store keeps it and hands it out, and neither the giver nor a reader can spoil
+ * it.
  */
 export function frozenCopy<T>(value: T): T {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return Object.freeze(value.map(frozenCopy)) as T;
   const pairs = Object.entries(value).filter(([, item]) => item !== undefined);
-  // fromEntries defines keys where assignment would take `__proto__` for the prototype.
+  // fromEntries defines keys, whereas assignment would treat `__proto__` as the prototype.
   return Object.freeze(Object.fromEntries(pairs.map(([key, item]) => [key, frozenCopy(item)]))) as T;
 }
 
 /**
- * The same for an entry, ten times faster as its shape is known: every append pays for it. Nothing is owed, as appends
- * here are all or nothing.
+ * The same for an entry. It is ten times faster because the shape is known, and every append pays for it. `owed` is
+ * left out, because appends to this store are all or nothing.
  */
 export function frozenEntry(entry: Entry): Entry {
   const { log, seq, id, timestampMicros, role, body, sessionId, originSessionId } = entry;

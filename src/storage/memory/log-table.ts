@@ -2,7 +2,7 @@ import type { Segment } from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
 import { MemoryLog } from "./memory-log.js";
 
-/** All logs of a database, by the uid of who owns them. A log that holds nothing is not kept. */
+/** All logs of a database, by the uid of their owner. Empty logs are not kept. */
 export class LogTable {
   readonly #owners = new Map<string, Map<string, MemoryLog>>();
 
@@ -22,7 +22,7 @@ export class LogTable {
     for (const logs of this.#owners.values()) yield* logs;
   }
 
-  /** Changes a log, which is made for it if it is new. */
+  /** Changes a log; makes it first if it does not exist. */
   write<T>(name: string, change: (log: MemoryLog) => T): T {
     const known = this.get(name);
     if (known !== undefined) return change(known);

@@ -20,13 +20,13 @@ import { frozenCopy } from "./frozen-copy.js";
 import type { LogTable } from "./log-table.js";
 import type { RecordTable } from "./record-table.js";
 
-/** What one namespace holds. */
+/** The data of one namespace. */
 export interface MemoryNamespace {
   readonly records: RecordTable;
   todos: TodoList;
 }
 
-/** What a handle needs of its database. */
+/** What a store needs from its database. */
 export interface MemoryState {
   readonly logs: LogTable;
   readonly namespaces: ReadonlyMap<string, MemoryNamespace>;
@@ -35,7 +35,7 @@ export interface MemoryState {
   readonly closed: boolean;
 }
 
-/** The reference: every method runs in one step, so nothing can come between. */
+/** The reference implementation: every method runs in one synchronous step, so nothing can come between. */
 export class MemoryLogStore implements LogStore {
   readonly #state: MemoryState;
   readonly #own: MemoryNamespace;
@@ -68,7 +68,7 @@ export class MemoryLogStore implements LogStore {
     this.#enter(call);
     const before = this.#own.records.get(record.uid);
     if (before?.revision !== ifRevision) return null;
-    // An append may have moved it since the caller read the record.
+    // An append may have advanced it since the caller read the record.
     const leastMicros = before.deleted ? record.updateTimeMicros : before.updateTimeMicros;
     const updateTimeMicros = Math.max(record.updateTimeMicros, leastMicros);
     return this.#put(frozenCopy({ ...record, updateTimeMicros, forks: before.forks }));

@@ -4,14 +4,14 @@ import { frozenEntry } from "./frozen-copy.js";
 const SEAL = "seal";
 const NOT_DELETING = { first: 0, last: 0, next: 0 };
 
-/** One log: an array of places, of which the last is never empty. */
+/** One log: an array of places whose last one is never empty. */
 export class MemoryLog {
-  /** Entry `seq` stands at `seq - 1`; undefined where a sweep has been. */
+  /** Entry `seq` is at index `seq - 1`; undefined where a sweep removed it. */
   readonly #places: (Entry | typeof SEAL | undefined)[] = [];
   readonly #seqs = new Map<string, number>();
-  /** Size of each entry, measured when it is first read. */
+  /** The size of each entry, measured when it is first read. */
   readonly #bytes: number[] = [];
-  /** Where the last chunk of a range's deletion ended, so that the next one need not walk over the hole. */
+  /** Where the last chunk of a range deletion ended, so that the next one can skip what is gone already. */
   #deleting = NOT_DELETING;
 
   get empty(): boolean {
@@ -22,7 +22,7 @@ export class MemoryLog {
     return this.#places.at(-1) === SEAL;
   }
 
-  /** Number of the last message's place, whether or not a sweep took it. */
+  /** The place of the last message, whether or not a sweep has removed it. */
   get lastSeq(): number {
     return this.#places.length - (this.sealed ? 1 : 0);
   }
@@ -32,7 +32,7 @@ export class MemoryLog {
     if (entries.some((entry) => this.#seqs.has(entry.id)) || repeatsId(entries)) return "idTaken";
     if (seq < this.#deleting.next) this.#deleting = NOT_DELETING;
     for (const entry of entries) {
-      // All or nothing: no reader can meet a part of a batch, so nobody need ask for the rest.
+      // Batches are all or nothing, so no reader can meet part of one and nobody needs to look for the rest.
       this.#places.push(frozenEntry(entry));
       this.#seqs.set(entry.id, entry.seq);
     }
@@ -61,7 +61,7 @@ export class MemoryLog {
     return seq === undefined ? undefined : this.entry(seq);
   }
 
-  /** Puts another entry with the same id in the place of one, if that is there. */
+  /** Replaces the entry at the same place with the same id, if it is there. */
   replace(entry: Entry): void {
     if (this.entry(entry.seq)?.id !== entry.id) return;
     this.#places[entry.seq - 1] = frozenEntry(entry);
@@ -96,7 +96,7 @@ export class MemoryLog {
     return low;
   }
 
-  /** Deletes at most `limit` places from the end; answers how many. */
+  /** Deletes at most `limit` places from the end; returns how many. */
   deleteLast(limit: number): number {
     let deleted = 0;
     while (deleted < limit && !this.empty) {
@@ -107,7 +107,7 @@ export class MemoryLog {
     return deleted;
   }
 
-  /** Deletes at most `limit` places of a range; whether there may be more. */
+  /** Deletes at most `limit` places of a range; returns whether there may be more. */
   deleteRange({ first, last }: Segment, limit: number): boolean {
     const resumes = this.#deleting.first === first && this.#deleting.last === last;
     const end = Math.min(last, this.#places.length);
@@ -133,7 +133,7 @@ export class MemoryLog {
     return true;
   }
 
-  /** Keeps the last place taken: what was swept off the end is free again. */
+  /** Removes empty places from the end, so that they are free again. */
   #trim(): void {
     let length = this.#places.length;
     while (length > 0 && this.#places[length - 1] === undefined) length--;
@@ -147,7 +147,7 @@ export class MemoryLog {
   }
 }
 
-/** Roughly what it takes. */
+/** The approximate number of bytes that an entry takes. */
 function sizeOf({ id, body }: Entry): number {
   return body.sizes.parts + body.sizes.metadata + id.length;
 }

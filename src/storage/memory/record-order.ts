@@ -2,7 +2,7 @@ import type { RecordPage, SessionRecord } from "../history/log-store.js";
 
 type Place = Pick<SessionRecord, "updateTimeMicros" | "sessionId">;
 
-/** Living records in the order of update time, then session id. Kept ascending, as what is new comes last. */
+/** Living records ordered by update time, then session id. Stored in ascending order, because new records come last. */
 export class RecordOrder {
   readonly #records: SessionRecord[] = [];
 
@@ -18,7 +18,7 @@ export class RecordOrder {
     this.#records.splice(this.#countBefore(record), 1);
   }
 
-  /** Newest first, beginning after `after`: those that the list shall hold. */
+  /** The records of a page, newest first, after the place `after`; only those that `isListed` accepts. */
   page({ limit, after }: RecordPage, isListed: (record: SessionRecord) => boolean = () => true): SessionRecord[] {
     const page: SessionRecord[] = [];
     let i = after === undefined ? this.#records.length : this.#countBefore(after);

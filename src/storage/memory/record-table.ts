@@ -3,18 +3,18 @@ import type { ExpiryBounds, RecordFilter, RecordPage, SessionRecord } from "../h
 import { sweepTimeOf } from "../history/record-facts.js";
 import { RecordOrder } from "./record-order.js";
 
-/** The records of one namespace, and the ways to find them. */
+/** The records of one namespace and the indexes to find them. */
 export class RecordTable {
   readonly #byUid = new Map<string, SessionRecord>();
   readonly #living = new Map<string, SessionRecord>();
   readonly #order = new RecordOrder();
   readonly #children = new Map<string, RecordOrder>();
   readonly #labeled = new Map<string, RecordOrder>();
-  /** Those that have something to sweep, now or later, and when. */
+  /** The records with something to sweep, now or later, and the time from which they can be. */
   readonly #sweepable = new Map<string, number>();
-  /** uids of the living records that name drafts. */
+  /** The uids of the living records that name drafts. */
   readonly #drafting = new Set<string>();
-  /** Sorted when first asked for. */
+  /** Sorted on first use. */
   #uids: readonly string[] | null = null;
 
   get size(): number {
@@ -29,7 +29,7 @@ export class RecordTable {
     return this.#living.get(sessionId);
   }
 
-  /** Adds a record, or puts it in the place of the one with its uid. */
+  /** Adds a record, or replaces the one with its uid. */
   put(record: SessionRecord): void {
     const before = this.#byUid.get(record.uid);
     if (before === undefined) this.#uids = null;

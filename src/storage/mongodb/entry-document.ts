@@ -4,13 +4,13 @@ import { MessageBody } from "../../domain/message-body.js";
 import type { Entry } from "../history/log-store.js";
 
 /**
- * A message. What callers wrote is only ever a string value: `body` is JSON text, so that no key of theirs becomes a
- * field.
+ * A message. Whatever callers wrote is only ever a string value: `body` is JSON text, so their keys never become
+ * fields.
  */
 export interface MessageDocument {
   readonly _id: ObjectId;
   readonly session_id: string;
-  /** Session it was written to first, where that is another one. */
+  /** The session it was first written to, if that is another one. */
   readonly origin?: string;
   readonly log: string;
   readonly seq: number;
@@ -18,19 +18,19 @@ export interface MessageDocument {
   /** int64, microseconds since 1970. */
   readonly timestamp: Long | number;
   readonly role: string;
-  /** What `MessageBody` makes: `{"sizes": [...], "parts": [...], "metadata": {...}}`, in lines. */
+  /** The text that `MessageBody` makes: `{"sizes": [...], "parts": [...], "metadata": {...}}`, in lines. */
   readonly body: string;
-  /** How many messages of its batch still follow; absent for 0. */
+  /** How many messages of its batch follow it; absent for 0. */
   readonly owed?: number;
   readonly seal?: undefined;
 }
 
-/** Ends a log when it comes right after the last message. */
+/** Ends a log when it is right after the last message. */
 export interface SealDocument {
   readonly _id: ObjectId;
   readonly log: string;
   readonly seq: number;
-  /** Begins with a control character, which no client's id may have. */
+  /** Begins with a control character, which no client's id may contain. */
   readonly id: string;
   readonly seal: true;
 }
@@ -75,23 +75,24 @@ export function sealDocument(_id: ObjectId, log: string, seq: number): SealDocum
   return { _id, log, seq: int32(seq), id: `\u0000seal ${_id.toHexString()}`, seal: true };
 }
 
-/** The greatest place in a log. */
+/** The greatest place of a log. */
 export const MAX_SEQ = 2 ** 31 - 1;
 
 /**
- * The driver writes such a number as int32. A unique key may compare types, too: then 1 and 1.0 would be two places.
+ * The driver writes such a number as int32. A unique index may also compare types, and then 1 and 1.0 would be two
+ * places.
  */
 function int32(seq: number): number {
   if (Number.isInteger(seq) && seq > 0 && seq <= MAX_SEQ) return seq;
   throw new DomainError("internal", `A log has no place ${seq}`);
 }
 
-/** Roughly what a message takes. */
+/** The approximate size of a message in bytes. */
 export function bytesOf(document: MessageDocument): number {
   return document.body.length + document.id.length + document.role.length + 100;
 }
 
-/** The same BSON type whatever the size, so that a time is one kind of key. */
+/** Always the same BSON type, whatever the size, so that indexes compare times alike. */
 export function int64(value: number): Long {
   return Long.fromNumber(value);
 }

@@ -4,14 +4,14 @@ import type { Tail } from "../history/log-store.js";
 import { type LogDocument, MAX_SEQ, type MessageDocument } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
 
-/** Where a log ends, as found by reading it downwards. */
+/** The end of a log, found by reading it downwards. */
 export interface LogEnd {
-  /** Place of the last message, owed or not; 0 when there is none. */
+  /** The place of the last message, whether or not more of its batch are owed; 0 when there is none. */
   readonly stored: number;
-  /** The last message after which none is owed. */
+  /** The last message after which none of its batch is owed. */
   readonly whole: TailDocument | null;
   readonly isSealed: boolean;
-  /** Whether a seal stands further ahead, with free places in front of it. */
+  /** Whether a seal stands further ahead, with free places before it. */
   readonly isWalled: boolean;
 }
 
@@ -19,15 +19,15 @@ type TailDocument = Pick<MessageDocument, "seq" | "id" | "timestamp" | "owed" | 
 type Found = Pick<LogDocument, "seq" | "id" | "seal"> & Partial<TailDocument>;
 
 const FIELDS = { _id: 0, seq: 1, id: 1, timestamp: 1, owed: 1, seal: 1 };
-/** The last message and the one before it: enough where nothing odd stands on top. */
+/** The last message and the one before it, which are enough unless seals or an unfinished batch are on top. */
 const TOP = 2;
 const FIRST_BLOCK = 64;
 const MOST_BLOCK = 4096;
 
 /**
- * Reads the end of a log: two documents where the log is open and its last batch whole, growing blocks downwards where
- * seals or owed messages stand on top. A message and the seal right after it never change, so reading in several steps
- * cannot mislead.
+ * Reads the end of a log: two documents when the log is open and its last batch is whole, and growing blocks downwards
+ * when seals or owed messages are on top. A message and the seal right after it never change, so reading in several
+ * steps is safe.
  */
 export async function readLogEnd(
   messages: Collection<LogDocument>,
@@ -58,8 +58,9 @@ export function tailOf({ stored, whole, isSealed }: LogEnd): Tail {
 }
 
 /**
- * `found`: what stands in the log, upwards from some place to its top; messages are contiguous below a message. The log
- * ends at the first gap or seal: what comes after that is not part of it. Null: more has to be read.
+ * `found` holds, in ascending order, the documents from some place up to the top of the log. Below a message there are
+ * no gaps. The log ends at the first gap or seal, and whatever follows is not part of it. Returns null when more has to
+ * be read.
  */
 function endOf(found: readonly Found[], isAll: boolean): LogEnd | null {
   const base = found[0];

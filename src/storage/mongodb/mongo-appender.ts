@@ -8,7 +8,7 @@ import { KEY_LOG_ID, KEY_LOG_SEQ } from "./mongo-schema.js";
 import type { SafeReads } from "./safe-reads.js";
 import type { WriteIds } from "./write-ids.js";
 
-/** Writes entries in order, and finds out what became of a write whose answer was lost. */
+/** Writes entries in order, and finds out the outcome of a write whose answer was lost. */
 export class MongoAppender {
   readonly #messages: Collection<LogDocument>;
   readonly #commands: MongoCommands;
@@ -42,16 +42,13 @@ export class MongoAppender {
     }
   }
 
-  /** Which of the keys refused the first document. Not every server tells. */
+  /** Whether the place, rather than the id, refused the first document. Not every server names the index. */
   async #isPlaceTaken(key: string, documents: readonly MessageDocument[], call?: Call): Promise<boolean> {
     if (key === KEY_LOG_SEQ || key === KEY_LOG_ID) return key === KEY_LOG_SEQ;
     return (await this.#readBack(documents, call)).isTaken;
   }
 
-  /**
-   * Sends the documents again, after those that are stored. The first send, whose outcome is unknown, may still be on
-   * its way.
-   */
+  /** Sends the documents that are not stored yet again. The first send, whose outcome is unknown, may still arrive. */
   async #resume(documents: readonly MessageDocument[], call?: Call): Promise<number | "idTaken"> {
     let found = await this.#readBack(documents, call);
     while (found.stored < documents.length && !found.isTaken) {
@@ -72,7 +69,10 @@ export class MongoAppender {
     return found.stored;
   }
 
-  /** How many of the documents stand in their places, from the first, and whether another's stands in the next one. */
+  /**
+   * How many of the documents, from the first on, are at their places, and whether another writer's document is at the
+   * next one.
+   */
   async #readBack(
     documents: readonly MessageDocument[],
     call?: Call,

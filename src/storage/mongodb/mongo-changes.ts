@@ -5,7 +5,7 @@ import type { WriteIds } from "./write-ids.js";
 
 type Listener = (uid: string) => void;
 
-/** What the pipeline leaves of a change. */
+/** The fields of a change that the pipeline keeps. */
 interface Change {
   readonly _id: ResumeToken;
   readonly ns: { readonly coll: string };
@@ -18,7 +18,7 @@ const PIPELINE = [
   {
     $match: {
       "ns.coll": { $in: ["messages", "sessions"] },
-      // Records are updated for their forks and times too, which no follower cares about.
+      // Records are also updated for their forks and times, which do not concern followers.
       $or: [
         { operationType: { $in: ["insert", "replace"] } },
         { "updateDescription.updatedFields.write": { $exists: true } },
@@ -42,7 +42,7 @@ const MOST_PAUSE_MS = 30_000;
 /** ChangeStreamFatalError, InvalidResumeToken, CappedPositionLost, ChangeStreamHistoryLost. */
 const PLACE_LOST: ReadonlySet<number> = new Set([280, 260, 136, 286]);
 
-/** Told of what an operator should know; `error` is what a failure was. */
+/** Receives what an operator should know; `error` is the cause of a failure. */
 export type Notify = (text: string, error?: unknown) => void;
 
 interface StartFrom {
@@ -51,8 +51,8 @@ interface StartFrom {
 }
 
 /**
- * Whether the server has change streams, found by trying: what a server says it is does not tell. DocumentDB calls
- * itself a router and refuses them, and a user may lack the right.
+ * Whether the server has change streams. Only trying tells: DocumentDB calls itself a router and refuses them, and a
+ * user may lack the right.
  */
 export async function hasChangeStreams(db: Db): Promise<boolean> {
   const stream = db.watch([], { maxAwaitTimeMS: 1 });
@@ -68,7 +68,7 @@ export async function hasChangeStreams(db: Db): Promise<boolean> {
 }
 
 /**
- * One change stream for all listeners of this process; it runs while there are any, and goes on where it was when the
+ * One change stream for all listeners of this process. It runs while there are any, and continues where it was when the
  * connection is lost.
  */
 export class MongoChanges {
@@ -78,14 +78,14 @@ export class MongoChanges {
   readonly #listeners = new Set<Listener>();
   #running: { readonly stop: AbortController; readonly done: Promise<void> } | null = null;
 
-  /** `onFailure` is called once when the stream fails, and not again before it has worked. */
+  /** `onFailure` is called once when the stream fails, and again only after the stream has worked in between. */
   constructor(db: Db, ids: WriteIds, onFailure: Notify) {
     this.#db = db;
     this.#ids = ids;
     this.#onFailure = onFailure;
   }
 
-  /** Tells of all that is written by others after it resolved. */
+  /** Reports all changes that other processes write after it has resolved. */
   async subscribe(listener: Listener): Promise<() => Promise<void>> {
     const own: Listener = (uid) => listener(uid);
     this.#listeners.add(own);
@@ -129,8 +129,8 @@ export class MongoChanges {
         }
       } catch (error) {
         failure = error;
-        // Where it was may be gone from the server's log: then it starts at the present, and followers find by
-        // themselves what it missed.
+        // The server's log may no longer reach back to where it was. Then the stream starts at the present, and
+        // followers find out by themselves what it missed.
         if (error instanceof MongoServerError && PLACE_LOST.has(Number(error.code))) from = {};
       }
       if (signal.aborted) return;
@@ -141,11 +141,12 @@ export class MongoChanges {
   }
 
   /**
-   * Until the signal, or the server, ends it. `onAnswer` is called whenever the server has answered, changes or none.
+   * Runs until the signal or the server ends it. `onAnswer` is called whenever the server has answered, with or without
+   * changes.
    */
   async *#changes(from: StartFrom, signal: AbortSignal, onAnswer: () => void): AsyncGenerator<Change> {
     const stream = this.#db.watch(PIPELINE, { ...from, maxAwaitTimeMS: AWAIT_MS });
-    // That it was opened says little: only an answer to a later request shows that it works.
+    // Opening proves little: only an answer to a later request shows that the stream works.
     stream.on("more", onAnswer);
     // A stream whose connection is gone cannot be closed at the server, which ends it by itself.
     const close = () => stream.close().catch(() => {});

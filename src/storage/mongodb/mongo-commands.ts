@@ -7,27 +7,27 @@ import { isUnknownOutcome, mongoError, wasRefused } from "./mongo-errors.js";
 const FIRST_PAUSE_MS = 20;
 const MOST_PAUSE_MS = 500;
 
-/** Gives each command a session in which the driver notes the time of the answer. */
+/** Gives each command a session in which the driver records the time of the answer. */
 export interface AnswerTimes {
   /** Absent where answers carry no time. */
   start(): ClientSession | undefined;
-  /** Takes the time of the answer over. */
+  /** Reads the time of the answer from the session. */
   end(session: ClientSession): void;
 }
 
-/** Options of the driver that end an operation in time. */
+/** Driver options that end an operation in time. */
 export interface WriteLimits {
   readonly timeoutMS: number;
-  /** Takes the time of the answer; absent where answers carry none. */
+  /** Receives the time of the answer; absent where answers carry none. */
   readonly session?: ClientSession;
 }
 
-/** The same for reads, which the caller may cancel at the server too. */
+/** The same for reads, which can also be canceled at the server. */
 export interface ReadLimits extends WriteLimits {
   readonly signal?: AbortSignal;
 }
 
-/** Sends what the store asks of the driver within what a call allows, and maps every error. */
+/** Sends commands through the driver within the limits of a call, and maps every error. */
 export class MongoCommands {
   readonly #timeoutMs: number;
   readonly #times: AnswerTimes | undefined;
@@ -37,7 +37,7 @@ export class MongoCommands {
     this.#times = times;
   }
 
-  /** Rejects with DomainError only. A write that was canceled goes on at the server; nobody waits for it. */
+  /** Rejects with DomainError only. A write that was canceled continues at the server, but nobody waits for it. */
   async write<T>(call: Call | undefined, send: (limits: WriteLimits) => Promise<T>): Promise<T> {
     checkCall(call);
     const endsAtDeadline = this.#endsAtDeadline(call);
@@ -55,15 +55,15 @@ export class MongoCommands {
     return this.write(call, (limits) => send(signal ? { ...limits, signal } : limits));
   }
 
-  /** For writes that must not happen twice: sent again only when the server surely has not done it. */
+  /** For writes that must not happen twice: repeats one only when the server has certainly not carried it out. */
   writeOnce<T>(call: Call | undefined, send: (limits: WriteLimits) => Promise<T>): Promise<T> {
     return this.#repeat(call, wasRefused, () => this.write(call, send));
   }
 
   /**
-   * Tries until the outcome is known. `attempt` must be safe to repeat; `isRepeat` tells it that an earlier one may
-   * have been done, or may still be. Gives up, with the last error, at the caller's deadline or when the time of one
-   * operation is over.
+   * Repeats an attempt until its outcome is known. `attempt` must be safe to repeat; `isRepeat` tells it that an
+   * earlier attempt may have been carried out, or may still be. Gives up with the last error at the caller's deadline,
+   * or when the time of one operation is over.
    */
   settle<T>(call: Call | undefined, attempt: (isRepeat: boolean) => Promise<T>): Promise<T> {
     return this.#repeat(call, isUnknownOutcome, attempt);
@@ -88,7 +88,7 @@ export class MongoCommands {
     }
   }
 
-  /** The time of the answer is known before the caller hears it. */
+  /** The time of the answer is recorded before the caller gets the answer. */
   async #timed<T>(send: (limits: WriteLimits) => Promise<T>, limits: WriteLimits): Promise<T> {
     const session = this.#times?.start();
     if (!session) return send(limits);
@@ -103,7 +103,7 @@ export class MongoCommands {
     return call?.deadlineMs !== undefined && call.deadlineMs - Date.now() <= this.#timeoutMs;
   }
 
-  /** At least 1: to the driver 0 means for ever. */
+  /** At least 1, because 0 means no limit to the driver. */
   #timeoutFor(call: Call | undefined): number {
     if (call?.deadlineMs === undefined) return this.#timeoutMs;
     return Math.max(1, Math.ceil(Math.min(call.deadlineMs - Date.now(), this.#timeoutMs)));

@@ -7,7 +7,7 @@ import { int64, isMessage, type LogDocument, toEntry } from "./entry-document.js
 import type { MongoCommands } from "./mongo-commands.js";
 import { KEY_LOG_ID, KEY_SESSION_TIME } from "./mongo-schema.js";
 
-/** Finds the copies of a message, and overwrites what they hold. */
+/** Finds the copies of a message and overwrites their content. */
 export class MongoErasures {
   readonly #messages: Collection<LogDocument>;
   readonly #commands: MongoCommands;
@@ -17,7 +17,7 @@ export class MongoErasures {
     this.#commands = commands;
   }
 
-  /** Every log of a session carries its id, so the key of times leads to the places without a walk through the logs. */
+  /** Every log of a session carries its id, so the index of times leads to the places without scanning the logs. */
   async findCopies(
     owners: readonly Pick<SessionRecord, "uid" | "sessionId">[],
     message: MessageIdentity,

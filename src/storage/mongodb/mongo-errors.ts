@@ -14,7 +14,8 @@ const MAX_TIME_EXPIRED = 50;
 const WRITE_CONFLICT = 112;
 
 /**
- * The server cannot take the command now: no primary, a primary going down, a write that too few nodes have confirmed.
+ * Codes for a server that cannot take the command now: it has no primary, the primary is going down, or too few nodes
+ * have confirmed a write.
  */
 const UNAVAILABLE_CODES: ReadonlySet<number> = new Set([
   6,
@@ -50,10 +51,10 @@ const UNAVAILABLE_CODES: ReadonlySet<number> = new Set([
   14031,
 ]);
 
-/** NotWritablePrimary, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary: said before anything is done. */
+/** NotWritablePrimary, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary: the server refuses before it does anything. */
 const NO_PRIMARY: ReadonlySet<number> = new Set([10107, 13435, 13436]);
 
-/** Driver errors that come from a connection, a pool or a client, never from a refusal of the server. */
+/** Driver errors that come from a connection, a pool or a client, never from a refusal by the server. */
 const UNAVAILABLE_NAMES: ReadonlySet<string> = new Set([
   "MongoClientClosedError",
   "MongoConnectionPoolClosedError",
@@ -68,30 +69,30 @@ const UNAVAILABLE_NAMES: ReadonlySet<string> = new Set([
   "MongoWriteConcernError",
 ]);
 
-/** What a unique key refused. */
+/** The key that a unique index refused. */
 export interface DuplicateKey {
-  /** Name of the key; empty when the server does not tell. */
+  /** The name of the index; empty when the server does not tell. */
   readonly key: string;
-  /** Which of the documents sent. */
+  /** Which of the documents sent was refused. */
   readonly at: number;
 }
 
-/** What ended, or would have ended, the operation. */
+/** What limits the time of an operation. */
 export interface TimeLimit {
-  /** Whether the driver was given the caller's deadline, and not a sooner one. */
+  /** Whether the driver was given the caller's deadline rather than an earlier one. */
   readonly endsAtDeadline?: boolean;
   /** Whether the caller's deadline has passed. */
   readonly isOver?: boolean;
 }
 
-/** The only place where a driver's error becomes one of ours; the driver's is kept as its cause. */
+/** The only place where a driver's error becomes one of ours; the original is kept as the cause. */
 export function mongoError(error: unknown, limit: TimeLimit = {}): DomainError {
   if (error instanceof DomainError) return error;
   const options = { cause: error };
   if (isDuplicate(error)) return new DomainError("already_exists", "MongoDB has a document with this key", options);
   const isLate = isTimeout(error);
   if (isLate || isUnavailable(error)) {
-    // The driver hides a time-out of several writes in a bulk error, so the clock has a say too.
+    // The driver hides a time-out of several writes in a bulk error, so the clock decides as well.
     return limit.isOver || (isLate && limit.endsAtDeadline)
       ? new DomainError("deadline_exceeded", "The deadline has passed", options)
       : new DomainError("unavailable", "MongoDB is not available", options);
@@ -99,25 +100,25 @@ export function mongoError(error: unknown, limit: TimeLimit = {}): DomainError {
   return new DomainError(codeOf(error), "MongoDB has refused the operation", options);
 }
 
-/** The key that an error of `mongoError` is about; null when it is no duplicate. */
+/** The unique key that an error of `mongoError` is about; null when it is not about one. */
 export function duplicateKey(error: unknown): DuplicateKey | null {
   const cause = error instanceof DomainError ? error.cause : error;
   if (!isDuplicate(cause)) return null;
   const refusal = cause instanceof MongoBulkWriteError ? [cause.writeErrors].flat()[0] : undefined;
   const text = refusal?.errmsg ?? (cause as MongoServerError).message;
-  // MongoDB writes `index: name`, some add the collection in front (`index: db.messages.$name`), and DocumentDB writes
-  // `Index 'name'`.
+  // MongoDB writes `index: name`; some servers put the collection in front (`index: db.messages.$name`), and DocumentDB
+  // writes `Index 'name'`.
   return { key: /index:? '?(?:[^\s']+\$)?([^\s']+)/i.exec(text)?.[1] ?? "", at: refusal?.index ?? 0 };
 }
 
-/** Whether a write that failed so may have happened. A duplicate and a refusal have not. */
+/** Whether a write that failed with this error may have happened. After a duplicate key or a refusal it has not. */
 export function isUnknownOutcome(error: unknown): boolean {
   return error instanceof DomainError && (error.code === "unavailable" || error.code === "deadline_exceeded");
 }
 
 /**
- * Whether a write of one document was surely not done: no primary took it, it lost to another write, or it was never
- * sent.
+ * Whether a write of one document has certainly not happened: no primary took it, it lost to another write, or it was
+ * never sent.
  */
 export function wasRefused(error: unknown): boolean {
   const cause = error instanceof DomainError ? error.cause : error;
@@ -127,7 +128,7 @@ export function wasRefused(error: unknown): boolean {
 }
 
 /**
- * DocumentDB runs every command as a transaction; one that loses to another is rolled back, and its code need not be
+ * DocumentDB runs every command as a transaction. One that loses to another is rolled back, and its code is not always
  * MongoDB's.
  */
 function isConflict(error: MongoError): boolean {
@@ -154,7 +155,7 @@ function isUnavailable(error: unknown): boolean {
   if (UNAVAILABLE_NAMES.has(error.name) || UNAVAILABLE_CODES.has(Number(error.code))) return true;
   if (error instanceof MongoServerError && isConflict(error)) return true;
   if (error.hasErrorLabel("RetryableWriteError") || error.hasErrorLabel("ResetPool")) return true;
-  // A connection lost in insertMany arrives as a bulk error that names neither a code nor a document.
+  // A connection lost during insertMany arrives as a bulk error that names neither a code nor a document.
   return error instanceof MongoBulkWriteError && error.code === undefined && [error.writeErrors].flat().length === 0;
 }
 

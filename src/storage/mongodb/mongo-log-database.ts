@@ -13,35 +13,35 @@ import { WriteIds } from "./write-ids.js";
 
 export interface MongoOptions {
   /**
-   * Most milliseconds that one operation of the driver may take, retries and all: 30,000. A call's own deadline ends it
-   * sooner.
+   * The most milliseconds that one operation of the driver may take, including retries; 30,000 by default. A call's own
+   * deadline may end it sooner.
    */
   readonly timeoutMs?: number | undefined;
-  /** Connections to each server: 64. */
+  /** Connections to each server; 64 by default. */
   readonly maxPoolSize?: number | undefined;
-  /** How long to look for a primary: 10,000 milliseconds. */
+  /** How long to look for a primary; 10,000 milliseconds by default. */
   readonly serverSelectionTimeoutMs?: number | undefined;
-  /** Told once, when it connects, of what the server lacks. */
+  /** Called once, on connecting, with what the server lacks. */
   readonly onNotice?: Notify | undefined;
-  /** Told of failures in the background. */
+  /** Called for failures in the background. */
   readonly onAnomaly?: Notify | undefined;
-  /** Everything else that the driver can be told; see `client` for its events. */
+  /** All other options of the driver; see `client` for its events. */
   readonly driver?: MongoClientOptions | undefined;
 }
 
 const DEFAULT_DATABASE = "session_pool";
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** Not left to the URL: what is acknowledged must survive, and be seen. */
+/** These are not left to the URL, because acknowledged writes must survive and be seen. */
 const CONCERNS: DbOptions = {
   readPreference: "primary",
   readConcern: new ReadConcern("majority"),
   writeConcern: { w: "majority", journal: true },
 };
 
-/** A database on a MongoDB, one client with its pool of connections. */
+/** A database on a MongoDB server, with one client and its connection pool. */
 export class MongoLogDatabase implements LogDatabase {
   readonly name: string;
-  /** For the driver's own events; closed by `close`. */
+  /** For the driver's own events. `close` closes it. */
   readonly client: MongoClient;
   readonly #shared: MongoShared;
 
@@ -52,8 +52,9 @@ export class MongoLogDatabase implements LogDatabase {
   }
 
   /**
-   * Connects and makes the keys that are missing. The path of the URL names the database, `session_pool` when there is
-   * none. `invalid_argument`: no such URL; `unavailable`: no server; `failed_precondition`: a newer version's database.
+   * Connects, and makes missing indexes. The path of the URL names the database; the default is `session_pool`.
+   * `invalid_argument`: malformed URL; `unavailable`: no server answers; `failed_precondition`: a newer version made
+   * the database.
    */
   static async connect(url: string, options: MongoOptions = {}): Promise<MongoLogDatabase> {
     const client = newClient(url, options);
@@ -98,12 +99,11 @@ export class MongoLogDatabase implements LogDatabase {
   }
 
   /**
-   * When the server does not answer by the deadline, the driver goes on closing its connections after this has
-   * resolved.
+   * If the server does not answer by the deadline, the driver goes on closing its connections after this has resolved.
    */
   async close(call?: Call): Promise<void> {
     const closing = this.#close();
-    // Nobody waits any more for what fails after the deadline.
+    // Nobody waits for a failure after the deadline.
     closing.catch(() => {});
     await endsBy(closeLimit(call).deadlineMs, closing);
   }
@@ -119,18 +119,18 @@ function newClient(url: string, options: MongoOptions): MongoClient {
     appName: "session-pool",
     maxPoolSize: options.maxPoolSize ?? 64,
     serverSelectionTimeoutMS: options.serverSelectionTimeoutMs ?? 10_000,
-    // What the store reads back are numbers, whatever the URL says.
+    // The store expects numbers, whatever the URL says.
     promoteLongs: true,
   };
   try {
-    // The store repeats by itself what may be repeated: not every server knows a write that is sent again.
+    // The store itself repeats what may be repeated, because not every server recognises a write that is sent again.
     return new MongoClient(url, { ...defaults, ...options.driver, retryWrites: false });
   } catch (error) {
     throw new DomainError("invalid_argument", "The MongoDB URL cannot be read", { cause: error });
   }
 }
 
-/** The path of the URL; the driver itself falls back to `test`. */
+/** The database that the URL's path names; the driver itself would fall back to `test`. */
 function databaseIn(url: string): string {
   const [, path] = /^[^:]+:\/\/[^/?]*\/([^?]+)/.exec(url) ?? [];
   return path ? decodeURIComponent(path) : DEFAULT_DATABASE;

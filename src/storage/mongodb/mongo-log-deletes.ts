@@ -5,11 +5,11 @@ import type { LogDocument } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import type { RecordDocument } from "./record-document.js";
 
-/** uids looked up in one query. */
+/** How many uids one query looks up. */
 const UIDS = 100;
 const BEHIND_ALL = "\u{10FFFF}";
 
-/** What sweeps and repairs do with entries. */
+/** Deletes entries for sweeps and repairs. */
 export class MongoLogDeletes {
   readonly #messages: Collection<LogDocument>;
   readonly #sessions: Collection<RecordDocument>;
@@ -21,11 +21,11 @@ export class MongoLogDeletes {
     this.#commands = commands;
   }
 
-  /** Finds places first and deletes them by range: a delete has no limit of its own. */
+  /** Finds the places first and deletes them by range, because a delete has no limit of its own. */
   async delete(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean> {
     const filter =
       "uid" in target
-        ? { log: { $gte: `${target.uid}.`, $lt: behindUid(target.uid) } }
+        ? { log: { $gte: `${target.uid}.`, $lt: afterUid(target.uid) } }
         : { log: target.log, seq: { $gte: target.first, $lte: target.last } };
     const sort = "uid" in target ? ({ log: 1, seq: 1 } as const) : ({ seq: 1 } as const);
     const places = await this.#commands.read(call, (limits) =>
@@ -45,21 +45,21 @@ export class MongoLogDeletes {
 
   async listOrphans(limit: number, call?: Call): Promise<readonly string[]> {
     const orphans: string[] = [];
-    for (let behind = ""; orphans.length < limit; ) {
-      const uids = await this.#ownersBehind(behind, call);
+    for (let after = ""; orphans.length < limit; ) {
+      const uids = await this.#ownersAfter(after, call);
       const last = uids.at(-1);
       if (last === undefined) break;
       const known = await this.#knownOf(uids, call);
       orphans.push(...uids.filter((uid) => !known.has(uid)));
-      behind = behindUid(last);
+      after = afterUid(last);
     }
     return orphans.slice(0, limit);
   }
 
-  /** The next uids that own entries: the index is asked for the first log after each. */
-  async #ownersBehind(behind: string, call?: Call): Promise<readonly string[]> {
+  /** The next uids that own entries; asks the index for the first log after each. */
+  async #ownersAfter(after: string, call?: Call): Promise<readonly string[]> {
     const uids: string[] = [];
-    for (let from = behind; uids.length < UIDS; ) {
+    for (let from = after; uids.length < UIDS; ) {
       const [next] = await this.#commands.read(call, (limits) =>
         this.#messages
           .find(
@@ -72,7 +72,7 @@ export class MongoLogDeletes {
       if (!next) break;
       const uid = next.log.slice(0, next.log.indexOf("."));
       uids.push(uid);
-      from = behindUid(uid);
+      from = afterUid(uid);
     }
     return uids;
   }
@@ -87,8 +87,8 @@ export class MongoLogDeletes {
   }
 }
 
-/** The first name after all logs of a uid: "/" follows ".". */
-function behindUid(uid: string): string {
+/** The first name after all logs of a uid, because "/" follows ".". */
+function afterUid(uid: string): string {
   return `${uid}/`;
 }
 

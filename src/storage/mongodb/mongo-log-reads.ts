@@ -7,10 +7,10 @@ import type { MongoCommands } from "./mongo-commands.js";
 import { KEY_LOG_ID, KEY_SESSION_TIME } from "./mongo-schema.js";
 
 const MOST_IN_BATCH = 10_000;
-/** Documents of a batch that are decoded before the sum of their sizes is looked at. */
+/** How many documents of a batch are decoded before their total size is checked. */
 const DECODED_AT_ONCE = 100;
 
-/** Reads of logs. Every range has both bounds, and a batch that holds all of it. */
+/** Reads of logs. Every range has both bounds and is read in a single batch. */
 export class MongoLogReads {
   readonly #messages: Collection<LogDocument>;
   readonly #commands: MongoCommands;
@@ -24,7 +24,10 @@ export class MongoLogReads {
     return tailOf(await readLogEnd(this.#messages, this.#commands, log, call));
   }
 
-  /** All logs at once: each end is a look-up of its own, and as many are under way as there are connections. */
+  /**
+   * Reads the ends of all logs at once. Each end is a look-up of its own, and as many run in parallel as there are
+   * connections.
+   */
   readLast(logs: readonly string[], call?: Call): Promise<readonly (Entry | null)[]> {
     return Promise.all(logs.map((log) => this.#last(log, call)));
   }
@@ -36,7 +39,8 @@ export class MongoLogReads {
         .sort({ seq: -1 })
         .toArray(),
     );
-    // What stands on a message is contiguous below it: only a seal, or a batch that is not whole, needs more than one look.
+    // Below a message there are no gaps, so more than one look is needed only when a seal or an unfinished batch is on
+    // top.
     if (top === undefined) return null;
     if (isMessage(top) && !top.owed) return toEntry(top);
     const { last } = await this.tail(log, call);
@@ -49,7 +53,7 @@ export class MongoLogReads {
     const step = options.descending ? -1 : 1;
     const places = Math.min(last - first + 1, options.limit ?? Number.POSITIVE_INFINITY);
     if (places <= 0) return { entries: [], cut: false };
-    // Messages are contiguous, so a limit is a range too.
+    // Messages are contiguous, so a limit can be expressed as a range.
     const [from, to] = options.descending ? [last - places + 1, last] : [first, first + places - 1];
     return this.#commands.read(call, async (limits) => {
       const cursor = this.#messages

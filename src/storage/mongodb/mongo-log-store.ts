@@ -30,7 +30,7 @@ import type { SafeReads } from "./safe-reads.js";
 import type { ServerClock } from "./server-clock.js";
 import type { WriteIds } from "./write-ids.js";
 
-/** What all handles of one database share. */
+/** What all stores of one database share. */
 export interface MongoShared {
   readonly db: Db;
   readonly commands: MongoCommands;
@@ -41,7 +41,10 @@ export interface MongoShared {
   readonly changes: MongoChanges | null;
 }
 
-/** A namespace of a MongoDB database. Its parts each do one kind of thing; this class only says which. */
+/**
+ * A namespace of a MongoDB database. It only distributes the operations to its parts, each of which does one kind of
+ * thing.
+ */
 export class MongoLogStore implements LogStore {
   readonly #shared: MongoShared;
   readonly #records: MongoRecords;

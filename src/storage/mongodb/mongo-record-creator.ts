@@ -10,8 +10,8 @@ import type { ServerClock } from "./server-clock.js";
 import type { WriteIds } from "./write-ids.js";
 
 /**
- * How long a record may take from the first send to its answer. Far less than the age at which sweeps clear away what
- * was deleted.
+ * How long making a record may take from the first send to its answer. This is far less than the age at which sweeps
+ * clear away deleted sessions.
  */
 const LATE_MS = 60_000;
 
@@ -23,8 +23,8 @@ interface Parts {
 }
 
 /**
- * Adds records of one namespace. An answer is definite: what was told to exist is not created after all by a send that
- * was on its way.
+ * Adds records of one namespace. Its answers are definite: after `exists`, no earlier send can create the record any
+ * more.
  */
 export class MongoRecordCreator {
   readonly #namespace: string;
@@ -51,7 +51,7 @@ export class MongoRecordCreator {
     });
   }
 
-  /** False: a unique key refused it. Which of its keys a server names differs. */
+  /** Returns false when a unique index refused it. Servers differ in which index they name. */
   async #insert(document: RecordDocument, call?: Call): Promise<boolean> {
     try {
       await this.#parts.commands.write(call, (limits) => this.#sessions.insertOne(document, limits));
@@ -63,9 +63,9 @@ export class MongoRecordCreator {
   }
 
   /**
-   * Another session has the id, but the first send may still be carried out once that one is deleted. A tombstone of
-   * the same uid, which names nothing and is never swept, keeps it out for ever. It is not needed again, and takes as
-   * little room as a record can.
+   * Another session has the id, but the first send may still be carried out once that session is deleted. A tombstone
+   * with the same uid, which names nothing and is never swept, prevents that for ever. It is needed only once, and is
+   * as small as a record can be.
    */
   async #giveUp(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
     const { ids } = this.#parts;
@@ -87,8 +87,8 @@ export class MongoRecordCreator {
   }
 
   /**
-   * The first send may have been carried out, and its record deleted and swept since: then nobody counts on this one's
-   * sources any more.
+   * The first send may have been carried out, and its record deleted and swept since. In that case nobody counts on
+   * this session's sources any more.
    */
   async #takeBack({ _id, write }: RecordDocument, call?: Call): Promise<never> {
     const { commands } = this.#parts;
@@ -98,7 +98,7 @@ export class MongoRecordCreator {
     throw new DomainError("unavailable", "The session was not created, because MongoDB took too long to answer");
   }
 
-  /** Whether the uid is taken by a record of this very session, and not by the tombstone that keeps it out. */
+  /** Whether the uid belongs to a record of this very session, rather than to the tombstone that blocks it. */
   async #isThere(uid: string, call?: Call): Promise<boolean> {
     const { commands, safeReads } = this.#parts;
     const found = await commands.read(call, (limits) =>

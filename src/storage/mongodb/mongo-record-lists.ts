@@ -8,7 +8,7 @@ import { LIVING, type RecordDocument, toRecord } from "./record-document.js";
 
 const EARLIEST = int64(Number.MIN_SAFE_INTEGER);
 
-/** Lists of the records of one namespace. Every list has its key, and goes along it. */
+/** Lists of the records of one namespace. Each kind of list scans an index of its own. */
 export class MongoRecordLists {
   readonly #namespace: string;
   readonly #sessions: Collection<RecordDocument>;
@@ -28,13 +28,13 @@ export class MongoRecordLists {
     const listed = {
       namespace: this.#namespace,
       ...(parentId ? { parent_id: parentId } : {}),
-      // The key finds the first one of `$all`.
+      // The index finds the first label of `$all`.
       ...(labels.length > 0 ? { labels: labels.length === 1 ? labels[0] : { $all: labels } } : {}),
       tombstone: LIVING,
     } as Filter<RecordDocument>;
     if (!after) return this.#newestFirst(listed, limit, call);
     const update_time = int64(after.updateTimeMicros);
-    // Two ranges of the key rather than one filter: what ties with the place, then what is older.
+    // Two ranges of the index instead of one filter: first what ties with the cursor's update time, then what is older.
     const ties = { ...listed, update_time, session_id: { $gte: "", $lt: after.sessionId } };
     const older = { ...listed, update_time: { $gte: EARLIEST, $lt: update_time } };
     const pages = await Promise.all([this.#newestFirst(ties, limit, call), this.#newestFirst(older, limit, call)]);
@@ -43,8 +43,8 @@ export class MongoRecordLists {
 
   async touch(times: ReadonlyMap<string, number>, call?: Call): Promise<void> {
     if (times.size === 0) return;
-    // Always in the same order: where a command is a transaction, two that touch the same records must not wait for
-    // each other.
+    // Always in the same order, because on servers where a command is a transaction, two commands for the same records
+    // must not wait for each other.
     const sorted = [...times].sort(([a], [b]) => (a < b ? -1 : 1));
     const updates = sorted.map(([uid, micros]) => ({
       updateOne: {
@@ -68,7 +68,8 @@ export class MongoRecordLists {
   }
 
   async #upTo(field: "expire_time" | "update_time", micros: number, limit: number, call?: Call) {
-    // Times are whole, and not every server takes `$lte` on a field that is not the key's last one to include its bound.
+    // Times are whole numbers, so `$lt` one more replaces `$lte`: not every server includes the bound of `$lte` on a
+    // field that is not the last one of the index.
     const range = { $gte: EARLIEST, $lt: int64(micros + 1) };
     const filter = { namespace: this.#namespace, tombstone: LIVING, [field]: range };
     const found = await this.#commands.read(call, (limits) =>
@@ -103,7 +104,7 @@ export class MongoRecordLists {
     return found.map(toRecord);
   }
 
-  /** By `_id`; the namespace is looked at in passing: only repairs come this way. */
+  /** In the order of `_id`. The namespace is only filtered, not indexed, because nothing but repairs uses this. */
   async scan(afterUid: string, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
     const found = await this.#commands.read(call, (limits) =>
       this.#sessions

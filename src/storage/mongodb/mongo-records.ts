@@ -10,7 +10,7 @@ import type { SafeReads } from "./safe-reads.js";
 import type { ServerClock } from "./server-clock.js";
 import type { WriteIds } from "./write-ids.js";
 
-/** Single records of one namespace: made, read and replaced by compare-and-set. */
+/** Makes, reads and replaces single records of one namespace, the latter by compare-and-set. */
 export class MongoRecords {
   readonly #namespace: string;
   readonly #sessions: Collection<RecordDocument>;
@@ -57,7 +57,7 @@ export class MongoRecords {
 
   async replace(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | null> {
     const write = this.#ids.next();
-    // The session id says which shard.
+    // The session id selects the shard.
     const current = {
       _id: record.uid,
       namespace: this.#namespace,
@@ -129,8 +129,8 @@ export class MongoRecords {
   }
 
   /**
-   * What became of a write whose answer was lost. `unknown`: the record has gone on since, from this write or from
-   * another's.
+   * The outcome of a write whose answer was lost. `unknown`: the record has been changed since, after this write or
+   * another one.
    */
   async #outcomeOf(
     uid: string,

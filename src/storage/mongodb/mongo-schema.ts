@@ -7,8 +7,8 @@ import { duplicateKey } from "./mongo-errors.js";
 import type { RecordDocument } from "./record-document.js";
 
 /**
- * Goes up with every change that an older version cannot read. 2: sweeps mark what they may clear away, and records
- * name their logs and drafts.
+ * Increases with every change that an older version cannot read. Since 2, sweeps mark what they may clear away, and
+ * records name their logs and drafts.
  */
 export const SCHEMA_VERSION = 2;
 
@@ -17,15 +17,15 @@ export interface TodosDocument {
   readonly _id: string;
   readonly revision: number;
   readonly todos: readonly Todo[];
-  /** Tells a repeated write from another's. */
+  /** Distinguishes a repeated write from another writer's. */
   readonly write: ObjectId;
 }
 
 interface SchemaDocument {
   readonly _id: "version" | "clock";
-  /** Of `version`. */
+  /** Only in the document `version`. */
   readonly version?: number;
-  /** Of `clock`, which sweeps write to learn the server's time. */
+  /** Only in the document `clock`, which sweeps write to learn the server's time. */
   readonly ticks?: number;
 }
 
@@ -43,14 +43,14 @@ export interface MongoIndex {
   readonly unique: boolean;
 }
 
-/** Names that refusals and hints go by. */
+/** The names of indexes, which refusals and hints use. */
 export const KEY_LOG_SEQ = "log_seq";
 export const KEY_LOG_ID = "log_id";
 export const KEY_SESSION_TIME = "session_time";
 export const KEY_DRAFTING = "namespace_drafting";
 const KEY_SESSION_ID = "namespace_session";
 
-/** Every key there is; each query of this folder is served by one of them, or by `_id`. */
+/** All indexes. Every query of this folder uses one of them or `_id`. */
 export const INDEXES: readonly MongoIndex[] = [
   { collection: "messages", name: KEY_LOG_SEQ, key: { log: 1, seq: 1 }, unique: true },
   { collection: "messages", name: KEY_LOG_ID, key: { log: 1, id: 1 }, unique: true },
@@ -93,7 +93,7 @@ export function collectionsOf(db: Db): MongoCollections {
   };
 }
 
-/** What `prepareDatabase` would make, as lines for mongosh. Nothing is ever dropped. */
+/** The indexes that `prepareDatabase` makes, as lines for mongosh. Nothing is ever dropped. */
 export function indexStatements(): readonly string[] {
   return INDEXES.map(({ collection, name, key, unique }) => {
     const options = { name, ...(unique ? { unique } : {}) };
@@ -102,8 +102,8 @@ export function indexStatements(): readonly string[] {
 }
 
 /**
- * Makes the keys that are missing and notes the version; any number of processes may do so at once.
- * `failed_precondition`: a newer version made the database, or a key of the same name is another one.
+ * Makes missing indexes and stores the version; any number of processes may do so at once. `failed_precondition`: a
+ * newer version made the database, or an index of the same name is defined differently.
  */
 export async function prepareDatabase(db: Db, commands: MongoCommands): Promise<void> {
   const { schema } = collectionsOf(db);

@@ -7,16 +7,16 @@ import type { MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
 import type { WriteIds } from "./write-ids.js";
 
-/** How far ahead a wall stands: this many times what was appended meanwhile, and this many places at least. */
+/** The distance of a wall: this many times what was appended meanwhile, and at least this many places. */
 const WALL_FACTOR = 8;
 const WALL_PLACES = 64;
 const FIRST_BLOCK = 16;
 const MOST_BLOCK = 1024;
 
 /**
- * Puts a seal into the place after the last message. When appenders are faster, it puts a wall far ahead, which bounds
- * how far they get, and blocks of seals in front of it, until the place after the last message holds a seal. Every
- * place is decided once, and messages stay contiguous.
+ * Puts a seal into the place after the last message. If appenders are faster, it first puts a wall far ahead, which
+ * limits how far they get, and then blocks of seals before the wall, until the place after the last message holds a
+ * seal. Every place is decided once, and messages stay contiguous.
  */
 export class MongoSealer {
   readonly #messages: Collection<LogDocument>;
@@ -29,7 +29,10 @@ export class MongoSealer {
     this.#ids = ids;
   }
 
-  /** Number of messages after which none is owed. Safe to repeat: every try begins with what is there. */
+  /**
+   * Resolves to the number of messages up to the last one after which none of its batch is owed. Safe to repeat: every
+   * attempt begins with what is there.
+   */
   seal(log: string, lastSeq: number | undefined, call?: Call): Promise<number> {
     return this.#commands.settle(call, async (isRepeat) => {
       if (lastSeq !== undefined && !isRepeat && (await this.#place(log, lastSeq + 1, 1, call))) return lastSeq;
@@ -55,7 +58,7 @@ export class MongoSealer {
     await this.#place(log, end.stored + ahead, 1, call);
   }
 
-  /** Puts seals into those of `count` places that are free. Whether the first was. */
+  /** Puts seals into those of `count` places that are free. Resolves to whether the first one was free. */
   async #place(log: string, seq: number, count: number, call?: Call): Promise<boolean> {
     const seals = Array.from({ length: count }, (_, i) => sealDocument(this.#ids.next(), log, seq + i));
     try {

@@ -3,11 +3,11 @@ import { type HistoryOptions, LogHistoryProvider } from "../history/log-history-
 import { MongoLogDatabase, type MongoOptions } from "./mongo-log-database.js";
 
 export interface MongoProviderOptions extends HistoryOptions, MongoOptions {
-  /** Whose sessions and todos; `default` when absent. */
+  /** The namespace of the sessions and todos; `default` when absent. */
   readonly namespace?: string | undefined;
 }
 
-/** A provider with a client of its own, for programs that embed this package: closed with it. */
+/** A provider with a client of its own, which is closed with it; for programs that embed this package. */
 export class MongoStorageProvider extends LogHistoryProvider {
   readonly database: MongoLogDatabase;
 

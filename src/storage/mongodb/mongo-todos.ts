@@ -8,7 +8,7 @@ import type { TodosDocument } from "./mongo-schema.js";
 import type { SafeReads } from "./safe-reads.js";
 import type { WriteIds } from "./write-ids.js";
 
-/** The todo list of one namespace: one document, replaced by compare-and-set. */
+/** The todo list of one namespace: one document that is replaced by compare-and-set. */
 export class MongoTodos {
   readonly #namespace: string;
   readonly #todos: Collection<TodosDocument>;
@@ -46,8 +46,8 @@ export class MongoTodos {
   }
 
   /**
-   * What became of a write whose answer was lost. `unknown`: the list has gone on since, from this write or from
-   * another's.
+   * The outcome of a write whose answer was lost. `unknown`: the list has been changed since, after this write or
+   * another one.
    */
   async #outcomeOf(next: Omit<TodosDocument, "_id">, call?: Call): Promise<boolean | "unknown"> {
     const found = await this.#find(call);

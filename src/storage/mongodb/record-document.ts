@@ -26,7 +26,8 @@ export interface RecordDocument {
   readonly namespace: string;
   readonly session_id: string;
   /**
-   * Empty while the session lives, then its uid: what frees the session id, which as part of a shard key never changes.
+   * Empty while the session lives, then its uid. This frees the session id, which as part of a shard key can never
+   * change.
    */
   readonly tombstone: string;
   readonly parent_id: string;
@@ -37,7 +38,7 @@ export interface RecordDocument {
   readonly metadata?: string;
   /** Each as `key=value`; absent when there are none. */
   readonly labels?: readonly string[];
-  /** Absent: it never expires by itself. */
+  /** Absent when it has no expiry of its own. */
   readonly expire_time?: Long | number;
   readonly create_time: Long | number;
   readonly update_time: Long | number;
@@ -48,21 +49,21 @@ export interface RecordDocument {
     readonly up_to_message_id: string;
   } | null;
   readonly revision: number;
-  /** The record's `sessionRevision`. */
+  /** The record's `sessionRevision`, the revision that callers see. */
   readonly version: number;
   readonly segments: readonly Segment[];
   readonly log: string;
   readonly last_timestamp: Long | number;
   readonly ancestry: readonly (Segment & { readonly session_id: string })[];
   readonly undo: { readonly segments: readonly Segment[]; readonly last_timestamp: Long | number } | null;
-  /** Absent in documents of version 0.1.0, which have `side_log`. */
+  /** Absent in documents of version 0.1.0, which have `side_log` instead. */
   readonly named_logs?: readonly {
     readonly log: string;
     readonly purpose: NamedLog["purpose"];
     readonly marked_time?: Date;
   }[];
   readonly side_log?: string | null;
-  /** Absent where there are none. */
+  /** Absent when there are none. */
   readonly drafts?: readonly {
     readonly log: string;
     readonly message_id: string;
@@ -71,26 +72,26 @@ export interface RecordDocument {
     readonly end?: DraftRef["end"];
     readonly marked_time?: Date;
   }[];
-  /** Whether it names drafts: what `listDrafting` looks for. */
+  /** Present when it names drafts, for `listDrafting`. */
   readonly drafting?: true;
   readonly rollovers: { readonly count: number; readonly at_ms: Long | number };
   readonly dropped: readonly (Segment & { readonly marked_time?: Date })[];
   readonly edits: readonly EditDocument[];
   readonly sources: readonly string[];
   readonly forks: number;
-  /** Set while it is being restored; see SessionRecord. */
+  /** Present while it is being restored; see SessionRecord. */
   readonly restoring?: true;
   readonly marked_time?: Date | null;
   /** See `sweepTimeOf`. */
   readonly sweep_time: Date | null;
-  /** Tells a repeated write from another's. */
+  /** Distinguishes a repeated write from another writer's. */
   readonly write: ObjectId;
 }
 
-/** `tombstone` of a session that lives. */
+/** The `tombstone` of a living session. */
 export const LIVING = "";
 
-/** What of a document the caller of the store decides. */
+/** The fields of a document that the store's caller decides. */
 type GivenFields = Omit<RecordDocument, "forks">;
 
 export function toNewDocument(namespace: string, record: NextRecord, write: ObjectId): RecordDocument {
@@ -98,8 +99,8 @@ export function toNewDocument(namespace: string, record: NextRecord, write: Obje
 }
 
 /**
- * The pipeline that puts a record in the place of the one it finds, and keeps `forks`. `nextRevision`: one more than
- * the revision it finds, whatever the record says. All that a caller chose is inside `$literal`.
+ * The pipeline that replaces a record and keeps its `forks`. With `nextRevision`, the new revision is one more than the
+ * one found, whatever the record says. Everything that a caller chose is inside `$literal`.
  */
 export function toReplacement(
   namespace: string,

@@ -1,14 +1,14 @@
 import type { Db, ReadConcernLike } from "mongodb";
 import { isUnknownOutcome, mongoError } from "./mongo-errors.js";
 
-/** How reads that must see every acknowledged write are sent. */
+/** How to send reads that must see every acknowledged write. */
 export interface SafeReads {
   readonly options: { readonly readConcern: ReadConcernLike };
 }
 
 /**
- * Linearizable where the server has it, a primary that has lost its place then answers nothing; else what majority
- * writes allow.
+ * Chooses linearizable reads where the server supports them, because a primary that has been replaced then gives no
+ * answer; elsewhere, the level that matches majority writes.
  */
 export async function probeSafeReads(db: Db): Promise<SafeReads> {
   const linearizable: SafeReads = { options: { readConcern: { level: "linearizable" } } };

@@ -5,7 +5,7 @@ import type { AnswerTimes, MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
 import { collectionsOf } from "./mongo-schema.js";
 
-/** The server's clock, as far as this process knows it. */
+/** The server's clock as far as this process knows it. */
 export interface ServerClock {
   /** See LogStore.knownTimeMs. */
   knownMs(): number;
@@ -14,9 +14,9 @@ export interface ServerClock {
 }
 
 /**
- * The logical clock that every answer of a replica set carries. It advances with the primary's writes, by whole seconds
- * here, and survives elections; no clock of this machine counts. An idle server moves it every ten seconds, and the
- * driver's heartbeats bring it.
+ * The logical clock that every answer of a replica set carries. It advances with the primary's writes, is used here in
+ * whole seconds, and survives elections; no clock of this machine is involved. An idle server advances it every ten
+ * seconds, and the driver's heartbeats bring the new time.
  */
 export class LogicalTimes implements AnswerTimes {
   readonly #client: MongoClient;
@@ -37,7 +37,8 @@ export class LogicalTimes implements AnswerTimes {
   }
 
   start(): ClientSession {
-    // With causal consistency a read that the driver repeats would ask for a time, which no linearizable read may.
+    // With causal consistency, a read that the driver repeats would ask for a time, which linearizable reads do not
+    // allow.
     return this.#client.startSession({ causalConsistency: false });
   }
 
@@ -65,7 +66,7 @@ export class LogicalClock implements ServerClock {
     return this.#times.knownMs();
   }
 
-  /** The time of a small write of its own: without one the clock may stand still. */
+  /** Returns the time of a small write of its own, because without writes the clock may stand still. */
   async timeMs(call?: Call): Promise<number> {
     const time = await this.#commands.settle(call, () =>
       this.#commands.write(call, ({ timeoutMS }) => this.#tick(timeoutMS)),
@@ -80,7 +81,7 @@ export class LogicalClock implements ServerClock {
       const { schema } = collectionsOf(this.#db);
       await schema.updateOne({ _id: "clock" }, { $inc: { ticks: 1 } }, { upsert: true, session, timeoutMS });
     } catch (error) {
-      // Another process has made the document meanwhile; the refusal carries a time, but maybe not that of a write.
+      // Another process has made the document meanwhile. The refusal carries a time, but perhaps not that of a write.
       if (duplicateKey(error)) return await this.#tick(timeoutMS);
       throw error;
     } finally {
@@ -91,7 +92,7 @@ export class LogicalClock implements ServerClock {
   }
 }
 
-/** Clocks of this machine; tests give others. */
+/** Clocks of this machine; tests pass others. */
 export interface LocalClocks {
   readonly steadyMs: () => number;
   readonly wallMs: () => number;
@@ -100,9 +101,9 @@ export interface LocalClocks {
 const LOCAL_CLOCKS: LocalClocks = { steadyMs: () => performance.now(), wallMs: Date.now };
 
 /**
- * The clock of servers whose answers carry no time: the server's wall clock, and between its answers the larger of what
- * the steady and the wall clock of this machine have advanced, as the one stands still while a machine is suspended and
- * the other may be set back. Weaker: the server's clock may be set, too.
+ * The clock of servers whose answers carry no time: the server's wall clock, advanced between its answers by the steady
+ * or the wall clock of this machine, whichever has moved further, because the steady clock stops while a machine is
+ * suspended and the wall clock may be set back. This is weaker, because the server's clock may be set, too.
  */
 export class WallClock implements ServerClock {
   readonly #db: Db;
@@ -130,7 +131,7 @@ export class WallClock implements ServerClock {
   }
 
   async timeMs(call?: Call): Promise<number> {
-    // The driver repeats reads by itself, but no plain command.
+    // The driver repeats reads by itself, but not plain commands.
     const hello = await this.#commands.settle(call, () =>
       this.#commands.read(call, (limits) => this.#db.command({ hello: 1 }, limits)),
     );
@@ -141,7 +142,7 @@ export class WallClock implements ServerClock {
   }
 }
 
-/** The server's logical time; undefined where answers carry none, as those of standalone servers and of DocumentDB. */
+/** The server's logical time; undefined where answers carry none, as on standalone servers and DocumentDB. */
 export async function readLogicalTime(db: Db): Promise<Timestamp | undefined> {
   const { $clusterTime, operationTime } = await db.command({ ping: 1 });
   return operationTime && $clusterTime?.clusterTime;

@@ -4,7 +4,7 @@ import { ObjectId } from "mongodb";
 const WRITER_AT = 4;
 const WRITER_BYTES = 5;
 
-/** Ids of documents and writes that carry whose they are, so that a change can be told from one's own. */
+/** Makes ids of documents and writes that carry their maker, so that a process recognises its own changes. */
 export class WriteIds {
   readonly #writer = randomBytes(WRITER_BYTES);
 

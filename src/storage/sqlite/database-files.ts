@@ -9,14 +9,14 @@ interface Identity {
 }
 
 /**
- * How long one look at `-wal` and `-shm` holds. A look costs about 3 µs a file, and a commit may take 50 µs on a fast
- * disk.
+ * How long one check of `-wal` and `-shm` stays valid. A check costs about 3 µs a file, and a commit may take only 50
+ * µs on a fast disk.
  */
 const COMPANIONS_MS = 1000;
 
 /**
  * The files of an open database. A process that keeps a deleted or replaced file open can go on writing into it, but
- * nobody can read that afterwards. As long as it is open, SQLite itself never replaces any of the three files.
+ * nobody can read the result. SQLite itself never replaces any of the three files while they are open.
  */
 export class DatabaseFiles {
   readonly #database: Identity;
@@ -24,12 +24,12 @@ export class DatabaseFiles {
   readonly #clockMs: () => number;
   #lookedAtMs: number;
 
-  /** The files of a database that was just opened and read. `clockMs`: a steady clock. */
+  /** `path` is a database that was just opened and read. `clockMs` is a steady clock. */
   constructor(path: string, clockMs: () => number = () => performance.now()) {
     this.#clockMs = clockMs;
     this.#lookedAtMs = clockMs();
     const absolute = resolve(path);
-    // SQLite puts the other two beside the real file.
+    // SQLite puts the other two files next to the real one.
     const real = realpathSync(absolute);
     this.#database = { path: absolute, ...idOf(statSync(absolute)) };
     this.#companions = ["-wal", "-shm"].flatMap((end) => {
@@ -39,21 +39,21 @@ export class DatabaseFiles {
   }
 
   /**
-   * Before a commit: throws `unavailable` when the database has gone or is another. The companions are looked at once a
-   * second.
+   * Called before a commit: throws `unavailable` when the database has gone or was replaced. The other two files are
+   * checked once a second.
    */
   check(): void {
     expectSame(this.#database);
     if (this.#clockMs() - this.#lookedAtMs >= COMPANIONS_MS) this.checkAll();
   }
 
-  /** Throws `unavailable` when one of the files has gone or is another. */
+  /** Throws `unavailable` when one of the files has gone or was replaced. */
   checkAll(): void {
     for (const file of [this.#database, ...this.#companions]) expectSame(file);
     this.#lookedAtMs = this.#clockMs();
   }
 
-  /** Room on the disk of the database, for processes without special rights. */
+  /** Free bytes on the disk of the database, for processes without special rights. */
   freeBytes(): number {
     const { bavail, bsize } = statfsSync(this.#database.path);
     return bavail * bsize;
@@ -75,7 +75,7 @@ function statOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch {
-    // A folder on the way has become a file or is closed to us: whatever stands there is not our file.
+    // A folder in the path has become a file or inaccessible, so whatever is there is not our file.
     return undefined;
   }
 }

@@ -6,13 +6,13 @@ import { untilCallEnd } from "../../domain/call-end.js";
 import { DomainError } from "../../domain/errors.js";
 import { toDomainError } from "./sqlite-errors.js";
 
-/** How long it tries to get the file to itself, when others write to it or read old states of it. */
+/** How long it tries to get the file to itself while others write to it or read old states of it. */
 const LIMIT_MS = 60_000;
 
 /**
- * What runs in the thread, as text because the build makes one bundle. VACUUM writes every page anew, and so leaves
- * nothing of what was overwritten or deleted; `secure_delete` alone misses what earlier splits of pages have left. The
- * write-ahead log still holds the old pages until it is cut to nothing.
+ * The code of the thread, as text because the build makes a single bundle. VACUUM rewrites every page, and so leaves
+ * nothing of what was overwritten or deleted; `secure_delete` alone misses what earlier page splits left behind. The
+ * write-ahead log still holds the old pages until it is truncated.
  */
 const THREAD = `
 const { parentPort, workerData } = require("node:worker_threads");
@@ -47,11 +47,11 @@ parentPort.postMessage(answer);
 
 type Answer = { readonly isClean: boolean } | { readonly code: string; readonly message: string };
 
-/** Takes the remains of what was overwritten and deleted out of a database file, in a thread of its own. */
+/** Removes all remains of overwritten and deleted content from a database file, in a thread of its own. */
 export class FileCleaner {
   readonly #path: string;
   #running: Promise<void> | null = null;
-  /** The run that begins when the present one has ended; it serves all who came meanwhile. */
+  /** The run that begins after the present one; it serves everyone who came meanwhile. */
   #next: Promise<void> | null = null;
 
   constructor(path: string) {
@@ -60,7 +60,7 @@ export class FileCleaner {
 
   /**
    * Resolves when neither the file nor its write-ahead log holds anything of what was overwritten or deleted before the
-   * call. The disk needs room for a second copy. When the call ends first, the work goes on. `unavailable`: others kept
+   * call. The disk needs room for a second copy. If the call ends first, the work continues. `unavailable`: others kept
    * the file locked, or read an old state of it, for a minute.
    */
   clean(call: Call | undefined): Promise<void> {

@@ -5,17 +5,17 @@ import { fromColumn, toColumn } from "./text-column.js";
 
 type Labeled = Pick<NextRecord, "uid" | "sessionId" | "updateTimeMicros" | "labels" | "deleted">;
 
-/** A session that has a label, at its place in lists. */
+/** A session that has a label, with its place in lists. */
 export interface LabelPlace {
   readonly uid: string;
   readonly updateTimeMicros: number;
   readonly sessionId: string;
 }
 
-/** The labels of one namespace. The table says again what living records say, in the order of lists. */
+/** The labels of one namespace. The table repeats the labels of living records, in the order of lists. */
 export class LabelTable {
   readonly #sql: Statements;
-  /** As a column. */
+  /** The namespace as a column value. */
   readonly #namespace: string;
 
   constructor(statements: Statements, namespace: string) {
@@ -23,7 +23,7 @@ export class LabelTable {
     this.#namespace = namespace;
   }
 
-  /** A record was written, in the place of the one that was there before. */
+  /** Follows the write of a record that replaced `before`. */
   put(record: Labeled, before?: Labeled): void {
     const uid = toColumn(record.uid);
     if (before?.labels !== undefined && !before.deleted) this.#sql.deleteLabels.run(uid);
@@ -32,19 +32,19 @@ export class LabelTable {
     for (const label of labelTexts(record.labels)) this.#sql.insertLabel.run(uid, toColumn(label), ...place);
   }
 
-  /** The session's place has moved. */
+  /** Follows the move of a session to another place in lists. */
   touch(uid: string, updateTimeMicros: number): void {
     this.#sql.touchLabels.run(updateTimeMicros, toColumn(uid));
   }
 
-  /** Rows of the records of a page. */
+  /** The rows of the records of a page. */
   records(label: string, { limit, after }: RecordPage): Row[] {
     const scope = [this.#namespace, toColumn(label)] as const;
     if (after === undefined) return this.#sql.labeled.all(...scope, limit);
     return this.#sql.labeledAfter.all(...scope, after.updateTimeMicros, toColumn(after.sessionId), limit);
   }
 
-  /** The places of a page. */
+  /** The places of the sessions of a page. */
   places(label: string, { limit, after }: RecordPage): LabelPlace[] {
     const scope = [this.#namespace, toColumn(label)] as const;
     const rows =

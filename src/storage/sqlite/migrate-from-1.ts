@@ -5,8 +5,8 @@ import { type Row, SQL, Statement } from "./statements.js";
 import { fromColumn } from "./text-column.js";
 
 /**
- * What version 1 kept as the JSON of a record, where it differs: one log for older messages, and times of the machine's
- * clock on what was dropped.
+ * The fields that version 1 kept differently in the JSON of a record: a single log for older messages, and dropped
+ * ranges dated by the machine's clock.
  */
 type Body1 = Omit<NextRecord, "sessionRevision" | "namedLogs" | "drafts" | "dropped"> & {
   readonly version: number;
@@ -19,9 +19,9 @@ const READ_1 =
 const SET_FORKS = "UPDATE sessions SET forks = ? WHERE uid = ?";
 
 /**
- * Makes version 2 of version 1, inside a transaction that the caller holds: the logs that a record names come out of
- * its JSON into columns. What waits to be swept is marked anew by the next sweep. `tables`: the statements that make the
- * new tables.
+ * Migrates version 1 to version 2, inside a transaction that the caller holds: the logs that a record names move from
+ * its JSON into columns. Whatever is waiting to be swept is marked again by the next sweep. `tables` holds the
+ * statements that make the new tables.
  */
 export function migrateFrom1(db: Database.Database, tables: string): void {
   for (const index of ["by_uid", "by_id", "by_time", "by_parent", "to_sweep"]) db.exec(`DROP INDEX sessions_${index}`);

@@ -9,13 +9,13 @@ import { DRIVER_WAIT_MS } from "./sqlite-connection.js";
 import { isBusy, isDamaged } from "./sqlite-errors.js";
 
 export const IN_MEMORY = ":memory:";
-/** How long to wait for others that open or recover the same file. */
+/** How long to wait for others that are opening or recovering the same file. */
 const OPEN_LIMIT_MS = 30_000;
 
 /**
- * Opens a file. A file or folder that is missing is made, for its owner alone; SQLite gives `-wal` and `-shm` the mode
- * of the database. `failed_precondition`, naming the file and the reason: it cannot be used, and trying again does not
- * help.
+ * Opens a file. A missing file or folder is made, accessible to its owner alone; SQLite gives `-wal` and `-shm` the
+ * mode of the database. `failed_precondition`, naming the file and the reason: the file cannot be used, and trying
+ * again does not help.
  */
 export async function openFile(path: string): Promise<Database.Database> {
   if (path !== IN_MEMORY) makeFile(path);
@@ -25,7 +25,7 @@ export async function openFile(path: string): Promise<Database.Database> {
       return tryOpen(path);
     } catch (error) {
       if (error instanceof DomainError) throw error;
-      if (isDamaged(error)) throw refusal(`${path} is damaged or no SQLite database`, error);
+      if (isDamaged(error)) throw refusal(`${path} is damaged or not a SQLite database`, error);
       if (!isBusy(error)) throw refusal(`${path} cannot be opened as a database: ${reasonOf(path, error)}`, error);
       if (Date.now() >= giveUpAtMs) throw new DomainError("unavailable", `${path} is locked`, { cause: error });
     }
@@ -34,16 +34,16 @@ export async function openFile(path: string): Promise<Database.Database> {
 }
 
 function tryOpen(path: string): Database.Database {
-  // An absolute path is never taken for the URL of a server.
+  // An absolute path is never mistaken for the URL of a server.
   const db = new Database(path === IN_MEMORY ? path : resolve(path), { timeout: DRIVER_WAIT_MS });
   try {
-    // Another program's file must be refused before anything in it is changed.
+    // Another program's file must be refused before anything in it changes.
     schemaVersion(db, path);
     db.exec(`PRAGMA page_size = ${PAGE_BYTES}`);
     db.exec("PRAGMA journal_mode = WAL");
     db.exec("PRAGMA synchronous = FULL");
-    // On macOS fsync leaves data in the drive's cache; only F_FULLFSYNC survives a loss of power. Other systems ignore
-    // both.
+    // On macOS, fsync leaves data in the drive's cache; only F_FULLFSYNC survives a loss of power. Other systems ignore
+    // both pragmas.
     db.exec("PRAGMA fullfsync = ON");
     db.exec("PRAGMA checkpoint_fullfsync = ON");
     ensureSchema(db, path);
@@ -68,7 +68,7 @@ function makeFile(path: string): void {
   }
 }
 
-/** The driver says no more than "unable to open database file"; the system knows why. */
+/** The driver only says "unable to open database file", but the system knows why. */
 function reasonOf(path: string, error: unknown): string {
   if (path === IN_MEMORY) return systemReason(error);
   const files = [dirname(resolve(path)), path, `${path}-wal`, `${path}-shm`];

@@ -2,17 +2,14 @@ import type Database from "libsql";
 import { DomainError } from "../../domain/errors.js";
 import { migrateFrom1 } from "./migrate-from-1.js";
 
-/** `SPOL`: tells our files from those of other programs. */
+/** `SPOL`, which distinguishes our files from those of other programs. */
 export const APPLICATION_ID = 0x53504f4c;
 export const SCHEMA_VERSION = 2;
 
-/**
- * Leaves room for messages of a few KB in one page; with 4 KiB a message of 1 KB would need an overflow page of its
- * own.
- */
+/** Large enough for messages of a few KB. With pages of 4 KiB, a message of 1 KB would need an overflow page. */
 export const PAGE_BYTES = 8192;
 
-/** A message whose `id` is null is a seal. `origin` is null where it is the same as `session_id`. */
+/** A row whose `id` is null is a seal. `origin` is null where it equals `session_id`. */
 const MESSAGES = `
 CREATE TABLE messages (
 	log TEXT NOT NULL,
@@ -30,8 +27,8 @@ CREATE UNIQUE INDEX messages_by_id ON messages (log, id);
 `;
 
 /**
- * A record. What every append looks for stands in front of `body`, which may be long: `log` is the open log, and
- * `named_logs` and `drafts` JSON of the other logs that entries may be appended to, null when there are none.
+ * A record. The columns that every append looks up stand before `body`, which may be long. `log` is the open log;
+ * `named_logs` and `drafts` are JSON lists of the other logs that entries may be appended to, null when there are none.
  */
 const SESSIONS = `
 CREATE TABLE sessions (
@@ -59,7 +56,7 @@ CREATE INDEX sessions_to_sweep ON sessions (namespace, sweep_at) WHERE forks = 0
 CREATE INDEX sessions_drafting ON sessions (namespace, uid) WHERE deleted = 0 AND drafts IS NOT NULL;
 `;
 
-/** The labels of living sessions, each as \`key=value\`, with the place that the session has in lists. */
+/** The labels of living sessions, each as `key=value`, with the place of the session in lists. */
 const LABELS = `
 CREATE TABLE labels (
 	uid TEXT NOT NULL,
@@ -81,8 +78,8 @@ CREATE TABLE todos (
 `;
 
 /**
- * The version of the file's schema, 0 when it is empty; throws when it is another program's, a newer version's or lacks
- * a table.
+ * The schema version of the file, or 0 when the file is empty. Throws when the file belongs to another program or a
+ * newer version, or lacks a table.
  */
 export function schemaVersion(db: Database.Database, file: string): number {
   const { applicationId, version, isEmpty } = identityOf(db);
@@ -101,8 +98,8 @@ export function schemaVersion(db: Database.Database, file: string): number {
 }
 
 /**
- * Makes the schema, or brings that of an earlier version up to date, in one transaction; whoever comes second finds it
- * done.
+ * Makes the schema, or upgrades that of an earlier version, in one transaction. Of several callers, only the first has
+ * anything to do.
  */
 export function ensureSchema(db: Database.Database, file: string): void {
   if (schemaVersion(db, file) === SCHEMA_VERSION) return;
@@ -114,15 +111,15 @@ export function ensureSchema(db: Database.Database, file: string): void {
     db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
     db.exec("COMMIT");
   } catch (error) {
-    // Some errors have ended the transaction already.
+    // Some errors end the transaction by themselves.
     if (db.inTransaction) db.exec("ROLLBACK");
     throw error;
   }
 }
 
 /**
- * One statement sees one moment of the file. Between two statements another process may make the schema, and the
- * mixture of before and after would look like the database of another program.
+ * A single statement sees the file as of one moment. Between two statements another process could make the schema, and
+ * the mixture of before and after would look like another program's database.
  */
 function identityOf(db: Database.Database): { applicationId: number; version: number; isEmpty: boolean } {
   const sql = `SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),

@@ -5,13 +5,16 @@ import { recordToRow, rowToRecord, sideLogsOf } from "./rows.js";
 import type { Row, Statements } from "./statements.js";
 import { fromColumn, toColumn } from "./text-column.js";
 
-/** Some records of a list that is gone along, and where to go on. */
+/** Some records of a list that is being scanned, and where the scan continues. */
 export interface Matching {
   readonly records: readonly SessionRecord[];
   readonly end: LabelPlace | null;
 }
 
-/** Records of one namespace. Nothing here waits; changes are made inside a transaction that the caller holds. */
+/**
+ * The records of one namespace. All methods are synchronous; changes must be made inside a transaction that the caller
+ * holds.
+ */
 export class SessionTable {
   readonly #sql: Statements;
   readonly #namespace: string;
@@ -33,15 +36,15 @@ export class SessionTable {
   }
 
   /**
-   * If this is the open log of a living record: that record's update time, and the last place of the log as
-   * `MessageTable.lastPlace` answers it.
+   * If this is the open log of a living record, returns that record's update time and the log's last place as
+   * `MessageTable.lastPlace` gives it.
    */
   openEnd(log: string): { readonly updateTime: number; readonly lastPlace: number } | null {
     const row = this.#sql.openEnd.get(toColumn(ownerOf(log)), this.#namespace, toColumn(log));
     return row === undefined ? null : { updateTime: row[0] as number, lastPlace: (row[1] ?? 0) as number };
   }
 
-  /** The update time of the record that lets entries into the log; null when none does. */
+  /** The update time of the record that lets entries into the log; null when no record does. */
   updateTimeOf(log: string): number | null {
     const uid = ownerOf(log);
     const found = this.#sql.logsOfRecord.get(toColumn(uid), this.#namespace);
@@ -71,7 +74,7 @@ export class SessionTable {
   replace(record: NextRecord, ifRevision: number): SessionRecord | null {
     const before = this.byUid(record.uid);
     if (before?.revision !== ifRevision) return null;
-    // An append may have moved it since the caller read the record.
+    // An append may have advanced it since the caller read the record.
     const leastMicros = before.deleted ? record.updateTimeMicros : before.updateTimeMicros;
     const after = { ...record, updateTimeMicros: Math.max(record.updateTimeMicros, leastMicros) };
     const row = recordToRow(after);
@@ -110,8 +113,8 @@ export class SessionTable {
   }
 
   /**
-   * Those of a page of the first label's sessions that the filter lets through, and where the page ends: null when it
-   * was the last one.
+   * The sessions on a page of the first label's sessions that pass the filter, and where the page ends; null when it
+   * was the last page.
    */
   matching({ parentId, labels: [first = "", ...others] = [] }: RecordFilter, page: RecordPage): Matching {
     const places = this.#labels.places(first, page);
@@ -122,7 +125,7 @@ export class SessionTable {
     return { records, end: places.length < page.limit ? null : (places.at(-1) ?? null) };
   }
 
-  /** The owner of a log, which had this update time, was written to just now. */
+  /** Notes that a log was just written to. `updateTime` is the update time of its owner before that. */
   touchOwner(log: string, updateTime: number, nowMicros: number): void {
     const staleMicros = nowMicros - UPDATE_TIME_SLACK_MICROS;
     if (updateTime >= staleMicros) return;
@@ -165,10 +168,10 @@ export class SessionTable {
   }
 }
 
-/** What `logsOfRecord` answers. */
+/** The columns that `logsOfRecord` returns. */
 type LogColumns = readonly [number, number, string, string | null, string | null];
 
-/** Namespaces that have records or todos. */
+/** The namespaces that have records or todos. */
 export function namespacesOf(sql: Statements): string[] {
   const found = new Set<string>();
   let row = sql.firstNamespace.get();

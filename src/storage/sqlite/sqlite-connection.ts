@@ -7,18 +7,18 @@ import { isBusy, toDomainError } from "./sqlite-errors.js";
 import { prepareAll, Statement, type Statements } from "./statements.js";
 import { WriteHealth } from "./write-health.js";
 
-/** How long the driver itself waits for a lock: hardly at all, because it blocks the event loop. */
+/** How long the driver itself waits for a lock. It is very short, because the driver blocks the event loop. */
 export const DRIVER_WAIT_MS = 2;
 /** How long a call without a deadline waits for a lock. */
 const BUSY_LIMIT_MS = 30_000;
 const BUSY_PAUSE_MS = 8;
-/** How long `close` without a deadline waits for the writes under way. */
+/** How long `close` without a deadline waits for running writes. */
 const CLOSE_LIMIT_MS = 5000;
-/** How long a write that only asks whether writes work may wait for the lock. */
+/** How long a write that only tests whether writing works may wait for the lock. */
 const PROBE_MS = 1000;
-/** Room for the largest batch, once in the write-ahead log and once in the database. */
+/** Room for the largest batch, both in the write-ahead log and in the database. */
 const ROOM_BYTES = 16 * 1024 * 1024;
-/** A transaction takes on no more work after so long; the event loop gets its turn. */
+/** A transaction takes on no more work after this time, so that the event loop gets its turn. */
 const TRANSACTION_MS = 20;
 
 interface Job {
@@ -29,19 +29,19 @@ interface Job {
   readonly reject: (error: unknown) => void;
 }
 
-/** What became of a job inside a transaction; settled once the transaction is. */
+/** Reports the outcome of a job inside a transaction; called once the transaction has ended. */
 type Settle = () => void;
 
 export interface ConnectionOptions {
-  /** Compared before each commit; none for a database in memory. */
+  /** Checked before each commit; absent for a database in memory. */
   readonly files?: DatabaseFiles | undefined;
   /** A steady clock in milliseconds. */
   readonly clockMs?: (() => number) | undefined;
 }
 
 /**
- * One connection. All writes that wait at the same moment share one transaction, and so one commit, whichever namespace
- * they belong to. It waits without blocking the event loop for a lock that another process holds.
+ * One connection. All writes that are waiting at the same moment share one transaction, and thus one commit, whatever
+ * their namespace. It waits for a lock of another process without blocking the event loop.
  */
 export class SqliteConnection {
   readonly statements: Statements;
@@ -50,7 +50,7 @@ export class SqliteConnection {
   #waiting: Job[] = [];
   #draining: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
-  /** When the writes that still wait are given up, because the connection closes. */
+  /** When waiting writes are given up because the connection is closing. */
   #closeAtMs = Number.POSITIVE_INFINITY;
   readonly #files: DatabaseFiles | undefined;
   readonly #health: WriteHealth;
@@ -66,7 +66,7 @@ export class SqliteConnection {
     this.#commit = new Statement(db, "COMMIT");
   }
 
-  /** Runs a read, which sees one moment of the database. */
+  /** Runs a read, which sees the database as of one moment. */
   async read<T>(work: () => T, call: Call | undefined): Promise<T> {
     const giveUpAtMs = Date.now() + BUSY_LIMIT_MS;
     for (;;) {
@@ -82,7 +82,8 @@ export class SqliteConnection {
   }
 
   /**
-   * Runs a write in a transaction, and resolves when that is durable. `work` is all or nothing, and may be run again.
+   * Runs a write in a transaction, and resolves once it is durable. `work` must be all or nothing, and may run several
+   * times.
    */
   write<T>(work: () => T, call: Call | undefined): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -95,9 +96,9 @@ export class SqliteConnection {
   }
 
   /**
-   * Rejects with `unavailable` when writes cannot be made: the file was deleted or replaced, or writes have failed or
-   * waited for five seconds. When no caller has been refused lately, it tries a write of its own, so that it recovers
-   * by itself.
+   * Rejects with `unavailable` when writes are impossible: the file was deleted or replaced, or writes have failed or
+   * waited for five seconds. When no caller was refused recently, it tries a write of its own, so that it recovers by
+   * itself.
    */
   async checkWritable(): Promise<void> {
     this.#checkOpen();
@@ -114,9 +115,9 @@ export class SqliteConnection {
   }
 
   /**
-   * Waits for the writes under way, but no longer than the call's deadline or 5 s: what still waits for another
+   * Waits for running writes until the call's deadline at most (5 s without one). A write that still waits for another
    * process's lock then is rejected as `unavailable` and was not written. Moves the write-ahead log into the file and
-   * closes.
+   * closes it.
    */
   close(call?: Call): Promise<void> {
     this.#closing ??= this.#close(call?.deadlineMs ?? Date.now() + CLOSE_LIMIT_MS);
@@ -127,11 +128,11 @@ export class SqliteConnection {
     this.#closeAtMs = deadlineMs;
     await this.#draining;
     try {
-      // A write-ahead log that was parted from its database must not be moved into another one.
+      // A write-ahead log that was separated from its database must not be moved into another one.
       this.#files?.checkAll();
       this.#db.pragma("wal_checkpoint(TRUNCATE)");
     } catch (error) {
-      // Other processes are at work in the file: the last of them does it.
+      // Other processes are using the file; the last of them moves the log.
       if (!(error instanceof DomainError) && !isBusy(error)) throw toDomainError(error);
     } finally {
       this.#db.close();
@@ -139,14 +140,14 @@ export class SqliteConnection {
   }
 
   /**
-   * A failed commit leaves the write-ahead log long enough for a small write, though the disk has no room for any
+   * A failed commit leaves the write-ahead log long enough for a small write although the disk has no room for any
    * other.
    */
   #isDiskFull(): boolean {
     return this.#files !== undefined && this.#files.freeBytes() < ROOM_BYTES;
   }
 
-  /** A write that changes nothing, but has a page written. */
+  /** A write that changes nothing but makes SQLite write a page. */
   #probe(): Promise<void> {
     const version = this.#db.prepare("PRAGMA user_version").raw();
     const work = () => {
@@ -169,7 +170,7 @@ export class SqliteConnection {
     this.#draining = null;
   }
 
-  /** Runs as many jobs as fit into a transaction; false when another process holds the lock. */
+  /** Runs as many jobs as fit into a transaction; returns false when another process holds the lock. */
   #tryCommit(): boolean {
     if (this.#waiting.length === 0) return true;
     const taken: Job[] = [];
@@ -191,7 +192,7 @@ export class SqliteConnection {
     }
   }
 
-  /** One of several jobs has failed and took the others with it: each gets a transaction of its own. */
+  /** Runs each job in a transaction of its own, after one of several has failed and undone the others. */
   #commitEach(jobs: readonly Job[]): void {
     for (const job of jobs) {
       try {
@@ -220,8 +221,9 @@ export class SqliteConnection {
   }
 
   #transaction<T>(work: () => T): T {
-    // A prepared BEGIN that finds the file locked stays active, and holds the reads of this connection at that moment until it is run
-    // again: they would miss what other processes commit meanwhile. `exec` finalizes its statement, whatever comes of it.
+    // A prepared BEGIN that finds the file locked stays active, and keeps the reads of this connection at that moment
+    // until it runs again, so they would miss what other processes commit meanwhile. `exec` always finalizes its
+    // statement.
     this.#db.exec("BEGIN IMMEDIATE");
     try {
       const result = work();
@@ -229,19 +231,19 @@ export class SqliteConnection {
       this.#commit.run();
       return result;
     } catch (error) {
-      // Some errors have ended the transaction already.
+      // Some errors end the transaction by themselves.
       if (this.#db.inTransaction) this.#db.exec("ROLLBACK");
       throw error;
     }
   }
 
-  /** A mistake in the program says nothing about the file. */
+  /** An error in the program says nothing about the file. */
   #noteFailure(error: unknown): void {
     const failure = toDomainError(error);
     if (failure.code === "unavailable") this.#health.failed(failure);
   }
 
-  /** Rejects a job whose caller has gone or has waited long enough, or for which no time is left before the end. */
+  /** Rejects a job whose caller has gone or has waited long enough, or for which no time is left before closing. */
   #isStillWanted(job: Job): boolean {
     try {
       checkCall(job.call);

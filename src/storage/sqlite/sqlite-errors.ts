@@ -1,22 +1,22 @@
 import { DomainError } from "../../domain/errors.js";
 
-/** The driver's name of what went wrong; undefined for errors that are not the driver's. */
+/** The driver's code of an error; undefined for errors of other origin. */
 function sqliteCode(error: unknown): string | undefined {
   if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return undefined;
   return error.code.startsWith("SQLITE_") ? error.code : undefined;
 }
 
-/** Another connection holds the lock: the same call may succeed in a moment. */
+/** Whether another connection holds the lock, so that the same call may succeed in a moment. */
 export function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(sqliteCode(error) ?? "");
 }
 
-/** Whether the file is no database, or not a whole one. */
+/** Whether the file is not a database, or not a whole one. */
 export function isDamaged(error: unknown): boolean {
   return /^SQLITE_(CORRUPT|NOTADB)/.test(sqliteCode(error) ?? "");
 }
 
-/** What a caller is told of an error of the driver. */
+/** The error that a caller gets for an error of the driver. */
 export function toDomainError(error: unknown): DomainError {
   if (error instanceof DomainError) return error;
   const code = sqliteCode(error) ?? "";

@@ -12,14 +12,14 @@ export interface SqliteLogDatabaseOptions {
   readonly now?: (() => number) | undefined;
 }
 
-/** A SQLite file, which any number of processes on one machine may open. */
+/** A SQLite file that any number of processes on one machine may open. */
 export class SqliteLogDatabase implements LogDatabase {
   readonly name: string;
   readonly #connection: SqliteConnection;
   readonly #now: () => number;
   readonly #cleaner: FileCleaner | undefined;
 
-  /** Opens a file, or `:memory:`. What is missing is made; a file that cannot be used is `failed_precondition`. */
+  /** Opens a file, or `:memory:`, and makes it if it is missing; `failed_precondition` if the file cannot be used. */
   static async open(path: string, options: SqliteLogDatabaseOptions = {}): Promise<SqliteLogDatabase> {
     const db = await openFile(path);
     const files = path === IN_MEMORY ? undefined : new DatabaseFiles(path);

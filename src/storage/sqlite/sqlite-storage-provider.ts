@@ -2,11 +2,11 @@ import { type Call, closeLimit } from "../../domain/call.js";
 import { type HistoryOptions, LogHistoryProvider } from "../history/log-history-provider.js";
 import { SqliteLogDatabase } from "./sqlite-log-database.js";
 
-/** A provider with a SQLite file of its own, which it closes. */
+/** A provider with its own SQLite file, which it closes. */
 export class SqliteStorageProvider extends LogHistoryProvider {
   readonly #database: SqliteLogDatabase;
 
-  /** Opens a file, or `:memory:`. What is missing is made; a file that cannot be used is `failed_precondition`. */
+  /** Opens a file, or `:memory:`, and makes it if it is missing; `failed_precondition` if the file cannot be used. */
   static async open(path: string, options: HistoryOptions = {}): Promise<SqliteStorageProvider> {
     return new SqliteStorageProvider(await SqliteLogDatabase.open(path), options);
   }

@@ -6,7 +6,10 @@ import { toColumn } from "./text-column.js";
 export class TodoTable {
   readonly #sql: Statements;
   readonly #namespace: string;
-  /** The list as it was read last. Who reads it again at the same revision gets the same frozen object, and may keep what was made of it. */
+  /**
+   * The list as it was last read. Reading it again at the same revision returns the same frozen object, so that callers
+   * may cache what they derive from it.
+   */
   #last: TodoList = { todos: Object.freeze([]), revision: 0 };
 
   constructor(statements: Statements, namespace: string) {

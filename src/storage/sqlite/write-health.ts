@@ -1,22 +1,22 @@
 import type { DomainError } from "../../domain/errors.js";
 import { isBusy } from "./sqlite-errors.js";
 
-/** How long nothing but failures may be seen before writes count as impossible. */
+/** How long only failures may be seen before writes count as impossible. */
 const FAILING_MS = 5000;
 
 interface Failing {
   readonly sinceMs: number;
-  /** The newest failure, and when that was. */
+  /** The newest failure and its time. */
   readonly error: DomainError;
   readonly atMs: number;
 }
 
-/** Since when writes have failed, or have waited for the lock, without one success in between. */
+/** Since when writes have failed, or have waited for the lock, without a success in between. */
 export class WriteHealth {
   readonly #clockMs: () => number;
   #failing: Failing | null = null;
 
-  /** `clockMs`: a steady clock; only differences are used. */
+  /** `clockMs` is a steady clock; only differences are used. */
   constructor(clockMs: () => number) {
     this.#clockMs = clockMs;
   }
@@ -30,17 +30,17 @@ export class WriteHealth {
     this.#failing = { sinceMs: this.#failing?.sinceMs ?? atMs, error, atMs };
   }
 
-  /** The newest failure, when nothing else was seen for five seconds. */
+  /** The newest failure, if nothing else has been seen for five seconds. */
   get problem(): DomainError | null {
     return this.#failing && this.#clockMs() - this.#failing.sinceMs >= FAILING_MS ? this.#failing.error : null;
   }
 
-  /** Whether the newest failure was something else than a lock. */
+  /** Whether the newest failure was something other than a lock. */
   get wasRefused(): boolean {
     return this.#failing !== null && !isBusy(this.#failing.error.cause);
   }
 
-  /** Whether that was less than five seconds ago: then a small write that succeeds says nothing. */
+  /** Whether that was less than five seconds ago. If so, the success of a small write proves nothing. */
   get wasRefusedLately(): boolean {
     return this.wasRefused && this.#clockMs() - (this.#failing as Failing).atMs < FAILING_MS;
   }

@@ -111,14 +111,14 @@ describe("opening a SQLite file", () => {
   it("refuses what is no database, and leaves it alone", async () => {
     write("All work and no play makes Jack a dull boy. ".repeat(500));
     const before = readFileSync(path);
-    expect(await refusal()).toBe(`${path} is damaged or no SQLite database`);
+    expect(await refusal()).toBe(`${path} is damaged or not a SQLite database`);
     expect(readFileSync(path).equals(before)).toBe(true);
   });
 
   it("refuses a file that was cut short", async () => {
     await makeElsewhere();
     truncateSync(path, 8192);
-    expect(await refusal()).toBe(`${path} is damaged or no SQLite database`);
+    expect(await refusal()).toBe(`${path} is damaged or not a SQLite database`);
   });
 
   it("refuses a file whose first page was overwritten", async () => {
@@ -126,7 +126,7 @@ describe("opening a SQLite file", () => {
     const bytes = readFileSync(path);
     bytes.fill(0xa5, 100, 8192);
     writeFileSync(path, bytes);
-    expect(await refusal()).toBe(`${path} is damaged or no SQLite database`);
+    expect(await refusal()).toBe(`${path} is damaged or not a SQLite database`);
   });
 
   it("refuses a file of ours that lacks a table", async () => {
