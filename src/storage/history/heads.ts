@@ -9,16 +9,16 @@ import { joinSegments, totalLength } from "./segments.js";
 /** A session at one moment: its record, and how far its open log went. */
 export interface Head {
   readonly record: SessionRecord;
-  /** Visible messages of the open log. */
+  /** The number of visible messages of the open log. */
   readonly seq: number;
   readonly state: Tail["state"];
-  /** Visible messages. */
+  /** The number of visible messages. */
   readonly count: number;
-  /** Timestamp of the last visible message; null when there is none. */
+  /** The timestamp of the last visible message; null when there is none. */
   readonly lastTimestampMicros: number | null;
-  /** Id of the last message of the open log; null when that is empty. */
+  /** The id of the last message of the open log; null when that is empty. */
   readonly lastId: string | null;
-  /** The store's time that was known before the record was read or written: at this time or later it was true. */
+  /** The store's time that was known before the record was read or written. The head was true at this time or later. */
   readonly atMs: number;
 }
 
@@ -29,7 +29,7 @@ export function visibleSegments(head: Head): Segment[] {
 
 /**
  * What all parts of the history engine share: the store, the options and the cached heads. A cached head may be out of
- * date, never wrong: it was true when it was read, and a write at its end fails if it is not any more.
+ * date but never wrong: it was true when it was read, and a write at its end fails if it no longer is.
  */
 export class HistoryContext {
   readonly store: LogStore;
@@ -42,7 +42,7 @@ export class HistoryContext {
   }
 
   /**
-   * The store's time as far as it is known: every head is dated by it before its read or write is sent. Always 0 where
+   * The store's time as far as it is known. Every head is dated by it before its read or write is sent. Always 0 where
    * the store checks names itself.
    */
   knownMs(): number {
@@ -50,8 +50,8 @@ export class HistoryContext {
   }
 
   /**
-   * Whether, by the store's clock, a sweep may have cleared away what was true then. Never where the store checks names
-   * itself.
+   * Whether, by the store's clock, a sweep may have cleared away what was true then. Always false where the store
+   * checks names itself.
    */
   isOld(atMs: number): boolean {
     return this.knownMs() - atMs > this.options.staleMs;
@@ -79,12 +79,12 @@ export class HistoryContext {
     this.#heads.delete(sessionId);
   }
 
-  /** The store's time in microseconds: that of its own clock where it has one, else this machine's. */
+  /** The store's time in microseconds: that of its own clock if it has one, otherwise this machine's. */
   storeMicros(): number {
     return this.store.knownTimeMs ? this.knownMs() * 1000 : this.options.nowMicros();
   }
 
-  /** Whether a session is gone because its time is over. */
+  /** Whether a session has reached its expiry. */
   isExpired({
     expireTimeMicros,
     updateTimeMicros,
@@ -98,8 +98,8 @@ export class HistoryContext {
   }
 
   /**
-   * The record and then the end of its open log: a state that really existed, sealed or not. Null: no such session, or
-   * it has expired.
+   * Reads the record and then the end of its open log, which together are a state that really existed, sealed or not.
+   * Null when there is no such session or it has expired.
    */
   async load(sessionId: string, call?: Call): Promise<Head | null> {
     const head = await this.loadLiving(sessionId, call);
@@ -108,7 +108,7 @@ export class HistoryContext {
     return null;
   }
 
-  /** Does the same also when the session has expired and was not deleted yet. */
+  /** Does the same, but also returns a session that has expired and is not deleted yet. */
   async loadLiving(sessionId: string, call?: Call): Promise<Head | null> {
     return this.retrying(sessionId, call, async (saw) => {
       checkCall(call);
@@ -121,7 +121,7 @@ export class HistoryContext {
       saw(record);
       const tail = await this.store.tail(record.log, call);
       const isPast = !tail.isNamed || this.isOld(atMs);
-      // Rule: late-reader-restarts. What a record of the past named may have been swept.
+      // Rule: late-reader-restarts. What an old record named may have been swept.
       if (isPast) {
         throw new Again("Reading the session took longer than its record may be acted on");
       }
@@ -131,27 +131,30 @@ export class HistoryContext {
     });
   }
 
-  /** The head of a record that was read at this moment. */
+  /** The head of a record that was read at this time. */
   async headOf(record: SessionRecord, atMs: number, call?: Call): Promise<Head> {
     return headOf(record, await this.store.tail(record.log, call), atMs);
   }
 
-  /** The head of a record whose open log was made just now: remembered, and answered. */
+  /** Caches and returns the head of a record whose open log was just made. */
   rememberEmpty(record: SessionRecord, atMs: number): Head {
     const head = headOf(record, { last: null, state: "open", isNamed: true }, atMs);
     this.remember(head);
     return head;
   }
 
-  /** Whether a session's record is still the one that was read: then what it names was there all the while. */
+  /**
+   * Whether a session's record is still the one that was read, which means that whatever it names was there all the
+   * time.
+   */
   async isCurrent({ sessionId, uid, revision }: SessionRecord, call?: Call): Promise<boolean> {
     const now = await this.store.readRecord(sessionId, call);
     return now?.uid === uid && now.revision === revision;
   }
 
   /**
-   * Before "there is none" is answered: `Again` when the record has changed since it was read, because what it named
-   * may have been swept meanwhile.
+   * Called before answering that something does not exist: throws `Again` when the record has changed since it was
+   * read, because what it named may have been swept meanwhile.
    */
   async checkCurrent(record: SessionRecord, call?: Call): Promise<void> {
     // Rule: negative-answers-checked.
@@ -166,8 +169,8 @@ export class HistoryContext {
   }
 
   /**
-   * Repeats an attempt for as long as it throws `Again`, with a short wait before each new turn. The attempt tells
-   * `saw` which heads or records it goes by. internal: too many turns in a row went by the same ones.
+   * Repeats an attempt as long as it throws `Again`, with a short wait before each new turn. The attempt reports to
+   * `saw` which heads or records it is based on. internal: too many turns in a row were based on the same ones.
    */
   async retrying<T>(
     sessionId: string,
@@ -195,8 +198,8 @@ export class HistoryContext {
   }
 
   /**
-   * Whether a cached head is so old that an append on it would probably have to be verified afterwards, and may be
-   * lost: it is cheaper to read it again. This saves work and decides nothing, so that any clock will do.
+   * Whether a cached head is so old that an append based on it would probably have to be verified afterwards, and might
+   * be lost, so that reading it again is cheaper. This saves work but decides nothing, so any clock will do.
    */
   #isWorthReading({ head, keptAtMs }: { readonly head: Head; readonly keptAtMs: number }): boolean {
     if (!this.store.knownTimeMs) return false;
@@ -204,19 +207,19 @@ export class HistoryContext {
   }
 }
 
-/** Whether two heads were read of the same state of a session, but for messages at the end of its open log. */
+/** Whether two heads show the same state of a session, apart from messages at the end of its open log. */
 export function haveSameRecord(a: Head, b: Head): boolean {
   return a.record.log === b.record.log && a.record.revision === b.record.revision;
 }
 
 /**
- * Timestamp of the last message of a record's segments; null when it has none, whatever number the record holds then.
+ * The timestamp of the last message of a record's segments; null when it has none, whatever number the record holds.
  */
 function lastTimestampOf(record: Pick<SessionRecord, "segments" | "lastTimestampMicros">): number | null {
   return record.segments.length === 0 ? null : record.lastTimestampMicros;
 }
 
-/** The timestamp of the last message as a number to compare with. An empty history is older than every message. */
+/** The timestamp of the last message, for comparisons. An empty history is older than every message. */
 export function endMicros({ lastTimestampMicros }: Pick<Head, "lastTimestampMicros">): number {
   return lastTimestampMicros ?? Number.NEGATIVE_INFINITY;
 }

@@ -3,68 +3,69 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ulidFactory } from "../../domain/ids.js";
 import { DEFAULT_LIMITS, type Limits } from "../../domain/limits.js";
 
-/** How histories are kept. Everything has a default; tests set clocks, ids and small sizes. */
+/** Settings for how histories are kept. Everything has a default; tests set clocks, ids and small sizes. */
 export interface HistoryOptions {
   readonly limits?: Partial<Limits> | undefined;
-  /** Time for messages and records, microseconds since 1970. */
+  /** The time for messages and records, in microseconds since 1970. */
   readonly nowMicros?: (() => number) | undefined;
   /** A steady clock in milliseconds; only differences are used. */
   readonly clockMs?: (() => number) | undefined;
-  /** Every wait. Rejects, or resolves early, when the signal is aborted. */
+  /** Used for every wait. Rejects, or resolves early, when the signal is aborted. */
   readonly pause?: ((ms: number, signal?: AbortSignal) => Promise<void>) | undefined;
   /**
-   * Calls `work` once after `ms` milliseconds, without keeping the program alive for it. Answers a function that
+   * Calls `work` once after `ms` milliseconds, without keeping the process alive for it. Returns a function that
    * cancels it.
    */
   readonly startTimer?: ((ms: number, work: () => void) => () => void) | undefined;
-  /** From 0 to 1, for jitter. */
+  /** A number from 0 to 1, for jitter. */
   readonly random?: (() => number) | undefined;
-  /** A random name, never the same twice, without a dot. */
+  /** A random name without a dot that is never used twice. */
   readonly newUid?: (() => string) | undefined;
-  /** A message id, later ones greater. */
+  /** A message id that is greater than earlier ones. */
   readonly newMessageId?: (() => string) | undefined;
-  /** How long a head or a record may be acted on after it was read: a minute. Less than `sweepAgeMs` by far. */
+  /** How long a head or a record may be acted on after it was read: a minute, which is far less than `sweepAgeMs`. */
   readonly staleMs?: number | undefined;
-  /** How old what is swept must be: ten minutes. */
+  /** How old a mark must be before what it marks is swept: ten minutes. */
   readonly sweepAgeMs?: number | undefined;
   /**
-   * How long after its last change a session expires, in milliseconds: Infinity, never. The same for all processes of a
-   * store.
+   * How long after its last change a session expires, in milliseconds. Infinity, the default, means never. It must be
+   * the same for all processes of a store.
    */
   readonly retentionMs?: number | undefined;
-  /** Segments of a session before neighbours are merged: 128. */
+  /** How many segments a session may have before neighbours are merged: 128. */
   readonly maxSegments?: number | undefined;
-  /** How many neighbours become one: 64. */
+  /** How many neighbours are merged into one: 64. */
   readonly mergeSegments?: number | undefined;
-  /** Messages of neighbours above which fewer of them become one: 10,000. */
+  /** When the neighbours hold more messages than this, fewer of them are merged: 10,000. */
   readonly mergeMessages?: number | undefined;
-  /** Messages in one write or read of a copy, and rows in one delete: 1,000. */
+  /** How many messages one write or read of a copy holds, and how many rows one delete removes: 1,000. */
   readonly chunk?: number | undefined;
-  /** Entries of an open log before it rolls over: 1,000,000. */
+  /** How many entries an open log may have before it rolls over: 1,000,000. */
   readonly maxLogEntries?: number | undefined;
-  /** First wait for whoever sealed a log: 200 ms. It doubles with each rollover in a row, up to 10 s. */
+  /** How long to wait at first for whoever sealed a log: 200 ms. It doubles with each rollover in a row, up to 10 s. */
   readonly editorWaitMs?: number | undefined;
-  /** Edits that a record remembers for followers: 64. */
+  /** How many edits a record remembers for followers: 64. */
   readonly maxEdits?: number | undefined;
-  /** Dropped ranges that a record remembers for the sweep: 128. */
+  /** How many dropped ranges a record remembers for the sweep: 128. */
   readonly maxDropped?: number | undefined;
-  /** What the messages of a chain of parents may take in the record of a child, in bytes of JSON: 16,384. */
+  /** How much of a child's record the messages of its chain of parents may take, in bytes of JSON: 16,384. */
   readonly maxAncestryBytes?: number | undefined;
-  /** Heads cached: 10,000. */
+  /** How many heads are cached: 10,000. */
   readonly maxHeads?: number | undefined;
-  /** How often a follower looks when nothing tells it, milliseconds: at first and at most. */
+  /** How often a follower looks when nothing wakes it, in milliseconds, at first and at most. */
   readonly pollMs?: { readonly first: number; readonly most: number } | undefined;
-  /** 15 s. */
+  /** How often an idle follower gets a heartbeat, in milliseconds: 15 s. */
   readonly heartbeatMs?: number | undefined;
   /**
-   * How long an append may wait before its session's update time is written: 1 s. Infinity: until sessions are listed.
+   * How long an append may wait before its session's update time is written: 1 s. With Infinity, until sessions are
+   * listed.
    */
   readonly touchDelayMs?: number | undefined;
-  /** Messages that may wait for one follower before it is ended: 1,000. */
+  /** How many messages may wait for one follower before it is ended: 1,000. */
   readonly maxFollowerBacklog?: number | undefined;
-  /** How long nobody has extended a draft before it counts as abandoned: 15 minutes. */
+  /** How long nobody may extend a draft before it counts as abandoned: 15 minutes. */
   readonly draftTimeoutMs?: number | undefined;
-  /** Told of failures in the background, and of rows that a young read missed. */
+  /** Receives failures in the background, and reports of rows that were missing although the read was recent. */
   readonly onAnomaly?: ((text: string, error?: unknown) => void) | undefined;
 }
 

@@ -67,7 +67,10 @@ export type { HistoryOptions } from "./history-options.js";
 
 type Args<K extends keyof StorageProvider> = Parameters<StorageProvider[K]>;
 
-/** Histories over any LogStore: this package's one implementation of StorageProvider. docs/history.md explains how. */
+/**
+ * Histories over any LogStore. This is the package's only implementation of StorageProvider; docs/history.md explains
+ * how it works.
+ */
 export class LogHistoryProvider extends StorageProvider {
   readonly #context: HistoryContext;
   readonly #appender: Appender;

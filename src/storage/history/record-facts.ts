@@ -1,11 +1,11 @@
 import type { DraftRef, SessionRecord } from "./log-store.js";
 
-/** How old a stored update time must be before an append moves it: lists are exact to this. */
+/** How old a stored update time must be before an append moves it. Lists are ordered to this precision. */
 export const UPDATE_TIME_SLACK_MICROS = 1_000_000;
 
 /**
- * When a sweep has something to do with a record, by the store's time: the earliest mark of what it may clear away, and
- * 0 while something of that has no mark. Null: there is nothing to sweep. Stores keep it beside the record, for
+ * The store's time from which a sweep has work with a record: the earliest mark of what it may clear away, or 0 while
+ * something has no mark yet. Null when there is nothing to sweep. Stores keep this beside the record, for
  * `listSweepable`.
  */
 export function sweepTimeOf(record: Omit<SessionRecord, "forks">): number | null {
@@ -15,7 +15,7 @@ export function sweepTimeOf(record: Omit<SessionRecord, "forks">): number | null
   return marks.length === 0 ? null : marks.reduce((a, b) => Math.min(a, b));
 }
 
-/** Whether entries may be appended to the logs of a record: it lives, or it is being restored. */
+/** Whether entries may be appended to the logs of a record, because it lives or is being restored. */
 export function isWritable({ deleted, restoring }: Pick<SessionRecord, "deleted" | "restoring">): boolean {
   return !deleted || restoring === true;
 }
@@ -26,7 +26,7 @@ export function namesLog(record: Omit<SessionRecord, "forks">, wanted: string): 
   return isWritable(record) && (log === wanted || sideLogs(record).includes(wanted));
 }
 
-/** The logs, beside the open one, that a record lets entries into. */
+/** The logs other than the open one that a record lets entries into. */
 export function sideLogs({ namedLogs, drafts }: Pick<SessionRecord, "namedLogs" | "drafts">): readonly string[] {
   return [...namedLogs.map(({ log }) => log), ...drafts.filter(isOpenDraft).map(({ log }) => log)];
 }
@@ -39,7 +39,7 @@ export function openDrafts({ drafts }: Pick<SessionRecord, "drafts">): readonly 
   return drafts.length === 0 ? drafts : drafts.filter(isOpenDraft);
 }
 
-/** The uid of the session that owns a log: logs are named `uid.n`. */
+/** The uid of the session that owns a log. Logs are named `uid.n`. */
 export function ownerOf(log: string): string {
   const dot = log.indexOf(".");
   return dot < 0 ? log : log.slice(0, dot);

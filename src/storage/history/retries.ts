@@ -3,17 +3,17 @@ import { DomainError } from "../../domain/errors.js";
 import type { ResolvedHistoryOptions } from "./history-options.js";
 import type { SessionRecord, Tail } from "./log-store.js";
 
-/** Turns in a row on the same state of a session, after which the session counts as damaged. */
+/** How many turns in a row may be based on the same state of a session before the session counts as damaged. */
 export const MAX_TURNS = 100;
 const FIRST_PAUSE_MS = 4;
 const MAX_PAUSE_MS = 500;
 
-/** The state of a session that a turn goes by: its head, or only its record. */
+/** The state of a session that a turn is based on: its head, or only its record. */
 export type Seen =
   | SessionRecord
   | { readonly record: SessionRecord; readonly seq: number; readonly state: Tail["state"] };
 
-/** What was read is out of date and must be read again. Thrown and caught inside this folder only. */
+/** Thrown when something that was read is out of date and must be read again. It never leaves this folder. */
 export class Again extends Error {
   constructor(reason = "The history has changed meanwhile") {
     super(reason);
@@ -21,9 +21,9 @@ export class Again extends Error {
 }
 
 /**
- * Bounds a loop that begins again whenever the history moved under it. As long as somebody moves the history there is
- * progress, even if it is not ours. A history that stands still and yet gives no answer is damaged, and another turn
- * would not help.
+ * Limits a loop that starts over whenever the history has changed under it. As long as somebody changes the history
+ * there is progress, even if it is not ours. A history that stands still and yet gives no answer is damaged, and
+ * another turn would not help.
  */
 export class Retries {
   readonly #options: ResolvedHistoryOptions;
@@ -37,7 +37,7 @@ export class Retries {
   }
 
   /**
-   * Counts a turn that gave no answer on these heads or records. `internal` when too many in a row saw the same ones.
+   * Counts a turn that gave no answer for these heads or records. `internal` when too many in a row saw the same ones.
    */
   count(seen: readonly Seen[], reason: string): void {
     const state = seen.map(stateOf).join("; ");
@@ -50,12 +50,12 @@ export class Retries {
     throw error;
   }
 
-  /** Forgets the turns so far: something was achieved. */
+  /** Forgets the turns so far, because something was achieved. */
   reset(): void {
     this.#turns = 0;
   }
 
-  /** A short random wait before the next turn, which grows while nothing moves. Rejects when the call has ended. */
+  /** Waits for a short random time, which grows while nothing changes. Rejects when the call has ended. */
   async pause(call?: Call): Promise<void> {
     const mostMs = Math.min(FIRST_PAUSE_MS * 1.1 ** this.#turns, MAX_PAUSE_MS);
     await this.#options.pause(this.#options.random() * mostMs, call?.signal);

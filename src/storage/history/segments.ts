@@ -1,7 +1,7 @@
 import type { AncestrySegment, Segment, SessionRecord } from "./log-store.js";
 import { ownerOf } from "./record-facts.js";
 
-/** Stands for "as far as the log goes": no log is that long. */
+/** Means "as far as the log goes"; no log is that long. */
 export const OPEN_END = Number.MAX_SAFE_INTEGER;
 
 export function segmentLength(segment: Segment): number {
@@ -12,7 +12,7 @@ export function totalLength(segments: readonly Segment[]): number {
   return segments.reduce((sum, segment) => sum + segmentLength(segment), 0);
 }
 
-/** Concatenates lists. Empty segments vanish, and neighbours that continue each other become one. */
+/** Concatenates lists. Empty segments are dropped, and neighbours that continue each other are joined. */
 export function joinSegments(...lists: readonly (readonly Segment[])[]): Segment[] {
   const joined: Segment[] = [];
   for (const { log, first, last } of lists.flat()) {
@@ -40,7 +40,10 @@ export function sliceSegments<S extends Segment>(segments: readonly S[], from: n
   return slices;
 }
 
-/** The segments with single entries put in: the i-th, at place `base` + 1 + i of the log, after the first `cuts[i]` messages. */
+/**
+ * Inserts single entries into segments: the i-th one, at place `base` + 1 + i of the log, after the first `cuts[i]`
+ * messages.
+ */
 export function weaveSegments(
   visible: readonly Segment[],
   cuts: readonly number[],
@@ -56,15 +59,15 @@ export function weaveSegments(
   return joinSegments(woven, sliceSegments(visible, from));
 }
 
-/** Neighbouring segments of a list: `size` of them, the first at `from`. */
+/** Neighbouring segments of a list: `size` of them, beginning at index `from`. */
 export interface Run {
   readonly from: number;
   readonly size: number;
 }
 
 /**
- * Which neighbours to merge: `most` of them, where they hold the fewest messages. When that is more than `budget`, half
- * as many, and so on; the last resort are three, which is what an edit of one message needs to make room for itself.
+ * Chooses the neighbours to merge: the `most` that hold the fewest messages. If those hold more than `budget`, half as
+ * many, and so on. The last resort is three, which is what an edit of one message needs to make room for itself.
  */
 export function runToMerge(segments: readonly Segment[], most: number, budget: number): Run {
   let size = Math.max(2, Math.min(most, segments.length));
@@ -75,7 +78,7 @@ export function runToMerge(segments: readonly Segment[], most: number, budget: n
   }
 }
 
-/** Where the run of `size` neighbours with the fewest messages begins. */
+/** The index at which the run of `size` neighbours with the fewest messages begins. */
 function smallestRun(segments: readonly Segment[], size: number): number {
   let best = 0;
   let bestTotal = Number.POSITIVE_INFINITY;
@@ -89,7 +92,7 @@ function smallestRun(segments: readonly Segment[], size: number): number {
   return best;
 }
 
-/** Position of an entry, or -1. */
+/** The position of an entry, or -1. */
 export function positionOf(segments: readonly Segment[], log: string, seq: number): number {
   let position = 0;
   for (const segment of segments) {
@@ -104,7 +107,7 @@ export function logsOf(segments: readonly Segment[]): string[] {
   return [...new Set(segments.map((segment) => segment.log))];
 }
 
-/** Splits the list of ancestors' segments where another session begins to show them. */
+/** Splits a list of ancestors' segments into one group for each session that shows them. */
 export function ancestryGroups(ancestry: readonly AncestrySegment[]): AncestrySegment[][] {
   const groups: AncestrySegment[][] = [];
   for (const segment of ancestry) {
@@ -117,7 +120,7 @@ export function ancestryGroups(ancestry: readonly AncestrySegment[]): AncestrySe
 
 type Named = Pick<SessionRecord, "segments" | "ancestry" | "undo">;
 
-/** Everything that a record names, but for its open log. */
+/** Everything that a record names, except its open log. */
 export function namedSegments(record: Named): readonly Segment[] {
   return [...record.segments, ...record.ancestry, ...(record.undo?.segments ?? [])];
 }
@@ -125,8 +128,8 @@ export function namedSegments(record: Named): readonly Segment[] {
 type Writable = Pick<SessionRecord, "log" | "namedLogs" | "drafts">;
 
 /**
- * Ranges of the session's own logs that `before` names and `after` does not; a log that entries may be appended to
- * counts as a whole, and so does that of a draft.
+ * The ranges of the session's own logs that `before` names and `after` does not. A log that entries may be appended to
+ * counts as a whole, and so does the log of a draft.
  */
 export function droppedRanges(
   before: Named & Writable & Pick<SessionRecord, "uid">,

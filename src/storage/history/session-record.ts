@@ -2,21 +2,21 @@ import type { JsonObject } from "../../domain/json.js";
 import type { Labels } from "../../domain/labels.js";
 import type { MessageBody } from "../../domain/message-body.js";
 
-/** Entries `first` to `last` of a log, both included. Entries are numbered from 1. */
+/** Entries `first` to `last` of a log, inclusive. Entries are numbered from 1. */
 export interface Segment {
   readonly log: string;
   readonly first: number;
   readonly last: number;
 }
 
-/** A segment that a parent showed, and which parent. */
+/** A segment that a parent showed, and the id of that parent. */
 export interface AncestrySegment extends Segment {
   readonly sessionId: string;
 }
 
-/** One message, written once at its place in a log and never changed. Seals are not entries: no read returns them. */
+/** A message, written once at its place in a log and never changed. Seals are not entries: no read returns them. */
 export interface Entry {
-  /** `uid.n`: the uid of the session that owns it, and a name of its own. */
+  /** `uid.n`: the uid of the session that owns the log, followed by the log's own name. */
   readonly log: string;
   readonly seq: number;
   /** The message's id, unique within the log. */
@@ -26,18 +26,18 @@ export interface Entry {
   readonly body: MessageBody;
   /** The client's id of the session that owns the log; the same for all entries of a log. */
   readonly sessionId: string;
-  /** Session it was written to first. */
+  /** The session it was first written to. */
   readonly originSessionId: string;
   /**
-   * How many messages of its batch still follow. A batch whose last message (`owed` 0) is missing is not visible. A
-   * store whose `append` is atomic need not keep it and may answer 0.
+   * How many messages of its batch follow it. A batch whose last message (`owed` 0) is missing is not visible. A store
+   * whose `append` is atomic need not store this and may return 0.
    */
   readonly owed: number;
 }
 
 /** The end of a log. */
 export interface Tail {
-  /** The last message after which none is owed; null when there is none. */
+  /** The last message after which none of its batch is owed; null when there is none. */
   readonly last: {
     readonly seq: number;
     readonly id: string;
@@ -45,13 +45,13 @@ export interface Tail {
   } | null;
   /**
    * `sealed`: a seal comes right after the last message stored, so nothing can follow. `owed`: messages of an
-   * unfinished batch come after `last`, and no seal after them. `open`: neither. A seal further ahead, with a free
-   * place in front, does not count.
+   * unfinished batch come after `last`, with no seal after them. `open`: neither. A seal further ahead, with a free
+   * place before it, does not count.
    */
   readonly state: "open" | "owed" | "sealed";
   /**
    * Whether a record lets entries into the log (`namesLog`), read after everything else here. A store that does not
-   * check this in `append` and `seal` answers true.
+   * check this in `append` and `seal` returns true.
    */
   readonly isNamed: boolean;
 }
@@ -59,19 +59,19 @@ export interface Tail {
 /** Something that a sweep may remove. */
 export interface Markable {
   /**
-   * Mark of the sweep: the store's time, by `timeMs`, of a moment after the sweep saw that nothing needs it any more:
-   * it was dropped, and the record's `forks` was 0. Absent until a sweep has seen that.
+   * The sweep's mark: the store's time, by `timeMs`, of a moment after the sweep saw that nothing needs this any more,
+   * because it was dropped and the record's `forks` was 0. Absent until a sweep has seen that.
    */
   readonly markedAtMs?: number | undefined;
 }
 
-/** A range of a session's own log that its record does not name any more. */
+/** A range of a session's own log that its record no longer names. */
 export type DroppedRange = Segment & Markable;
 
 /**
- * A log, beside the open one, that the session writes: the record names it before its first entry is written. `older`:
- * messages that are put between others; the log stays. `copy`: messages that are copied into a fresh log; its writer
- * takes the name away, and the sweep does when the writer died.
+ * A log other than the open one that the session writes. The record names it before its first entry is written.
+ * `older`: messages that are inserted between others; the log stays. `copy`: messages that are copied into a fresh log.
+ * Its writer removes the name, or the sweep does if the writer died.
  */
 export interface NamedLog extends Markable {
   readonly log: string;
@@ -84,14 +84,14 @@ export interface NamedLog extends Markable {
  */
 export interface DraftRef extends Markable {
   readonly log: string;
-  /** The message's id, which nothing else in the history may get while the draft is open. */
+  /** The message's id, which no other message of the history may get while the draft is open. */
   readonly messageId: string;
-  /** Timestamp that the message will have; null for the time at which the draft is finished. */
+  /** The timestamp that the message will have; null for the time at which the draft is finished. */
   readonly timestampMicros: number | null;
   readonly discardWhenAbandoned: boolean;
   /**
-   * Absent while the draft is open. Set once its end has been carried out: then nothing can be appended to its log, and
-   * a sweep clears it away.
+   * Absent while the draft is open. Set once its end has been carried out; from then on nothing can be appended to its
+   * log, and a sweep clears it away.
    */
   readonly end?: "finished" | "discarded" | undefined;
 }
@@ -100,25 +100,28 @@ export interface DraftRef extends Markable {
 export interface EditMark {
   /** The record's revision after it. */
   readonly revision: number;
-  /** How many messages in front it left standing. */
+  /** How many messages at the front it did not change. */
   readonly kept: number;
-  /** Of the last edit, when it changed only the message right after those: what became of it. Nobody asks of earlier ones. */
+  /**
+   * What happened to the message right after those, if the edit changed only that one. Kept for the last edit only,
+   * because nobody asks about earlier ones.
+   */
   readonly single?: SingleEdit | undefined;
 }
 
-/** What an edit made of the one message that it changed: it got new content, or it is gone. */
+/** What an edit did to the one message that it changed: it got new content, or it was deleted. */
 export type SingleEdit = { readonly kind: "updated" } | { readonly kind: "deleted"; readonly messageId: string };
 
-/** How a fork or share was made: a retry is known by it. */
+/** How a fork or share was made, so that a retry is recognised. */
 export interface Origin {
   readonly kind: "fork" | "share";
   readonly sourceSessionId: string;
   readonly sourceUid: string;
-  /** As given; empty for all. */
+  /** As the caller gave it; empty means all. */
   readonly upToMessageId: string;
 }
 
-/** A session's record; replaced whole, by compare-and-set of `revision`. */
+/** A session's record. It is replaced as a whole, by compare-and-set of `revision`. */
 export interface SessionRecord {
   /** Random, never used again. */
   readonly uid: string;
@@ -128,27 +131,27 @@ export interface SessionRecord {
   readonly inheritedCount: number;
   readonly title: string;
   readonly metadata?: JsonObject | undefined;
-  /** Absent: none. Of a tombstone they count for no list. */
+  /** Absent when there are none. A tombstone keeps them, but no list uses them. */
   readonly labels?: Labels | undefined;
-  /** Absent: it never expires by itself. Heads that name this log know it: changing it closes the open log. */
+  /** Absent when it has no expiry of its own. Heads that name the open log know it, so changing it closes that log. */
   readonly expireTimeMicros?: number | undefined;
   readonly createTimeMicros: number;
   readonly updateTimeMicros: number;
   readonly origin: Origin | null;
-  /** Revision of the record. It goes up by 1 with every replacement. */
+  /** The revision of the record. Every replacement adds 1. */
   readonly revision: number;
   /**
-   * Revision of the session that callers see: what the API calls `revision`. It goes up with every change of the
-   * session but appends.
+   * The revision of the session that callers see, called `revision` in the API. Every change of the session except an
+   * append adds 1.
    */
   readonly sessionRevision: number;
-  /** Closed ranges, in order of the history. */
+  /** Closed ranges, in the order of the history. */
   readonly segments: readonly Segment[];
-  /** The open log: all its messages follow the segments. */
+  /** The open log, whose messages all follow the segments. */
   readonly log: string;
   /**
-   * Timestamp of the last message of `segments`. Without segments it means nothing: it is 0 then, and a message may be
-   * older.
+   * The timestamp of the last message of `segments`. Without segments it is 0 and has no meaning, because a message may
+   * have an earlier time.
    */
   readonly lastTimestampMicros: number;
   readonly ancestry: readonly AncestrySegment[];
@@ -159,28 +162,28 @@ export interface SessionRecord {
   } | null;
   /** The other logs that entries may be appended to. */
   readonly namedLogs: readonly NamedLog[];
-  /** Drafts that are open, and the last ones that have ended, in the order in which they were started. */
+  /** Drafts that are open, and those that ended most recently, in the order in which they were started. */
   readonly drafts: readonly DraftRef[];
-  /** Rollovers in a row, and when the last one was. */
+  /** The number of rollovers in a row, and the time of the last one. */
   readonly rollovers: { readonly count: number; readonly atMs: number };
   readonly dropped: readonly DroppedRange[];
-  /** The last 64, oldest first. */
+  /** The last 64 edits, oldest first. */
   readonly edits: readonly EditMark[];
-  /** uids of the sessions that it was directly forked, copied or born from. */
+  /** The uids of the sessions from which it was directly forked, copied or made. */
   readonly sources: readonly string[];
   /** How many records name this one as a source. Only `addFork` and `raiseForks` change it. */
   readonly forks: number;
   /**
-   * Only of a record that is being restored: nobody sees it, as if it were a tombstone, while its messages are written.
+   * Set only while the record is being restored: like a tombstone, nobody sees it while its messages are written.
    * `publishRecord` makes it a living record. The sweep takes this mark away by compare-and-set before it clears such a
    * record away, so that it cannot be published any more.
    */
   readonly restoring?: true | undefined;
   /** Whether it is a tombstone, whose session id is free again. */
   readonly deleted: boolean;
-  /** Of a tombstone: its mark. */
+  /** A tombstone's mark. */
   readonly markedAtMs: number | null;
 }
 
-/** What a caller of `replaceRecord` gives: the store keeps `forks`. */
+/** A record as a caller of `replaceRecord` gives it: the store keeps `forks`. */
 export type NextRecord = Omit<SessionRecord, "forks">;

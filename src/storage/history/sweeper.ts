@@ -10,7 +10,10 @@ import { OPEN_END } from "./segments.js";
 
 /** How many records are read at a time. */
 const BATCH = 100;
-/** How many times as old as a tombstone a record must be before its restoring counts as abandoned: a day by default. */
+/**
+ * How much older than a tombstone a record must be before its restoring counts as abandoned: 144 times ten minutes,
+ * which is a day by default.
+ */
 const ABANDONED_AGES = 144;
 
 /** Removes what nothing names any more. A sweep may be killed at any point; the next one finishes its work. */
@@ -42,8 +45,8 @@ export class Sweeper {
     for (;;) {
       checkCall(options);
       const batch = await store.listSweepable(untilMs, BATCH, options);
-      // A time after the batch was read, when nothing needed what is in it. What is marked with it may be removed ten
-      // minutes later.
+      // A time after the batch was read, at which nothing needed what is being marked. Whatever is marked with it may
+      // be removed ten minutes later.
       const nowMs = batch.length === 0 ? 0 : await store.timeMs(options);
       let changed = 0;
       for (const record of batch) {
@@ -55,16 +58,16 @@ export class Sweeper {
         if (!record.restoring) changed++;
         tell();
       }
-      // What was swept may have been the last user of something else, so look again. Work that another sweep is doing
-      // does not keep this one going.
+      // Something that was just swept may have been the last user of something else, so look again. Records that
+      // another sweep is working on do not count.
       if (changed === 0) return report;
     }
   }
 
-  /** Deletes expired sessions, as DeleteSession does: what they leave is cleared away with the rest. */
+  /** Deletes expired sessions as DeleteSession does. What they leave behind is cleared away with the rest. */
   async #deleteExpired(call: Call): Promise<void> {
     const { store, options } = this.#context;
-    // Brings the store's clock up to date, by which it is decided what has expired.
+    // Brings the store's clock up to date, because that clock decides what has expired.
     await store.timeMs(call);
     const nowMicros = this.#context.storeMicros();
     const isKept = options.retentionMs === Number.POSITIVE_INFINITY;
@@ -77,14 +80,12 @@ export class Sweeper {
       const batch = await store.listExpired(bounds, BATCH, call);
       let deleted = 0;
       for (const { sessionId } of batch) if (await this.#editor.deleteExpired(sessionId, call)) deleted++;
-      // Others were changed meanwhile, or another sweep deletes them.
+      // The remaining ones were changed meanwhile, or another sweep is deleting them.
       if (deleted === 0) return;
     }
   }
 
-  /**
-   * Marks a record that is being restored, and makes a plain tombstone of it when nobody has finished that for long.
-   */
+  /** Marks a record that is being restored. Once nobody has finished it for long enough, makes it a plain tombstone. */
   async #endAbandoned(record: SessionRecord, nowMs: number, untilMs: number, call: Call): Promise<void> {
     const { markedAtMs } = record;
     if (markedAtMs !== null && markedAtMs > untilMs) return;
@@ -96,8 +97,9 @@ export class Sweeper {
   }
 
   /**
-   * Marks a tombstone that nobody counts on. Those of its sources that are tombstones, and that it alone counts on, are
-   * marked with it, as only it still leads to them: so a chain of deleted sessions is cleared in one go.
+   * Marks a tombstone that nobody counts on. Those of its sources that are tombstones themselves, with no other fork,
+   * are marked along with it, because only this record still leads to them. So a chain of deleted sessions is cleared
+   * in one sweep.
    */
   async #markTombstone(first: SessionRecord, firstMs: number, call: Call): Promise<void> {
     const { store } = this.#context;
@@ -106,7 +108,7 @@ export class Sweeper {
       const { record, nowMs } = next;
       const sources = await Promise.all(record.sources.map((uid) => store.readRecordByUid(uid, call)));
       const marked = { ...nextOf(record), revision: record.revision + 1, markedAtMs: nowMs };
-      // When it is replaced now, it was there, and counted on its sources, as they were read.
+      // If this replacement succeeds, the record still existed and counted on its sources when they were read.
       if (!(await store.replaceRecord(marked, record.revision, call))) continue;
       for (const source of sources) {
         if (!source?.deleted || source.restoring || source.markedAtMs !== null || source.forks !== 1) continue;
@@ -116,14 +118,14 @@ export class Sweeper {
   }
 
   /**
-   * Removes the entries, the record, and the entries that a slow writer has added since. Then the sources have one fork
+   * Removes the entries, the record, and the entries that a slow writer has added since. Then each source has one fork
    * less.
    */
   async #sweepTombstone({ uid, sources }: SessionRecord, call: Call): Promise<boolean> {
     const { store } = this.#context;
     await this.#deleteAll({ uid }, call);
-    // Whoever removes the record must learn that it did and lower the sources, so the end of the call does not end this
-    // step.
+    // Whoever removes the record must learn that it did and lower the sources, so this step ignores the end of the
+    // call.
     const isOurs = await store.deleteRecord(uid);
     try {
       // Rule: entries-after-record.
@@ -138,8 +140,8 @@ export class Sweeper {
   }
 
   /**
-   * Clears away the ranges with an old mark, takes away the names of copies with one, and marks the rest. Answers how
-   * many ranges were cleared.
+   * Clears away ranges with an old mark, removes the names of copies with one, and marks the rest. Resolves to how many
+   * ranges were cleared.
    */
   async #sweepDropped(seen: SessionRecord, untilMs: number, seenMs: number, call: Call): Promise<number> {
     const { store } = this.#context;

@@ -1,19 +1,19 @@
 import type { Call } from "../../domain/call.js";
 import type { Head, HistoryContext } from "./heads.js";
 
-/** How long to wait, after a failure, before the times are written again. */
+/** How long to wait after a failure before the times are written again. */
 const RETRY_MS = 5000;
-/** How old a stored time may be, whatever process is killed, when an append is acknowledged. */
+/** How old the stored time may be when an append is acknowledged, so that killing a process loses no more than this. */
 const MOST_BEHIND_MICROS = 60_000_000;
 
 /**
- * Update times of sessions that were appended to, for stores whose `append` does not write them: noted here, and
- * written for all of them together a moment later. For the other stores this does nothing.
+ * Update times of sessions that were appended to, for stores whose `append` does not write them. They are noted here,
+ * and written for all sessions together a moment later. For other stores this does nothing.
  */
 export class UpdateTimes {
   readonly #context: HistoryContext;
   readonly #noted = new Map<string, number>();
-  /** Times that this process has written, of the sessions that it wrote last. */
+  /** The times that this process has written, for the sessions that it wrote most recently. */
   readonly #written = new Map<string, number>();
   readonly #stop = new AbortController();
   #cancelTimer: (() => void) | null = null;
@@ -31,9 +31,9 @@ export class UpdateTimes {
   }
 
   /**
-   * Writes the time of a session at once when the stored one is more than a minute old; undefined when it is not. Run
-   * beside an append and awaited with it, so that what was acknowledged is in its place in lists, to a minute, even
-   * when this process is killed before it has written what it noted.
+   * Writes the time of a session at once when the stored one is more than a minute old; otherwise returns undefined.
+   * This runs beside an append and is awaited with it. Thus an acknowledged session is in its place in lists, to within
+   * a minute, even if this process is killed before it writes what it noted.
    */
   writeOld({ record }: Head, call: Call | undefined): Promise<void> | undefined {
     const { store, options } = this.#context;
@@ -45,14 +45,14 @@ export class UpdateTimes {
     const times = new Map([[uid, nowMicros]]);
     return store.touchRecords(times, call).then(
       () => this.#remember(times),
-      // The append counts all the same. Its time is noted after it and written with the others, and that failure is
-      // told.
+      // The append counts all the same. Its time is noted after it and written with the others, and a failure of that
+      // is reported.
       () => undefined,
     );
   }
 
   /**
-   * Writes what is noted. What could not be written stays noted and is written later; GetSession does not depend on it.
+   * Writes the noted times. Those that could not be written stay noted for later; GetSession does not depend on them.
    */
   flush(): Promise<void> {
     this.#cancelTimer?.();
@@ -64,7 +64,7 @@ export class UpdateTimes {
     return this.#writing;
   }
 
-  /** Writes what is noted, at most until the deadline, and tells of what could not be written by then. */
+  /** Writes the noted times until the deadline at most, and reports those that could not be written by then. */
   async close({ deadlineMs }: { readonly deadlineMs: number }): Promise<void> {
     const timer = setTimeout(() => this.#stop.abort(), Math.max(0, deadlineMs - Date.now()));
     try {

@@ -3,24 +3,26 @@ import { invalidArgument } from "../../../domain/errors.js";
 import type { TurnAppend, TurnOutcome } from "../../storage-provider.js";
 import type { ResolvedHistoryOptions } from "../history-options.js";
 
-/** A message that has its id. */
+/** A message with its id. */
 export interface Given {
   readonly id: string;
   /** Whether the service has just made the id, so that nobody else can know it. */
   readonly isMade: boolean;
   readonly message: TurnAppend["messages"][number];
-  /** The time to store it with, when it has none and no later message is there; now when absent. */
+  /** The time to store it with when it has none and no later message exists; now when absent. */
   readonly atMicros?: number | undefined;
 }
 
 /** One append of a turn. */
 export interface Job {
-  /** Its place among the appends of the turn. */
+  /** Its index among the appends of the turn. */
   readonly index: number;
   readonly given: readonly Given[];
   readonly expectedPosition: number | undefined;
   readonly call: Call | undefined;
-  /** The log of the draft whose message this is: it is appended only while the record names the draft as open. */
+  /**
+   * The log of the draft whose message this is. The message is appended only while the record names the draft as open.
+   */
   readonly draftLog?: string | undefined;
 }
 
@@ -75,7 +77,7 @@ export class PendingJobs {
     return this.#jobs;
   }
 
-  /** The call that bounds a write for all jobs: it lasts as long as the most patient caller waits. */
+  /** The call that limits a write for all jobs. It lasts as long as the most patient caller waits. */
   get call(): Call | undefined {
     if (this.#jobs.length === 1) return this.#jobs[0]?.call;
     const deadlines = this.#jobs.map(({ call }) => call?.deadlineMs ?? Number.POSITIVE_INFINITY);
@@ -89,7 +91,7 @@ export class PendingJobs {
     this.#jobs = this.#jobs.slice(count);
   }
 
-  /** Takes out the jobs whose calls have ended. Answers whether any are left. */
+  /** Removes the jobs whose calls have ended. Returns whether any are left. */
   dropEnded(): boolean {
     this.#jobs = this.#jobs.filter(({ call, index }) => {
       try {

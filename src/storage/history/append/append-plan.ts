@@ -9,7 +9,7 @@ import { openDrafts } from "../record-facts.js";
 import type { Given, Job } from "./append-job.js";
 import type { Unplaced } from "./side-logs.js";
 
-/** What one append means on a head. */
+/** What one append means for a head. */
 export type Plan =
   | { readonly kind: "write"; readonly entries: readonly Entry[]; readonly result: LogResult }
   | { readonly kind: "known"; readonly result: LogResult }
@@ -21,7 +21,7 @@ export type OlderPlan = Extract<Plan, { kind: "older" }>;
 /** The visible messages with the ids that were looked up. */
 export type Known = ReadonlyMap<string, Located>;
 
-/** The ids of an append that must be looked up before it is planned on `end`. */
+/** The ids of an append that must be looked up before it can be planned on `end`. */
 export function idsToLookUp(end: Head, { given, expectedPosition }: Job): string[] {
   // Rule: look-up-in-segments. The unique key only covers the open log; ids in older segments must be looked up first.
   const hasSegments = end.record.segments.length > 0;
@@ -33,7 +33,7 @@ export function idsToLookUp(end: Head, { given, expectedPosition }: Job): string
   return given.filter(({ isMade }) => !isMade).map(({ id }) => id);
 }
 
-/** Says what an append means on `end`, which is a head with the appends that are planned before this one. */
+/** Decides what an append means for `end`, which is a head together with the appends planned before this one. */
 export function planAppend(end: Head, known: Known, job: Job, nowMicros: number): Plan {
   const { given, expectedPosition } = job;
   for (const { id, message } of given) {
@@ -62,8 +62,8 @@ export function planAppend(end: Head, known: Known, job: Job, nowMicros: number)
 }
 
 /**
- * Entries for messages at the end of a head. A message without a timestamp gets the later of now and the time of the
- * one before it.
+ * Makes entries for messages at the end of a head. A message without a timestamp gets the current time or that of the
+ * message before it, whichever is later.
  */
 export function entriesAt(end: Head, fresh: readonly Given[], nowMicros: number): Entry[] {
   let last = endMicros(end);
@@ -85,8 +85,8 @@ export function entriesAt(end: Head, fresh: readonly Given[], nowMicros: number)
 }
 
 /**
- * The head after entries were written at its end. Every append makes one, and a spread would make appends a tenth
- * slower.
+ * The head after entries were written at its end. Every append makes one, and an object spread would make appends a
+ * tenth slower.
  */
 export function endAfter(head: Head, entries: readonly Entry[], atMs: number = head.atMs): Head {
   const last = entries.at(-1);
@@ -113,14 +113,17 @@ export function wholePlans(plans: readonly Plan[], stored: number): number {
   return plans.length;
 }
 
-/** The draft whose message was to be appended is not open any more: somebody else has carried its end out. */
+/**
+ * Thrown when the draft whose message was to be appended is no longer open, because somebody else has carried its end
+ * out.
+ */
 export class DraftTaken extends DomainError {
   constructor() {
     super("failed_precondition", "The draft has ended");
   }
 }
 
-/** What the drafts of a session have against messages that it does not have yet. */
+/** Refuses messages whose ids are reserved by drafts of the session; null when there is no conflict. */
 function refusalByDrafts({ record }: Head, fresh: readonly Given[], { draftLog }: Job): DomainError | null {
   if (draftLog === undefined && record.drafts.length === 0) return null;
   const open = openDrafts(record);
@@ -132,7 +135,7 @@ function refusalByDrafts({ record }: Head, fresh: readonly Given[], { draftLog }
   return new DomainError("already_exists", `Message ${JSON.stringify(reserved.messageId)} of ${session} is a draft`);
 }
 
-/** Carries a refusal out of a placement, before anything was changed. */
+/** Carries a refusal out of a placement before anything was changed. */
 export class Refusal extends Error {
   constructor(cause: DomainError) {
     super(cause.message, { cause });

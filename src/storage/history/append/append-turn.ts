@@ -25,15 +25,15 @@ import {
 import type { Placement, Placer } from "./placer.js";
 import type { Attempt, Unplaced } from "./side-logs.js";
 
-/** What else happens to a session that is appended to. */
+/** Reacts to the appends to a session. */
 export interface AppendListener {
-  /** Called while an append is written; the append waits for what it answers, which must not reject. */
+  /** Called while an append is written. The append waits for the returned promise, which must not reject. */
   readonly onAppend: (head: Head, call: Call | undefined) => Promise<void> | undefined;
-  /** Told of the head after every successful append. */
+  /** Called with the head after every successful append. */
   readonly onAppended: (head: Head) => void;
 }
 
-/** What every turn works with. */
+/** The parts that every turn uses. */
 export interface AppendTurnParts extends AppendListener {
   readonly context: HistoryContext;
   readonly writer: RecordWriter;
@@ -41,15 +41,15 @@ export interface AppendTurnParts extends AppendListener {
   readonly placer: Placer;
 }
 
-/** What one step of a turn leaves for the next. */
+/** The state that one step of a turn leaves for the next. */
 interface TurnState {
-  /** The head to go by; null when it has to be read. */
+  /** The head to work on; null when it has to be read. */
   readonly head: Head | null;
-  /** Whether the head was read in this turn, and nothing has been written since. */
+  /** Whether the head was read in this turn and nothing has been written since. */
   readonly isFresh: boolean;
-  /** Whether a write was cut short or refused, so that all ids are looked up, in the open log too. */
+  /** Whether a write was cut short or refused, so that all ids must be looked up, in the open log too. */
   readonly looksUpAll: boolean;
-  /** What a lost attempt to place the first append has written. */
+  /** What a failed attempt to place the first append has written. */
   readonly attempt: Attempt | null;
   /** The log in which a write of this turn stopped half way. */
   readonly cutLog: string | null;
@@ -58,13 +58,13 @@ interface TurnState {
 /** The appends at the front of a turn that can be done together, and why the next one cannot. */
 interface PlannedRun {
   readonly plans: readonly Plan[];
-  /** The next one must be planned on a fresh head. */
+  /** Whether the next one must be planned on a fresh head. */
   readonly isStale?: boolean;
-  /** The next one has messages that are older than the history's last. */
+  /** Set when the next one has messages that are older than the history's last. */
   readonly older?: OlderPlan;
 }
 
-/** Somebody else was first. The turn begins again, with what the lost step has learned. */
+/** Thrown when somebody else was first. The turn starts over with what the lost step has learned. */
 class Lost extends Again {
   readonly learned: Partial<TurnState>;
 
@@ -76,7 +76,7 @@ class Lost extends Again {
 
 const NOTHING_KNOWN: Known = new Map();
 
-/** One run through the appends of a turn: step after step, until each has its outcome. */
+/** One run through the appends of a turn, step by step until each has its outcome. */
 export class AppendTurn {
   readonly #parts: AppendTurnParts;
   readonly #context: HistoryContext;
@@ -99,7 +99,7 @@ export class AppendTurn {
     while (this.#jobs.dropEnded()) {
       try {
         state = await this.#step(state, reason);
-        reason ??= "an append finds no place";
+        reason ??= "an append found no place";
       } catch (error) {
         this.#context.forget(this.#sessionId);
         if (!(error instanceof Again)) return this.#failAll(error);
@@ -110,7 +110,7 @@ export class AppendTurn {
     }
   }
 
-  /** `reason`: why the turn goes on after an earlier step; null at the first. */
+  /** `reason` says why the turn continues after an earlier step; null at the first step. */
   async #step(before: TurnState, reason: string | null): Promise<TurnState> {
     const { context, writer, editorWait, placer } = this.#parts;
     const state = before.head ? before : await this.#reload(before);
@@ -143,7 +143,7 @@ export class AppendTurn {
     return this.#write(head, state, plans, call);
   }
 
-  /** Plans as many appends as fit together, each on what the ones before it leave. */
+  /** Plans as many appends as fit together, each on the state that the ones before it leave. */
   async #planAll(head: Head, { isFresh, looksUpAll }: TurnState, call: Call | undefined): Promise<PlannedRun> {
     const plans: Plan[] = [];
     const ids = new Set<string>();
@@ -225,7 +225,7 @@ export class AppendTurn {
     return !!isThere;
   }
 
-  /** Puts the messages of the first append, not all of which are newer than the history, where they belong. */
+  /** Puts the messages of the first append, some of which are older than the end of the history, where they belong. */
   async #placeFirst(head: Head, state: TurnState, plan: OlderPlan, call: Call | undefined): Promise<TurnState> {
     const { writer, placer, onAppended } = this.#parts;
     const job = this.#jobs.all[0] as Job;

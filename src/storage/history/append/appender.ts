@@ -5,7 +5,7 @@ import type { SessionRecord } from "../log-store.js";
 import { type Job, jobOf, PendingJobs } from "./append-job.js";
 import { AppendTurn, type AppendTurnParts } from "./append-turn.js";
 
-/** Appends to sessions. All appends of a turn go into one write at the end of the open log where that is possible. */
+/** Appends to sessions. All appends of a turn go into one write at the end of the open log where possible. */
 export class Appender {
   readonly #parts: AppendTurnParts;
 
@@ -13,7 +13,7 @@ export class Appender {
     this.#parts = parts;
   }
 
-  /** An outcome for each append; see StorageProvider.logTurn. */
+  /** Resolves to one outcome for each append; see StorageProvider.logTurn. */
   async run(sessionId: string, appends: readonly TurnAppend[]): Promise<readonly TurnOutcome[]> {
     const outcomes: TurnOutcome[] = [];
     const jobs: Job[] = [];
@@ -29,8 +29,8 @@ export class Appender {
   }
 
   /**
-   * Appends the message of a finished draft, whose limits were checked before it was finished. DraftTaken: its record
-   * does not name the draft as open any more.
+   * Appends the message of a finished draft, whose limits were checked before it was finished. DraftTaken: the record
+   * no longer names the draft as open.
    */
   async appendDraft(
     { sessionId }: SessionRecord,

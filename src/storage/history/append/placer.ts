@@ -29,9 +29,9 @@ export class Placer {
 
   /**
    * Puts messages, sorted by timestamp, into the history of a head, each after all visible ones with the same or an
-   * earlier timestamp. `answer` receives the positions that they will have, and may refuse by throwing, before the
+   * earlier timestamp. `answer` receives the positions that they will have, and may refuse by throwing before the
    * record is replaced. `lost`: somebody else was first; load the head and call again. `isAppend`: the revision that
-   * callers see stays.
+   * callers see does not change.
    */
   async place<T>(
     head: Head,
@@ -68,9 +68,7 @@ export class Placer {
     return (await this.#writer.commit(written.head, change, call)) ? { answer: answered } : { lost: attempt };
   }
 
-  /**
-   * Copies a run of neighbouring segments with few messages into one fresh log. Appends may go on meanwhile.
-   */
+  /** Copies a run of neighbouring segments with few messages into one fresh log. Appends may continue meanwhile. */
   async merge(head: Head, call?: Call): Promise<void> {
     const { options } = this.#context;
     const visible = visibleSegments(head);
@@ -90,8 +88,8 @@ export class Placer {
   }
 
   /**
-   * Copies the whole history, with the messages merged in, into one fresh log. Used when the messages would splinter it
-   * too much.
+   * Copies the whole history, with the messages merged in, into one fresh log. Used when inserting the messages would
+   * splinter the history too much.
    */
   async #placeByCopy<T>(
     head: Head,
@@ -137,8 +135,8 @@ export class Placer {
   }
 
   /**
-   * Has the record name a fresh log before anything is copied into it. When nothing comes of the copy, the name is
-   * taken back; if this process dies before that, the next edit or a sweep does it. Null: somebody was first.
+   * Has the record name a fresh log before anything is copied into it. If the copy fails, the name is removed; if this
+   * process dies before that, the next edit or a sweep removes it. Null when somebody else was first.
    */
   async #copying<T>(
     head: Head,
@@ -149,7 +147,7 @@ export class Placer {
     if (!named) return null;
     const giveUp = () => this.#namedLogs.unname(named.head.record, named.log, call);
     const copied = await copy(named.head, named.log).catch(async (error: unknown) => {
-      // After the end of a call, the next edit or a sweep takes the name away.
+      // If the call has ended, the next edit or a sweep removes the name.
       if (!(error instanceof DomainError)) await giveUp();
       throw error;
     });
@@ -157,7 +155,7 @@ export class Placer {
     return copied;
   }
 
-  /** Puts a copy in the place of its originals, unless somebody has changed the history meanwhile. */
+  /** Replaces the originals by their copy, unless somebody has changed the history meanwhile. */
   async #commitCopy(head: Head, segmentsAt: (now: Head) => Segment[], log: string, call?: Call): Promise<Head | null> {
     const { sessionId } = head.record;
     const isContinued = (now: Head) => now.record.log === head.record.log && namesLog(now.record, log);
@@ -180,7 +178,7 @@ export class Placer {
   }
 
   /**
-   * For each message, the number of visible ones that stay before it. Null when the messages belong to so many
+   * For each message, the number of visible messages that stay before it. Null when the messages belong in so many
    * different places that a copy is cheaper.
    */
   async #cuts(
@@ -207,7 +205,7 @@ export class Placer {
   }
 }
 
-/** The timestamp of the history's last message once these messages, sorted by timestamp, are in it. */
+/** The timestamp of the history's last message after these messages, sorted by timestamp, are inserted. */
 function lastOf(head: Head, messages: readonly Unplaced[]): number | null {
   const last = messages.at(-1);
   return last ? Math.max(endMicros(head), last.timestampMicros) : head.lastTimestampMicros;

@@ -10,7 +10,7 @@ import { namesLog } from "../record-facts.js";
 /** A message that has no place in a log yet. */
 export type Unplaced = Omit<Entry, "log" | "seq">;
 
-/** What a lost attempt has written. The next attempt may use it while the record still names the log. */
+/** What a failed attempt has written. The next attempt may use it while the record still names the log. */
 export interface Attempt {
   readonly uid: string;
   readonly log: string;
@@ -19,13 +19,13 @@ export interface Attempt {
   readonly messages: readonly Unplaced[];
 }
 
-/** Where messages were written, and the head by which an edit may name them. */
+/** Where messages were written, and the head on which an edit may name them. */
 export interface Written {
   readonly head: Head;
   readonly attempt: Attempt;
 }
 
-/** Writes messages to logs beside the open one, before an edit puts them in their places. */
+/** Writes messages to logs other than the open one, before an edit puts them in their places. */
 export class SideLogs {
   readonly #context: HistoryContext;
   readonly #namedLogs: NamedLogs;
@@ -36,8 +36,8 @@ export class SideLogs {
   }
 
   /**
-   * Writes messages to the log for older messages, or to a log of their own when they are many. What an earlier attempt
-   * has written is used again if it still can be. Null when another writer was first. `full`: a log that is known to
+   * Writes messages to the log for older messages, or to a log of their own when there are many. Whatever an earlier
+   * attempt has written is used again if possible. Null when another writer was first. `full` is a log that is known to
    * hold one of the ids.
    */
   async write(
@@ -55,7 +55,8 @@ export class SideLogs {
       const base = (await this.#context.store.tail(olderLog, call)).last?.seq ?? 0;
       const outcome = await this.append(head, olderLog, base, messages, call);
       if (outcome === true) return { head, attempt: { uid, log: olderLog, base, messages } };
-      // The log has one of the ids: of a lost attempt, or of a message that gets new content. So a fresh one is needed.
+      // The log holds one of the ids, either from a failed attempt or because a message gets new content. A fresh log
+      // is needed.
       if (outcome !== "idTaken") return null;
     }
     const named = await this.#namedLogs.name(head, isShort ? "older" : "copy", call);
@@ -64,7 +65,7 @@ export class SideLogs {
     return written === true ? { head: named.head, attempt: { uid, log: named.log, base: 0, messages } } : null;
   }
 
-  /** Whether all messages were stored. `idTaken`: none was, because the log has one of their ids. */
+  /** Resolves to whether all messages were stored. `idTaken`: none was, because the log holds one of their ids. */
   async append(
     head: Head,
     log: string,

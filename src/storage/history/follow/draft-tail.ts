@@ -6,7 +6,7 @@ import { locate } from "../read/lookup.js";
 import { openDrafts } from "../record-facts.js";
 import { OPEN_END } from "../segments.js";
 
-/** What followers are told of drafts. */
+/** An event about drafts for followers. */
 export type DraftNews =
   | { readonly kind: "draft"; readonly draft: Draft }
   | {
@@ -17,21 +17,21 @@ export type DraftNews =
     }
   | { readonly kind: "draft_ended"; readonly messageId: string; readonly finished: boolean };
 
-/** A draft that followers have been told of, as far as they have been told. */
+/** A draft as far as followers have been told of it. */
 interface Told {
   readonly ref: DraftRef;
   readonly state: DraftState;
 }
 
 /**
- * The drafts of one session that the followers of this process know. What a draft holds here and what was told of it
- * change in one step, so that a follower that comes at any time misses and repeats nothing.
+ * The drafts of one session that the followers of this process know. A draft's content here and what followers have
+ * been told change in the same step, so that a follower that joins at any time neither misses nor repeats anything.
  */
 export class DraftTail {
   readonly #context: HistoryContext;
   readonly #sessionId: string;
   readonly #tell: (news: DraftNews) => void;
-  /** Log -> draft. */
+  /** Maps a log to its draft. */
   readonly #told = new Map<string, Told>();
 
   constructor(context: HistoryContext, sessionId: string, tell: (news: DraftNews) => void) {
@@ -40,23 +40,25 @@ export class DraftTail {
     this.#tell = tell;
   }
 
-  /** The drafts as they were told. */
+  /** The drafts as far as they were told. */
   get drafts(): readonly Draft[] {
     return [...this.#told.values()].map(({ ref, state }) => state.draft(ref, this.#sessionId));
   }
 
-  /** Whether the draft with this log was told. */
+  /** Whether followers were told of the draft with this log. */
   has(log: string): boolean {
     return this.#told.has(log);
   }
 
-  /** Tells what has come to the drafts of a head, and of those that are new. The history of the head comes after this. */
+  /**
+   * Tells what was added to the drafts of a head, and which drafts are new. The history of the head is told after this.
+   */
   async look(head: Head): Promise<void> {
     for (const log of this.#told.keys()) await this.lookAt(log);
     for (const ref of openDrafts(head.record)) if (!this.#told.has(ref.log)) await this.#begin(head, ref);
   }
 
-  /** Tells what has come to one draft. Answers whether it is still open. */
+  /** Tells what was added to one draft. Resolves to whether it is still open. */
   async lookAt(log: string): Promise<boolean> {
     const told = this.#told.get(log);
     if (!told) return false;
@@ -70,12 +72,12 @@ export class DraftTail {
     return state.end === null;
   }
 
-  /** Right after a message was told: if it was a draft, that has ended. */
+  /** Called right after a message was told: if it was a draft, tells that the draft has ended. */
   appended(messageId: string): void {
     for (const told of this.#told.values()) if (told.ref.messageId === messageId) this.#end(told, true);
   }
 
-  /** After the history of a head was told: drafts that it does not name as open have ended. */
+  /** Called after the history of a head was told: drafts that it does not name as open have ended. */
   settle(record: SessionRecord): void {
     for (const told of this.#told.values()) {
       const now = record.drafts.find(({ log }) => log === told.ref.log);
@@ -101,7 +103,7 @@ export class DraftTail {
     this.#tell({ kind: "draft_ended", messageId, finished });
   }
 
-  /** What a log holds after a version, which goes up as the entries are applied. */
+  /** The entries of a log after a version, which advances as the entries are applied. */
   async *#entries(log: string, state: DraftState): AsyncGenerator<readonly Entry[]> {
     const { chunk: limit, limits } = this.#context.options;
     const options = { limit, maxBytes: limits.batchBytes };

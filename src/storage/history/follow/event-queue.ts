@@ -5,7 +5,7 @@ import type { ResolvedHistoryOptions } from "../history-options.js";
 
 type Pause = ResolvedHistoryOptions["pause"];
 
-/** The events that wait for one follower. */
+/** The events that are waiting for one follower. */
 export class EventQueue {
   readonly #limit: number;
   readonly #pause: Pause;
@@ -35,14 +35,14 @@ export class EventQueue {
     this.wake();
   }
 
-  /** Messages that were cut off, or that have changed, before the follower has read them are told no more. */
+  /** Drops waiting events about messages that were cut off or changed before the follower has read them. */
   #takeBack(standing: number): void {
     const from = this.#events.findLastIndex(({ kind }) => !kind.startsWith("draft") && kind !== "appended") + 1;
     const kept = this.#events.slice(from).filter((event) => event.kind !== "appended" || event.at.position <= standing);
     this.#events = [...this.#events.slice(0, from), ...kept];
   }
 
-  /** What the follower has not read yet of an erased message tells nothing of its content any more. */
+  /** Removes the content of an erased message from the events that the follower has not read yet. */
   #erase(messageId: string): void {
     this.#events = this.#events.map((event) => withoutContent(event, messageId));
   }
@@ -56,7 +56,7 @@ export class EventQueue {
     this.#wake?.();
   }
 
-  /** The next event; null when none came in time, or after `wake`. Rejects when the tail has ended. */
+  /** The next event; null when none came in time, or after `wake`. Rejects once the tail has ended. */
   async next(timeoutMs: number): Promise<FollowEvent | null> {
     if (this.#events.length === 0 && !this.#error) await this.#wait(timeoutMs);
     const event = this.#events.shift();
@@ -76,7 +76,7 @@ export class EventQueue {
   }
 }
 
-/** The event without content of this message, whole or as a draft. */
+/** The event without the content of this message, as a message or a draft. */
 function withoutContent(event: FollowEvent, messageId: string): FollowEvent {
   switch (event.kind) {
     case "appended":

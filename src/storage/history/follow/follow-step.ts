@@ -2,7 +2,7 @@ import type { ChatMessage } from "../../../domain/chat-message.js";
 import type { FollowEvent, FollowPosition } from "../../../domain/page.js";
 import type { EditMark, SessionRecord } from "../log-store.js";
 
-/** What edits have done to the messages in front of a follower, and how many it has once it has been told. */
+/** What edits have done to the messages before a follower's position, and that position once it has been told. */
 export type FollowStep = { readonly position: number } & (
   | { readonly kind: "stands" }
   | { readonly kind: "truncated" }
@@ -11,15 +11,15 @@ export type FollowStep = { readonly position: number } & (
 );
 
 /**
- * What a follower has to be told before it is given the messages after its position, up to `end` at most. One edit of a
- * single message is told as it was; several edits, and all others, by the number of messages that every one of them
- * left alone. 0 of them when the record no longer remembers all edits since. Rollovers, merges of segments and changes
- * of the title are no such edits.
+ * What a follower has to be told before it gets the messages after its position, which is at most `end`. A single edit
+ * of a single message is told as such. Otherwise the follower is told the number of messages that every edit left
+ * alone, which is 0 when the record no longer remembers all edits since. Rollovers, merges of segments and changes of
+ * the title are not edits in this sense.
  */
 export function stepOf(record: SessionRecord, at: FollowPosition, end: number, maxEdits: number): FollowStep {
   const since = editsSince(record, at, maxEdits);
   const kept = since ? Math.min(Number.POSITIVE_INFINITY, ...since.map((edit) => edit.kept)) : 0;
-  // Rule: one-edit-one-event. What the follower holds then is again the front of a history that was.
+  // Rule: one-edit-one-event. After the event, the follower again holds the front of a history that existed.
   const single = since?.length === 1 && kept < at.position ? since[0]?.single : undefined;
   if (single?.kind === "updated" && at.position <= end) return { kind: "updated", index: kept, position: at.position };
   if (single?.kind === "deleted" && at.position - 1 <= end) {
@@ -48,7 +48,7 @@ export async function eventOf(
   }
 }
 
-/** The edits since a follower looked; null when the record may have forgotten some. */
+/** The edits since a follower last looked; null when the record may have forgotten some. */
 function editsSince(
   { edits }: SessionRecord,
   { revision }: FollowPosition,

@@ -48,12 +48,12 @@ export class Followers {
     this.#tails.get(sessionId)?.wake();
   }
 
-  /** Tells them that this process has extended the draft with this log. */
+  /** Tells the session's followers that this process has extended the draft with this log. */
   wakeForDraft(sessionId: string, log: string): void {
     this.#tails.get(sessionId)?.wakeForDraft(log);
   }
 
-  /** Ends all followers with `unavailable`, and the subscription, if the store answers by the deadline. */
+  /** Ends all followers with `unavailable`, and the subscription if the store answers by the deadline. */
   async close({ deadlineMs }: { readonly deadlineMs: number }): Promise<void> {
     this.#isClosed = true;
     for (const tail of this.#tails.values()) tail.end(stopping());
@@ -61,7 +61,7 @@ export class Followers {
     if (ended) await endsBy(deadlineMs, ended);
   }
 
-  /** Yields the events from where the follower stands to the tail's place, and then those of the tail. */
+  /** Yields the events from where the follower stands to the tail's place, and then the tail's events. */
   async *#events(
     tail: SessionTail,
     start: FollowPosition,
@@ -124,7 +124,7 @@ export class Followers {
 
   /**
    * Rows of an old head may have been swept; then the follower is asked to resume. Rows of the current record are never
-   * swept, so missing ones are damage.
+   * swept, so if they are missing, the session is damaged.
    */
   async #readAt(head: Head, from: number, to: number, call: Call | undefined) {
     try {
@@ -151,7 +151,7 @@ export class Followers {
     return tail;
   }
 
-  /** Whether the store tells of other processes' writes. */
+  /** Whether the store reports the writes of other processes. */
   async #subscribe(): Promise<boolean> {
     const { store, options } = this.#context;
     this.#unsubscribe ??= (async () => {

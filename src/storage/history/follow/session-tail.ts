@@ -24,8 +24,9 @@ interface Waiting {
 }
 
 /**
- * Follows one session for all its followers in this process: a change is read once and told to each, and nobody waits
- * for a slow one. It looks when it is woken, and now and then, ever less often while nothing happens.
+ * Follows one session for all its followers in this process. A change is read once and passed to each follower, and
+ * none waits for a slow one. The tail looks when it is woken, and also from time to time, ever less often while nothing
+ * happens.
  */
 export class SessionTail {
   readonly #context: HistoryContext;
@@ -38,15 +39,15 @@ export class SessionTail {
   #holds = 0;
   #place: Place | null = null;
   #error: DomainError | null = null;
-  /** The head that was read last. */
+  /** The head that was last read. */
   #looked: Head | null = null;
-  /** Followers that wait for the next look. */
+  /** Followers that are waiting for the next look. */
   #waiting: Waiting[] = [];
   #isWoken = false;
   readonly #drafts: DraftTail;
-  /** Logs of drafts that this process has extended since the last look. */
+  /** The logs of drafts that this process has extended since the last look. */
   readonly #extended = new Set<string>();
-  /** Whether the last look told anything of drafts. */
+  /** Whether the last look produced events about drafts. */
   #hasDraftNews = false;
   #wake: (() => void) | null = null;
   #isRunning = false;
@@ -76,7 +77,7 @@ export class SessionTail {
     };
   }
 
-  /** Reads the history anew, and resolves to the head when everything up to it has been given out. */
+  /** Reads the history anew; resolves to the head once everything up to it has been given out. */
   refresh(): Promise<Head> {
     if (this.#error) return Promise.reject(this.#error);
     return new Promise((resolve, reject) => {
@@ -92,12 +93,12 @@ export class SessionTail {
     return this.#place;
   }
 
-  /** The open drafts as they were told up to now. */
+  /** The open drafts as far as followers have been told. */
   get drafts(): readonly Draft[] {
     return this.#drafts.drafts;
   }
 
-  /** A queue that receives every event after the present `place`. */
+  /** Returns a queue that receives every event after the present `place`. */
   attach(): EventQueue {
     const { maxFollowerBacklog, pause } = this.#context.options;
     const queue = new EventQueue(maxFollowerBacklog, pause, (ended) => this.#queues.delete(ended));
@@ -111,7 +112,7 @@ export class SessionTail {
     this.#wake?.();
   }
 
-  /** Wakes the tail because this process has extended a draft: nothing else of the session need be read. */
+  /** Wakes the tail because this process has extended a draft, so that only the draft has to be read. */
   wakeForDraft(log: string): void {
     if (this.#drafts.has(log)) this.#extended.add(log);
     else this.#isWoken = true;
@@ -161,7 +162,7 @@ export class SessionTail {
     this.#isRunning = false;
   }
 
-  /** Reads what is new, and gives it to all followers. */
+  /** Reads what is new and gives it to all followers. */
   async #look(): Promise<void> {
     const { options } = this.#context;
     const head = await this.#context.need(this.#sessionId);
@@ -173,7 +174,7 @@ export class SessionTail {
       return;
     }
     if (this.#place.at.sessionUid !== sessionUid) throw notFound("Session", this.#sessionId);
-    // What is appended may have been a draft, so the rest of that is told first.
+    // Appended messages may have been drafts, so the rest of those is told first.
     await this.#drafts.look(head);
     const step = stepOf(head.record, this.#place.at, head.count, options.maxEdits);
     const messageAt = async (index: number) =>
@@ -196,7 +197,7 @@ export class SessionTail {
     this.#drafts.settle(head.record);
   }
 
-  /** Reads what this process has added to drafts. A draft that has ended takes a whole look. */
+  /** Reads what this process has added to drafts. A draft that has ended requires a full look. */
   async #lookAtExtended(): Promise<void> {
     const logs = [...this.#extended];
     this.#extended.clear();
@@ -228,7 +229,7 @@ export class SessionTail {
     else this.#context.options.onAnomaly(`Session ${JSON.stringify(this.#sessionId)} cannot be followed now`, error);
   }
 
-  /** Pauses before rows that were missing are read again. Ends all followers when the rows never come. */
+  /** Pauses before rows that were missing are read again. Ends all followers when the rows never appear. */
   async #again({ message }: Again): Promise<void> {
     try {
       this.#retries.count(this.#looked ? [this.#looked] : [], message);

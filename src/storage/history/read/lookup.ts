@@ -9,7 +9,7 @@ export interface Located {
   readonly position: number;
 }
 
-/** The visible entries with these ids, by id. The store is asked for some ids at a time. */
+/** Finds the visible entries with these ids. Asks the store for a limited number of ids at a time. */
 export function locate(
   context: HistoryContext,
   segments: readonly Segment[],
@@ -20,8 +20,8 @@ export function locate(
 }
 
 /**
- * Does the same on a head. Throws `Again` when the open log holds one of the ids after the head's end, because the head
- * is out of date then.
+ * Does the same for a head. Throws `Again` when the open log holds one of the ids after the head's end, because the
+ * head is out of date then.
  */
 export function locateOnHead(
   context: HistoryContext,
@@ -59,7 +59,9 @@ async function locateIn(
   return located;
 }
 
-/** All entries of closed segments; `Again` when one is missing: it was swept since the record was read. */
+/**
+ * All entries of closed segments. Throws `Again` when one is missing, because it was swept after the record was read.
+ */
 export async function readSegments(
   context: HistoryContext,
   segments: readonly Segment[],
@@ -70,7 +72,7 @@ export async function readSegments(
   return entries;
 }
 
-/** Entries of closed segments, some at a time; `Again` when one is missing. */
+/** Entries of closed segments, in chunks. Throws `Again` when one is missing. */
 export async function* readInChunks(
   context: HistoryContext,
   segments: readonly Segment[],
@@ -88,8 +90,8 @@ export async function* readInChunks(
 }
 
 /**
- * The number of messages of a visible list that are before a time, by the store's keys: bisects the segments by their
- * first message, then asks the store for the place within one.
+ * The number of messages in a visible list that are earlier than a time. Bisects the segments by their first messages,
+ * then asks the store for the place within one segment.
  */
 export async function countBefore(
   context: HistoryContext,
@@ -116,7 +118,7 @@ export async function countBefore(
   return before + seq - segment.first;
 }
 
-/** The entry at a position of a list; `Again` when it is missing. */
+/** The entry at a position of a list. Throws `Again` when it is missing. */
 export async function entryAt(
   context: HistoryContext,
   segments: readonly Segment[],
@@ -130,7 +132,7 @@ export async function entryAt(
   return entries[0];
 }
 
-/** What to throw when a row that a record names is not there. */
+/** The error to throw when a row that a record names does not exist. */
 export function missing(log: string, seq: number): Again {
   return new Again(`entry ${seq} of log ${log} is missing`);
 }

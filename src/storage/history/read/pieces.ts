@@ -10,15 +10,15 @@ import { countBefore } from "./lookup.js";
 /** A segment in the order of a list, and how its messages are shown. */
 export interface Piece extends Segment {
   readonly sessionId: string;
-  /** Position of its first message; null for ancestors. */
+  /** The position of its first message; null for ancestors. */
   readonly position: number | null;
-  /** Which ancestor, counted from the oldest; undefined for the session's own. */
+  /** The ancestor, counted from the oldest; undefined for the session's own messages. */
   readonly ancestor: number | undefined;
-  /** Whether it is the open log, and may reach further than that does. */
+  /** Whether this is the open log, which may have grown beyond the piece. */
   readonly isOpen: boolean;
 }
 
-/** The pieces of a list. Without a head the open log's piece has no known end. */
+/** The pieces of a list. Without a head, the open log's piece has no known end. */
 export async function piecesOf(
   context: HistoryContext,
   record: SessionRecord,
@@ -30,7 +30,7 @@ export async function piecesOf(
   groups.push(ownPieces(record, head));
   const { sinceMicros, untilMicros } = query;
   if (sinceMicros === undefined && untilMicros === undefined) return groups.flat();
-  // Timestamps never go down within a group, but may from one to the next.
+  // Timestamps never decrease within a group, but may from one group to the next.
   const between: Piece[] = [];
   for (const group of groups) {
     const from = sinceMicros === undefined ? 0 : await countBefore(context, group, sinceMicros, call);
@@ -45,7 +45,7 @@ export function openSegments(record: SessionRecord): Segment[] {
   return [...record.segments, { log: record.log, first: 1, last: OPEN_END - totalLength(record.segments) - 1 }];
 }
 
-/** The pieces from the `from`th to before the `to`th message of a list. */
+/** The pieces that hold messages `from` to `to - 1` of a list. */
 export function slicePieces(pieces: readonly Piece[], from: number, to: number): Piece[] {
   const slices: Piece[] = [];
   let start = 0;
@@ -62,7 +62,7 @@ export function slicePieces(pieces: readonly Piece[], from: number, to: number):
   return slices;
 }
 
-/** An entry of a piece as the message that the list shows. */
+/** The message that the list shows for an entry of a piece. */
 export function shownIn(piece: Piece, entry: Entry): ChatMessage {
   const position = piece.position === null ? undefined : piece.position + entry.seq - piece.first;
   return shownAs(entry, piece.sessionId, position);

@@ -104,7 +104,8 @@ export class Reader {
   }
 
   /**
-   * Messages at positions `from` to `to - 1` of a head, for a follower; fewer at the limit of bytes, but one at least.
+   * The messages at positions `from` to `to - 1` of a head, for a follower. Returns fewer at the limit of bytes, but at
+   * least one.
    */
   async messagesAt(head: Head, from: number, to: number, call?: Call): Promise<readonly ChatMessage[]> {
     const pieces = await piecesOf(this.#context, head.record, head, {}, call);
@@ -112,7 +113,7 @@ export class Reader {
     return shown.map(({ message }) => message);
   }
 
-  /** The session as a head shows it. The record's update time may lag appends; here it is exact. */
+  /** The session as a head shows it, with the exact update time. The record's update time may lag behind appends. */
   sessionOf(head: Head): Session {
     const { record } = head;
     const appendedMicros = head.seq > 0 ? Math.min(endMicros(head), this.#context.options.nowMicros()) : 0;
@@ -124,7 +125,7 @@ export class Reader {
     };
   }
 
-  /** Starts a read over when rows were missing, or when it took so long that a sweep may have removed some. */
+  /** Repeats a read when rows were missing, or when it took so long that a sweep may have removed some. */
   #reading<T>(sessionId: string, call: Call | undefined, read: () => Promise<T>): Promise<T> {
     return this.#context.retrying(sessionId, call, async () => {
       checkCall(call);
@@ -166,7 +167,9 @@ function queryOf({ newestFirst, includeAncestors, sinceMicros, untilMicros }: Me
   return { newestFirst: newestFirst ?? false, includeAncestors: includeAncestors ?? false, sinceMicros, untilMicros };
 }
 
-/** A cursor belongs to one list of one session; a session re-created under the same id is another one. */
+/**
+ * Checks that a cursor belongs to this list of this session. A session made again under the same id is a different one.
+ */
 function checkCursor(cursor: MessageCursor, record: SessionRecord, query: MessageQuery): void {
   if (cursor.sessionUid !== record.uid) {
     throw invalidArgument(`page_token belongs to another session than ${JSON.stringify(record.sessionId)}`);

@@ -1,7 +1,7 @@
 import type { Session } from "../../../domain/session.js";
 import type { SessionRecord } from "../log-store.js";
 
-/** What the record alone tells. */
+/** The fields of a session that its record alone determines. */
 export function sessionFields(record: SessionRecord): Omit<Session, "reverted"> {
   return {
     sessionId: record.sessionId,

@@ -7,10 +7,10 @@ import { totalLength } from "../segments.js";
 import { undoAt } from "../undo.js";
 import { sessionFields } from "./session-fields.js";
 
-/** Sessions whose last messages are in memory at the same time. */
+/** How many sessions have their last messages in memory at the same time. */
 const AT_ONCE = 50;
 
-/** Sessions as lists show them: with the update time that the record has. */
+/** Lists sessions. Their update time is the one in the record. */
 export class SessionLister {
   readonly #context: HistoryContext;
 
@@ -18,7 +18,7 @@ export class SessionLister {
     this.#context = context;
   }
 
-  /** A page of records, without those that have expired and wait for the sweep. */
+  /** A page of records, without sessions that have expired and are waiting for the sweep. */
   async unexpired(filter: RecordFilter, { limit, after }: RecordPage, call?: Call): Promise<readonly SessionRecord[]> {
     const found: SessionRecord[] = [];
     for (let place = after; ; ) {
@@ -44,7 +44,7 @@ export class SessionLister {
     return { ...sessionFields(record), reverted: undoAt(record, last?.seq ?? 0) !== null };
   }
 
-  /** The record, and then the end of its open log, are a state that really existed, as in `HistoryContext.load`. */
+  /** The record and then the end of its open log are a state that really existed, as in `HistoryContext.load`. */
   async #full(records: readonly SessionRecord[], call?: Call): Promise<Session[]> {
     const logs = records.map(({ log }) => log);
     const open = await this.#context.store.readLast(logs, call);

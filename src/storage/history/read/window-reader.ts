@@ -9,7 +9,7 @@ import { positionOf, segmentLength, totalLength } from "../segments.js";
 import { locate, missing } from "./lookup.js";
 import { type Piece, shownIn, slicePieces } from "./pieces.js";
 
-/** One message of a window, and where it is stored. */
+/** A message of a window, and where it is stored. */
 export interface Shown {
   readonly message: ChatMessage;
   readonly entry: Entry;
@@ -19,7 +19,7 @@ export interface Shown {
 /** Consecutive messages of a list. */
 export interface Window {
   readonly shown: readonly Shown[];
-  /** Whether more of the list follows. */
+  /** Whether the list continues after it. */
   readonly hasMore: boolean;
 }
 
@@ -30,7 +30,7 @@ export interface WindowOptions {
   readonly limit: number;
 }
 
-/** Reads windows of lists: consecutive messages, up to a number and a size. Every method may throw `Again`. */
+/** Reads windows of lists: consecutive messages up to a number and a size. Every method may throw `Again`. */
 export class WindowReader {
   readonly #context: HistoryContext;
 
@@ -38,7 +38,7 @@ export class WindowReader {
     this.#context = context;
   }
 
-  /** The messages that follow a cursor, or an offset, in a list. */
+  /** Reads the messages of a list that follow a cursor or an offset. */
   async window(
     record: SessionRecord,
     pieces: readonly Piece[],
@@ -56,7 +56,7 @@ export class WindowReader {
     return { shown, hasMore: hasMore || (from > 0 && shown.length > 0) };
   }
 
-  /** Pieces from the front, up to `limit` messages and the limit of bytes. */
+  /** Reads pieces from the front, up to `limit` messages and the limit of bytes. */
   async read(record: SessionRecord, pieces: readonly Piece[], limit: number, call?: Call): Promise<Window> {
     const page = new Page(limit, this.#context.options.limits.pageBytes);
     for (const piece of pieces) {
@@ -75,7 +75,7 @@ export class WindowReader {
     return page.window(false);
   }
 
-  /** Whether the batch of a message is stored to its last message, so that the message is visible. */
+  /** Whether the batch of a message is stored completely, so that the message is visible. */
   async isWhole(record: SessionRecord, entry: Entry, call?: Call): Promise<boolean> {
     // Rule: whole-batches-only.
     if (entry.owed === 0 || entry.log !== record.log) return true;
@@ -86,7 +86,7 @@ export class WindowReader {
     return entries.length === 1;
   }
 
-  /** Reads from the back. All messages of the pieces are known to exist. */
+  /** Reads pieces from the back. All their messages are known to exist. */
   async #readBackwards(pieces: readonly Piece[], limit: number, call?: Call): Promise<Window> {
     const page = new Page(limit, this.#context.options.limits.pageBytes);
     for (const piece of pieces.toReversed()) {
@@ -99,7 +99,7 @@ export class WindowReader {
     return page.window(false);
   }
 
-  /** Where the cursor's message is in the list now. Its stored place is tried first, then its id. */
+  /** The current index of the cursor's message in the list. Its stored place is tried first, then its id. */
   async #placeOf(record: SessionRecord, pieces: readonly Piece[], cursor: MessageCursor, call?: Call): Promise<number> {
     const before = pieces.findIndex((piece) => piece.ancestor === cursor.ancestor);
     const group = pieces.filter((piece) => piece.ancestor === cursor.ancestor);
@@ -116,7 +116,7 @@ export class WindowReader {
     );
   }
 
-  /** Whether a piece goes on after a read that the limit of bytes has ended. */
+  /** Whether a piece continues after a read that ended at the limit of bytes. */
   async #follows(record: SessionRecord, piece: Piece, range: Range, last: number, call?: Call): Promise<boolean> {
     const next = piece.first + range.entries.length;
     if (next > last || !piece.isOpen) return next <= last;
@@ -124,7 +124,7 @@ export class WindowReader {
     return (await this.#wholeBatches(record, behind, true, call)).length > 0;
   }
 
-  /** Drops the messages at the end whose batch was incomplete when they were read. */
+  /** Drops messages at the end whose batch was incomplete when they were read. */
   async #wholeBatches(
     record: SessionRecord,
     { entries, cut }: Range,
@@ -142,7 +142,7 @@ export class WindowReader {
   }
 }
 
-/** Collects messages up to a number and a size, but one at least. */
+/** Collects messages up to a number and a size, but at least one. */
 class Page {
   readonly #limit: number;
   readonly #maxBytes: number;
@@ -154,7 +154,7 @@ class Page {
     this.#maxBytes = maxBytes;
   }
 
-  /** Messages that still fit by number. */
+  /** How many more messages fit by number. */
   get room(): number {
     return this.#limit - this.#shown.length;
   }
@@ -163,7 +163,7 @@ class Page {
     return Math.max(this.#maxBytes - this.#bytes, 1);
   }
 
-  /** false: not all of them fit. */
+  /** Adds the entries that fit; returns false when not all of them do. */
   add(piece: Piece, entries: readonly Entry[]): boolean {
     for (const entry of entries) {
       const message = shownIn(piece, entry);
@@ -180,7 +180,7 @@ class Page {
   }
 }
 
-/** `Again` when rows of a closed range are missing: they were swept since the record was read. */
+/** Throws `Again` when rows of a closed range are missing, because they were swept after the record was read. */
 function checkComplete({ entries, cut }: Range, log: string, firstSeq: number, wanted: number, step: 1 | -1 = 1): void {
   if (wanted > 0 && entries[0]?.seq !== firstSeq) throw missing(log, firstSeq);
   if (entries.length < wanted && !cut) throw missing(log, firstSeq + step * entries.length);

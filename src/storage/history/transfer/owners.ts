@@ -5,7 +5,7 @@ import { ownerOf } from "../record-facts.js";
 import { Again } from "../retries.js";
 import { droppedRanges } from "../segments.js";
 
-/** Holds the sessions from which a restored one takes ranges. */
+/** Holds on to the sessions from which a restored one takes ranges. */
 export class Owners {
   readonly #context: HistoryContext;
   readonly #counts: ForkCounts;
@@ -16,9 +16,9 @@ export class Owners {
   }
 
   /**
-   * Raises `forks` of every owner, at a revision that names the ranges, and answers their uids: the sources of the
-   * record to be made. Null: one of them does not live any more, or does not name what is to be shared; then none is
-   * raised.
+   * Raises `forks` of every owner, at a revision that names the ranges. Resolves to their uids, which become the
+   * sources of the new record; null when one of them no longer lives or no longer names what is to be shared. In that
+   * case none stays raised.
    */
   async raise(shared: readonly SharedRange[]): Promise<string[] | null> {
     const raised: string[] = [];

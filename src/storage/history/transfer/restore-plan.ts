@@ -3,19 +3,19 @@ import type { NumberRange, RestoredImage, SharedRange, WrittenRange } from "../.
 import type { AncestrySegment, Segment } from "../log-store.js";
 import { joinSegments } from "../segments.js";
 
-/** The ranges of a record that is to be restored, and what of them has to be written. */
+/** The ranges of a record to be restored, and which of them have to be written. */
 export interface RestorePlan {
   readonly ancestry: readonly AncestrySegment[];
   readonly segments: readonly Segment[];
   readonly undo: readonly Segment[] | null;
-  /** In the order of the logs; each log from 1. */
+  /** In the order of the logs; each log begins at 1. */
   readonly written: readonly WrittenRange[];
   readonly shared: readonly SharedRange[];
 }
 
 /**
- * Gives every number of an image a place. Each list is written to logs of its own, since an id may be in several of
- * them; what two lists show is written once.
+ * Gives every number of an image a place. Each list is written to logs of its own, because an id may occur in several
+ * lists; what two lists show is written once.
  */
 export function planRestore(image: RestoredImage, newLog: () => string, maxLogEntries: number): RestorePlan {
   const places = new Places(image.sessionId, newLog, maxLogEntries);

@@ -17,11 +17,14 @@ import { totalLength } from "../segments.js";
 import { Owners } from "./owners.js";
 import { planRestore, type RestorePlan } from "./restore-plan.js";
 
-/** Puts sessions of a backup into a store: messages first, the record last. */
+/** Restores sessions of a backup into a store: messages first, the record last. */
 export class Restorer {
   readonly #context: HistoryContext;
   readonly #owners: Owners;
-  /** Session id -> uid of sessions that are being restored, or that will be: a fork may come before its source. */
+  /**
+   * Maps session ids to the uids of sessions that are being restored or will be, because a fork may come before its
+   * source.
+   */
   readonly #uids = new Map<string, string>();
 
   constructor(context: HistoryContext) {
@@ -49,7 +52,7 @@ export class Restorer {
     return kind === "exists" ? { kind } : { kind, written: plan.written };
   }
 
-  /** A session that only shares is made in one step. */
+  /** A session that only shares ranges is made in one step. */
   async #add(record: NextRecord, call?: Call): Promise<"restored" | "exists"> {
     const full = await this.#withLastTimes(record, call);
     return (await this.#context.store.createRecord(full, call)) === "created" ? "restored" : "exists";
@@ -108,7 +111,7 @@ export class Restorer {
     if (seq !== place.last + 1) throw invalidArgument(`Session ${JSON.stringify(sessionId)} lacks messages`);
   }
 
-  /** Why not all entries were stored: nobody else writes these logs. */
+  /** Finds out why not all entries were stored, given that nobody else writes to these logs. */
   async #refusal(entries: readonly Entry[], sessionId: string, call?: Call): Promise<DomainError> {
     const ids = entries.map(({ id }) => id);
     const found = await this.#context.store.findById([entries[0]?.log ?? ""], ids, call);
@@ -117,7 +120,7 @@ export class Restorer {
     return repeated === undefined ? sweptAway(sessionId) : twice(repeated, sessionId);
   }
 
-  /** Takes away what was written. Whether the record was there, and it was this that removed it. */
+  /** Removes what was written. Resolves to whether the record was there and this call removed it. */
   async #discard(uid: string, call?: Call): Promise<boolean> {
     const { store, options } = this.#context;
     while (await store.deleteEntries({ uid }, options.chunk, call));
@@ -178,7 +181,7 @@ export class Restorer {
     return { ...rest, sourceUid: sourceLives ? await this.#livingUid(origin.sourceSessionId, call) : "" };
   }
 
-  /** The uid of a session that is there, or is being restored, or will be. */
+  /** The uid of a session that exists, is being restored, or will be. */
   async #livingUid(sessionId: string, call?: Call): Promise<string> {
     const { store } = this.#context;
     const find = async () => this.#uids.get(sessionId) ?? (await store.readRecord(sessionId, call))?.uid;

@@ -15,7 +15,7 @@ import { ownerOf } from "../record-facts.js";
 import { ancestryGroups, joinSegments } from "../segments.js";
 import { undoAt } from "../undo.js";
 
-/** Reads what a backup holds of sessions. */
+/** Reads sessions for a backup. */
 export class Snapshots {
   readonly #context: HistoryContext;
   readonly #reader: Reader;
@@ -74,7 +74,8 @@ export class Snapshots {
     const limits = { limit: options.chunk, maxBytes: options.limits.pageBytes };
     const { entries } = await store.readRange(log, first, last, limits, call);
     if (entries[0]?.seq !== first) throw this.#vanished(snapshot);
-    // Rule: late-reader-restarts. While the session lives, nothing that it named can have been written again.
+    // Rule: late-reader-restarts. As long as the session lives, nothing can have been written again where it named
+    // something.
     if (this.#context.isOld(snapshot.atMs)) {
       const record = await store.readRecord(snapshot.sessionId, call);
       if (record?.uid !== snapshot.uid) throw this.#vanished(snapshot);
