@@ -4,6 +4,7 @@ import { GrpcClient } from "../support/grpc-client.js";
 import {
   type Attack,
   grpcHeaders,
+  guessKeys,
   holdBodies,
   leaveUnread,
   leaveUnreadSockets,
@@ -25,7 +26,7 @@ const minutes = Number(process.env.SOAK_MINUTES ?? 3);
 it(
   "every attack at once leaves memory flat, and refuses no ordinary client and no watcher",
   async () => {
-    const target = await Target.start({ descriptors: 1024 });
+    const target = await Target.start({ descriptors: 1024, chosenKeys: ["chosen"] });
     const observer = new Observer(target);
     const watched = { events: 0, ends: [] as string[] };
     let isOver = false;
@@ -86,6 +87,8 @@ function attacksOn(target: Target): Readonly<Record<string, () => Attack>> {
       holdBodies(target.httpUrl, postHeaders(APPEND, "application/json", KEYS.reader), 50),
     "unread pages by gRPC": () => leaveUnread(target, 60),
     "unread pages by HTTP/1.1": () => leaveUnreadSockets(target, 30),
+    // Only Linux has more addresses of its own without being told.
+    ...(process.platform === "linux" && { "guessed keys": () => guessKeys(target.httpUrl, "127.0.0.2", 20) }),
     "silent connections": () => staySilent(target.grpcUrl, 1100),
   };
 }
