@@ -1,5 +1,6 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
 import { connect as connectTcp, type Socket } from "node:net";
+import { Worker } from "node:worker_threads";
 import { KEYS, LARGE_SESSION, type Target } from "./target.js";
 
 /** An attack that goes on until it is stopped. */
@@ -75,34 +76,29 @@ export function leaveUnreadSockets(target: Target, count = 150): Attack {
   });
 }
 
-/** Sends wrong keys from another address than others have, each connection one after the other. */
+/** Sends wrong keys from another address than others have, each connection one after the other, without a pause. */
 export function guessKeys(url: string, from: string, count = 100): Attack {
-  let guesses = 0;
-  return askAgain(url, count, from, () => `Host: localhost\r\nAuthorization: Bearer guess-${guesses++}`);
+  const refused = new SharedArrayBuffer(4);
+  const worker = new Worker(new URL("guess-worker.mjs", import.meta.url), {
+    workerData: { url, from, count, refused },
+  });
+  return { stop: () => void worker.terminate(), refused: () => Atomics.load(new Int32Array(refused), 0) };
 }
 
 /** Asks, each connection again and again, for a host that is not this machine: as a page does whose name was rebound. */
 export function askByOtherHost(url: string, count = 100): Attack {
-  return askAgain(url, count, "127.0.0.1", () => "Host: evil.example\r\nOrigin: http://evil.example");
-}
-
-function askAgain(url: string, count: number, from: string, headers: () => string): Attack {
   let refused = 0;
-  const held = holdSockets(
-    url,
-    count,
-    (socket) => {
-      const ask = () => socket.write(`GET /session HTTP/1.1\r\n${headers()}\r\n\r\n`);
-      socket.on("data", (chunk) => {
-        if (!/^HTTP\/1\.1 4/.test(chunk.toString("latin1"))) return;
-        refused += 1;
-        // Without a pause the attacker would starve the other client, which is in the same process.
-        setTimeout(ask, 100);
-      });
-      ask();
-    },
-    from,
-  );
+  const held = holdSockets(url, count, (socket) => {
+    const ask = () =>
+      socket.write("GET /session HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://evil.example\r\n\r\n");
+    socket.on("data", (chunk) => {
+      if (!/^HTTP\/1\.1 4/.test(chunk.toString("latin1"))) return;
+      refused += 1;
+      // Without a pause the attacker would starve the other client, which is in the same process.
+      setTimeout(ask, 100);
+    });
+    ask();
+  });
   return { stop: held.stop, refused: () => refused + held.refused() };
 }
 
@@ -111,13 +107,13 @@ export function staySilent(url: string, count: number): Attack {
   return holdSockets(url, count, (socket) => socket.resume());
 }
 
-function holdSockets(url: string, count: number, begin: (socket: Socket) => void, localAddress?: string): Attack {
+function holdSockets(url: string, count: number, begin: (socket: Socket) => void): Attack {
   const { hostname, port } = new URL(url);
   const sockets = new Set<Socket>();
   let ended = 0;
   let isStopped = false;
   const open = (): void => {
-    const socket = connectTcp({ port: Number(port), host: hostname, localAddress }, () => begin(socket));
+    const socket = connectTcp({ port: Number(port), host: hostname }, () => begin(socket));
     sockets.add(socket);
     socket.on("error", () => undefined);
     socket.once("close", () => {

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { hashChosenKey } from "../../src/server/auth/key-hash.js";
 import { Child } from "../support/child.js";
+import { quickHash } from "../support/quick-hash.js";
 
 export const KEYS = { hostile: "hostile-key", reader: "reader-key", ordinary: "ordinary-key" } as const;
 
@@ -38,12 +38,12 @@ export class Target {
   } = {}): Promise<Target> {
     const folder = mkdtempSync(join(tmpdir(), "session-pool-abuse-"));
     const keysFile = join(folder, "keys.json");
-    const chosen = chosenKeys.map(async (key) => ({
+    const chosen = chosenKeys.map((key) => ({
       ...{ name: key, namespace: "default", scope: "write" },
-      hash: await hashChosenKey(key),
+      hash: quickHash(key),
     }));
     const keys = [entry("hostile", "write"), entry("reader", "read"), entry("ordinary", "write")];
-    writeFileSync(keysFile, JSON.stringify([...keys, ...(await Promise.all(chosen))]));
+    writeFileSync(keysFile, JSON.stringify([...keys, ...chosen]));
     const flags = ["--storage", "memory:", "--log-level", "error", ...(isOpen ? [] : ["--keys-file", keysFile])];
     const { child, grpcAddress, httpUrl } = await Child.serveWithDescriptors(descriptors, ...flags);
     const target = new Target(child, { grpc: grpcAddress, http: httpUrl }, folder);

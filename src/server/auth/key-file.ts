@@ -47,11 +47,11 @@ export class KeyFile implements CredentialChecker {
 
   async check(credential: string, peer: string): Promise<Principal | undefined> {
     const digest = sha256(credential);
-    const fast = await findEntry(this.#entries, "sha256", credential, digest);
-    if (fast !== undefined || !this.#entries.some(({ hash }) => hash.kind === "scrypt")) return fast?.principal;
+    const fast = await findFastEntry(this.#entries, credential, digest);
+    if (fast !== undefined) return fast.principal;
     const id = digest.toString("base64");
     const verified = this.#verified.get(id);
-    if (verified !== undefined || this.#wrong.has(id)) return verified?.principal;
+    if (verified !== undefined || this.#wrong.has(id) || this.#unverified().length === 0) return verified?.principal;
     return (await this.#checkSlowly(id, credential, digest, peer))?.principal;
   }
 
@@ -90,7 +90,7 @@ export class KeyFile implements CredentialChecker {
     let compared: readonly KeyEntry[] = [];
     await this.#slowChecks.run(peer, async () => {
       compared = this.#entries;
-      found = await findEntry(compared, "scrypt", credential, digest);
+      found = await findSlowEntry(this.#unverified(), credential, digest);
       return found !== undefined;
     });
     // The file was read again meanwhile: what was found may have been removed, or added.
@@ -100,22 +100,29 @@ export class KeyFile implements CredentialChecker {
     return found;
   }
 
+  /** Slow entries whose keys nobody has sent yet. An entry has one key at most, so no other key needs to be compared with the rest. */
+  #unverified(): readonly KeyEntry[] {
+    const verified = new Set(this.#verified.values());
+    return this.#entries.filter((entry) => entry.hash.kind === "scrypt" && !verified.has(entry));
+  }
+
   #rememberWrong(id: string): void {
     if (this.#wrong.size >= REMEMBERED_WRONG) this.#wrong.delete(this.#wrong.values().next().value as string);
     this.#wrong.add(id);
   }
 }
 
-/** Compares with every entry of the kind, also after a match, so that time tells nothing; at once, so that a busy event loop is waited for once. */
-async function findEntry(
-  entries: readonly KeyEntry[],
-  kind: KeyHash["kind"],
-  key: string,
-  digest: Buffer,
-): Promise<KeyEntry | undefined> {
-  const compared = entries.filter(({ hash }) => hash.kind === kind);
+/** Compares with every entry, also after a match, so that time tells nothing. */
+async function findFastEntry(entries: readonly KeyEntry[], key: string, digest: Buffer): Promise<KeyEntry | undefined> {
+  const compared = entries.filter(({ hash }) => hash.kind === "sha256");
   const matches = await Promise.all(compared.map(({ hash }) => matchesHash(hash, key, digest)));
   return compared[matches.indexOf(true)];
+}
+
+/** One after the other, so that a check takes one thread and no more. How long it takes tells only whoever has a right key which entry has it. */
+async function findSlowEntry(entries: readonly KeyEntry[], key: string, digest: Buffer): Promise<KeyEntry | undefined> {
+  for (const entry of entries) if (await matchesHash(entry.hash, key, digest)) return entry;
+  return undefined;
 }
 
 /** Reads and checks a keys file: a JSON array of `{name, hash, namespace, scope}`. */

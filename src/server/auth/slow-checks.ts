@@ -5,13 +5,17 @@ interface Address {
   /** Checks that found the key to be wrong, less one for each second since. */
   failures: number;
   atMs: number;
+  /** Until then it is known to have sent a wrong key. */
+  suspectUntilMs: number;
   /** Checks that wait or run. */
   open: number;
 }
 
+type Lane = "suspect" | "clean";
+
 interface Waiter {
   readonly address: Address;
-  readonly begin: () => void;
+  readonly begin: (lane: Lane) => void;
   readonly refuse: (error: ApiError) => void;
 }
 
@@ -19,16 +23,19 @@ interface Waiter {
 const PER_ADDRESS = 16;
 const WAITING = 64;
 const ADDRESSES = 10_000;
+const SUSPECT_MS = 600_000;
 
 /**
- * Runs slow comparisons of keys one at a time. The address that sent the fewest wrong keys of late goes first, and when too many wait,
- * the address that sent the most is refused: whoever guesses keys takes no turns from others.
+ * Runs slow comparisons of keys: one at a time for addresses that have sent wrong keys of late, and beside it one at a time for all
+ * others. So whoever guesses keys takes no turns from others, and no more than one thread. Among the first, the address with the fewest
+ * failures goes first; among equals the newest check does, because its client is the most likely to be waiting still.
  */
 export class SlowChecks {
   readonly #addresses = new Map<string, Address>();
   readonly #waiters: Waiter[] = [];
   readonly #now: () => number;
-  #isBusy = false;
+  /** Whether a check runs for addresses that are suspect, and for those that are not. */
+  readonly #isBusy = { suspect: false, clean: false };
 
   constructor(now: () => number = Date.now) {
     this.#now = now;
@@ -37,19 +44,22 @@ export class SlowChecks {
   /** Resolves to whether the key is right. `resource_exhausted`: the address has sent too many wrong ones, or too many keys wait. */
   async run(peer: string, isRight: () => Promise<boolean>): Promise<boolean> {
     const address = this.#addressOf(networkOf(peer));
-    await this.#turn(address);
+    const lane = await this.#turn(address);
     try {
       const right = await isRight();
-      if (!right) address.failures += 1;
+      if (!right) {
+        address.failures += 1;
+        address.suspectUntilMs = this.#now() + SUSPECT_MS;
+      }
       return right;
     } finally {
       address.open -= 1;
-      this.#isBusy = false;
+      this.#isBusy[lane] = false;
       this.#beginNext();
     }
   }
 
-  #turn(address: Address): Promise<void> {
+  #turn(address: Address): Promise<Lane> {
     if (load(address) >= PER_ADDRESS) return Promise.reject(tooMany());
     return new Promise((resolve, reject) => {
       address.open += 1;
@@ -59,30 +69,43 @@ export class SlowChecks {
     });
   }
 
+  /** A suspect address before others, and of these the one with the most checks and failures. */
   #refuseOne(): void {
-    const { address, refuse } = this.#take((a, b) => load(a) >= load(b));
-    address.open -= 1;
-    refuse(tooMany());
+    const lane = this.#waiters.some(({ address }) => this.#laneOf(address) === "suspect") ? "suspect" : "clean";
+    const waiter = this.#take(lane, (a, b) => load(a) > load(b));
+    if (waiter === undefined) return;
+    waiter.address.open -= 1;
+    waiter.refuse(tooMany());
   }
 
   #beginNext(): void {
-    if (this.#isBusy || this.#waiters.length === 0) return;
-    this.#isBusy = true;
-    this.#take((a, b) => a.failures < b.failures).begin();
+    for (const lane of ["clean", "suspect"] as const) {
+      if (this.#isBusy[lane]) continue;
+      const waiter = this.#take(lane, (a, b) => a.failures <= b.failures);
+      if (waiter === undefined) continue;
+      this.#isBusy[lane] = true;
+      waiter.begin(lane);
+    }
   }
 
-  /** Takes out the first waiter that none comes before. */
-  #take(comesBefore: (a: Address, b: Address) => boolean): Waiter {
-    let first = 0;
-    for (let i = 1; i < this.#waiters.length; i++) {
-      if (comesBefore(this.#waiters[i]!.address, this.#waiters[first]!.address)) first = i;
+  /** Takes out the waiter of the lane that comes before all others; the waiters stand in the order they came. */
+  #take(lane: Lane, comesBefore: (later: Address, earlier: Address) => boolean): Waiter | undefined {
+    let first: Waiter | undefined;
+    for (const waiter of this.#waiters) {
+      if (this.#laneOf(waiter.address) !== lane) continue;
+      if (first === undefined || comesBefore(waiter.address, first.address)) first = waiter;
     }
-    return this.#waiters.splice(first, 1)[0]!;
+    if (first !== undefined) this.#waiters.splice(this.#waiters.indexOf(first), 1);
+    return first;
+  }
+
+  #laneOf({ suspectUntilMs }: Address): Lane {
+    return this.#now() < suspectUntilMs ? "suspect" : "clean";
   }
 
   #addressOf(name: string): Address {
     const nowMs = this.#now();
-    const address = this.#addresses.get(name) ?? { failures: 0, atMs: nowMs, open: 0 };
+    const address = this.#addresses.get(name) ?? { failures: 0, atMs: nowMs, suspectUntilMs: 0, open: 0 };
     const seconds = Math.max(0, Math.floor((nowMs - address.atMs) / 1000));
     address.failures = Math.max(0, address.failures - seconds);
     address.atMs += seconds * 1000;

@@ -9,6 +9,7 @@ import { hashChosenKey, hashRandomKey, newKey, parseKeyHash } from "../../../../
 import { SlowChecks } from "../../../../src/server/auth/slow-checks.js";
 import type { RequestFacts } from "../../../../src/server/principal.js";
 import { poll } from "../../../support/poll.js";
+import { quickHash } from "../../../support/quick-hash.js";
 import { TestLogger } from "../../../support/test-logger.js";
 
 let folder: string;
@@ -96,11 +97,11 @@ describe("a keys file", () => {
   });
 
   it("compares no slow hash again after a change that left its entry alone", async () => {
-    const person = entry("person", await hashChosenKey("first-secret"), "a", "read");
+    const person = entry("person", quickHash("first-secret"), "a", "read");
     write([person]);
     const file = openFile();
     expect(await file.check("first-secret", PEER)).toBeDefined();
-    write([person, entry("robot", hashRandomKey(newKey()), "a", "read")]);
+    write([person, entry("other", quickHash("second-secret"), "a", "read")]);
     file.reload();
     const wrong = Array.from({ length: 16 }, (_, i) => file.check(`wrong-${i}`, PEER));
     // Anything that had to be compared would be refused now.
@@ -109,11 +110,23 @@ describe("a keys file", () => {
     await Promise.allSettled(wrong);
   });
 
+  it("compares no slow hash with a wrong key once the right key of each entry is known", async () => {
+    const [one, other] = [quickHash("first-secret"), quickHash("second-secret")];
+    write([entry("one", one, "a", "read"), entry("other", other, "a", "read")]);
+    const file = openFile();
+    expect(await file.check("second-secret", PEER)).toMatchObject({ name: "other" });
+    expect(await file.check("first-secret", PEER)).toMatchObject({ name: "one" });
+    const wrong = Array.from({ length: 100 }, (_, i) => file.check(`wrong-${i}`, PEER));
+    // Comparisons of so many at a time would be refused.
+    expect(await Promise.all(wrong)).toEqual(wrong.map(() => undefined));
+    expect(await file.check("second-secret", PEER)).toMatchObject({ name: "other" });
+  });
+
   it("forgets what it remembered of slow hashes when it is read again", async () => {
-    write([entry("person", await hashChosenKey("first-secret"), "a", "read")]);
+    write([entry("person", quickHash("first-secret"), "a", "read")]);
     const file = openFile();
     expect(await file.check("first-secret", PEER)).toBeDefined();
-    write([entry("person", await hashChosenKey("second-secret"), "a", "read")]);
+    write([entry("person", quickHash("second-secret"), "a", "read")]);
     await poll(async () => (await file.check("first-secret", PEER)) === undefined, "the old key is unknown");
     expect(await file.check("second-secret", PEER)).toBeDefined();
   });
@@ -163,6 +176,48 @@ describe("slow comparisons", () => {
     const right = checks.run("192.0.2.1", guess("right", true));
     expect(await right).toBe(true);
     expect((await guesses).filter(({ status }) => status === "fulfilled")).toHaveLength(16);
+    expect(done.indexOf("right")).toBeLessThanOrEqual(2);
+  });
+
+  it("of an address that sent no wrong key do not wait for one that runs for an address that did", async () => {
+    const checks = new SlowChecks();
+    await checks.run("198.51.100.7", async () => false);
+    let finish: (isRight: boolean) => void = () => undefined;
+    const guess = checks.run("198.51.100.7", () => new Promise((resolve) => (finish = resolve)));
+    expect(await checks.run("192.0.2.1", async () => true)).toBe(true);
+    finish(false);
+    expect(await guess).toBe(false);
+  });
+
+  it("of addresses that guess run one at a time, however many addresses there are", async () => {
+    const checks = new SlowChecks();
+    const peers = Array.from({ length: 10 }, (_, i) => `198.51.100.${i}`);
+    for (const peer of peers) await checks.run(peer, async () => false);
+    let running = 0;
+    let most = 0;
+    const guess = async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await Promise.resolve();
+      running -= 1;
+      return false;
+    };
+    await Promise.all(peers.map((peer) => checks.run(peer, guess)));
+    expect(most).toBe(1);
+  });
+
+  it("do not wait for those of many addresses that came before, or are refused for them", async () => {
+    const checks = new SlowChecks();
+    const done: string[] = [];
+    const guess = (name: string, isRight: boolean) => async () => {
+      done.push(name);
+      return isRight;
+    };
+    const guesses = Promise.allSettled(
+      Array.from({ length: 100 }, (_, i) => checks.run(`198.51.100.${i}`, guess(`guess ${i}`, false))),
+    );
+    expect(await checks.run("192.0.2.1", guess("right", true))).toBe(true);
+    await guesses;
     expect(done.indexOf("right")).toBeLessThanOrEqual(2);
   });
 
