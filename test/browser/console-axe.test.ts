@@ -123,15 +123,24 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
         await page.keyboard.press("Escape");
         await page.getByRole("dialog").waitFor({ state: "detached" });
       }
-      for (const name of ["Rename", "Labels", "Share a copy", "Export", "Delete"]) {
+      for (const name of ["Rename", "Labels", "Fork", "Share a copy", "Export", "Delete"]) {
         await page.getByRole("button", { name: "Actions" }).click();
-        await page.getByRole("menuitem", { name }).click();
+        await page.getByRole("menuitem", { name, exact: true }).click();
         await page.getByRole("dialog").waitFor();
         await expectNoViolation();
         await page.keyboard.press("Escape");
       }
       await page.getByRole("button", { name: "Actions" }).click();
       await expectNoViolation();
+      await page.keyboard.press("Escape");
+      const last = page.locator("article.message").last();
+      for (const name of ["Edit this message", "Erase this message everywhere"]) {
+        await last.locator(".message-body").click({ position: { x: 2, y: 2 } });
+        await last.getByRole("button", { name }).click();
+        await page.getByRole("dialog").getByRole("textbox").waitFor();
+        await expectNoViolation();
+        await page.keyboard.press("Escape");
+      }
     });
 
     it.each(["#/todos", "#/session/nobody", "docs"])("%s", async (address) => {

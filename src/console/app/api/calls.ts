@@ -1,5 +1,5 @@
 import { call, follow, target } from "./http.js";
-import type { Message, Session, Todo, WatchEvent } from "./types.js";
+import type { Message, Part, Session, Todo, WatchEvent } from "./types.js";
 
 type Signal = AbortSignal | undefined;
 
@@ -117,6 +117,20 @@ export function updateSession(id: string, body: SessionUpdate): Promise<Session>
 
 export function deleteSession(id: string): Promise<unknown> {
   return call(target(["session", id]), { method: "DELETE" });
+}
+
+export function updateMessage(
+  id: string,
+  messageId: string,
+  parts: readonly Part[],
+  expectedRevision: string,
+): Promise<Message> {
+  const query = { update_mask: "parts", expected_revision: expectedRevision };
+  return call(target(["session", id, "message", messageId], query), { method: "PATCH", body: { parts } });
+}
+
+export function eraseMessage(id: string, messageId: string): Promise<{ copyCount: string }> {
+  return call(target(["session", id, "message", messageId], {}, "erase"), { method: "POST", body: {} });
 }
 
 export function deleteMessage(id: string, messageId: string): Promise<unknown> {

@@ -36,6 +36,8 @@ export interface ConfirmDialog {
   readonly text: string;
   readonly label: string;
   readonly isDanger: boolean;
+  /** What the reader has to type before it can be done. */
+  readonly typed?: string;
   readonly run: () => Promise<void>;
 }
 
@@ -53,6 +55,7 @@ export interface PromptDialog {
 export type Dialog =
   | ConfirmDialog
   | PromptDialog
+  | { readonly kind: "edit"; readonly sessionId: string; readonly messageId: string; readonly position: number }
   | { readonly kind: "key" }
   | { readonly kind: "keys" }
   | { readonly kind: "goto" }

@@ -1,5 +1,5 @@
-import { forkAt } from "../state/actions.js";
 import type { Conversation } from "../state/conversation.js";
+import { forkAt } from "../state/message-actions.js";
 import { linkTo } from "../state/route.js";
 import { conversation, dialog, jump, panel, selected } from "../state/ui.js";
 import { copyText } from "./copy.js";

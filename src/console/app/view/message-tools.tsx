@@ -1,7 +1,7 @@
-import { Braces, GitFork, Link, Trash2, Undo2 } from "lucide";
+import { Braces, Eraser, GitFork, Link, Pencil, Trash2, Undo2 } from "lucide";
 import type { Message } from "../api/types.js";
-import { forkAt, removeMessage, revertTo } from "../state/actions.js";
 import type { Conversation } from "../state/conversation.js";
+import { edit, erase, forkAt, removeMessage, revertTo } from "../state/message-actions.js";
 import { linkTo } from "../state/route.js";
 import { copyText } from "./copy.js";
 import { IconButton } from "./icon.js";
@@ -28,10 +28,16 @@ export function MessageTools(props: {
       <IconButton node={GitFork} label="Fork here" onClick={() => forkAt(conversation, message, position)} />
       <IconButton node={Undo2} label="Revert to here" onClick={() => revertTo(conversation, message, position)} />
       <IconButton node={Braces} label="Raw view" pressed={isRaw} onClick={onRaw} isRaw />
+      <IconButton node={Pencil} label="Edit this message" onClick={() => edit(conversation, message, position)} />
       <IconButton
         node={Trash2}
         label="Delete this message"
         onClick={() => removeMessage(conversation, message, position)}
+      />
+      <IconButton
+        node={Eraser}
+        label="Erase this message everywhere"
+        onClick={() => erase(conversation, message, position)}
       />
     </div>
   );

@@ -1,6 +1,7 @@
 import { ArrowLeft, Clock, GitFork, Info, ListTree, Redo2, Search } from "lucide";
-import { titleOf, unrevert } from "../state/actions.js";
+import { titleOf } from "../state/actions.js";
 import type { Conversation } from "../state/conversation.js";
+import { unrevert } from "../state/message-actions.js";
 import { sessionLink } from "../state/route.js";
 import { sessionById } from "../state/session-list.js";
 import { dialog, type PanelName, panel } from "../state/ui.js";

@@ -3,7 +3,7 @@ import type { Session } from "../../api/types.js";
 import { type ExportFormat, exportSession } from "../../state/export.js";
 import { reasonOf, toast } from "../../state/toasts.js";
 import { count } from "../../text/format.js";
-import { closeDialog, Modal } from "./modal.js";
+import { closeDialog, DialogEnd, Modal } from "./modal.js";
 
 /** Saves the whole session as a file. */
 export function ExportDialog({ session }: { session: Session }) {
@@ -30,22 +30,14 @@ export function ExportDialog({ session }: { session: Session }) {
     <Modal title="Export">
       <p>The whole session, with every message as it is now. For a backup of many sessions use session-pool export.</p>
       {read !== undefined && <p role="status">{count(read)} messages read…</p>}
-      {problem && (
-        <p class="bad" role="alert">
-          {problem}
-        </p>
-      )}
-      <p class="actions">
-        <button type="button" class="button" onClick={closeDialog}>
-          Cancel
-        </button>
+      <DialogEnd problem={problem}>
         <button type="button" class="button" disabled={read !== undefined} onClick={() => void run("markdown")}>
           Markdown
         </button>
         <button type="button" class="button primary" disabled={read !== undefined} onClick={() => void run("json")}>
           JSON lines
         </button>
-      </p>
+      </DialogEnd>
     </Modal>
   );
 }

@@ -3,7 +3,7 @@ import { listMessages } from "../../api/calls.js";
 import { reasonOf } from "../../state/toasts.js";
 import { conversation, type Jump, jump } from "../../state/ui.js";
 import { count as formatted, startOfDay } from "../../text/format.js";
-import { closeDialog, Modal } from "./modal.js";
+import { closeDialog, DialogEnd, Modal } from "./modal.js";
 
 /** Leads to the start, the end, a position or a time. */
 export function GotoDialog() {
@@ -30,64 +30,53 @@ export function GotoDialog() {
     }
   }
 
-  function submit(event: Event): void {
-    event.preventDefault();
+  function submit(): void {
     if (position !== "") goTo({ to: Math.min(Number(position), count - 1) });
     else if (time !== "") void goToTime(new Date(time));
   }
 
   return (
-    <Modal title="Go to">
-      <form onSubmit={submit}>
-        <p class="choices">
-          <button type="button" class="button" onClick={() => goTo({ to: "start" })}>
-            Start
-          </button>
-          <button type="button" class="button" onClick={() => void goToTime(startOfDay(new Date(), 1))}>
-            Yesterday
-          </button>
-          <button type="button" class="button" onClick={() => void goToTime(startOfDay(new Date()))}>
-            Today
-          </button>
-          <button type="button" class="button" onClick={() => goTo({ to: "end" })}>
-            End
-          </button>
-        </p>
-        <label class="labelled">
-          Position, 0 to {formatted(Math.max(0, count - 1))}
-          <input
-            class="field"
-            type="number"
-            min={0}
-            max={Math.max(0, count - 1)}
-            value={position}
-            onInput={(event) => setPosition(event.currentTarget.value)}
-          />
-        </label>
-        <label class="labelled">
-          First message at or after
-          <input
-            class="field"
-            type="datetime-local"
-            step={1}
-            value={time}
-            onInput={(event) => setTime(event.currentTarget.value)}
-          />
-        </label>
-        {problem && (
-          <p class="bad" role="alert">
-            {problem}
-          </p>
-        )}
-        <p class="actions">
-          <button type="button" class="button" onClick={closeDialog}>
-            Cancel
-          </button>
-          <button type="submit" class="button primary" disabled={position === "" && time === ""}>
-            Go
-          </button>
-        </p>
-      </form>
+    <Modal title="Go to" onSubmit={submit}>
+      <p class="choices">
+        <button type="button" class="button" onClick={() => goTo({ to: "start" })}>
+          Start
+        </button>
+        <button type="button" class="button" onClick={() => void goToTime(startOfDay(new Date(), 1))}>
+          Yesterday
+        </button>
+        <button type="button" class="button" onClick={() => void goToTime(startOfDay(new Date()))}>
+          Today
+        </button>
+        <button type="button" class="button" onClick={() => goTo({ to: "end" })}>
+          End
+        </button>
+      </p>
+      <label class="labelled">
+        Position, 0 to {formatted(Math.max(0, count - 1))}
+        <input
+          class="field"
+          type="number"
+          min={0}
+          max={Math.max(0, count - 1)}
+          value={position}
+          onInput={(event) => setPosition(event.currentTarget.value)}
+        />
+      </label>
+      <label class="labelled">
+        First message at or after
+        <input
+          class="field"
+          type="datetime-local"
+          step={1}
+          value={time}
+          onInput={(event) => setTime(event.currentTarget.value)}
+        />
+      </label>
+      <DialogEnd problem={problem}>
+        <button type="submit" class="button primary" disabled={position === "" && time === ""}>
+          Go
+        </button>
+      </DialogEnd>
     </Modal>
   );
 }

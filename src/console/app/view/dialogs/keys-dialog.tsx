@@ -1,4 +1,4 @@
-import { closeDialog, Modal } from "./modal.js";
+import { DialogEnd, Modal } from "./modal.js";
 
 const KEYS: readonly (readonly [string, string])[] = [
   ["j, k", "Next and previous message"],
@@ -29,11 +29,7 @@ export function KeysDialog() {
           </div>
         ))}
       </dl>
-      <p class="actions">
-        <button type="button" class="button" onClick={closeDialog}>
-          Close
-        </button>
-      </p>
+      <DialogEnd close="Close" />
     </Modal>
   );
 }

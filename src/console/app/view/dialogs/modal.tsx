@@ -6,18 +6,57 @@ export function closeDialog(): void {
   dialog.value = undefined;
 }
 
-/** The browser's own dialog: it keeps the focus inside, and Esc closes it. */
-export function Modal({ title, children }: { title: string; children: ComponentChildren }) {
+interface ModalProps {
+  readonly title: string;
+  readonly isWide?: boolean;
+  /** Makes the dialog a form: Enter in a field and its button of type `submit` do this. */
+  readonly onSubmit?: () => void;
+  readonly children: ComponentChildren;
+}
+
+/** The browser's own dialog: it keeps the focus inside, Esc closes it, and the focus returns to where it was. */
+export function Modal({ title, isWide = false, onSubmit, children }: ModalProps) {
   const box = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const shown = box.current;
     shown?.showModal();
     return () => shown?.close();
   }, []);
+  function submit(event: Event): void {
+    event.preventDefault();
+    onSubmit?.();
+  }
   return (
-    <dialog ref={box} aria-label={title} onClose={closeDialog}>
+    <dialog ref={box} class={isWide ? "wide" : ""} aria-label={title} onClose={closeDialog}>
       <h2>{title}</h2>
-      {children}
+      {onSubmit ? <form onSubmit={submit}>{children}</form> : children}
     </dialog>
+  );
+}
+
+interface DialogEndProps {
+  /** What went wrong; empty when nothing did. */
+  readonly problem?: string;
+  /** What the button that closes the dialog says. */
+  readonly close?: string;
+  readonly children?: ComponentChildren;
+}
+
+/** The end of every dialog: what went wrong, the button that closes it, and those that do what it is for. */
+export function DialogEnd({ problem = "", close = "Cancel", children }: DialogEndProps) {
+  return (
+    <>
+      {problem && (
+        <p class="bad" role="alert">
+          {problem}
+        </p>
+      )}
+      <p class="actions">
+        <button type="button" class="button" onClick={closeDialog}>
+          {close}
+        </button>
+        {children}
+      </p>
+    </>
   );
 }

@@ -1,0 +1,93 @@
+import { deleteMessage, eraseMessage, forkSession, revertSession, unrevertSession } from "../api/calls.js";
+import type { Message } from "../api/types.js";
+import { plural } from "../text/format.js";
+import type { Conversation } from "./conversation.js";
+import { go } from "./route.js";
+import { noteSession } from "./session-list.js";
+import { attempt, toast } from "./toasts.js";
+import { dialog } from "./ui.js";
+
+/** Makes a new session from this message and all before it. */
+export function forkAt({ sessionId, session }: Conversation, message: Message, position: number): void {
+  dialog.value = {
+    kind: "prompt",
+    title: "Fork here",
+    text: `The new session begins with ${plural(position + 1, "message")}, up to and with this one. This session stays as it is.`,
+    field: "Title of the fork",
+    value: session.value?.title ?? "",
+    label: "Fork",
+    run: async (title) => {
+      const fork = await forkSession(sessionId, { upToMessageId: message.info.id, ...(title && { title }) });
+      noteSession(fork.session);
+      go({ view: "session", sessionId: fork.session.sessionId });
+      toast("This is the fork", {
+        action: { label: "Back", run: () => go({ view: "session", sessionId, at: position }) },
+      });
+    },
+  };
+}
+
+/** Takes back what came after this message; the service keeps it for an undo. */
+export function revertTo(conversation: Conversation, message: Message, position: number): void {
+  const removed = conversation.history.count.value - position - 1;
+  if (removed <= 0) {
+    toast("This is the last message: there is nothing after it to take back");
+    return;
+  }
+  dialog.value = {
+    kind: "confirm",
+    title: "Revert to here?",
+    text: `${plural(removed, "message")} after this one will be taken back. You can undo this until the history changes in another way.`,
+    label: "Revert",
+    isDanger: true,
+    run: async () => {
+      const { session, removedCount } = await revertSession(conversation.sessionId, { upToMessageId: message.info.id });
+      conversation.note(session);
+      const undo = { label: "Undo", run: () => unrevert(conversation) };
+      toast(`${plural(Number(removedCount), "message")} taken back`, { action: undo });
+    },
+  };
+}
+
+export function unrevert(conversation: Conversation): void {
+  void attempt("Undo", async () => {
+    const { session, restoredCount } = await unrevertSession(conversation.sessionId);
+    conversation.note(session);
+    toast(`${plural(Number(restoredCount), "message")} brought back`);
+  });
+}
+
+/** Removes one message for good. */
+export function removeMessage(conversation: Conversation, message: Message, position: number): void {
+  dialog.value = {
+    kind: "confirm",
+    title: `Delete message #${position}?`,
+    text: "It goes for good, and what follows moves up. Forks made before keep it. This cannot be undone, and earlier reverts cannot be undone any more.",
+    label: "Delete",
+    isDanger: true,
+    run: async () => {
+      await deleteMessage(conversation.sessionId, message.info.id);
+      toast(`Message #${position} is deleted`);
+    },
+  };
+}
+
+export function edit({ sessionId }: Conversation, message: Message, position: number): void {
+  dialog.value = { kind: "edit", sessionId, messageId: message.info.id, position };
+}
+
+/** Overwrites the content of a message wherever it is. The service wants the scope `admin` for it. */
+export function erase({ sessionId }: Conversation, message: Message, position: number): void {
+  dialog.value = {
+    kind: "confirm",
+    title: `Erase message #${position} everywhere?`,
+    text: "What it says is overwritten here and in every fork, share and copy of it, and in what was reverted or deleted. Its place stays. This cannot be undone. It needs a key with the scope admin, and may take minutes.",
+    label: "Erase",
+    isDanger: true,
+    typed: "erase",
+    run: async () => {
+      const { copyCount } = await eraseMessage(sessionId, message.info.id);
+      toast(`Message #${position} is erased, in ${plural(Number(copyCount), "place")} of the store`);
+    },
+  };
+}

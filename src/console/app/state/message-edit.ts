@@ -1,0 +1,79 @@
+import { getMessage, getSession, updateMessage } from "../api/calls.js";
+import { ApiError, CODE } from "../api/http.js";
+import type { Message, Part } from "../api/types.js";
+
+/** A message as it was when its edit began, and the revision that its session had then. */
+export interface EditBase {
+  readonly revision: string;
+  readonly message: Message;
+}
+
+/** Other changes of the session, such as a new title, may come in between; then it is tried again. */
+const TRIES = 5;
+
+export async function readForEdit(sessionId: string, messageId: string): Promise<EditBase> {
+  // In this order a change between the two is told as a conflict, never overwritten.
+  const { revision } = await getSession(sessionId);
+  return { revision, message: await getMessage(sessionId, messageId) };
+}
+
+/** Gives the message new parts. When somebody else has changed it meanwhile, nothing is saved, and it resolves to what it is now. */
+export async function saveParts(
+  sessionId: string,
+  base: EditBase,
+  parts: readonly Part[],
+): Promise<EditBase | undefined> {
+  const messageId = base.message.info.id;
+  let { revision } = base;
+  for (let tries = 1; ; tries++) {
+    try {
+      await updateMessage(sessionId, messageId, parts, revision);
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === CODE.aborted && tries < TRIES)) throw error;
+    }
+    const now = await readForEdit(sessionId, messageId);
+    // The answer to an earlier try may have been lost on its way.
+    if (isSame(now.message.parts, parts)) return undefined;
+    if (!isSame(now.message.parts, base.message.parts)) return now;
+    revision = now.revision;
+  }
+}
+
+/** Puts back what was there before an edit; resolves to whether it could, as nobody has changed the message since. */
+export async function putBack(
+  sessionId: string,
+  messageId: string,
+  before: readonly Part[],
+  after: readonly Part[],
+): Promise<boolean> {
+  const now = await readForEdit(sessionId, messageId);
+  return isSame(now.message.parts, after) && (await saveParts(sessionId, now, before)) === undefined;
+}
+
+export function isSame(one: readonly Part[], other: readonly Part[]): boolean {
+  return JSON.stringify(one.map(inOrder)) === JSON.stringify(other.map(inOrder));
+}
+
+function inOrder({ id, type, text, data }: Part): readonly unknown[] {
+  return [id ?? "", type, text ?? "", data ?? null];
+}
+
+/** Whether a part is edited as a text; all others are edited as JSON. */
+export function isText({ type, text }: Part): boolean {
+  return type === "text" || Boolean(text);
+}
+
+export function asJson(parts: readonly Part[]): string {
+  return JSON.stringify(parts, null, 2);
+}
+
+/** The parts, or in words what is wrong with the JSON. */
+export function partsOf(json: string): readonly Part[] | string {
+  try {
+    const value: unknown = JSON.parse(json);
+    return Array.isArray(value) ? (value as Part[]) : "Parts are a list, in square brackets.";
+  } catch (error) {
+    return `This is no JSON: ${(error as Error).message}.`;
+  }
+}

@@ -1,0 +1,85 @@
+import { signal } from "@preact/signals";
+import type { Part } from "../api/types.js";
+import { asJson, type EditBase, isSame, isText, partsOf, putBack, readForEdit, saveParts } from "./message-edit.js";
+import { attempt, reasonOf, toast } from "./toasts.js";
+
+/** One message that is being edited: as texts, or all of its parts as JSON. */
+export class MessageEditor {
+  /** The message that the edit goes out from; undefined until it is read. */
+  readonly base = signal<EditBase | undefined>(undefined);
+  readonly parts = signal<readonly Part[]>([]);
+  /** The parts as JSON, while they are edited as that. */
+  readonly json = signal<string | undefined>(undefined);
+  /** What somebody else has made of the message meanwhile. */
+  readonly theirs = signal<EditBase | undefined>(undefined);
+  readonly problem = signal("");
+  readonly isSaving = signal(false);
+  readonly #sessionId: string;
+  readonly #messageId: string;
+  readonly #position: number;
+
+  constructor(sessionId: string, messageId: string, position: number) {
+    this.#sessionId = sessionId;
+    this.#messageId = messageId;
+    this.#position = position;
+    readForEdit(sessionId, messageId).then(
+      (base) => this.begin(base),
+      (error) => {
+        this.problem.value = reasonOf(error);
+      },
+    );
+  }
+
+  begin(base: EditBase): void {
+    const { parts } = base.message;
+    this.base.value = base;
+    this.parts.value = parts;
+    this.json.value = parts.some(isText) ? undefined : asJson(parts);
+    this.theirs.value = undefined;
+  }
+
+  /** From texts to JSON and back; what has been changed stays. */
+  switchView(): void {
+    const parts = this.#edited();
+    if (parts === undefined) return;
+    this.parts.value = parts;
+    this.json.value = this.json.value === undefined ? asJson(parts) : undefined;
+  }
+
+  /** Resolves to whether the edit is over. A conflict is shown first, and what is saved after that is saved knowingly. */
+  async save(): Promise<boolean> {
+    const parts = this.#edited();
+    const base = this.theirs.value ?? this.base.value;
+    if (parts === undefined || base === undefined) return false;
+    if (isSame(parts, base.message.parts)) return true;
+    this.isSaving.value = true;
+    try {
+      this.theirs.value = await saveParts(this.#sessionId, base, parts);
+      if (this.theirs.value === undefined) this.#offerUndo(base.message.parts, parts);
+      return this.theirs.value === undefined;
+    } catch (error) {
+      this.problem.value = reasonOf(error);
+      return false;
+    } finally {
+      this.isSaving.value = false;
+    }
+  }
+
+  /** Undefined when the JSON is none, which is said then. */
+  #edited(): readonly Part[] | undefined {
+    const read = this.json.value === undefined ? this.parts.value : partsOf(this.json.value);
+    this.problem.value = typeof read === "string" ? read : "";
+    return typeof read === "string" ? undefined : read;
+  }
+
+  #offerUndo(before: readonly Part[], after: readonly Part[]): void {
+    const undo = async () => {
+      const isDone = await putBack(this.#sessionId, this.#messageId, before, after);
+      if (isDone) toast(`Message #${this.#position} is as it was`);
+      else toast("Not undone: somebody else has changed the message since", { isError: true });
+    };
+    toast(`Message #${this.#position} is changed`, {
+      action: { label: "Undo", run: () => void attempt("Undo", undo) },
+    });
+  }
+}

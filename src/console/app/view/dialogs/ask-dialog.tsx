@@ -1,0 +1,65 @@
+import { useState } from "preact/hooks";
+import { reasonOf, toast } from "../../state/toasts.js";
+import { type ConfirmDialog, dialog, type PromptDialog } from "../../state/ui.js";
+import { closeDialog, DialogEnd, Modal } from "./modal.js";
+
+type Asked = ConfirmDialog | PromptDialog;
+
+/** Asks before it does something; what goes wrong is told where it was asked. */
+export function AskDialog({ asked }: { asked: Asked }) {
+  const [value, setValue] = useState(asked.kind === "prompt" ? asked.value : "");
+  const [isRunning, setRunning] = useState(false);
+  const [problem, setProblem] = useState("");
+  const wanted = asked.kind === "confirm" ? asked.typed : undefined;
+
+  async function run(): Promise<void> {
+    setRunning(true);
+    setProblem("");
+    try {
+      await asked.run(value.trim());
+      if (dialog.peek() === asked) closeDialog();
+    } catch (error) {
+      // Whoever has left the dialog meanwhile is told all the same.
+      if (dialog.peek() === asked) setProblem(reasonOf(error));
+      else toast(`${asked.title} did not work. ${reasonOf(error)}`, { isError: true });
+    } finally {
+      setRunning(false);
+    }
+  }
+
+  return (
+    <Modal title={asked.title} onSubmit={() => void run()}>
+      {asked.text && <p>{asked.text}</p>}
+      {asked.kind === "prompt" && (
+        <Field name={asked.field} value={value} onInput={setValue} isMultiline={asked.isMultiline ?? false} />
+      )}
+      {wanted !== undefined && <Field name={`Type ${wanted} to go on`} value={value} onInput={setValue} />}
+      <DialogEnd problem={problem}>
+        <button
+          type="submit"
+          disabled={isRunning || (wanted !== undefined && value.trim() !== wanted)}
+          class={`button ${asked.kind === "confirm" && asked.isDanger ? "danger" : "primary"}`}
+        >
+          {asked.label}
+        </button>
+      </DialogEnd>
+    </Modal>
+  );
+}
+
+function Field(props: { name: string; value: string; onInput: (value: string) => void; isMultiline?: boolean }) {
+  const { name, value, onInput, isMultiline = false } = props;
+  const all = {
+    id: "asked",
+    class: "field",
+    value,
+    autocomplete: "off",
+    onInput: (event: { currentTarget: { value: string } }) => onInput(event.currentTarget.value),
+  } as const;
+  return (
+    <label class="labelled" for="asked">
+      {name}
+      {isMultiline ? <textarea {...all} rows={5} /> : <input {...all} />}
+    </label>
+  );
+}

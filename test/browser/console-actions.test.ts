@@ -1,0 +1,312 @@
+import { readFile } from "node:fs/promises";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { builtPages } from "../support/console-pages.js";
+import { startTestServer, type TestServer } from "../support/server.js";
+import { describeWith } from "../support/toolchain.js";
+import { DESKTOP, findBrowser, PHONE } from "./browser.js";
+import { type Answer, ConsolePage, callRest, textMessage } from "./console-page.js";
+
+const TEXTS = ["Why does the import fail?", "I will look.", "Anything new?", "A column was added."];
+
+await describeWith("the actions of the console", findBrowser, (browserPath) => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await startTestServer({}, undefined, await builtPages());
+  });
+
+  afterAll(() => server.stop());
+
+  const call = (method: string, path: string, body?: unknown): Promise<Answer> =>
+    callRest(server.httpUrl, method, path, body);
+
+  describe.each([
+    ["phone", PHONE],
+    ["desktop", DESKTOP],
+  ])("on a %s", (screenName, screen) => {
+    let open: ConsolePage;
+    let sessions = 0;
+    /** A session of each test's own, with four messages, open in the console. */
+    let id = "";
+
+    beforeAll(async () => {
+      open = await ConsolePage.open(browserPath, server.httpUrl, screen);
+    });
+
+    afterAll(async () => {
+      await open.close();
+      expect(open.problems).toEqual([]);
+    });
+
+    beforeEach(async () => {
+      sessions += 1;
+      id = `import-${screenName}-${sessions}`;
+      await call("POST", "/session", { sessionId: id, title: "Nightly import" });
+      const messages = TEXTS.map((text, i) => textMessage(`m${i}`, i % 2 === 0 ? "user" : "assistant", text));
+      await call("POST", `/session/${id}/message:batch`, { messages });
+      await open.openSession(id);
+      await open.message(3).waitFor();
+    });
+
+    const textsOf = async (sessionId: string): Promise<string[]> =>
+      (await call("GET", `/session/${sessionId}/message`)).messages.map(({ parts }: Answer) => parts[0].text);
+    const picture = (name: string) => open.picture(`${screenName}-${name}`);
+
+    it("fork here: opens a session with the messages up to there, and leads back", async () => {
+      await open.useTool(1, "Fork here");
+      await picture("fork");
+      await open.expectNoSideways();
+      await open.dialog.getByLabel("Title of the fork").fill("Another way");
+      await open.confirm("Fork");
+      await open.page.getByRole("heading", { name: "Another way", level: 1 }).waitFor();
+      await open.page.getByText("Forked here from").waitFor();
+      const forkId = decodeURIComponent(/session\/([^?]+)/.exec(open.page.url())?.[1] ?? "");
+      expect(await textsOf(forkId)).toEqual(TEXTS.slice(0, 2));
+      expect(await call("GET", `/session/${forkId}`)).toMatchObject({ parentId: id, forkPointId: "m1" });
+      expect(await textsOf(id)).toEqual(TEXTS);
+      await open.toast("This is the fork").getByRole("button", { name: "Back" }).click();
+      await open.page.getByRole("heading", { name: "Nightly import", level: 1 }).waitFor();
+      await open.page.locator(".child-forks").getByRole("link", { name: "Another way" }).waitFor();
+    });
+
+    it("fork: takes all messages", async () => {
+      await open.useMenu("Fork");
+      await open.dialog.getByLabel("Title of the fork").fill("All of it");
+      await open.confirm("Fork");
+      await open.page.getByRole("heading", { name: "All of it", level: 1 }).waitFor();
+      const { sessions: forks } = await call("GET", `/session?parent_id=${id}`);
+      expect(await textsOf(forks[0].sessionId)).toEqual(TEXTS);
+    });
+
+    it("revert to here: takes back what follows, and brings it back", async () => {
+      await open.useTool(1, "Revert to here");
+      await open.dialog.getByText("2 messages after this one will be taken back").waitFor();
+      await open.confirm("Revert");
+      await open.message(2).waitFor({ state: "detached" });
+      expect(await textsOf(id)).toEqual(TEXTS.slice(0, 2));
+      await picture("reverted");
+      await open.toast("2 messages taken back").getByRole("button", { name: "Undo" }).click();
+      await open.message(3).getByText("A column was added.").waitFor();
+      expect(await textsOf(id)).toEqual(TEXTS);
+      await open.page.getByRole("button", { name: "reverted: undo" }).waitFor({ state: "detached" });
+    });
+
+    it("unrevert: stays at hand in the header after the page was loaded anew", async () => {
+      await call("POST", `/session/${id}/revert`, { upToMessageId: "m0" });
+      await open.openSession(id);
+      await open.page.getByRole("button", { name: "reverted: undo" }).click();
+      await open.message(3).waitFor();
+      expect(await textsOf(id)).toEqual(TEXTS);
+    });
+
+    it("revert to here: says that there is nothing after the last message", async () => {
+      await open.useTool(3, "Revert to here");
+      await open.toast("there is nothing after it to take back").waitFor();
+      expect(await open.dialog.count()).toBe(0);
+    });
+
+    it("share: makes a copy that stays as it is", async () => {
+      await open.useMenu("Share a copy");
+      await open.confirm("Share");
+      await open.toast("Shared as").getByRole("button", { name: "Open" }).click();
+      await open.page.getByText("fork of Nightly import").waitFor();
+      const sharedId = decodeURIComponent(/session\/([^?]+)/.exec(open.page.url())?.[1] ?? "");
+      await call("POST", `/session/${id}/message`, textMessage("m4", "user", "Not in the copy"));
+      expect(await textsOf(sharedId)).toEqual(TEXTS);
+    });
+
+    it("rename: in the header, the tab, the list and the service", async () => {
+      await open.useMenu("Rename");
+      await open.dialog.getByLabel("Title").fill("Import of orders");
+      await open.page.keyboard.press("Enter");
+      await open.page.getByRole("heading", { name: "Import of orders", level: 1 }).waitFor();
+      await expect.poll(() => open.page.title()).toBe("Import of orders · session-pool");
+      expect(await call("GET", `/session/${id}`)).toMatchObject({ title: "Import of orders" });
+      if (screenName === "phone") await open.goTo("/");
+      const list = open.page.getByRole("navigation", { name: "Sessions" });
+      await list.locator(`a[href="#/session/${id}"]`).getByText("Import of orders", { exact: true }).waitFor();
+    });
+
+    it("labels: are replaced, found by, and refused where they are wrong", async () => {
+      await open.useMenu("Labels");
+      const field = open.dialog.getByRole("textbox", { name: "Labels" });
+      await field.fill(`team=ops\nrun=${id}`);
+      await open.confirm("Save");
+      expect(await call("GET", `/session/${id}`)).toMatchObject({ labels: { team: "ops", run: id } });
+      await open.useMenu("Labels");
+      await expect.poll(() => field.inputValue()).toBe(`run=${id}\nteam=ops`);
+      await field.fill("=x");
+      await open.dialog.getByRole("button", { name: "Save" }).click();
+      await open.dialog.getByRole("alert").waitFor();
+      await picture("label-refused");
+      await field.fill(`run=${id}`);
+      await open.confirm("Save");
+      expect((await call("GET", `/session/${id}`)).labels).toEqual({ run: id });
+      if (screenName === "phone") await open.goTo("/");
+      await open.page.getByLabel("Filter sessions").fill(`run=${id}`);
+      await expect.poll(() => open.page.locator(".session-item").count()).toBe(1);
+    });
+
+    it("delete: asks first, and leaves the session", async () => {
+      await open.useMenu("Delete");
+      await open.page.keyboard.press("Escape");
+      expect(await call("GET", `/session/${id}`)).toMatchObject({ sessionId: id });
+      await open.useMenu("Delete");
+      await open.confirm("Delete");
+      await open.toast("“Nightly import” is deleted").waitFor();
+      expect(new URL(open.page.url()).hash).toBe("#/");
+      expect((await fetch(`${server.httpUrl}/session/${id}`)).status).toBe(404);
+      await open.page.locator(`a[href="#/session/${id}"]`).first().waitFor({ state: "detached" });
+    });
+
+    it("permalink: leads to its message, whatever comes before it goes", async () => {
+      await open.useTool(2, "Copy a link to this message");
+      await open.toast("The link is copied").waitFor();
+      const link: string = await open.page.evaluate("navigator.clipboard.readText()");
+      expect(link).toBe(`${server.httpUrl}/#/session/${id}?m=m2`);
+      await call("DELETE", `/session/${id}/message/m0`);
+      await open.page.goto("about:blank");
+      await open.page.goto(link);
+      await open.page.locator('article[data-id="m2"][data-position="1"][aria-current="true"]').waitFor();
+    });
+
+    it.each(["JSON lines", "Markdown"])("export: saves every message as %s", async (format) => {
+      await open.useMenu("Export");
+      const saving = open.page.waitForEvent("download");
+      await open.dialog.getByRole("button", { name: format }).click();
+      const download = await saving;
+      const saved = await readFile(await download.path(), "utf8");
+      await open.toast("4 messages are saved").waitFor();
+      if (format === "Markdown") {
+        expect(download.suggestedFilename()).toBe(`${id}.md`);
+        for (const text of TEXTS) expect(saved).toContain(text);
+        return;
+      }
+      expect(download.suggestedFilename()).toBe(`${id}.jsonl`);
+      const [first, ...messages] = saved
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line));
+      expect(first.session).toEqual(await call("GET", `/session/${id}/load`).then(({ session }) => session));
+      expect(messages).toEqual((await call("GET", `/session/${id}/message`)).messages);
+    });
+
+    it("edit: gives a message new text, and takes it back", async () => {
+      await open.useTool(1, "Edit this message");
+      await open.dialog.getByLabel("Text", { exact: true }).fill("I have **looked**.");
+      await picture("edit");
+      await open.expectNoSideways();
+      await open.confirm("Save");
+      await open.message(1).getByText("I have looked.").waitFor();
+      expect(await textsOf(id)).toEqual([TEXTS[0], "I have **looked**.", TEXTS[2], TEXTS[3]]);
+      await open.toast("Message #1 is changed").getByRole("button", { name: "Undo" }).click();
+      await open.message(1).getByText("I will look.").waitFor();
+      expect(await textsOf(id)).toEqual(TEXTS);
+    });
+
+    it("edit: changes any part as JSON, and says what is wrong with it", async () => {
+      const tool = { type: "tool_use", data: { id: "t1", name: "bash", input: { command: "ls" } } };
+      await call("POST", `/session/${id}/message`, { info: { id: "m4", role: "assistant" }, parts: [tool] });
+      await open.message(4).waitFor();
+      await open.useTool(4, "Edit this message");
+      const field = open.dialog.getByLabel("Parts as JSON");
+      await field.fill("[{");
+      await open.dialog.getByRole("button", { name: "Save" }).click();
+      await open.dialog.getByRole("alert").getByText("This is no JSON").waitFor();
+      await field.fill(JSON.stringify([{ ...tool, data: { ...tool.data, input: { command: "ls -l logs" } } }]));
+      await open.confirm("Save");
+      await open.message(4).getByText("ls -l logs").waitFor();
+      const { parts } = await call("GET", `/session/${id}/message/m4`);
+      expect(parts[0].data.input).toEqual({ command: "ls -l logs" });
+    });
+
+    it("edit: shows what somebody else has made of the message, and overwrites it only knowingly", async () => {
+      const elsewhere = (text: string) =>
+        call("PATCH", `/session/${id}/message/m1?update_mask=parts`, { parts: [{ type: "text", text }] });
+      await open.useTool(1, "Edit this message");
+      const field = open.dialog.getByLabel("Text", { exact: true });
+      await field.fill("Mine");
+      await elsewhere("Theirs");
+      await open.dialog.getByRole("button", { name: "Save" }).click();
+      await open.dialog.getByRole("alert").getByText("Theirs", { exact: true }).waitFor();
+      await picture("edit-conflict");
+      expect((await textsOf(id))[1]).toBe("Theirs");
+      await open.dialog.getByRole("button", { name: "Drop mine" }).click();
+      await expect.poll(() => field.inputValue()).toBe("Theirs");
+      await field.fill("Mine again");
+      await elsewhere("Theirs again");
+      await open.dialog.getByRole("button", { name: "Save" }).click();
+      await open.dialog.getByRole("alert").getByText("Theirs again").waitFor();
+      await open.confirm("Save mine over it");
+      expect((await textsOf(id))[1]).toBe("Mine again");
+      await open.message(1).getByText("Mine again").waitFor();
+    });
+
+    it("edit: is saved beside other changes of the session", async () => {
+      await open.useTool(1, "Edit this message");
+      await open.dialog.getByLabel("Text", { exact: true }).fill("Mine");
+      await call("PATCH", `/session/${id}`, { title: "Renamed meanwhile" });
+      await open.confirm("Save");
+      expect((await textsOf(id))[1]).toBe("Mine");
+      expect((await call("GET", `/session/${id}`)).title).toBe("Renamed meanwhile");
+    });
+
+    it("edit: tells that the message is gone", async () => {
+      await open.useTool(1, "Edit this message");
+      await open.dialog.getByLabel("Text", { exact: true }).fill("Mine");
+      await call("DELETE", `/session/${id}/message/m1`);
+      await open.dialog.getByRole("button", { name: "Save" }).click();
+      await open.dialog.getByRole("alert").getByText("not found").waitFor();
+      await open.page.keyboard.press("Escape");
+    });
+
+    it("delete a message: what follows moves up, and forks keep it", async () => {
+      const { session } = await call("POST", `/session/${id}/fork`, {});
+      await open.useTool(1, "Delete this message");
+      await open.confirm("Delete");
+      await open.toast("Message #1 is deleted").waitFor();
+      await open.message(1).getByText("Anything new?").waitFor();
+      await open.message(3).waitFor({ state: "detached" });
+      expect(await textsOf(id)).toEqual([TEXTS[0], TEXTS[2], TEXTS[3]]);
+      expect(await textsOf(session.sessionId)).toEqual(TEXTS);
+    });
+
+    it("erase: only after it was typed, and in every fork", async () => {
+      const { session } = await call("POST", `/session/${id}/fork`, {});
+      await open.useTool(1, "Erase this message everywhere");
+      const button = open.dialog.getByRole("button", { name: "Erase", exact: true });
+      expect(await button.isDisabled()).toBe(true);
+      await open.dialog.getByLabel("Type erase to go on").fill("eras");
+      expect(await button.isDisabled()).toBe(true);
+      await picture("erase");
+      await open.expectNoSideways();
+      await open.dialog.getByLabel("Type erase to go on").fill("erase");
+      await open.confirm("Erase");
+      await open.message(1).getByText("The content of this message was erased").waitFor();
+      for (const sessionId of [id, session.sessionId]) {
+        const { parts } = await call("GET", `/session/${sessionId}/message/m1`);
+        expect(parts.map(({ type }: Answer) => type)).toEqual(["erased"]);
+      }
+    });
+
+    it("discard a draft: asks first, and drops it", async () => {
+      await call("POST", `/session/${id}/draft`, { message: { info: { id: "d1", role: "assistant" } } });
+      const draft = open.page.locator('article[data-draft="d1"]');
+      await draft.getByRole("button", { name: "Discard" }).click();
+      await open.confirm("Discard");
+      await draft.waitFor({ state: "detached" });
+      expect((await call("GET", `/session/${id}/draft`)).drafts).toEqual([]);
+      expect(await textsOf(id)).toEqual(TEXTS);
+    });
+
+    it("tells where it was asked when the service refuses", async () => {
+      await open.useTool(1, "Fork here");
+      await call("DELETE", `/session/${id}`);
+      await open.dialog.getByRole("button", { name: "Fork", exact: true }).click();
+      await open.dialog.getByRole("alert").getByText("not found").waitFor();
+      await open.page.keyboard.press("Escape");
+      // The browser itself logs every answer that is an error.
+      open.problems.splice(0);
+    });
+  });
+});

@@ -1,0 +1,117 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { BrowserContext, Locator, Page } from "playwright-core";
+import { expect } from "vitest";
+import { ROOT } from "../support/toolchain.js";
+import { openBrowser, type Screen } from "./browser.js";
+
+/** Pictures of the last run, to be looked at. */
+const PICTURES = join(ROOT, "node_modules/.cache/console");
+
+/** Whatever JSON an answer is. */
+// biome-ignore lint/suspicious/noExplicitAny: the tests read single fields of many answers.
+export type Answer = any;
+
+/** Calls the REST API as another client would; any other status than 200 fails the test. */
+export async function callRest(
+  httpUrl: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  key?: string,
+): Promise<Answer> {
+  const response = await fetch(httpUrl + path, {
+    method,
+    headers: { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const answer = await response.json();
+  expect({ path, status: response.status, answer }).toEqual({ path, status: 200, answer });
+  return answer;
+}
+
+export function textMessage(id: string, role: string, text: string): object {
+  return { info: { id, role }, parts: [{ type: "text", text }] };
+}
+
+/** The console in a browser of its own, with what goes wrong on the page. */
+export class ConsolePage {
+  readonly page: Page;
+  /** Uncaught errors, and lines that the browser logs as errors. */
+  readonly problems: string[] = [];
+  readonly #httpUrl: string;
+  readonly #context: BrowserContext;
+
+  private constructor(httpUrl: string, context: BrowserContext, page: Page) {
+    this.#httpUrl = httpUrl;
+    this.#context = context;
+    this.page = page;
+    page.on("pageerror", (error) => this.problems.push(String(error)));
+    page.on("console", (line) => line.type() === "error" && this.problems.push(line.text()));
+  }
+
+  static async open(browserPath: string, httpUrl: string, screen: Screen): Promise<ConsolePage> {
+    const context = await openBrowser(browserPath, screen);
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    return new ConsolePage(httpUrl, context, await context.newPage());
+  }
+
+  close(): Promise<void> {
+    return this.#context.close();
+  }
+
+  /** Loads the page anew, at this place: `/session/a?at=3`. */
+  async goTo(address: string): Promise<void> {
+    await this.page.goto("about:blank");
+    await this.page.goto(`${this.#httpUrl}/#${address}`);
+  }
+
+  async openSession(sessionId: string, query = ""): Promise<void> {
+    await this.goTo(`/session/${encodeURIComponent(sessionId)}${query}`);
+    await this.isLive();
+  }
+
+  isLive(): Promise<void> {
+    return this.page.getByText("Live", { exact: true }).waitFor();
+  }
+
+  message(position: number): Locator {
+    return this.page.locator(`article[data-position="${position}"]`);
+  }
+
+  /** Selects a message, and presses one of its buttons. */
+  async useTool(position: number, label: string): Promise<void> {
+    await this.message(position)
+      .locator(".message-body")
+      .click({ position: { x: 2, y: 2 } });
+    await this.message(position).getByRole("button", { name: label, exact: true }).click();
+  }
+
+  async useMenu(label: string): Promise<void> {
+    await this.page.getByRole("button", { name: "Actions", exact: true }).click();
+    await this.page.getByRole("menuitem", { name: label, exact: true }).click();
+  }
+
+  get dialog(): Locator {
+    return this.page.getByRole("dialog");
+  }
+
+  /** Presses the button of the open dialog, and waits until it is done. */
+  async confirm(label: string): Promise<void> {
+    await this.dialog.getByRole("button", { name: label, exact: true }).click();
+    await this.dialog.waitFor({ state: "detached" });
+  }
+
+  toast(text: string | RegExp): Locator {
+    return this.page.locator(".toast").filter({ hasText: text });
+  }
+
+  async expectNoSideways(): Promise<void> {
+    expect(await this.page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+  }
+
+  async picture(name: string): Promise<void> {
+    await mkdir(PICTURES, { recursive: true });
+    await this.page.screenshot({ path: join(PICTURES, `${name}.png`) });
+  }
+}
