@@ -8,6 +8,7 @@ const TURN = `${HISTORY}/append/append-turn.ts`;
 const PLAN = `${HISTORY}/append/append-plan.ts`;
 const DRAFT_WRITER = `${HISTORY}/drafts/draft-writer.ts`;
 const WINDOWS = `${HISTORY}/read/window-reader.ts`;
+const NEW_RECORD = `${HISTORY}/edit/new-record.ts`;
 const SWEEPER = `${HISTORY}/sweeper.ts`;
 const DATABASE = "test/simulation/sim-database.ts";
 const STORE = "test/simulation/sim-store.ts";
@@ -141,10 +142,17 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     "",
   ]),
   rule("lower-once", [SWEEPER, "if (isOurs) {", "{"]),
+  rule("ancestry-bounded", [NEW_RECORD, "if (bytes <= maxAncestryBytes) return all;", "if (bytes > 0) return all;"]),
   rule("share-copy-unforked-only", [
     BRANCHER,
     "if (target.count === 0 && target.record.forks === 0 && open.length === 0) {",
     "if (target.count === 0 && open.length === 0) {",
+  ]),
+
+  rule("restoring-ended-first", [
+    SWEEPER,
+    "const ended =\n      markedAtMs === null ?",
+    "if (markedAtMs !== null) await this.#sweepTombstone(record, call);\n    const ended =\n      markedAtMs === null ?",
   ]),
 
   rule("sweep-unforked-only", [DATABASE, ".filter((record) => record.forks === 0)", ""]),

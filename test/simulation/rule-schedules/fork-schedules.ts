@@ -127,6 +127,23 @@ export const FORK_SCHEDULES: readonly RuleSchedule[] = [
     },
   },
   {
+    rule: "ancestry-bounded",
+    store: "atomic",
+    what: "a chain of children that goes on for ever",
+    good: "failed_precondition, no record above 1000 bytes",
+    async run(world) {
+      const process = world.process({ maxAncestryBytes: 1000 });
+      await process.createSession({ sessionId: "0" });
+      let answer = "";
+      for (let i = 1; i <= 40 && answer !== "failed_precondition"; i++) {
+        await process.say(`${i - 1}`, `m${i}`);
+        answer = await told(process.createSession({ sessionId: `${i}`, parentId: `${i - 1}` }).then(() => "made"));
+      }
+      const sizes = world.db.records().map(({ ancestry }) => JSON.stringify(ancestry).length);
+      return `${answer}, ${sizes.some((size) => size > 1000) ? "a" : "no"} record above 1000 bytes`;
+    },
+  },
+  {
     rule: "repeated-create-unknown",
     store: "weak",
     what: "a fork that is sent twice, the second time onto another session, and arrives when that one is gone",

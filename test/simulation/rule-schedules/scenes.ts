@@ -1,3 +1,4 @@
+import { MessageBody } from "../../../src/domain/message-body.js";
 import type { StoreKind } from "../sim-run.js";
 import { type Process, settle, TEN_MINUTES_MS, told, type World } from "../world.js";
 
@@ -46,6 +47,20 @@ export function cut(process: Process, sessionId: string, mid: string): Promise<s
 
 export function revert(process: Process, sessionId: string, mid: string): Promise<string> {
   return told(process.truncateMessages(sessionId, mid, { keepForUnrevert: true }));
+}
+
+/** Puts a session back that shows messages which are named only. */
+export function restore(process: Process, sessionId: string, ...names: string[]): Promise<string> {
+  const image = {
+    ...{ sessionId, parentId: "", forkPointId: "", inheritedCount: 0, title: "", origin: null },
+    ...{ createTimeMicros: 1, updateTimeMicros: 1, revision: 1, ancestry: [], undo: null },
+    messages: [{ first: 1, last: names.length }],
+  };
+  const body = MessageBody.of({ parts: [] });
+  const read = async function* () {
+    yield names.map((id) => ({ id, role: "user", timestampMicros: 1, body, originSessionId: sessionId }));
+  };
+  return told(process.restoreSession(image, read).then(({ kind }) => kind));
 }
 
 /** What a fresh process reads. */

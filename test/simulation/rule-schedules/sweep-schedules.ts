@@ -8,9 +8,13 @@ import {
   LATER_MS,
   markForLater,
   type RuleSchedule,
+  restore,
   sessionOf,
   sweepLater,
 } from "./scenes.js";
+
+/** Longer than a sweep waits for whoever restores a session: a day. */
+const ABANDONED_MS = 25 * 3600 * 1000;
 
 /** Rules of what the sweep could take away. */
 export const SWEEP_SCHEDULES: readonly RuleSchedule[] = [
@@ -142,6 +146,28 @@ export const SWEEP_SCHEDULES: readonly RuleSchedule[] = [
       await slow.gates.open("findKeys");
       await swept;
       return idsOf(world, "a");
+    },
+  },
+  {
+    rule: "restoring-ended-first",
+    store: "atomic",
+    what: "a session of a backup that is published while a sweep clears it away as abandoned",
+    good: "unavailable, not_found",
+    async run(world) {
+      const restorer = world.process();
+      restorer.gates.close("publishRecord");
+      const restored = restore(restorer, "a", "m", "n");
+      await settle();
+      await world.process().sweep();
+      world.nowMs += ABANDONED_MS;
+      const slow = world.process();
+      slow.gates.close("deleteRecord");
+      const swept = slow.sweep();
+      await settle();
+      await restorer.gates.open("publishRecord");
+      await slow.gates.open("deleteRecord");
+      await swept;
+      return `${await restored}, ${await idsOf(world, "a")}`;
     },
   },
   {
