@@ -14,7 +14,10 @@ import {
   unavailable,
 } from "./sim-store.js";
 
-/** A store whose every call is one step, as memory and SQLite: batches all or nothing, seals in one step. */
+/**
+ * A store whose every call is one step, as memory and SQLite: batches all or nothing, seals in one step. Like them it has no
+ * `touchRecords`, because its `append` moves the update time itself, and nothing else does so later.
+ */
 export class AtomicSimStore extends SimStore {
   async append(
     log: string,

@@ -4,6 +4,7 @@ import { checkText } from "../../domain/validate.js";
 import { checkTodos } from "../../pool/check-todos.js";
 import { type BackupFile, itemOf, lineAt, messageOf, naming } from "./backup-file.js";
 import { BackupIndex } from "./backup-index.js";
+import { checkAncestry } from "./check-ancestry.js";
 import { asPlainErrors, BACKUP_LIMITS, checkSession, sessionShape, todoShape } from "./file-shapes.js";
 import type { Line, LineSource } from "./lines.js";
 import type { Numbers } from "./session-file.js";
@@ -143,6 +144,7 @@ function checkImage(image: Image): void {
     for (const { sessionId } of image.ancestry) checkText("session.ancestry.sessionId", sessionId);
   });
   for (const ranges of listsOf(image)) checkApart(ranges);
+  checkAncestry(image);
 }
 
 function listsOf({ ancestry, messages, undo }: Image): (readonly NumberRange[])[] {

@@ -4,6 +4,7 @@ import type { NumberRange, SessionImage } from "../../domain/session-image.js";
 import type { Todo } from "../../domain/todo.js";
 import { type BackupFile, itemOf, lineAt, messageOf, naming } from "./backup-file.js";
 import { BackupIndex } from "./backup-index.js";
+import { checkAncestry } from "./check-ancestry.js";
 import { checkSession, oldSessionShape } from "./file-shapes.js";
 import type { Line, LineSource } from "./lines.js";
 import { NumberColumn } from "./number-column.js";
@@ -75,7 +76,9 @@ class OldScan {
       const own = this.index.numbersOf(this.index.sessionCount - 1);
       const number = own.first <= own.last ? this.index.firstDescent([own]) : undefined;
       if (number !== undefined) throw new Error(`message ${number} has an earlier timestamp than the one before it`);
-      this.histories.push(this.#historyOf(session, own));
+      const history = this.#historyOf(session, own);
+      checkAncestry({ ...session, ...history });
+      this.histories.push(history);
       this.#places.set(session.sessionId, this.index.sessionCount - 1);
     });
     this.#current = undefined;

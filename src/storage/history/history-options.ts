@@ -3,6 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ulidFactory } from "../../domain/ids.js";
 import { DEFAULT_LIMITS, type Limits } from "../../domain/limits.js";
 
+/** How much of a child's record the messages of its chain of parents may take, in bytes of JSON. */
+export const MAX_ANCESTRY_BYTES = 16_384;
+
 /** Settings for how histories are kept. Everything has a default; tests set clocks, ids and small sizes. */
 export interface HistoryOptions {
   readonly limits?: Partial<Limits> | undefined;
@@ -48,7 +51,7 @@ export interface HistoryOptions {
   readonly maxEdits?: number | undefined;
   /** How many dropped ranges a record remembers for the sweep: 128. */
   readonly maxDropped?: number | undefined;
-  /** How much of a child's record the messages of its chain of parents may take, in bytes of JSON: 16,384. */
+  /** What MAX_ANCESTRY_BYTES is to be: 16,384. */
   readonly maxAncestryBytes?: number | undefined;
   /** How many heads are cached: 10,000. */
   readonly maxHeads?: number | undefined;
@@ -93,7 +96,7 @@ export function resolveHistoryOptions(options: HistoryOptions): ResolvedHistoryO
     editorWaitMs: options.editorWaitMs ?? 200,
     maxEdits: options.maxEdits ?? 64,
     maxDropped: options.maxDropped ?? 128,
-    maxAncestryBytes: options.maxAncestryBytes ?? 16_384,
+    maxAncestryBytes: options.maxAncestryBytes ?? MAX_ANCESTRY_BYTES,
     maxHeads: options.maxHeads ?? 10_000,
     pollMs: options.pollMs ?? { first: 50, most: 500 },
     touchDelayMs: options.touchDelayMs ?? 1000,

@@ -16,6 +16,7 @@ const session = (given: object = {}) => ({ session: { sessionId: "s", title: "",
 const message = (given: object = {}) => ({
   message: { id: "m", role: "user", timestampMicros: 5, parts: [], ...given },
 });
+const chain = Array.from({ length: 200 }, (_, i) => ({ sessionId: `p${i}`, messages: [[i + 1, i + 1]] }));
 const deep = (levels: number): string => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
 
 /** Lines of a file after its header, and what the one error says. */
@@ -119,6 +120,11 @@ const OWN: readonly (readonly [string, readonly (object | string)[], RegExp])[] 
     [session({ messages: [[1, 2]] }), message(), message({ id: "n", timestampMicros: 4 }), END],
     /Line 2: session "s" shows message 2 after one with a later timestamp$/,
   ],
+  [
+    "a chain of parents that no record can hold",
+    [session(), session({ sessionId: "t", ancestry: chain }), ...chain.map(() => message()), END],
+    /Line 3: session "t" has too long a chain of parents: it would take \d+ bytes; at most 16384 are allowed$/,
+  ],
   ["a session twice", [session(), session(), END], /Line 3: session "s" is in the file twice$/],
   [
     "a message that is a list",
@@ -169,6 +175,14 @@ const OLD: typeof OWN = [
     "timestamps that go down",
     [{ session: { sessionId: "s" } }, message(), message({ id: "n", timestampMicros: 1 })],
     /Line 2: message 2 has an earlier timestamp/,
+  ],
+  [
+    "a chain of parents that no record can hold",
+    Array.from({ length: 200 }, (_, i) => [
+      { session: { sessionId: `s${i}`, parentId: i > 0 ? `s${i - 1}` : "" } },
+      message(),
+    ]).flat(),
+    /Line \d+: session "s1\d\d" has too long a chain of parents: it would take \d+ bytes; at most 16384 are allowed$/,
   ],
 ];
 

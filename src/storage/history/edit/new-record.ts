@@ -59,12 +59,17 @@ export async function ancestryUnder(
     await placer.merge(parent, call);
     throw new Again();
   }
-  throw new DomainError(
+  throw tooLongChain(sessionId, bytes, maxAncestryBytes, " for another child");
+}
+
+export function tooLongChain(sessionId: string, bytes: number, maxBytes: number, what = ""): DomainError {
+  return new DomainError(
     "failed_precondition",
-    `Session ${JSON.stringify(sessionId)} has too long a chain of parents for another child: it would take ${bytes} bytes; at most ${maxAncestryBytes} are allowed`,
+    `Session ${JSON.stringify(sessionId)} has too long a chain of parents${what}: it would take ${bytes} bytes; at most ${maxBytes} are allowed`,
   );
 }
 
-function bytesOf(ancestry: readonly AncestrySegment[]): number {
+/** What ancestry takes in a record, in bytes of JSON. */
+export function bytesOf(ancestry: readonly AncestrySegment[]): number {
   return Buffer.byteLength(JSON.stringify(ancestry));
 }

@@ -8,7 +8,7 @@ import type {
   StoredMessage,
   WrittenRange,
 } from "../../../domain/session-image.js";
-import { newRecord } from "../edit/new-record.js";
+import { bytesOf, newRecord, tooLongChain } from "../edit/new-record.js";
 import type { HistoryContext } from "../heads.js";
 import type { Entry, NextRecord, Origin, Segment } from "../log-store.js";
 import { entryAt, locate } from "../read/lookup.js";
@@ -34,14 +34,15 @@ export class Restorer {
 
   /** See StorageProvider.restoreSession. */
   async restore(image: RestoredImage, read: ReadNumbers, call?: Call): Promise<RestoreOutcome> {
-    const { store, options } = this.#context;
+    const { store } = this.#context;
     const { sessionId } = image;
     if (await store.readRecord(sessionId, call)) {
       this.#uids.delete(sessionId);
       return { kind: "exists" };
     }
     const uid = this.#uidOf(sessionId);
-    const plan = planRestore(image, () => this.#context.newLog(uid), options.maxLogEntries);
+    const plan = this.#plan(image, uid);
+    if (plan === null) return { kind: "unshared" };
     const sources = await this.#owners.raise(plan.shared);
     if (sources === null) return { kind: "unshared" };
     const record = await this.#recordOf(image, uid, plan, sources, call);
@@ -50,6 +51,22 @@ export class Restorer {
     this.#uids.delete(sessionId);
     if (kind === "exists") await this.#owners.lower(sources);
     return kind === "exists" ? { kind } : { kind, written: plan.written };
+  }
+
+  /**
+   * Plans a session whose ancestry is not too large for a record. Null: the ancestors' messages have to be written for
+   * that, and not shared. Throws failed_precondition when there is no such plan.
+   */
+  #plan(image: RestoredImage, uid: string): RestorePlan | null {
+    const { maxAncestryBytes, maxLogEntries } = this.#context.options;
+    const isSmall = ({ ancestry }: RestorePlan) => bytesOf(ancestry) <= maxAncestryBytes;
+    const newLog = () => this.#context.newLog(uid);
+    const plan = planRestore(image, newLog, maxLogEntries);
+    if (isSmall(plan)) return plan;
+    if (image.ancestry.some(({ ranges }) => ranges.some((range) => "log" in range))) return null;
+    const packed = planRestore(image, newLog, maxLogEntries, true);
+    if (isSmall(packed)) return packed;
+    throw tooLongChain(image.sessionId, bytesOf(packed.ancestry), maxAncestryBytes);
   }
 
   /** A session that only shares ranges is made in one step. */

@@ -80,6 +80,50 @@ describe("restoreSession", () => {
   });
 });
 
+describe("restoreSession of a session with ancestors", () => {
+  const BYTES = 250;
+  const inPieces = { sessionId: "p", ranges: [1, 3, 5, 7].map((first) => ({ first, last: first })) };
+
+  beforeEach(() => {
+    const options = { nowMicros: () => nowMs * 1000, maxAncestryBytes: BYTES };
+    provider = new LogHistoryProvider(database.namespace("default"), options);
+  });
+
+  it("writes what an ancestor shows in one piece when its pieces would take too much of the record", async () => {
+    const grandparent = { sessionId: "g", ranges: [1, 3, 5, 7].map((first) => ({ first, last: first })) };
+    const ancestry = [grandparent, { sessionId: "p", ranges: [2, 4, 5, 7].map((first) => ({ first, last: first })) }];
+    const outcome = await provider.restoreSession({ ...image([{ first: 5, last: 5 }]), ancestry }, reading);
+    expect(outcome.kind).toBe("restored");
+    const shown = await provider.getSessionMessages("s", { includeAncestors: true });
+    expect(shown.map(({ sessionId, id }) => `${sessionId} ${id}`)).toEqual(
+      ["g m1", "g m3", "g m5", "g m7", "p m2", "p m4", "p m5", "p m7", "s m5"], //
+    );
+    const [record] = database.dump().records;
+    expect(record?.ancestry).toHaveLength(2);
+    expect(JSON.stringify(record?.ancestry).length).toBeLessThanOrEqual(BYTES);
+  });
+
+  it("asks for the messages themselves when what it could share would take too much", async () => {
+    const shared = await sharedRange("source");
+    const pieces = [1, 2, 3, 1, 2, 3].map((seq) => ({ ...shared, first: seq, last: seq }));
+    const ancestry = [{ sessionId: "p", ranges: pieces.filter((_, i) => i % 2 === 0) }];
+    const many = [...ancestry, { sessionId: "q", ranges: pieces.slice(0, 1) }];
+    expect(await provider.restoreSession({ ...image([]), ancestry: many }, reading)).toEqual({ kind: "unshared" });
+    expect(database.dump().records).toMatchObject([{ sessionId: "source", forks: 0 }]);
+  });
+
+  it("refuses a chain that no record can hold, and stores nothing", async () => {
+    const ancestry = ["g", "h", "i", "j", "k"].map((sessionId) => ({ ...inPieces, sessionId }));
+    await expect(provider.restoreSession({ ...image([]), ancestry }, reading)).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringMatching(
+        /^Session "s" has too long a chain of parents: it would take \d+ bytes; at most 250/,
+      ),
+    });
+    expect(database.dump()).toMatchObject({ records: [], logs: new Map() });
+  });
+});
+
 describe("a sweep", () => {
   it("leaves a session alone that is being restored, however long that takes", async () => {
     const outcome = await provider.restoreSession(image([{ first: 1, last: 2 }]), async function* () {
