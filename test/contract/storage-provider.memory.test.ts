@@ -1,8 +1,8 @@
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { MemoryLogDatabase } from "../../src/storage/memory/memory-log-database.js";
-import { describeStorageProvider } from "./storage-provider.js";
+import { describeStorageManager, describeStorageProvider, type StorageProviderHarness } from "./storage-provider.js";
 
-describeStorageProvider("memory", {
+const harness: StorageProviderHarness = {
   open: async (now) => {
     const database = new MemoryLogDatabase({ now });
     return {
@@ -10,4 +10,7 @@ describeStorageProvider("memory", {
       close: () => database.close(),
     };
   },
-});
+};
+
+describeStorageProvider("memory", harness);
+describeStorageManager("memory", harness);

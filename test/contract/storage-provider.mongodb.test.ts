@@ -1,9 +1,8 @@
-import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe } from "vitest";
-import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import type { LogDatabase } from "../../src/storage/history/log-store.js";
 import { openMongoDatabase } from "../support/mongo-database.js";
 import { startMongoServer } from "../support/mongo-server.js";
+import { mongoHarness } from "./mongo-harness.js";
 import { describeStorageProvider } from "./storage-provider.js";
 
 const server = await startMongoServer();
@@ -18,14 +17,8 @@ describe.skipIf(!server)("with a server", () => {
     await server?.stop();
   });
 
-  // Each case has a namespace of its own: that is as good as a database, and much faster to make.
-  describeStorageProvider("MongoDB", {
-    open: async () => {
-      const namespace = randomBytes(8).toString("hex");
-      return {
-        provider: (options) => new LogHistoryProvider(database.namespace(namespace), options),
-        close: async () => {},
-      };
-    },
-  });
+  describeStorageProvider(
+    "MongoDB",
+    mongoHarness(() => database),
+  );
 });

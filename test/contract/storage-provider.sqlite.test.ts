@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll } from "vitest";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { SqliteLogDatabase } from "../../src/storage/sqlite/sqlite-log-database.js";
-import { describeStorageProvider } from "./storage-provider.js";
+import { describeStorageManager, describeStorageProvider, type StorageProviderHarness } from "./storage-provider.js";
 
 const folder = mkdtempSync(join(tmpdir(), "session-pool-"));
 let files = 0;
@@ -15,7 +15,7 @@ for (const [name, path] of [
   ["a SQLite file", () => join(folder, `${files++}.db`)],
   ["SQLite in memory", () => ":memory:"],
 ] as const) {
-  describeStorageProvider(name, {
+  const harness: StorageProviderHarness = {
     open: async (now) => {
       const database = await SqliteLogDatabase.open(path(), { now });
       return {
@@ -23,5 +23,7 @@ for (const [name, path] of [
         close: () => database.close(),
       };
     },
-  });
+  };
+  describeStorageProvider(name, harness);
+  describeStorageManager(name, harness);
 }

@@ -54,11 +54,15 @@ export interface StorageProviderSubject {
   open(options?: HistoryOptions): StorageOperations;
 }
 
-/** The contract of storage-provider.ts, and what docs/api.md and docs/history.md promise about a provider. Every provider must pass it unchanged, also behind a StorageManager. */
+/** The contract of storage-provider.ts, and what docs/api.md and docs/history.md promise about a provider. Every provider must pass it unchanged. */
 export function describeStorageProvider(name: string, harness: StorageProviderHarness): void {
   describe(`StorageProvider on ${name}`, () => {
     describeAll(harness, (provider) => provider);
   });
+}
+
+/** The same contract through a StorageManager, which must not change anything. */
+export function describeStorageManager(name: string, harness: StorageProviderHarness): void {
   describe(`StorageManager on ${name}`, () => {
     describeAll(harness, (provider) => new StorageManager({ main: provider }));
   });
