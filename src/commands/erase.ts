@@ -15,7 +15,7 @@ export async function eraseMessage(
     const bar = progressBar("Erasing, round {round}:", "sessions | {copies} copies");
     bar.start(await countSessions(pool.storage as StorageManager), 0, { round: 1, copies: 0 });
     const onProgress = ({ round, sessions, copies }: { round: number; sessions: number; copies: number }) => {
-      // Sessions that are deleted, and not swept yet, are looked through, too.
+      // Sessions that are deleted but not swept yet are processed, too.
       bar.setTotal(Math.max(bar.getTotal(), sessions));
       bar.update(sessions, { round, copies });
     };

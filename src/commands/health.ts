@@ -9,12 +9,12 @@ export interface HealthFlags {
   readonly tlsCert?: string | undefined;
 }
 
-/** Resolves when the server that has these flags, on this machine, is ready; rejects with one clear line when it is not. */
+/** Resolves when the server with these flags on this machine is ready; otherwise rejects with a one-line message. */
 export function checkHealth({ httpAddress, tlsCert }: HealthFlags): Promise<void> {
   const { host, port } = parseAddress("--http-address", httpAddress);
   const options = { host: reachable(host), port, path: "/readyz", timeout: TIMEOUT_MS };
   return new Promise((resolve, reject) => {
-    // The certificate names the host that clients use, and not this machine; nothing is told to the server.
+    // The certificate names the host that clients use rather than this machine. Nothing secret is sent to the server.
     const request =
       tlsCert === undefined ? httpRequest(options) : httpsRequest({ ...options, rejectUnauthorized: false });
     request.on("response", (response) => {
@@ -28,7 +28,7 @@ export function checkHealth({ httpAddress, tlsCert }: HealthFlags): Promise<void
   });
 }
 
-/** Where an address that stands for all of this machine's answers. */
+/** The address to connect to when the server listens on all addresses of this machine. */
 function reachable(host: string): string {
   return host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
 }

@@ -12,17 +12,17 @@ export interface NewKey {
   readonly scope: Scope;
 }
 
-/** Makes a key, adds its hash to the file, and prints the key: it is written nowhere else. */
+/** Makes a key, adds its hash to the file, and prints the key, which is not stored anywhere. */
 export async function addKey(path: string, { name, namespace, scope }: NewKey): Promise<void> {
   const entries = existsSync(path) ? await readEntries(path) : [];
   if (entries.some((entry) => entry.name === name))
-    throw new Error(`Keys file ${path} has a key named ${name} already`);
+    throw new Error(`Keys file ${path} already has a key named ${name}`);
   const key = newKey();
   await writeEntries(path, [...entries, { name, hash: hashRandomKey(key), namespace, scope }]);
   process.stdout.write(`${key}\n`);
 }
 
-/** Prints what each key may do, never its hash. */
+/** Prints what each key may do, but never its hash. */
 export async function listKeys(path: string, { json }: { readonly json: boolean }): Promise<void> {
   for (const { name, namespace, scope } of await readEntries(path)) {
     const line = json ? JSON.stringify({ name, namespace, scope }) : `${name}  ${scope}  ${namespace}`;
@@ -30,7 +30,7 @@ export async function listKeys(path: string, { json }: { readonly json: boolean 
   }
 }
 
-/** Takes every key of that name out of the file. */
+/** Removes every key of that name from the file. */
 export async function removeKey(path: string, name: string): Promise<void> {
   const entries = await readEntries(path);
   const kept = entries.filter((entry) => entry.name !== name);
@@ -45,14 +45,14 @@ async function readEntries(path: string): Promise<readonly Entry[]> {
   return JSON.parse(await readFile(path, "utf8")) as readonly Entry[];
 }
 
-/** Moved into place: a server that reads the file meanwhile sees the old one or the new one. */
+/** The new file is moved into place, so that a server reading it meanwhile sees either the old one or the new one. */
 async function writeEntries(path: string, entries: readonly Entry[]): Promise<void> {
   const draft = `${path}.${randomUUID()}`;
   await writeFile(draft, `${JSON.stringify(entries, null, 2)}\n`, { mode: 0o600, flag: "wx" });
   await rename(draft, path);
 }
 
-/** Prints the slow hash of a key of one's own, read from standard input so that no shell remembers it. */
+/** Prints the slow hash of a key that the user has chosen, read from standard input so that no shell remembers it. */
 export async function hashKey(): Promise<void> {
   const lines = createInterface({ input: process.stdin, terminal: false });
   const { value } = await lines[Symbol.asyncIterator]().next();

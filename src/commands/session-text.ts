@@ -2,12 +2,12 @@ import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import type { MessageWithParts, Part, WatchMessagesResponse } from "../../gen/sessionpool/v1/message_service_pb.js";
 import type { Session } from "../../gen/sessionpool/v1/session_service_pb.js";
 
-/** A session in a list: when it was updated, its id and its title. */
+/** A session in a list: the time of its last update, its id and its title. */
 export function sessionLine({ updateTime, sessionId, title }: Session): string {
   return shown(`${timeText(updateTime)}  ${sessionId}  ${title}`.trimEnd());
 }
 
-/** What there is to know of a session, one field a line. */
+/** All fields of a session, one a line. */
 export function sessionText(session: Session): string {
   const fields = [
     ["session", session.sessionId],
@@ -23,14 +23,14 @@ export function sessionText(session: Session): string {
   return given.map(([name, value]) => shown(`${name.padEnd(9)} ${value}`)).join("\n");
 }
 
-/** A message: a line with its position, time, role and id, and its parts below. */
+/** A message: a line with its position, time, role and id, followed by its parts. */
 export function messageText({ info, parts }: MessageWithParts): string {
   const place = info?.position === undefined ? "" : `#${info.position} `;
   const head = shown(`${place}${timeText(info?.timestamp)} ${info?.role} ${info?.id}`);
   return ["", head, ...parts.map(partText)].join("\n");
 }
 
-/** An event of a session that is watched. */
+/** An event of a session that is being watched. */
 export function eventText({ event }: WatchMessagesResponse): string {
   if (event.case === "appended") return messageText(event.value);
   if (event.case === "updated") return `\n-- updated:${messageText(event.value)}`;
@@ -54,7 +54,10 @@ function timeText(time: Timestamp | undefined): string {
   return time === undefined ? "" : timestampDate(time).toISOString();
 }
 
-/** What others wrote must not command the terminal: controls but line breaks and tabs are shown as escapes. */
+/**
+ * Text that others wrote must not control the terminal, so control characters except line breaks and tabs are shown as
+ * escapes.
+ */
 function shown(text: string): string {
   return text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, (control) =>
     control === "\n" || control === "\t" ? control : `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`,

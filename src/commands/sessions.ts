@@ -24,11 +24,11 @@ import { withPools } from "./with-pools.js";
 export interface SessionsTarget {
   readonly storage: string;
   readonly namespace: string;
-  /** One JSON object a line, as REST answers it, instead of text for people. */
+  /** Prints one JSON object a line, as REST returns it, instead of readable text. */
   readonly json: boolean;
 }
 
-/** Page of lists that the command goes through. */
+/** The page size of lists that the command reads through. */
 const PAGE = 1000;
 
 const sessionJson = lineWriter(SessionSchema);
@@ -40,7 +40,7 @@ function lineWriter(desc: DescMessage): (message: Message) => string {
   return (message) => onOneLine(write(message).toString());
 }
 
-/** Prints the newest sessions, or all of them without a limit, the most recently updated first. */
+/** Prints the newest sessions, or all of them without a limit, most recently updated first. */
 export function listSessions(
   target: SessionsTarget,
   { limit = Number.POSITIVE_INFINITY, parent = "" }: { readonly limit?: number; readonly parent?: string },
@@ -72,7 +72,7 @@ export function showSession(
   });
 }
 
-/** Prints the last messages of a session, and watches it until the process is told to end, or the session is deleted. */
+/** Prints the last messages of a session and watches it until the process is told to end or the session is deleted. */
 export function tailSession(
   target: SessionsTarget,
   sessionId: string,
@@ -98,7 +98,7 @@ export function tailSession(
   });
 }
 
-/** Deletes sessions, one after the other, and prints the id of each. */
+/** Deletes sessions one after another, and prints the id of each. */
 export function deleteSessions(target: SessionsTarget, sessionIds: readonly string[]): Promise<void> {
   return withApi(target, async (context) => {
     for (const sessionId of sessionIds) {
@@ -108,7 +108,7 @@ export function deleteSessions(target: SessionsTarget, sessionIds: readonly stri
   });
 }
 
-/** The commands call what the fronts call, so that they say the same. */
+/** Commands call the same methods as the fronts, so that they behave the same. */
 function withApi({ storage, namespace }: SessionsTarget, run: (context: ApiContext) => Promise<void>): Promise<void> {
   return withPools(storage, (pools) => run({ rootPool: pools.for(namespace), limits: DEFAULT_LIMITS }));
 }

@@ -1,10 +1,10 @@
-/** Signals that ask the process to end. From now on they end it only through here. */
+/** Signals that ask the process to end. Once this exists, they end the process only through it. */
 export class StopSignals {
   readonly #seen: NodeJS.Signals[] = [];
   readonly #waiting: ((signal: NodeJS.Signals) => void)[] = [];
 
   constructor() {
-    // Never taken off again: without a listener the next signal would end the process as it is.
+    // The listener is never removed, because without one the next signal would end the process immediately.
     const onSignal = (signal: NodeJS.Signals) => {
       const tell = this.#waiting.shift();
       if (tell === undefined) this.#seen.push(signal);
@@ -13,7 +13,7 @@ export class StopSignals {
     process.on("SIGTERM", onSignal).on("SIGINT", onSignal);
   }
 
-  /** Resolves to the first signal that was not told yet. */
+  /** Resolves to the first signal that was not returned yet. */
   next(): Promise<NodeJS.Signals> {
     const signal = this.#seen.shift();
     if (signal !== undefined) return Promise.resolve(signal);

@@ -2,12 +2,12 @@ import { endsBy } from "../domain/call.js";
 import type { Logger } from "../server/logging.js";
 import type { Service } from "./service.js";
 
-/** What stopping takes after the calls have ended, at most. */
+/** How long stopping may take after the calls have ended. */
 const LAST_MS = 1000;
 
 /**
- * Stops the service and ends the process, a second after `--shutdown-s` at the latest, whatever still waits for the
- * store then.
+ * Stops the service and ends the process a second after `--shutdown-s` at the latest, even if something still waits for
+ * the store then.
  */
 export async function stopInTime(service: Service, shutdownMs: number, logger: Logger): Promise<never> {
   const hasStopped = await endsBy(Date.now() + shutdownMs + LAST_MS, service.stop());

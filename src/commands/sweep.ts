@@ -3,7 +3,8 @@ import type { SweepReport } from "../storage/storage-provider.js";
 import { withPools } from "./with-pools.js";
 
 /**
- * Removes what deleted and changed sessions have left, with a progress line on a terminal, and prints what was done.
+ * Removes what deleted and changed sessions have left behind, with a progress line on a terminal, and prints what was
+ * done.
  */
 export async function sweep(
   storageUrl: string,

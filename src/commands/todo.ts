@@ -7,7 +7,7 @@ export interface TodoTarget {
   readonly namespace: string;
 }
 
-/** The fields of a todo that a command line gave. */
+/** The fields of a todo that were given on the command line. */
 export type TodoFields = { readonly [field in TodoField]?: string | undefined };
 
 const FIELDS: readonly TodoField[] = ["content", "status", "priority"];

@@ -3,15 +3,15 @@ import { Pools } from "../pools.js";
 import { createLogger } from "../server/logging.js";
 import { openStorage } from "../storage/open-storage.js";
 
-/** What a command works on. */
+/** The store and namespace that a command works on. */
 export interface CommandTarget {
   readonly storage: string;
   readonly namespace: string;
 }
 
 /**
- * Opens a store for a command, and closes it afterwards. A database that is not there is made only with `create`: a
- * typo in a URL must not look like an empty store.
+ * Opens a store for a command, and closes it afterwards. A missing database is made only with `create`, because a typo
+ * in a URL must not look like an empty store.
  */
 export async function withPools<T>(
   storageUrl: string,

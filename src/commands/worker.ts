@@ -6,9 +6,9 @@ import { type Service, startService } from "./service.js";
 import { stopInTime } from "./stop-in-time.js";
 import type { FromWorker, ToWorker } from "./worker-messages.js";
 
-/** Serves as one of several processes, until it is told to stop, or the process that started it is gone. */
+/** Serves as one of several processes, until it is told to stop or the process that started it is gone. */
 export async function runWorker(config: ServeConfig, logger: Logger): Promise<void> {
-  // A terminal sends its signals to all processes of the group: only the first process may decide.
+  // A terminal sends its signals to all processes of the group, but only the first process may decide.
   process.on("SIGTERM", ignore).on("SIGINT", ignore).on("SIGHUP", ignore);
   const stopped = new Promise<void>((resolve) => {
     process.once("disconnect", resolve);
@@ -28,7 +28,7 @@ export async function runWorker(config: ServeConfig, logger: Logger): Promise<vo
 
 async function start(config: ServeConfig, logger: Logger): Promise<Service> {
   const metrics = new Metrics();
-  // Lets the first process ask for what this one counted.
+  // Lets the first process collect this worker's metrics.
   new AggregatorRegistry();
   AggregatorRegistry.setRegistries([metrics.registry]);
   try {
@@ -39,7 +39,7 @@ async function start(config: ServeConfig, logger: Logger): Promise<Service> {
   }
 }
 
-/** Asks the first process for the metrics of all workers. */
+/** Returns a function that asks the first process for the metrics of all workers. */
 function makeMetricsText(): () => Promise<string> {
   const waiting = new Map<number, (message: Extract<ToWorker, { kind: "metrics" }>) => void>();
   let lastId = 0;
@@ -56,7 +56,7 @@ function makeMetricsText(): () => Promise<string> {
     });
 }
 
-/** Resolves when the message is on its way. */
+/** Resolves when the message has been sent. */
 function tell(message: FromWorker): Promise<void> {
   return new Promise((resolve, reject) => {
     process.send?.(message, undefined, undefined, (error) => (error === null ? resolve() : reject(error)));

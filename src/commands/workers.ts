@@ -8,7 +8,7 @@ type Started = Extract<FromWorker, { kind: "started" }>;
 
 const REPLACE_AFTER_MS = 1000;
 
-/** Starts processes that share the ports and the store. Rejects with one clear line when they cannot serve. */
+/** Starts processes that share the ports and the store. Rejects with a one-line message when they cannot serve. */
 export async function startWorkers(count: number, logger: Logger): Promise<Service> {
   const metrics = new AggregatorRegistry<PrometheusContentType>();
   const serving = new Set<Worker>();
@@ -67,13 +67,13 @@ function whenStarted(worker: Worker): Promise<Started> {
 function stopWorker(worker: Worker, isServing: boolean): Promise<void> {
   return new Promise((resolve) => {
     worker.once("exit", () => resolve());
-    // One that is still starting might not hear it, and has nothing to finish.
+    // A worker that is still starting might not hear it, and has nothing to finish.
     if (isServing) tell(worker, { kind: "stop" });
     else worker.process.kill("SIGKILL");
   });
 }
 
-/** A worker that is asked for metrics tells those of all workers: which of them is asked is chance. */
+/** A worker that is asked for metrics returns those of all workers, because chance decides which worker is asked. */
 function answerMetrics(registry: AggregatorRegistry<PrometheusContentType>, worker: Worker, id: number): void {
   registry.clusterMetrics().then(
     (text) => tell(worker, { kind: "metrics", id, text }),

@@ -29,7 +29,7 @@ export interface HttpServerOptions {
   /** Whether OpenAI's conversations are served below /v1. */
   readonly openAi?: boolean | undefined;
   readonly tls?: TlsFiles | undefined;
-  /** What is neither REST nor an RPC: health, metrics, pages. */
+  /** Everything that is neither REST nor an RPC: health, metrics, pages. */
   readonly staticRoutes: StaticRoutes;
   readonly logger: Logger;
 }
@@ -37,7 +37,7 @@ export interface HttpServerOptions {
 const METRICS_STREAMS = 16;
 const METRICS_CONNECTIONS = 64;
 
-/** REST, Connect, gRPC-Web and gRPC, and the pages, on one port. */
+/** Serves REST, Connect, gRPC-Web, gRPC and the pages on one port. */
 export function createHttpListener(options: HttpServerOptions): HttpListener {
   const { address, methods, caller, load, connections, tls, staticRoutes, logger } = options;
   const cors = makeCors(options.corsOrigins);
@@ -47,10 +47,10 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
     methods,
     caller,
     limits: load,
-    onUnexpected: (err) => logger.error({ err }, "A request by REST failed unexpectedly"),
+    onUnexpected: (err) => logger.error({ err }, "A REST request failed unexpectedly"),
   });
 
-  const onUnexpected = (err: unknown) => logger.error({ err }, "A request by OpenAI's API failed unexpectedly");
+  const onUnexpected = (err: unknown) => logger.error({ err }, "A request to OpenAI's API failed unexpectedly");
   const openAi = options.openAi ? createOpenAiHandler({ methods, caller, limits: load, onUnexpected }) : () => false;
 
   function route(request: HttpRequest, response: HttpResponse): void {
@@ -78,7 +78,7 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
   return new HttpListener({ address, handler, load, connections, tls });
 }
 
-/** Metrics alone, without TLS and without keys: for an address that only those reach who may see them. */
+/** Serves only metrics, without TLS and keys, for an address that only authorised machines can reach. */
 export function createMetricsListener(
   address: Address,
   routes: StaticRoutes,
@@ -87,7 +87,7 @@ export function createMetricsListener(
   const handler = (request: HttpRequest, response: HttpResponse): void => {
     if (routes.serve(pathOf(request.url ?? ""), request, response, caller)) return;
     hearErrors(request, response);
-    sendProblem(request, response, new HttpProblem(Code.NotFound, "Only /metrics is here"));
+    sendProblem(request, response, new HttpProblem(Code.NotFound, "Only /metrics is served here"));
   };
   return new HttpListener({
     address,

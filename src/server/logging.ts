@@ -6,7 +6,7 @@ export type { Logger };
 
 const require = createRequire(import.meta.url);
 
-/** Logs to standard error: lines of JSON, or text to be read on a terminal. Never give it the content of messages. */
+/** Logs to standard error: lines of JSON, or readable text on a terminal. Never pass it the content of messages. */
 export function createLogger(level: LogLevel, terminal = process.stderr.isTTY): Logger {
   const options = { level, base: { pid: process.pid } };
   if (!terminal) return pino(options, pino.destination({ dest: 2, sync: false }));

@@ -1,23 +1,23 @@
-/** What a key may do; each includes the ones before it. */
+/** The permission of a key; each value includes the ones before it. */
 export type Scope = "read" | "write" | "admin";
 
-/** Who calls: made from the headers of a request by `Caller.authenticate`. */
+/** Who is calling. `Caller.authenticate` makes it from the headers of a request. */
 export interface Principal {
-  /** Name of the key, for logs; never the key. */
+  /** The name of the key, for logs; never the key itself. */
   readonly name: string;
-  /** What the caller sees: two namespaces share nothing. */
+  /** The namespace that the caller sees. Namespaces share nothing. */
   readonly namespace: string;
   readonly scope: Scope;
-  /** Milliseconds since 1970 at which the credential expires. */
+  /** When the credential expires, in milliseconds since 1970. */
   readonly expiresMs?: number | undefined;
-  /** Aborted when the credential is withdrawn. */
+  /** Aborted when the credential is revoked. */
   readonly revoked?: AbortSignal | undefined;
 }
 
-/** What authentication and log lines look up of a request. */
+/** The facts about a request that authentication and log lines need. */
 export interface RequestFacts {
-  /** Takes names in lower case. */
+  /** Takes the name in lower case. */
   header(name: string): string | undefined;
-  /** Address of the client, or of the proxy that it came by, without a port. */
+  /** The address of the client, or of the proxy it came through, without a port. */
   peer(): string;
 }

@@ -5,7 +5,10 @@ const ANSWER_MS = 2000;
 const INTERVAL_MS = 1000;
 const NO_ANSWER = "The store does not answer";
 
-/** Whether this process can do its work: what `/readyz` answers when asked, and gRPC health within a second or two of a change. */
+/**
+ * Whether this process can do its work: checked by `/readyz` on request, and reported by gRPC health within a second or
+ * two of a change.
+ */
 export class Readiness {
   readonly #pingStorage: () => Promise<void>;
   readonly #logger: Logger;
@@ -17,20 +20,20 @@ export class Readiness {
     this.#logger = logger;
   }
 
-  /** From now on it depends on the store; the listener hears at once that it is ready, and then of each change. */
+  /** From now on, readiness depends on the store. The listener is called at once with true, and then on each change. */
   start(onChange: (isReady: boolean) => void): void {
     this.#isOn = true;
     onChange(true);
     this.#lookLater(undefined, onChange);
   }
 
-  /** Not ready any more; the listener hears nothing further. */
+  /** Makes the process not ready; the listener is called no more. */
   stop(): void {
     this.#isOn = false;
     clearTimeout(this.#timer);
   }
 
-  /** Undefined when ready, else why not. */
+  /** Undefined when ready, otherwise the reason. */
   async problem(): Promise<string | undefined> {
     if (!this.#isOn) return "The server is starting or stopping";
     let timer: NodeJS.Timeout | undefined;

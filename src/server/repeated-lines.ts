@@ -8,12 +8,12 @@ interface Repeats {
 }
 
 const INTERVAL_MS = 1000;
-/** Kinds that are told apart within a second; others only by their text. */
+/** How many kinds are told apart within a second; further ones are told apart only by their text. */
 const KINDS = 1000;
 
 /**
- * Writes the first line of a kind at once, and all others of the same second as one with their `count`: what fails a thousand times a
- * second must not fill the disk.
+ * Writes the first line of a kind at once, and all others of the same second as a single line with their `count`,
+ * because something that fails a thousand times a second must not fill the disk.
  */
 export class RepeatedLines {
   readonly #logger: Logger;
@@ -23,7 +23,7 @@ export class RepeatedLines {
     this.#logger = logger;
   }
 
-  /** Lines of one kind differ in their fields only; those of the last one are kept. */
+  /** Lines of one kind differ only in their fields; those of the last line are kept. */
   log(level: LineLevel, kind: string, text: string, fields: () => object): void {
     if (!this.#logger.isLevelEnabled(level)) return;
     const key = this.#kinds.has(kind) || this.#kinds.size < KINDS ? kind : text;
@@ -45,7 +45,7 @@ export class RepeatedLines {
       this.#kinds.delete(kind);
       if (repeats.count === 0) return;
       repeats.write(repeats.count);
-      // What still repeats is written once a second, not twice.
+      // A kind that keeps repeating is written once a second, not twice.
       this.#begin(kind);
     }, INTERVAL_MS).unref();
   }

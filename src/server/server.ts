@@ -26,26 +26,26 @@ import { TlsFiles } from "./tls-files.js";
 export interface ServerOptions {
   readonly config: ServeConfig;
   readonly usePool: CallerOptions["usePool"];
-  /** The console and what belongs to it. */
+  /** The console and its files. */
   readonly pages: readonly (StaticAnswer & { readonly path: string })[];
   /** Resolves when the store answers. */
   readonly pingStorage: () => Promise<void>;
   readonly metrics: Metrics;
-  /** What `/metrics` answers. */
+  /** Resolves to the content of `/metrics`. */
   readonly metricsText: () => Promise<string>;
   readonly logger: Logger;
   readonly tracing?: Tracing | undefined;
 }
 
-/** How long clients get to end their connections after the last call was answered. */
+/** How long clients may take to end their connections after the last call was answered. */
 const CLOSE_MS = 500;
 const PLAIN = "text/plain; charset=utf-8";
 
-/** All ports, started and stopped together. */
+/** All ports, which are started and stopped together. */
 export class RunningServer {
   readonly grpcPort: number;
   readonly httpPort: number;
-  /** Where `--metrics-address` listens. */
+  /** The port of `--metrics-address`. */
   readonly metricsPort: number | undefined;
   readonly #grpc: GrpcServer;
   readonly #listeners: readonly HttpListener[];
@@ -70,7 +70,7 @@ export class RunningServer {
     this.#logger = parts.logger;
   }
 
-  /** Listens on all ports. Rejects with one clear line when a port or a file cannot be used. */
+  /** Listens on all ports. Rejects with a one-line message when a port or a file cannot be used. */
   static async start(options: ServerOptions): Promise<RunningServer> {
     const { config, usePool, pingStorage, metrics, logger, tracing } = options;
     const { load, limits, shutdownMs } = config;
@@ -108,7 +108,7 @@ export class RunningServer {
     this.#tls?.reload();
   }
 
-  /** Not ready any more; running calls may finish, for a while; streams end with `unavailable`. */
+  /** Becomes not ready; running calls may finish for a while, and streams end with `unavailable`. */
   async stop(): Promise<void> {
     this.#readiness.stop();
     this.#grpc.health.setServing(false);
@@ -141,7 +141,7 @@ interface ServerParts {
 }
 
 async function makeAuthenticator({ keysFile, jwt }: ServeConfig, logger: Logger): Promise<Authenticator> {
-  // Only who checks tokens needs the package that does.
+  // The package that checks tokens is loaded only when tokens are used.
   const tokens = jwt && (await import("./auth/jwt.js"));
   const checkers: CredentialChecker[] = [];
   if (keysFile !== undefined) checkers.push(new KeyFile(keysFile, logger));
@@ -179,7 +179,7 @@ async function metricsAnswer({ metricsText }: ServerOptions): Promise<StaticAnsw
   return { contentType: METRICS_CONTENT_TYPE, text: await metricsText() };
 }
 
-/** Waits for `work`, but no longer than that; rejects as it does. */
+/** Waits for `work`, but no longer than `timeoutMs`; rejects if `work` does. */
 async function atMost<T>(timeoutMs: number, work: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<undefined>((resolve) => {

@@ -13,7 +13,10 @@ export interface TlsPaths {
   readonly keyPath: string;
 }
 
-/** Certificate and key of both ports, read again whenever a file changes. A pair that cannot be used is logged, and the one from before stays. */
+/**
+ * The certificate and key of both ports, read again whenever a file changes. A pair that cannot be used is logged, and
+ * the previous one stays.
+ */
 export class TlsFiles {
   readonly #paths: TlsPaths;
   readonly #logger: Logger;
@@ -21,7 +24,7 @@ export class TlsFiles {
   readonly #stopWatching: () => void;
   #current: TlsPair;
 
-  /** Throws an Error with one clear line when the files cannot be used. */
+  /** Throws an Error with a one-line message when the files cannot be used. */
   constructor(paths: TlsPaths, logger: Logger) {
     this.#paths = paths;
     this.#logger = logger;
@@ -38,7 +41,7 @@ export class TlsFiles {
     return this.#current;
   }
 
-  /** Tells of every pair that takes the place of the current one. */
+  /** Calls the listener with every pair that replaces the current one. */
   onChange(listener: (pair: TlsPair) => void): void {
     this.#listeners.push(listener);
   }
@@ -47,7 +50,8 @@ export class TlsFiles {
     try {
       this.#current = readPair(this.#paths);
     } catch (error) {
-      // A certificate and its key are two files: one of them may not have been replaced yet. Its change is seen, too.
+      // The certificate and its key are two files, and one of them may not have been replaced yet. Its change will be
+      // noticed as well.
       this.#logger.error({ reason: String(error) }, "The certificate cannot be used; the one from before stays");
       return;
     }
@@ -60,7 +64,7 @@ export class TlsFiles {
   }
 }
 
-/** Also sees that the key belongs to the certificate. */
+/** Also checks that the key belongs to the certificate. */
 function readPair({ certPath, keyPath }: TlsPaths): TlsPair {
   try {
     const pair = { cert: readFileSync(certPath), key: readFileSync(keyPath) };

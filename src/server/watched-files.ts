@@ -4,11 +4,10 @@ import { stat } from "node:fs/promises";
 const INTERVAL_MS = 1000;
 
 /**
- * Calls back after one of the files was changed or replaced, or a link or folder on the way to it was. Returns what ends it. Call it
- * before the files are read for the first time, so that no change falls in between.
- *
- * It looks once a second, because a watch of the operating system holds a folder and not a path: it hears nothing when a folder on the
- * way is replaced, and nothing on many network file systems.
+ * Calls back after one of the files, or a link or folder on the path to it, was changed or replaced. Returns a function
+ * that stops watching. Call it before reading the files for the first time, so that no change is missed. It polls once
+ * a second, because a watch by the operating system follows a folder rather than a path: it notices nothing when a
+ * folder on the path is replaced, and nothing on many network file systems.
  */
 export function watchFiles(paths: readonly string[], onChange: () => void, intervalMs = INTERVAL_MS): () => void {
   let seen = paths.map(identityNow).join();
@@ -38,7 +37,7 @@ function identityOf(path: string): Promise<string> {
   return stat(path, { bigint: true }).then(identity, () => MISSING);
 }
 
-/** Differs for two files, and for one file before and after it was written. Links are followed. */
+/** Differs for two files, and for one file before and after a write. Links are followed. */
 function identity({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return [dev, ino, size, mtimeNs, ctimeNs].join(":");
 }

@@ -60,7 +60,7 @@ describe("OpenAI's conversations", () => {
     if (status === 405) expect(answer.allow).toMatch(/DELETE|POST/);
   });
 
-  it("refuse what is no JSON, and another media type", async () => {
+  it("refuse anything but JSON, and another media type", async () => {
     const raw = (contentType: string) =>
       fetch(server.httpUrl + BASE, { method: "POST", body: "{", headers: { "content-type": contentType } });
     const answers = [await raw("application/json"), await raw("text/plain")];

@@ -1,4 +1,4 @@
-/** The command `mcp`. Error: its packages, which are optional, are not installed. */
+/** Loads the command `mcp`. Rejects with an Error when its optional packages are not installed. */
 export async function loadMcp(): Promise<typeof import("./mcp.js")> {
   try {
     return await import("./mcp.js");

@@ -12,7 +12,9 @@ import { type Tool, toolsFor } from "./tools.js";
 const INSTRUCTIONS =
   "session-pool keeps the conversations of agents: sessions, their messages in order, and one list of todos.";
 
-/** What a Model Context Protocol client talks to: the RPCs of the table, with the answers that REST gives. */
+/**
+ * The server that a Model Context Protocol client talks to: the RPCs of the table, with the answers that REST gives.
+ */
 export function createMcpServer(context: ApiContext, options: { readonly allowWrites: boolean }): McpServer {
   const server = new McpServer({ name: "session-pool", version: VERSION }, { instructions: INSTRUCTIONS });
   for (const tool of toolsFor(options)) addTool(server, tool, context);
@@ -51,7 +53,7 @@ function textResult(text: string): CallToolResult {
   return { content: [{ type: "text", text }] };
 }
 
-/** JSON as it is sent: without the fields that are undefined. */
+/** The JSON as it is sent, without undefined fields. */
 function withoutAbsent(json: unknown): unknown {
   return JSON.parse(JSON.stringify(json));
 }

@@ -7,11 +7,11 @@ import { createMcpServer } from "./mcp-server.js";
 export interface McpTarget {
   readonly storage: string;
   readonly namespace: string;
-  /** Without it only what reads is offered. */
+  /** Without it, only the tools that read are offered. */
   readonly allowWrites: boolean;
 }
 
-/** Serves the Model Context Protocol on standard input and output, until the input ends or a signal asks to end. */
+/** Serves the Model Context Protocol on standard input and output until the input ends or a signal asks to end. */
 export function serveMcp({ storage, namespace, allowWrites }: McpTarget): Promise<void> {
   return withPools(storage, async (pools) => {
     const server = createMcpServer({ rootPool: pools.for(namespace), limits: DEFAULT_LIMITS }, { allowWrites });

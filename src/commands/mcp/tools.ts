@@ -1,22 +1,22 @@
 import { type ZodRawShape, z } from "zod";
 
-/** One tool: an RPC as a model sees it. Its arguments are fields of the request, in JSON. */
+/** A tool: an RPC as a model sees it. Its arguments are fields of the request, in JSON. */
 export interface Tool {
   readonly name: string;
   readonly title: string;
   readonly description: string;
-  /** Full name of the RPC. */
+  /** The full name of the RPC. */
   readonly rpc: string;
   readonly input: ZodRawShape;
-  /** The request as JSON of proto3. What is absent here is the arguments as they are. */
+  /** Makes the request as proto3 JSON. When absent, the request is the arguments unchanged. */
   readonly request?: (args: Readonly<Record<string, unknown>>) => unknown;
-  /** Whether it takes something away that another call does not bring back. */
+  /** Whether it removes something that no other call can bring back. */
   readonly isDestructive?: boolean;
 }
 
 const sessionId = z.string().describe("Id of the session");
-const pageToken = z.string().optional().describe("nextPageToken of the answer before");
-const limit = (most: string) => z.int().min(1).max(100).default(20).describe(`Most ${most} to answer`);
+const pageToken = z.string().optional().describe("nextPageToken of the previous answer");
+const limit = (most: string) => z.int().min(1).max(100).default(20).describe(`Most ${most} to return`);
 const upToMessageId = z.string().describe("Id of the last message to keep");
 
 const READING: readonly Tool[] = [
@@ -34,7 +34,7 @@ const READING: readonly Tool[] = [
   {
     name: "read_session",
     title: "Read a session",
-    description: "Answers a session and its last messages, oldest first. nextPageToken goes on to older messages.",
+    description: "Returns a session and its last messages, oldest first. nextPageToken continues with older messages.",
     rpc: "sessionpool.v1.SessionService.LoadSession",
     input: { sessionId, limit: limit("messages"), pageToken },
   },
@@ -52,7 +52,7 @@ const WRITING: readonly Tool[] = [
     name: "append_message",
     title: "Append a message",
     description:
-      "Appends a message of text to a session. Called again with the same messageId and text, it stores nothing twice.",
+      "Appends a text message to a session. Calling it again with the same messageId and text stores nothing twice.",
     rpc: "sessionpool.v1.MessageService.AppendMessage",
     input: {
       sessionId,
@@ -69,7 +69,7 @@ const WRITING: readonly Tool[] = [
   {
     name: "fork_session",
     title: "Fork a session",
-    description: "Makes a new session that begins with the messages of another one. The other one stays as it is.",
+    description: "Makes a new session that begins with the messages of another one, which does not change.",
     rpc: "sessionpool.v1.SessionService.ForkSession",
     input: {
       sessionId,
@@ -82,7 +82,7 @@ const WRITING: readonly Tool[] = [
     name: "revert_session",
     title: "Revert a session",
     description:
-      "Takes back all messages after one. unrevert_session brings them back, until the session changes in another way.",
+      "Removes all messages after the given one. unrevert_session brings them back until the session changes in another way.",
     rpc: "sessionpool.v1.SessionService.RevertSession",
     input: {
       sessionId,
@@ -93,7 +93,7 @@ const WRITING: readonly Tool[] = [
   {
     name: "unrevert_session",
     title: "Undo reverts of a session",
-    description: "Brings back what revert_session took back.",
+    description: "Brings back the messages that revert_session removed.",
     rpc: "sessionpool.v1.SessionService.UnrevertSession",
     input: { sessionId },
   },
@@ -133,7 +133,7 @@ const WRITING: readonly Tool[] = [
   },
 ];
 
-/** The tools that a model is given: those that read, and on demand those that write. */
+/** The tools that a model gets: those that read, and on request those that write. */
 export function toolsFor({ allowWrites }: { readonly allowWrites: boolean }): readonly Tool[] {
   return allowWrites ? [...READING, ...WRITING] : READING;
 }

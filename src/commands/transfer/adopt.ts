@@ -11,15 +11,15 @@ import type {
 } from "../../domain/session-image.js";
 import type { StorageManager } from "../../storage/storage-manager.js";
 
-/** Numbers of the file, and where the session that is there already has messages in their place. */
+/** Numbers of the file, and where the existing session has the same messages. */
 interface Pair {
   readonly numbers: NumberRange;
   readonly stored: SnapshotRange;
 }
 
 /**
- * Finds the messages of a session of the file in the session that has its id in the store: an import that is run again
- * shares them with forks as the first run would have done. Empty when the two are not the same.
+ * Finds the messages of a session of the file in the existing session with its id, so that an import that is run again
+ * shares them with forks as the first run would have done. Empty when the two sessions are not the same.
  */
 export async function adopt(
   storage: StorageManager,
@@ -49,7 +49,7 @@ function pairsOf(image: SessionImage<NumberRange>, snapshot: SessionSnapshot): P
   return [...groups.flat(), ...pair(image.messages, snapshot.messages), ...pair(image.undo ?? [], snapshot.undo ?? [])];
 }
 
-/** As far as both lists go. */
+/** Pairs both lists as far as they go. */
 function pair(numbers: readonly NumberRange[], stored: readonly SnapshotRange[]): Pair[] {
   const pairs: Pair[] = [];
   let [n, s] = [0, 0];
@@ -87,7 +87,7 @@ async function isSame(
   return true;
 }
 
-/** Without fields that are absent. */
+/** The message without absent fields. */
 function comparable({ body, ...rest }: StoredMessage): unknown {
   return JSON.parse(JSON.stringify({ ...rest, parts: body.parts, metadata: body.metadata }));
 }

@@ -6,7 +6,7 @@ import { checkMessage, messageShape } from "./file-shapes.js";
 import type { Line, LineSource } from "./lines.js";
 import { isObject } from "./shape.js";
 
-/** Sessions of a file that has been found to be whole. */
+/** The sessions of a file that was found to be complete. */
 export interface BackupFile {
   readonly index: BackupIndex;
   readonly todos: readonly Todo[];
@@ -61,10 +61,10 @@ async function ownerAt(source: LineSource, index: BackupIndex, number: number) {
 /** The line of a session. */
 export async function lineAt(source: LineSource, index: BackupIndex, session: number): Promise<Line> {
   for await (const line of source.lines(index.sessionPlace(session))) return line;
-  throw new Error("The file has become shorter while it was read");
+  throw new Error("The file became shorter while it was being read");
 }
 
-/** What a line holds: a session, a message or todos, whose shape is not known yet. */
+/** The content of a line: a session, a message or todos, whose shape has not been checked yet. */
 export function itemOf(source: LineSource, line: Line): Record<string, unknown> {
   return naming(source, line, () => {
     let value: unknown;
@@ -79,7 +79,7 @@ export function itemOf(source: LineSource, line: Line): Record<string, unknown> 
   });
 }
 
-/** Runs a check of a line; its error names the line. */
+/** Runs a check of a line and adds the name of the line to its error. */
 export function naming<T>(source: LineSource, { number }: { readonly number: number }, run: () => T): T {
   try {
     return run();
@@ -88,7 +88,7 @@ export function naming<T>(source: LineSource, { number }: { readonly number: num
   }
 }
 
-/** A message of a line, in its shape. */
+/** The message of a line, after its shape was checked. */
 export function messageOf(value: unknown, limits: Parameters<typeof checkMessage>[1]) {
   const message = messageShape(value, "message");
   checkMessage(message, limits);

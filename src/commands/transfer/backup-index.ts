@@ -2,15 +2,15 @@ import type { NumberRange } from "../../domain/session-image.js";
 import type { LinePlace } from "./lines.js";
 import { NumberColumn } from "./number-column.js";
 
-/** Messages between two places from which a file can be read again. */
+/** How many messages lie between two places from which a file can be read again. */
 const STRIDE = 1000;
 
-/** Where the sessions and messages of a file stand, and when the messages were: 8 bytes a message. */
+/** Where the sessions and messages of a file are, and the times of the messages; 8 bytes a message. */
 export class BackupIndex {
   readonly #sessions = { lines: new NumberColumn(), offsets: new NumberColumn(), firsts: new NumberColumn() };
   readonly #places = { numbers: new NumberColumn(), lines: new NumberColumn(), offsets: new NumberColumn() };
   readonly #times = new NumberColumn();
-  /** Numbers of messages that are earlier than the one before them. */
+  /** The numbers of messages that are earlier than their predecessor. */
   readonly #descents = new NumberColumn();
   readonly #namedLater = new Set<number>();
 
@@ -44,21 +44,21 @@ export class BackupIndex {
     return { number: this.#sessions.lines.at(index), offset: this.#sessions.offsets.at(index) };
   }
 
-  /** The messages that follow a session; none when `last` is before `first`. */
+  /** The numbers of the messages that follow a session; empty when `last` is before `first`. */
   numbersOf(index: number): NumberRange {
     const { firsts } = this.#sessions;
     const last = index + 1 < firsts.length ? firsts.at(index + 1) - 1 : this.messageCount;
     return { first: firsts.at(index), last };
   }
 
-  /** A place from which to read, and the number of the message that stands there. */
+  /** A place from which to read, and the number of the message there. */
   placeBefore(number: number): LinePlace & { readonly message: number } {
     const { numbers, lines, offsets } = this.#places;
     const i = numbers.countUpTo(number) - 1;
     return { message: numbers.at(i), number: lines.at(i), offset: offsets.at(i) };
   }
 
-  /** Notes that a session names messages which follow earlier ones. */
+  /** Notes that a session names messages of earlier sessions. */
   noteNamed({ first, last }: NumberRange): void {
     for (let owner = this.ownerOf(first); owner <= this.ownerOf(last); owner++) this.#namedLater.add(owner);
   }
@@ -73,7 +73,7 @@ export class BackupIndex {
     return this.#sessions.firsts.countUpTo(number) - 1;
   }
 
-  /** The first message of a list that is earlier than the one in front of it. */
+  /** The first message of a list that is earlier than its predecessor. */
   firstDescent(ranges: readonly NumberRange[]): number | undefined {
     let previous = Number.NEGATIVE_INFINITY;
     for (const { first, last } of ranges) {

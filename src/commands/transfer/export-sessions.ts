@@ -17,12 +17,12 @@ export interface TransferTarget {
 
 export interface ExportReport {
   readonly exported: number;
-  /** Sessions that were deleted after the export had begun. */
+  /** Sessions that were deleted after the export began. */
   readonly deleted: number;
 }
 
 const PAGE = 1000;
-/** A session that is still incomplete after so many snapshots is damaged. */
+/** A session that is still incomplete after this many snapshots is damaged. */
 const MAX_ATTEMPTS = 5;
 
 /**
@@ -38,7 +38,7 @@ export async function exportSessions({ storage, namespace }: TransferTarget, pat
   process.stderr.write(`Exported ${countSessions(exported)}${note}\n`);
 }
 
-/** Writes a backup of one namespace: see FILE_HEADER. */
+/** Writes a backup of one namespace; see FILE_HEADER. */
 export async function writeBackup(pool: RootPool, write: Write): Promise<ExportReport> {
   const storage = pool.storage as StorageManager;
   const keys = await sortedKeys(storage);
@@ -64,7 +64,7 @@ interface Key {
   readonly createTimeMicros: number;
 }
 
-/** By create time, then session id: a source comes before its forks, but for clocks that disagree. */
+/** Sorted by create time, then session id, so that a source comes before its forks unless clocks disagree. */
 async function sortedKeys(storage: StorageManager): Promise<Key[]> {
   const keys: Key[] = [];
   let after: string | undefined = "";
@@ -79,11 +79,11 @@ async function sortedKeys(storage: StorageManager): Promise<Key[]> {
   );
 }
 
-/** One session, of one moment. false: it is not there any more. */
+/** Writes one session as of one moment. Resolves to false when it no longer exists. */
 async function writeSession(storage: StorageManager, numbering: Numbering, key: Key, write: Write): Promise<boolean> {
   for (let attempt = 1; ; attempt++) {
     const snapshot = await storage.snapshotSession(key.sessionId);
-    // Another session may have got the id since; it is no part of this export.
+    // Another session may have got the id since, and is not part of this export.
     if (snapshot?.createTimeMicros !== key.createTimeMicros) return false;
     const spool = new Spool();
     try {
@@ -94,7 +94,7 @@ async function writeSession(storage: StorageManager, numbering: Numbering, key: 
       keep();
       return true;
     } catch (error) {
-      // What was read has been cleared away meanwhile: the session is deleted, or another one now.
+      // What was read has been cleared away meanwhile, because the session was deleted or replaced.
       if (!(error instanceof DomainError) || error.code !== "aborted" || attempt === MAX_ATTEMPTS) throw error;
     } finally {
       await spool.close();
@@ -119,7 +119,7 @@ function lineOf(line: FileItem | typeof FILE_HEADER): string {
   return `${onOneLine(JSON.stringify(line))}\n`;
 }
 
-/** A FileMessage, whose body is written as it is stored. */
+/** The line of a FileMessage, whose body is written as it is stored. */
 function messageLine({ id, role, timestampMicros, originSessionId, body }: StoredMessage, sessionId: string): string {
   const { parts, metadata } = body.json;
   const origin = originSessionId === sessionId ? "" : `,"originSessionId":${JSON.stringify(originSessionId)}`;

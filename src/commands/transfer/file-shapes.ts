@@ -10,8 +10,8 @@ import type { Numbers } from "./session-file.js";
 import { boolean, integer, list, mapOf, object, oneOf, optional, type Shape, string, struct } from "./shape.js";
 
 /**
- * A server may have had higher limits when it took the data, which is no reason to refuse its backup. The depth is what
- * protobuf reads back.
+ * The server may have had higher limits when it stored the data, which is no reason to refuse its backup. The depth is
+ * what protobuf can read back.
  */
 export const BACKUP_LIMITS: Limits = {
   ...DEFAULT_LIMITS,
@@ -74,7 +74,7 @@ export const sessionShape = object({
   undo: optional(list(numbers), null),
 });
 
-/** A session of a file that version 0.1.0 wrote: all its messages follow it. */
+/** A session of a file written by version 0.1.0, in which all its messages follow it. */
 export const oldSessionShape = object({
   sessionId: string,
   parentId: optional(string, ""),
@@ -84,7 +84,7 @@ export const oldSessionShape = object({
   metadata: optional(struct, undefined),
 });
 
-/** Throws an Error for a message that no server would take. */
+/** Throws an Error for a message that no server would accept. */
 export function checkMessage(message: NewChatMessage, limits: Limits): void {
   asPlainErrors(() => {
     checkId("id", message.id ?? "", limits);
@@ -92,7 +92,7 @@ export function checkMessage(message: NewChatMessage, limits: Limits): void {
   });
 }
 
-/** The same for what a session is made of. */
+/** The same for the fields of a session. */
 export function checkSession(session: NewSession & { readonly sessionId: string }, limits: Limits): void {
   asPlainErrors(() => {
     checkId("sessionId", session.sessionId, limits);

@@ -17,16 +17,16 @@ import { isOpenCode, readOpenCode } from "./read-opencode.js";
 import { countSessions, FILE_HEADER } from "./session-file.js";
 import { isObject } from "./shape.js";
 
-/** A file that has been found to be whole, and where its lines come from. */
+/** A file that was found to be complete, and the source of its lines. */
 interface Opened {
   readonly source: LineSource;
   readonly file: BackupFile;
 }
 
 /**
- * Reads sessions from a file of this program's own, of OpenCode or of ChatGPT. The whole file is checked before
- * anything is stored. Can be repeated: sessions whose ids are there already are left alone, and an import that was
- * interrupted is completed.
+ * Imports sessions from a file of this program, OpenCode or ChatGPT. The whole file is checked before anything is
+ * stored. It can be repeated: sessions whose ids exist already are left alone, and an import that was interrupted is
+ * completed.
  */
 export async function importSessions({ storage, namespace }: TransferTarget, path: string): Promise<void> {
   const handle = await openForReading(path);
@@ -42,7 +42,7 @@ export async function importSessions({ storage, namespace }: TransferTarget, pat
   }
 }
 
-/** Puts sessions and todos of a file into a store. */
+/** Stores the sessions and todos of a file. */
 export async function storeBackup(pool: RootPool, { source, file }: Opened): Promise<ImportReport> {
   const bar = progressBar("Importing", "sessions");
   bar.start(file.index.sessionCount, 0);
@@ -56,7 +56,7 @@ export async function storeBackup(pool: RootPool, { source, file }: Opened): Pro
   }
 }
 
-/** Reads a file through; throws an Error that names the file and the first line that is wrong. */
+/** Reads a whole file; throws an Error that names the file and the first invalid line. */
 export async function checkFile(handle: FileHandle, path: string): Promise<Opened> {
   const bar = progressBar("Checking", "bytes");
   bar.start((await handle.stat()).size, 0);
@@ -87,7 +87,7 @@ async function read(handle: FileHandle, lines: FileLines): Promise<Opened> {
   return { source, file: await readOldBackup(source, DEFAULT_LIMITS) };
 }
 
-/** The version that the first line names; null when this program did not write the file. */
+/** The version in the first line; null when this program did not write the file. */
 async function ownVersion(lines: LineSource): Promise<unknown> {
   for await (const { number, text } of lines.lines()) {
     const value = parse(text);
@@ -111,7 +111,7 @@ async function readJson(handle: FileHandle): Promise<unknown> {
   try {
     return JSON.parse(buffer.toString("utf8"));
   } catch (cause) {
-    throw new Error("the file is no JSON, nor an export of session-pool", { cause });
+    throw new Error("the file is neither JSON nor an export of session-pool", { cause });
   }
 }
 
@@ -119,7 +119,7 @@ function readForeign(value: unknown) {
   const nowMicros = Date.now() * 1000;
   if (isChatGpt(value)) return readChatGpt(value, nowMicros);
   if (isOpenCode(value)) return readOpenCode(value, nowMicros);
-  throw new Error("the file is no export of session-pool, OpenCode or ChatGPT");
+  throw new Error("the file is not an export of session-pool, OpenCode or ChatGPT");
 }
 
 async function openForReading(path: string): Promise<FileHandle> {
@@ -133,5 +133,5 @@ async function openForReading(path: string): Promise<FileHandle> {
     throw new Error(`${path}: ${reason}`, { cause });
   }
   await handle.close();
-  throw new Error(`${path}: it is no file`);
+  throw new Error(`${path}: it is not a file`);
 }

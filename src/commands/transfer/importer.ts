@@ -11,24 +11,24 @@ import { adopt } from "./adopt.js";
 import { type BackupFile, readNumbers } from "./backup-file.js";
 import type { LineSource } from "./lines.js";
 
-/** Sessions that are written at the same time. */
+/** How many sessions are written at the same time. */
 const AT_ONCE = 64;
 
 export interface ImportReport {
   readonly imported: number;
-  /** Sessions that were left alone, because their ids were there already. */
+  /** Sessions that were left alone, because their ids existed already. */
   readonly existing: number;
 }
 
-/** Puts the sessions of a file into a store. */
+/** Stores the sessions of a file. */
 export class Importer {
   readonly #storage: StorageManager;
   readonly #source: LineSource;
   readonly #file: BackupFile;
   readonly #onSession: () => void;
-  /** Where messages stand that later sessions name. */
+  /** Where messages are stored that later sessions name. */
   readonly #places = new RangeMap<SharedRange>();
-  /** Sessions under way whose messages later ones name. */
+  /** Sessions being written whose messages later sessions name. */
   readonly #underWay = new Map<number, Promise<void>>();
   #next = 0;
   #imported = 0;
@@ -43,7 +43,7 @@ export class Importer {
 
   async run(): Promise<ImportReport> {
     const workers = Array.from({ length: AT_ONCE }, () => this.#work());
-    // All have ended before the store is closed, whatever became of the first.
+    // All workers have ended before the store is closed, even if the first one failed.
     const failed = (await Promise.allSettled(workers)).find((outcome) => outcome.status === "rejected");
     if (failed) throw failed.reason;
     return { imported: this.#imported, existing: this.#existing };
@@ -72,7 +72,7 @@ export class Importer {
     await this.#waitForOwners(session, image);
     const read = (range: NumberRange) => readNumbers(this.#source, index, range);
     let outcome = await this.#storage.restoreSession(this.#shared(image), read);
-    // Somebody has deleted or truncated a session that was to be shared: the file has its messages, too.
+    // Somebody has deleted or truncated a session that was to be shared, but the file has its messages, too.
     if (outcome.kind === "unshared") outcome = await this.#storage.restoreSession(image, read);
     if (outcome.kind === "restored") this.#imported += 1;
     else this.#existing += 1;
@@ -80,7 +80,7 @@ export class Importer {
     else if (index.isNamedLater(session)) this.#note(session, await adopt(this.#storage, image, read));
   }
 
-  /** Sessions whose messages this one names come before it, so nobody waits for each other. */
+  /** Sessions whose messages this one names come before it, so this cannot deadlock. */
   async #waitForOwners(session: number, image: SessionImage<NumberRange>): Promise<void> {
     const { index } = this.#file;
     const lists = [...image.ancestry.map(({ ranges }) => ranges), image.messages, image.undo ?? []];
@@ -92,7 +92,7 @@ export class Importer {
     }
   }
 
-  /** The image with what is stored already in the place of numbers. */
+  /** The image with ranges that are stored already in place of numbers. */
   #shared(image: SessionImage<NumberRange>): RestoredImage {
     const shared = (ranges: readonly NumberRange[]) =>
       ranges.flatMap(({ first, last }) =>

@@ -1,28 +1,28 @@
 import type { FileHandle } from "node:fs/promises";
 
-/** A line of a file, and where it stands. */
+/** A line of a file and its place. */
 export interface Line {
-  /** From 1. */
+  /** Counted from 1. */
   readonly number: number;
-  /** Of its first byte. */
+  /** The offset of its first byte. */
   readonly offset: number;
   readonly text: string;
 }
 
-/** Where a line begins. */
+/** The beginning of a line. */
 export type LinePlace = Omit<Line, "text">;
 
-/** Many reads are of a few lines: the first chunks are small. */
+/** The first chunks are small, because many reads are of only a few lines. */
 const FIRST_CHUNK_BYTES = 16 * 1024;
 const MAX_CHUNK_BYTES = 256 * 1024;
 const MAX_LINE_BYTES = 128 * 1024 * 1024;
 const NEWLINE = 0x0a;
 
-/** Where lines come from; they may be read again from any place. */
+/** A source of lines that can be read again from any place. */
 export interface LineSource {
-  /** The lines from a place to the end; from the first one when absent. */
+  /** The lines from a place to the end; from the first line when absent. */
   lines(from?: LinePlace): AsyncIterable<Line>;
-  /** What a line is called in an error. */
+  /** The name of a line in errors. */
   nameOf(number: number): string;
 }
 
@@ -52,8 +52,8 @@ export class FileLines implements LineSource {
 }
 
 /**
- * The lines from a place to the end of the file; those that are empty are left out. Throws an Error that names a line
- * that is not UTF-8, or too long.
+ * The lines from a place to the end of the file, without empty ones. Throws an Error that names a line that is not
+ * UTF-8 or is too long.
  */
 async function* readLines(file: FileHandle, from: LinePlace = { number: 1, offset: 0 }): AsyncGenerator<Line> {
   const decoder = new TextDecoder("utf-8", { fatal: true });

@@ -20,7 +20,7 @@ export class NumberColumn {
     return this.#values[index] as number;
   }
 
-  /** How many values are at most `limit`, when they are in order. */
+  /** How many values are at most `limit`, given that they are sorted. */
   countUpTo(limit: number): number {
     let low = 0;
     let high = this.#length;

@@ -2,20 +2,20 @@ import { RangeMap } from "../../domain/range-map.js";
 import type { SessionSnapshot, SnapshotRange } from "../../domain/session-image.js";
 import type { FileSession, Numbers } from "./session-file.js";
 
-/** A snapshot in the words of the file. */
+/** A snapshot in the terms of the file. */
 export interface NumberedSession {
   readonly session: FileSession;
-  /** The messages that no session named before, in the order of their numbers. */
+  /** The messages that no earlier session named, in the order of their numbers. */
   readonly fresh: readonly SnapshotRange[];
 }
 
 /** Numbers messages in the order in which sessions name them. */
 export class Numbering {
-  /** Of logs that later sessions may name: log -> number of the first message of a range. */
+  /** For logs that later sessions may name: maps a log to the number of the first message of each range. */
   readonly #known = new Map<string, RangeMap<number>>();
   #count = 0;
 
-  /** Numbers what a snapshot names. Nothing is remembered until `keep`. */
+  /** Numbers what a snapshot names. Nothing is remembered until `keep` is called. */
   draft(snapshot: SessionSnapshot): NumberedSession & { keep(): void } {
     const own = new Map<string, RangeMap<number>>();
     const fresh: SnapshotRange[] = [];
@@ -77,7 +77,7 @@ function fileSession(
     origin,
     undo,
   } = snapshot;
-  // The order in which the lists are numbered is a part of the format.
+  // The order in which the lists are numbered is part of the format.
   const ancestry = snapshot.ancestry.map((one) => ({ sessionId: one.sessionId, messages: number(one.ranges) }));
   const messages = number(snapshot.messages);
   return {

@@ -7,12 +7,12 @@ import { finished } from "node:stream/promises";
 export type Write = (data: string | Uint8Array) => Promise<void>;
 
 /**
- * Lets a function write a file, or standard output (`-`). A file gets its name only when it is whole: what was there
- * before stays until then.
+ * Lets a function write a file, or standard output (`-`). A file gets its name only once it is complete; an existing
+ * file stays until then.
  */
 export async function writeOutput<T>(path: string, run: (write: Write) => Promise<T>): Promise<T> {
   if (path === "-") return run(writerOf(process.stdout));
-  // A pipe or a device is written as it is.
+  // A pipe or a device is written directly.
   const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() ?? true;
   const partial = isFile ? `${path}.partial` : path;
   const out = createWriteStream(partial, isFile ? { mode: 0o600, flush: true } : {});
@@ -31,7 +31,7 @@ export async function writeOutput<T>(path: string, run: (write: Write) => Promis
 }
 
 function writerOf(out: Writable): Write {
-  // The error of a write is told to who waits for the write.
+  // The error of a write reaches whoever waits for that write.
   out.on("error", () => {});
   return (data) => new Promise((resolve, reject) => out.write(data, (error) => (error ? reject(error) : resolve())));
 }

@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from "../../domain/json.js";
 import type { ForeignSession } from "./foreign.js";
 import { isObject, list, mapOf, number, object, optional, type Shape, string, struct } from "./shape.js";
 
-/** A message of ChatGPT's `conversations.json`: only what is read here. Times are seconds. */
+/** The fields that are read of a message in ChatGPT's `conversations.json`. Times are in seconds. */
 const messageShape = object({
   id: string,
   author: object({ role: string, name: optional(string, undefined) }),
@@ -44,7 +44,7 @@ export function isChatGpt(value: unknown): boolean {
 
 /**
  * Each conversation as its user last saw it: the branch that ends at its current node. Throws an Error that names the
- * field that is wrong.
+ * invalid field.
  */
 export function* readChatGpt(value: unknown, nowMicros: number): Iterable<ForeignSession> {
   for (const [i, conversation] of list(conversationShape)(value, "").entries()) {
@@ -53,7 +53,7 @@ export function* readChatGpt(value: unknown, nowMicros: number): Iterable<Foreig
     for (const message of currentBranch(conversation)) {
       const parts = toParts(message.content, `[${i}].mapping: content of message ${JSON.stringify(message.id)}`);
       if (parts.length === 0) continue;
-      // Never before the message in front of it: the order of the branch counts.
+      // Never earlier than the message before it, because the order of the branch counts.
       latestMicros = Math.max(toMicros(message.create_time) ?? latestMicros ?? nowMicros, latestMicros ?? -Infinity);
       messages.push(toMessage(message, parts, latestMicros));
     }
@@ -95,7 +95,10 @@ function toMessage(
   };
 }
 
-/** Texts as they are; pictures and the like as data. Empty texts, which hidden messages consist of, are left out. */
+/**
+ * Texts become text parts, and pictures and the like become data. Empty texts, of which hidden messages consist, are
+ * left out.
+ */
 function toParts(content: JsonObject, path: string): Part[] {
   const { content_type, parts } = contentShape(content, path);
   if (parts === undefined) return restPart(content_type, content);

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../domain/json.js";
 import type { ForeignSession } from "./foreign.js";
 import { isObject, list, number, object, optional, string, struct } from "./shape.js";
 
-/** A session as `opencode export` writes it: what is read here; all other fields become data. */
+/** The fields that are read of a session as `opencode export` writes it; all other fields become data. */
 const sessionShape = object({
   info: struct,
   messages: list(object({ info: struct, parts: list(struct) })),
@@ -21,7 +21,7 @@ export function isOpenCode(value: unknown): boolean {
   return isObject(first) && "info" in first && Array.isArray(first.messages);
 }
 
-/** One session, or a list of them. Throws an Error that names the field that is wrong. */
+/** Reads one session or a list of them. Throws an Error that names the invalid field. */
 export function* readOpenCode(value: unknown, nowMicros: number): Iterable<ForeignSession> {
   for (const [i, one] of (Array.isArray(value) ? value : [value]).entries()) {
     const path = Array.isArray(value) ? `[${i}]` : "";
@@ -42,7 +42,7 @@ export function* readOpenCode(value: unknown, nowMicros: number): Iterable<Forei
   }
 }
 
-/** Never before the message in front of it: the order of the file counts. */
+/** Never earlier than the message before it, because the order of the file counts. */
 function toMessage(
   { info, parts }: { readonly info: JsonObject; readonly parts: readonly JsonObject[] },
   earliestMicros: number,

@@ -6,15 +6,15 @@ import type { Todo } from "../../domain/todo.js";
 
 /**
  * The first line of an export. Each further line is a FileItem: every session is followed by the messages that it is
- * the first to name, and the last line holds the todos. Messages are numbered from 1 by their order in the file, and
- * sessions name them by number: what several sessions share is written once.
+ * the first to name, and the last line holds the todos. Messages are numbered from 1 in the order of the file, and
+ * sessions name them by number, so that messages which several sessions share are written once.
  */
 export const FILE_HEADER = { format: "session-pool", version: 2 } as const;
 
-/** The numbers of the first and of the last message, both included. */
+/** The numbers of the first and the last message, inclusive. */
 export type Numbers = readonly [first: number, last: number];
 
-/** A session as the file has it. What is empty is left out. */
+/** A session in the file. Empty fields are left out. */
 export interface FileSession {
   readonly sessionId: string;
   readonly title: string;
@@ -39,7 +39,7 @@ export interface FileMessage {
   readonly timestampMicros: number;
   readonly parts: readonly Part[];
   readonly metadata?: JsonObject | undefined;
-  /** The session that it was written to first, unless that is the one before it in the file. */
+  /** The session that it was first written to, unless that is the session before it in the file. */
   readonly originSessionId?: string | undefined;
 }
 
@@ -48,7 +48,7 @@ export type FileItem =
   | { readonly message: FileMessage }
   | { readonly todos: readonly Todo[] };
 
-/** How an export names a number of sessions: `19,998 sessions`. */
+/** A number of sessions as an export names it: `19,998 sessions`. */
 export function countSessions(count: number): string {
   return `${count.toLocaleString("en-US")} ${count === 1 ? "session" : "sessions"}`;
 }

@@ -1,8 +1,6 @@
 import type { JsonObject } from "../../domain/json.js";
 
-/**
- * Answers the value in its shape, without fields that are unknown; throws an Error that names the field that is wrong.
- */
+/** Returns the value in its shape, without unknown fields; throws an Error that names the invalid field. */
 export type Shape<T> = (value: unknown, path: string) => T;
 
 type Fields<F extends Record<string, Shape<unknown>>> = { readonly [K in keyof F]: ReturnType<F[K]> };
@@ -31,7 +29,7 @@ export function oneOf<const T extends string>(...choices: readonly T[]): Shape<T
   return (value, path) => choices.find((choice) => choice === value) ?? refuse(path, choices.join(" or "), value);
 }
 
-/** A Struct, as it is: a copy would lose keys such as `__proto__`. */
+/** Returns a Struct itself, because a copy would lose keys such as `__proto__`. */
 export const struct: Shape<JsonObject> = (value, path) =>
   isObject(value) ? (value as JsonObject) : refuse(path, "an object", value);
 
@@ -42,7 +40,7 @@ export function list<T>(shape: Shape<T>): Shape<readonly T[]> {
   };
 }
 
-/** An object with keys of the caller's. */
+/** An object whose keys were chosen by the caller. */
 export function mapOf<T>(shape: Shape<T>): Shape<ReadonlyMap<string, T>> {
   return (value, path) => {
     if (!isObject(value)) return refuse(path, "an object", value);
@@ -50,7 +48,7 @@ export function mapOf<T>(shape: Shape<T>): Shape<ReadonlyMap<string, T>> {
   };
 }
 
-/** Absent, and null, are what `instead` is. */
+/** Absent and null become `instead`. */
 export function optional<T, D>(shape: Shape<T>, instead: D): Shape<T | D> {
   return (value, path) => (value === undefined || value === null ? instead : shape(value, path));
 }

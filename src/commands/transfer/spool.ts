@@ -6,7 +6,7 @@ const MEMORY_BYTES = 8 * 1024 * 1024;
 const CHUNK_BYTES = 1024 * 1024;
 
 /**
- * Keeps the lines of one session until all of them are there: in memory, and in a temporary file when they are many.
+ * Keeps the lines of one session until all of them are there: in memory, or in a temporary file when there are many.
  */
 export class Spool {
   #lines: string[] = [];
@@ -20,7 +20,7 @@ export class Spool {
     if (this.#bytes > MEMORY_BYTES) await this.#spill();
   }
 
-  /** Hands over all lines, in their order. */
+  /** Passes on all lines in their order. */
   async drain(write: (data: string | Uint8Array) => Promise<void>): Promise<void> {
     if (this.#file !== undefined) {
       await this.#spill();

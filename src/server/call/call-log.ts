@@ -13,7 +13,7 @@ import { codeName } from "./code-name.js";
 /** A call that has ended. */
 export interface EndedCall {
   readonly method: ApiMethod;
-  /** Undefined when it was refused before it was read. */
+  /** Undefined when the call was refused before its request was read. */
   readonly request: Message | undefined;
   readonly call: Arrival;
   readonly elapsedMs: number;
@@ -31,11 +31,11 @@ const LEVELS: Partial<Record<Code, LineLevel>> = {
 };
 
 const MAX_ID_LENGTH = 128;
-/** Visible characters of ASCII. */
+/** Visible ASCII characters. */
 const SANE_ID = /^[!-~]{1,128}$/;
 const madeIds = new WeakMap<RequestFacts, string>();
 
-/** Lines about calls: who called what, and from where. Never a key, and nothing of a message. */
+/** Writes lines about calls: who called what, and from where. They never contain a key or any part of a message. */
 export class CallLog {
   readonly #logger: Logger;
   readonly #lines: RepeatedLines;
@@ -45,7 +45,10 @@ export class CallLog {
     this.#lines = new RepeatedLines(logger);
   }
 
-  /** Failures of the service and refusals are told at `info`; everything else, and whatever is the caller's business, at `debug`. */
+  /**
+   * Failures of the service and refusals are logged at `info`; everything else, including errors of the caller, at
+   * `debug`.
+   */
   ended(ended: EndedCall): void {
     const { method, call, failure } = ended;
     const level = failure && LEVELS[failure.code];
@@ -57,7 +60,7 @@ export class CallLog {
     }
   }
 
-  /** A request that was not let in. Addresses are told apart, but one that keeps trying gets a line a second. */
+  /** Logs a request that was refused. Each address gets lines of its own, but at most one a second. */
   refused(request: RequestFacts, failure: ApiError): void {
     const peer = request.peer();
     const isKnown = failure.code === Code.Unauthenticated || failure.code === Code.ResourceExhausted;
@@ -86,7 +89,10 @@ function fieldsOf({ method, request, call, elapsedMs, failure, span }: EndedCall
   };
 }
 
-/** What a proxy or a client calls the request; one that they give no sane name gets one here, the same on all its lines. */
+/**
+ * The id that a proxy or a client gave the request. Without a valid one, the request gets an id here, the same on all
+ * its lines.
+ */
 function idsOf(request: RequestFacts): object {
   const given = request.header("x-request-id") ?? "";
   const requestId = SANE_ID.test(given) ? given : madeIdOf(request);
@@ -100,7 +106,7 @@ function madeIdOf(request: RequestFacts): string {
   return requestId;
 }
 
-/** A stack only for what a developer has to look into. */
+/** Adds a stack only to errors that a developer has to look into. */
 function outcomeOf({ code, message, cause }: ApiError): object {
   const outcome = { code: codeName(code), reason: message };
   if (cause === undefined) return outcome;

@@ -1,7 +1,10 @@
-/** OpenTelemetry and what uses it. */
+/** OpenTelemetry and the code that uses it. */
 export type Tracing = typeof import("./tracing.js");
 
-/** Loads OpenTelemetry, which is large and an optional dependency. Rejects with one clear line when it is not installed. */
+/**
+ * Loads OpenTelemetry, which is large and an optional dependency. Rejects with a one-line message when it is not
+ * installed.
+ */
 export async function loadTracing(): Promise<Tracing> {
   try {
     return await import("./tracing.js");

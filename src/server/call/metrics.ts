@@ -11,7 +11,9 @@ const LATENCY = "session_pool_call_duration_seconds";
 const OK = 0;
 const CODES = Code.Unauthenticated + 1;
 
-/** Calls of one method by one front. Plain arrays: prom-client's own histogram costs as much as a small call. */
+/**
+ * Calls of one method by one front, in plain arrays because prom-client's own histogram costs as much as a small call.
+ */
 class Series {
   readonly codes = new Float64Array(CODES);
   readonly buckets = new Float64Array(BUCKETS_SECONDS.length);
@@ -30,7 +32,7 @@ class Series {
   }
 }
 
-/** What `/metrics` shows: calls, latency, calls and watchers in flight, refused keys, and the process. */
+/** The metrics that `/metrics` shows: calls, latency, running calls and streams, refused keys, and the process. */
 export class Metrics {
   readonly registry = new Registry();
   readonly refusedKeys = new Counter({
@@ -46,7 +48,7 @@ export class Metrics {
     this.registry.registerMetric(this.#latencyHistogram());
   }
 
-  /** Shows how many calls are being answered, how many streams are open, and what they hold, at the moment of asking. */
+  /** Adds gauges of running calls, open streams and the bytes they hold, which are read when metrics are asked for. */
   track(load: { readonly inFlight: number; readonly openStreams: number; readonly bufferedBytes: number }): void {
     this.#gauge("session_pool_calls_in_flight", "Unary calls being answered", () => load.inFlight);
     this.#gauge("session_pool_watchers", "Streams being followed", () => load.openStreams);
@@ -107,7 +109,7 @@ export class Metrics {
     });
   }
 
-  /** A histogram as the registry reads it. */
+  /** A histogram in the form that the registry reads. */
   #latencyHistogram(): Metric {
     const histogram = {
       name: LATENCY,

@@ -19,13 +19,17 @@ const headerGetter: TextMapGetter<RequestFacts> = {
   get: (request, name) => request.header(name),
 };
 
-/** Starts the OpenTelemetry SDK, which reads the OTEL_ variables itself; answers what ends it and sends what it holds. */
+/**
+ * Starts the OpenTelemetry SDK, which reads the OTEL_ variables itself. Returns a function that ends it after sending
+ * what is pending.
+ */
 export function startTracing(serviceVersion: string): () => Promise<void> {
   const resource = resources.resourceFromAttributes({
     "service.name": "session-pool",
     "service.version": serviceVersion,
   });
-  // Not processDetector, which the default has: it tells the command line, where a storage URL with a password may stand.
+  // processDetector, which is among the defaults, is left out because it reports the command line, and that may contain
+  // a storage URL with a password.
   const sdk = new NodeSDK({ resource, resourceDetectors: [resources.envDetector, resources.hostDetector] });
   sdk.start();
   return () => sdk.shutdown();

@@ -1,11 +1,11 @@
 import type { Message } from "@bufbuild/protobuf";
 
 export interface WatchedStreamHooks {
-  /** Maps what the implementation, or `end`, ends the stream with. */
+  /** Maps the error with which the implementation or `end` ends the stream. */
   readonly toError: (error: unknown) => unknown;
-  /** Called once, with the mapped error, or undefined after a good end. */
+  /** Called once, with the mapped error, or with undefined after a normal end. */
   readonly onEnd: (error: unknown) => void;
-  /** The implementation failed while it was being closed. */
+  /** Called when the implementation fails while it is being closed. */
   readonly onLateError: (error: unknown) => void;
 }
 
@@ -17,15 +17,15 @@ interface Pending {
 const DONE: IteratorResult<Message> = { done: true, value: undefined };
 
 /**
- * A stream that ends at once when it is told to, even while the implementation says nothing. Events are read one at a time, as its
- * reader asks for them.
+ * A stream that ends at once when told to, even while the implementation is silent. Events are read one at a time, as
+ * the reader asks for them.
  */
 export class WatchedStream implements AsyncIterableIterator<Message> {
   readonly #events: AsyncIterator<Message>;
   readonly #hooks: WatchedStreamHooks;
   #pending: Pending | undefined;
   #ended = false;
-  /** What the reader still has to be told. */
+  /** The error that the reader has not got yet. */
   #untold: unknown;
 
   constructor(events: AsyncIterable<Message>, hooks: WatchedStreamHooks) {
@@ -97,7 +97,7 @@ export class WatchedStream implements AsyncIterableIterator<Message> {
     return this.#takePending();
   }
 
-  /** Not waited for: an implementation in the middle of its own next() answers later, or never. */
+  /** Not awaited, because an implementation in the middle of its own next() may answer late or never. */
   #closeEvents(): void {
     this.#events.return?.().catch(this.#hooks.onLateError);
   }

@@ -11,13 +11,13 @@ import { type BodyLimits, inflate, readBody } from "../http/body.js";
 import type { HttpRequest } from "../http/listener.js";
 import type { Admission } from "../load/admissions.js";
 
-/** What a request of Connect, gRPC-Web or gRPC says about itself. */
+/** What a Connect, gRPC-Web or gRPC request says about its own format. */
 export interface RequestFormat {
   readonly isGet: boolean;
   readonly isBinary: boolean;
-  /** Whether messages are framed by five bytes, as in every protocol but Connect's unary calls. */
+  /** Whether each message has a frame of five bytes, as in every protocol except Connect's unary calls. */
   readonly isEnveloped: boolean;
-  /** Name of the header that names the compression. */
+  /** The name of the header that names the compression. */
   readonly encodingHeader: "content-encoding" | "connect-content-encoding" | "grpc-encoding";
 }
 
@@ -30,7 +30,7 @@ const DECODERS: ReadonlyMap<string, Decoder> = new Map([
   ["br", promisify(brotliDecompress) as Decoder],
 ]);
 
-/** What connect-node needs to see of a request's headers. */
+/** The request headers that connect-node needs to see. */
 const PASSED_HEADERS = [
   "content-type",
   "accept-encoding",
@@ -61,13 +61,16 @@ export function readFormat({ method, headers, url }: HttpRequest): RequestFormat
   };
 }
 
-/** Whether the request's compression is one that `readRequest` knows; of others connect-node tells the client what it may use. */
+/**
+ * Whether `readRequest` knows the request's compression. If it does not, connect-node tells the client which ones it
+ * may use.
+ */
 export function knowsEncoding({ headers }: HttpRequest, { encodingHeader }: RequestFormat): boolean {
   const encoding = headers[encodingHeader];
   return encoding === undefined || encoding === "" || encoding === "identity" || DECODERS.has(String(encoding));
 }
 
-/** A request with no content, for connect-node: of the same format, so that it answers in it. */
+/** A request without content for connect-node, in the same format, so that it answers in that format. */
 export function emptyRequest(
   request: HttpRequest,
   { isGet, isBinary, isEnveloped, encodingHeader }: RequestFormat,
@@ -88,14 +91,14 @@ export function emptyRequest(
   };
 }
 
-/** An absent one is answered by `readRequest`, an unknown one by connect-node. */
+/** `readRequest` answers a missing encoding, and connect-node an unknown one. */
 function getEncoding({ url }: HttpRequest): string {
   return encodeURIComponent(queryOf(url).get("encoding") ?? "json");
 }
 
 /**
- * Reads and decodes the one message of a request. connect-node would do it too, but answers `internal` to whatever cannot be decoded,
- * and reads Structs with loss.
+ * Reads and decodes the single message of a request. connect-node would do so too, but it answers `internal` to
+ * anything that cannot be decoded, and loses information in Structs.
  */
 export function makeRequestReader(desc: DescMethod, limits: BodyLimits): RequestReader {
   const wire = wireMethod(desc);
@@ -162,7 +165,7 @@ async function decompress(bytes: Buffer, encoding: string, limitBytes: number, a
   }
 }
 
-/** Either alphabet, with or without padding. */
+/** Accepts both alphabets, with or without padding. */
 function fromBase64(text: string): Buffer {
   if (!/^[\w+/-]*={0,2}$/.test(text) || text.replace(/=+$/, "").length % 4 === 1) {
     throw invalidArgument("The query's message is not valid base64");

@@ -9,8 +9,8 @@ import type { Admission } from "../load/admissions.js";
 import { withinStallTime } from "../load/stall.js";
 
 /**
- * Sends an answer of connect-node as one piece. When there is no room for an answer that waits to be read, the client is told by the
- * status of HTTP, which every protocol maps to a code of its own.
+ * Sends an answer of connect-node as one piece. When there is no room for an answer that waits to be read, the client
+ * is told by the HTTP status, which every protocol maps to a code of its own.
  */
 export async function sendUnary(
   answer: UniversalServerResponse,
@@ -31,7 +31,10 @@ export async function sendUnary(
   abandonUnread(response);
 }
 
-/** connect-node's answer to a unary call of Connect with this JSON in the place of its own, compressed if the client likes that. */
+/**
+ * Replaces the JSON in connect-node's answer to a unary Connect call by this one, compressed if the client prefers
+ * that.
+ */
 export async function withJson(
   answer: UniversalServerResponse,
   json: JsonText,
@@ -47,7 +50,7 @@ export async function withJson(
   return { ...answer, header, body: createAsyncIterable([body]) };
 }
 
-/** Sends the events of a stream, as fast as the client reads. Rejects when the client has gone, or does not read. */
+/** Sends the events of a stream as fast as the client reads. Rejects when the client has gone or does not read. */
 export async function sendStream(
   answer: UniversalServerResponse,
   response: HttpResponse,
@@ -66,7 +69,7 @@ export async function sendStream(
   abandonUnread(response);
 }
 
-/** Sends the headers of a stream at once: connect-node holds them back until the first message. */
+/** Sends the headers of a stream at once; connect-node would hold them back until the first message. */
 export function sendStreamHead(header: Headers, response: HttpResponse): void {
   const out = response as ServerResponse;
   out.writeHead(200, toHeaders(header));

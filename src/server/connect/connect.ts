@@ -34,18 +34,21 @@ export interface ConnectOptions {
   readonly logger: Logger;
 }
 
-/** Serves the request if its path is an RPC's, and returns whether it is. Never throws. */
+/** Serves the request if its path is that of an RPC; returns whether it is. Never throws. */
 export type ConnectHandler = (path: string, request: HttpRequest, response: HttpResponse) => boolean;
 
-/** One request. It reaches the implementation as a context value, because connect-node refuses malformed ones as `internal`. */
+/**
+ * One request. It reaches the implementation as a context value, because connect-node refuses malformed requests as
+ * `internal`.
+ */
 interface Exchange {
   readonly request: HttpRequest;
   readonly response: HttpResponse;
   readonly format: RequestFormat;
   readonly signal: AbortSignal;
-  /** There once the request has been authenticated. */
+  /** Set once the request has been authenticated. */
   admission?: Admission;
-  /** The answer, where connect-node is given an empty one in its place. */
+  /** The answer, when connect-node is given an empty one in its place. */
   json?: JsonText;
 }
 
@@ -55,8 +58,8 @@ const exchangeKey = createContextKey<Exchange | undefined>(undefined);
 const COMPRESS_MIN_BYTES = 1024;
 
 /**
- * Serves Connect, gRPC-Web and gRPC by connect-node, which frames answers and errors. The implementation authenticates,
- * reads and decodes the request itself, so connect-node is given an empty one of the same format.
+ * Serves Connect, gRPC-Web and gRPC through connect-node, which frames answers and errors. The implementation itself
+ * authenticates, reads and decodes the request, so connect-node is given an empty one in the same format.
  */
 export function createConnectHandler(options: ConnectOptions): ConnectHandler {
   const handlers = handlersOf(options);
@@ -71,7 +74,7 @@ export function createConnectHandler(options: ConnectOptions): ConnectHandler {
       signal: goneSignal(request, response),
     };
     serve(handler, exchange).catch((err: unknown) => {
-      // Expected when the client has gone; then there is nobody left to tell.
+      // This is expected when the client has gone; then there is nobody left to tell.
       options.logger.debug({ err, path }, "An answer was not sent to its end");
       response.destroy();
     });
@@ -131,7 +134,7 @@ function addMethod(router: ConnectRouter, method: ApiMethod, caller: Caller, lim
       const message = await caller.unary(method, request, call);
       const { isBinary, isEnveloped } = exchange.format;
       if (isBinary || isEnveloped) return answer(message, exchange);
-      // connect-node would make objects of all that is stored as JSON, and JSON of the objects.
+      // connect-node would parse all stored JSON to objects and write the objects as JSON again.
       exchange.json = writeJson(message);
       return create(desc.output);
     } catch (error) {
@@ -150,7 +153,7 @@ function addMethod(router: ConnectRouter, method: ApiMethod, caller: Caller, lim
     }
   }
 
-  // Which of the two it is follows from the descriptor.
+  // The descriptor tells which of the two it is.
   router.rpc(desc, (desc.methodKind === "unary" ? unary : stream) as never);
 }
 

@@ -4,14 +4,17 @@ import { ApiError } from "../../api/api-error.js";
 import type { Admission } from "../load/admissions.js";
 
 export interface BodyGuard {
-  /** Bytes of all that the client sends on the stream. */
+  /** The most bytes that the client may send on the stream. */
   readonly maxBytes: number;
   /** How long the client may take to send it. */
   readonly timeoutMs: number;
   readonly refuse: (error: ApiError) => void;
 }
 
-/** Counts what the client sends while grpc-js collects it, until the message is complete, and ends the admission with the stream. */
+/**
+ * Counts what the client sends while grpc-js collects it, until the message is complete, and ends the admission with
+ * the stream.
+ */
 export function guardBody(
   stream: ServerHttp2Stream,
   admission: Admission,
@@ -36,7 +39,7 @@ export function guardBody(
     clearTimeout(timer);
     stream.off("data", onData);
   };
-  // grpc-js has paused the stream: listening does not set it going.
+  // grpc-js has paused the stream, and adding a listener does not resume it.
   stream.on("data", onData);
   stream.once("end", stop);
   if (stream.destroyed) end();

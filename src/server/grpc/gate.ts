@@ -13,12 +13,12 @@ import type { Principal, RequestFacts } from "../principal.js";
 import { type BodyGuard, guardBody } from "./body-guard.js";
 import { headerOf, type Status, toStatus } from "./status.js";
 
-/** What may come without a key, by path. */
+/** A method that needs no key, by its path. */
 export interface OpenMethod {
   readonly kind: AdmissionKind;
-  /** Bytes of all its requests together. */
+  /** The most bytes of all its requests together. */
   readonly maxBytes: number;
-  /** After this its stream is closed, whoever still reads or writes. */
+  /** After this time its stream is closed, even if somebody still reads or writes. */
   readonly lifetimeMs?: number;
 }
 
@@ -28,15 +28,15 @@ export interface GateOptions {
   readonly caller: Caller;
   readonly load: LoadLimits;
   readonly isServedHost: HostCheck;
-  /** Bytes of one request, with its frame. */
+  /** The most bytes of one request with its frame. */
   readonly maxBytes: number;
   readonly connectionAt: (peer: string) => Connection | undefined;
   readonly logger: Logger;
 }
 
-/** A request that was let in. */
+/** A request that was admitted. */
 export interface Admitted {
-  /** Undefined for what needs no key. */
+  /** Undefined for methods that need no key. */
   readonly principal: Principal | undefined;
   readonly connection: Connection | undefined;
   readonly facts: RequestFacts;
@@ -44,13 +44,13 @@ export interface Admitted {
   readonly stream: ServerHttp2Stream;
 }
 
-/** Requests that were let in, by the metadata object that grpc-js hands on from the interceptor to the handler. */
+/** Admitted requests, by the metadata object that grpc-js passes from the interceptor to the handler. */
 export type AdmittedCalls = WeakMap<Metadata, Admitted>;
 
 type InterceptedCall = Parameters<ServerInterceptor>[1];
 type Responder = Exclude<ConstructorParameters<typeof ServerInterceptingCall>[1], undefined>;
 
-/** Looks at the host, the key, the scope and the limits before the body is read, and at the body while it comes. */
+/** Checks the host, the key, the scope and the limits before the body is read, and the body while it arrives. */
 export function makeGate(options: GateOptions, admitted: AdmittedCalls): ServerInterceptor {
   const methods = new Map(
     options.methods.map((method) => [`/${method.desc.parent.typeName}/${method.desc.name}`, method]),
@@ -83,7 +83,7 @@ export function makeGate(options: GateOptions, admitted: AdmittedCalls): ServerI
       const admission = options.caller.admit(method, { front: "grpc", principal, facts, connection });
       return { principal, connection, facts, stream, admission };
     };
-    /** The handlers of the API count their answers themselves. */
+    /** The API's handlers count their own answers. */
     const countAnswer: Required<Responder>["sendMessage"] = (message, next) => {
       try {
         current?.admission.hold(responseSerialize(message).length);
@@ -125,7 +125,7 @@ function closeAfter(stream: ServerHttp2Stream, lifetimeMs: number): void {
   stream.once("close", () => clearTimeout(timer));
 }
 
-/** Answers, and reads nothing more: grpc-js alone would keep a stream open until its client ends it. */
+/** Answers and stops reading. By itself, grpc-js would keep the stream open until its client ends it. */
 function refuse(call: InterceptedCall, stream: ServerHttp2Stream, error: unknown): void {
   const answer: Status = toStatus(error);
   call.sendStatus(answer);
@@ -134,14 +134,14 @@ function refuse(call: InterceptedCall, stream: ServerHttp2Stream, error: unknown
   });
 }
 
-/** grpc-js keeps it private, and has nothing else that tells of the bytes of a message that is not complete. */
+/** grpc-js keeps the stream private, but nothing else tells how many bytes of an incomplete message have come. */
 function streamOf(call: InterceptedCall): ServerHttp2Stream {
   const { stream } = call as unknown as { readonly stream?: ServerHttp2Stream };
   if (stream === undefined) throw new Error("grpc-js does not tell the stream of a call");
   return stream;
 }
 
-/** What grpc-js itself answers with `internal`, though the client sent it. */
+/** Errors that grpc-js itself answers with `internal` although the client caused them. */
 const CLIENT_FAULTS = /^(Failed to decompress message|Invalid grpc-timeout value)/;
 
 function blameClient(call: InterceptedCall): void {

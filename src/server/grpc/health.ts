@@ -24,7 +24,10 @@ const WATCH = `/${HealthService.typeName}/Watch`;
 /** No service has a longer name. */
 const MAX_BYTES = 1024;
 
-/** `grpc.health.v1`: one state for the server (the empty name) and each of its services. Other names are not remembered. */
+/**
+ * `grpc.health.v1`: one state for the server (the empty name) and one for each of its services. Other names are not
+ * stored.
+ */
 export class Health {
   readonly #names: ReadonlySet<string>;
   readonly #watchers = new Set<Watcher>();
@@ -34,7 +37,7 @@ export class Health {
     this.#names = new Set(["", ...serviceNames]);
   }
 
-  /** What the gate lets in without a key. */
+  /** The methods that the gate admits without a key. */
   static readonly openMethods: ReadonlyMap<string, OpenMethod> = new Map([
     [CHECK, { kind: "call", maxBytes: MAX_BYTES }],
     [WATCH, { kind: "stream", maxBytes: MAX_BYTES }],
@@ -61,7 +64,10 @@ export class Health {
     }
   };
 
-  /** As the protocol says, a watch of a service that is not there stays open: it is told that, and nothing more. */
+  /**
+   * As the protocol demands, a watch of an unknown service stays open: its client is told that the service is unknown,
+   * and nothing more.
+   */
   readonly #watch: handleServerStreamingCall<Buffer, Buffer> = (call) => {
     try {
       const name = readName(call.request);

@@ -1,9 +1,9 @@
 import type { MethodDefinition, Server, UntypedHandleCall } from "@grpc/grpc-js";
 
-/** The part of a server that packages with a service of their own add it to. */
+/** The part of a server to which packages add their own services. */
 export type ServiceTaker = Pick<Server, "addService">;
 
-/** A method as the server has to know it before its package is loaded. */
+/** A method as the server must know it before its package is loaded. */
 export interface LazyMethod {
   readonly path: string;
   readonly requestStream?: boolean;
@@ -15,7 +15,10 @@ interface LoadedMethod {
   readonly handle: UntypedHandleCall;
 }
 
-/** Adds methods of a package that is loaded by the first call of one of them. `load` gives the services to the taker at once. */
+/**
+ * Adds methods of a package that is loaded by the first call of one of them. `load` must pass the services to the taker
+ * synchronously.
+ */
 export function addLazyMethods(
   server: ServiceTaker,
   methods: readonly LazyMethod[],

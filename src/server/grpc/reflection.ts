@@ -15,18 +15,18 @@ const METHODS = ["v1", "v1alpha"].map((version) => ({
   requestStream: true,
   responseStream: true,
 }));
-/** grpcurl asks for less than a hundred symbols on one stream. */
+/** grpcurl asks for fewer than a hundred symbols on one stream. */
 const MAX_BYTES = 8 * 1024;
 const LIFETIME_MS = 120_000;
 
-/** What the gate lets in without a key. */
+/** The methods that the gate admits without a key. */
 export const REFLECTION_METHODS: ReadonlyMap<string, OpenMethod> = new Map(
   METHODS.map(({ path }) => [path, { kind: "stream", maxBytes: MAX_BYTES, lifetimeMs: LIFETIME_MS }]),
 );
 
 /**
- * Serves the descriptors of the services and of health (`grpc.reflection.v1` and `v1alpha`), with all files they import. The first call
- * loads the package, which brings another implementation of protobuf.
+ * Serves the descriptors of the services and of health (`grpc.reflection.v1` and `v1alpha`), with all files that they
+ * import. The package is loaded by the first call, because it brings another implementation of protobuf.
  */
 export function addReflection(server: ServiceTaker, services: readonly DescService[]): void {
   addLazyMethods(server, METHODS, (taker) => reflectionOf([...services, Health]).addToServer(taker as Server));
@@ -37,7 +37,7 @@ function reflectionOf(services: readonly DescService[]): ReflectionService {
   const files = new Set<DescFile>();
   for (const { file } of services) addWithImports(files, file);
   const fileDescriptorProtos = [...files].map(({ proto }) => Buffer.from(toBinary(FileDescriptorProtoSchema, proto)));
-  // The package reads nothing else of a definition.
+  // The package reads no other field of a definition.
   const definitions = { all: { fileDescriptorProtos } } as unknown as PackageDefinition;
   return new reflection.ReflectionService(definitions, { services: services.map(({ typeName }) => typeName) });
 }

@@ -6,7 +6,7 @@ export interface Status {
   readonly details: string;
 }
 
-/** grpc-js ends the process over a text with half a surrogate pair. */
+/** grpc-js ends the process when a text contains a lone surrogate. */
 export function toStatus(error: unknown): Status {
   const { code, message } = toApiError(error);
   return { code: code as number, details: Buffer.from(message).toString() };

@@ -5,17 +5,17 @@ import { HttpProblem } from "./problem.js";
 
 const AUTHORITY = /^(?:\[[0-9A-Fa-f:.]+\]|[^\s/?#@:[\]%\\<>^`{|}]+)(?::(\d{1,5}))?$/;
 
-/** The host that a request is for, as it says itself, with the port if it names one. */
+/** The host that a request names, with the port if it names one. */
 export function authorityOf(request: HttpRequest): string | undefined {
   return "authority" in request ? request.authority : request.headers.host;
 }
 
 /**
- * Throws unless the request names a host, and one that is served. A request without a valid one would also make connect-node throw, and
- * whatever else makes a URL of it.
+ * Throws unless the request names a host that is served. Without a valid one, connect-node and any other code that
+ * makes a URL of it would throw, too.
  */
 export function makeAuthorityCheck(isServed: HostCheck): (request: HttpRequest) => void {
-  /** Clients say the same thing all the time. */
+  /** Clients send the same value all the time. */
   let lastGood: string | undefined;
   return (request) => {
     const authority = authorityOf(request);

@@ -12,29 +12,29 @@ export type Request = IncomingMessage | Http2ServerRequest;
 
 const DECODERS = { gzip: promisify(gunzip), br: promisify(brotliDecompress) };
 
-/** How a body may be. */
+/** Limits of a request body. */
 export interface BodyLimits {
-  /** Before and after decompression. */
+  /** Applies both before and after decompression. */
   readonly bodyBytes: number;
   readonly bodyTimeoutMs: number;
 }
 
-/** Throws the problem of a body that would be refused whatever is in it. Reads nothing. */
+/** Throws if the headers show that the body would be refused whatever it contains. Reads nothing. */
 export function checkBodyHeaders({ headers }: Request, limitBytes: number): void {
   const type = headers["content-type"];
   if (type !== undefined && !/^application\/json\s*(;\s*charset\s*=\s*("utf-8"|utf-8)\s*)?;?\s*$/i.test(type)) {
-    throw unsupported(`Content-Type must be application/json in UTF-8, and is ${JSON.stringify(type)}`);
+    throw unsupported(`Content-Type must be application/json in UTF-8; it is ${JSON.stringify(type)}`);
   }
   const encoding = contentEncoding(headers["content-encoding"]);
   if (encoding !== "identity" && !(encoding in DECODERS)) {
-    throw unsupported(`Content-Encoding must be gzip, br or identity, and is ${JSON.stringify(encoding)}`, {
+    throw unsupported(`Content-Encoding must be gzip, br or identity; it is ${JSON.stringify(encoding)}`, {
       "accept-encoding": "gzip, br",
     });
   }
   if (Number(headers["content-length"]) > limitBytes) throw tooLarge(limitBytes);
 }
 
-/** Whether the request says that a body follows. */
+/** Whether the headers announce a body. */
 export function hasBody(request: Request): boolean {
   const { headers } = request;
   if (headers["content-length"] !== undefined) return headers["content-length"] !== "0";
@@ -42,8 +42,8 @@ export function hasBody(request: Request): boolean {
 }
 
 /**
- * Reads the body and decompresses it; both sizes are limited, so that a small body cannot grow without end, and counted as they come.
- * What a protocol frames the body with does not count.
+ * Reads the body and decompresses it. Both sizes are limited and counted as the bytes come, so that a small body cannot
+ * grow without end. The bytes of a protocol's frame do not count.
  */
 export async function readBody(
   request: Request,
@@ -57,10 +57,13 @@ export async function readBody(
   return inflate(admission, limits.bodyBytes, () => decompress(bytes, encoding, limits.bodyBytes));
 }
 
-/** Bodies that are being decompressed: each may grow to the largest that is allowed, whatever its size was. */
+/**
+ * Limits the decompressions that run at the same time, because each may grow to the largest allowed size, however small
+ * its input.
+ */
 const inflating = new Semaphore(4);
 
-/** Runs one of few decompressions at a time, and counts what came of it. */
+/** Runs a decompression when few others are running, and counts its output. */
 export function inflate(admission: Admission, limitBytes: number, run: () => Promise<Buffer>): Promise<Buffer> {
   return inflating.runExclusive(async () => {
     admission.hold(limitBytes);

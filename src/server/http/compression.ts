@@ -7,13 +7,13 @@ export type Encoding = "br" | "gzip";
 
 const ENCODINGS: readonly Encoding[] = ["br", "gzip"];
 
-/** Below it compression costs more than it saves. */
+/** Below this size, compression costs more than it saves. */
 export const MIN_COMPRESSED_BYTES = 1024;
 
 const gzipAsync = promisify(gzip);
 const brotliAsync = promisify(brotliCompress);
 
-/** The encoding that an Accept-Encoding header likes best; undefined for none. */
+/** The encoding that an Accept-Encoding header prefers; undefined for none. */
 export function chooseEncoding(acceptEncoding: string | undefined): Encoding | undefined {
   if (!acceptEncoding) return undefined;
   const qualities = readQualities(acceptEncoding);
@@ -34,7 +34,7 @@ export function compress(text: JsonText, encoding: Encoding): Promise<Buffer> {
   });
 }
 
-/** The quality of each item of an Accept or Accept-Encoding header; one that makes no sense counts as 0. */
+/** The quality of each item of an Accept or Accept-Encoding header; an invalid one counts as 0. */
 export function readQualities(header: string): Map<string, number> {
   const qualities = new Map<string, number>();
   for (const item of header.toLowerCase().split(",")) {

@@ -5,12 +5,12 @@ import type { Request } from "./body.js";
 
 const connections = new WeakMap<Socket | ServerHttp2Session, Connection>();
 
-/** Says which connection a socket of HTTP/1.1, or a session of HTTP/2, belongs to. */
+/** Records the connection that an HTTP/1.1 socket or an HTTP/2 session belongs to. */
 export function bindConnection(carrier: Socket | ServerHttp2Session, connection: Connection): void {
   connections.set(carrier, connection);
 }
 
-/** Undefined when the connection has ended, or nobody counts it. */
+/** Undefined when the connection has ended or is not counted. */
 export function connectionOf(request: Request): Connection | undefined {
   if (!("stream" in request)) return connections.get(request.socket);
   const { session } = request.stream;

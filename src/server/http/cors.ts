@@ -7,7 +7,7 @@ import { HttpProblem } from "./problem.js";
 const METHODS = "GET, HEAD, POST, PATCH, DELETE, OPTIONS";
 const MAX_AGE_SECONDS = "7200";
 
-/** What pages may send: the headers of REST, Connect and gRPC-Web. */
+/** Headers that pages may send: those of REST, Connect and gRPC-Web. */
 const REQUEST_HEADERS = [
   "Authorization",
   "Content-Type",
@@ -25,7 +25,7 @@ const REQUEST_HEADERS = [
   "Tracestate",
 ].join(", ");
 
-/** What pages may read. */
+/** Headers that pages may read. */
 const RESPONSE_HEADERS = [
   "Content-Encoding",
   "Connect-Content-Encoding",
@@ -37,10 +37,13 @@ const RESPONSE_HEADERS = [
   "Allow",
 ].join(", ");
 
-/** Lets pages of other origins call. Returns whether the request was a preflight, and is answered. */
+/** Lets pages of other origins call. Returns whether the request was a preflight, which has then been answered. */
 export type Cors = (request: HttpRequest, response: HttpResponse) => boolean;
 
-/** CORS for the origins; `*` stands for all. Without any, pages of other origins cannot call: a change that a browser sends for one is refused. */
+/**
+ * CORS for these origins; `*` means all. Without any, pages of other origins cannot call, and a change that a browser
+ * sends for one is refused.
+ */
 export function makeCors(origins: readonly string[]): Cors {
   if (origins.length === 0) {
     return (request) => {
@@ -71,7 +74,10 @@ export function makeCors(origins: readonly string[]): Cors {
   };
 }
 
-/** A browser sends simple requests, such as a POST without a body, without asking first. Reading needs no refusal: the page gets no answer to see. */
+/**
+ * A browser sends simple requests, such as a POST without a body, without asking first. Reads need no refusal, because
+ * the page cannot see the answer.
+ */
 function refuseForeignPage(request: HttpRequest): void {
   const { method } = request;
   if (method === "GET" || method === "HEAD" || method === "OPTIONS" || !isOfForeignPage(request)) return;
@@ -81,14 +87,17 @@ function refuseForeignPage(request: HttpRequest): void {
   );
 }
 
-/** Browsers tell it in Sec-Fetch-Site, which pages cannot set, but not over plain HTTP to other hosts than localhost: there the origin is compared. */
+/**
+ * Browsers send Sec-Fetch-Site, which pages cannot set, but not over plain HTTP to hosts other than localhost. There
+ * the origin is compared instead.
+ */
 function isOfForeignPage(request: HttpRequest): boolean {
   const { origin, "sec-fetch-site": site } = request.headers;
   if (site !== undefined) return site === "cross-site" || site === "same-site";
   return origin !== undefined && !isOwnOrigin(origin, authorityOf(request));
 }
 
-/** Compares hosts and ports only: behind a proxy that ends TLS the schemes differ. */
+/** Compares only hosts and ports, because the schemes differ behind a proxy that ends TLS. */
 function isOwnOrigin(origin: string, authority: string | undefined): boolean {
   if (authority === undefined || !/^https?:/.test(origin) || !URL.canParse(origin)) return false;
   const { protocol, host } = new URL(origin);

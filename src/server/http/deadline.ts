@@ -3,7 +3,10 @@ import { invalidArgument } from "../../api/api-error.js";
 
 const UNIT_MS: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
 
-/** When the client stops waiting, in milliseconds since 1970: `Grpc-Timeout` or `Connect-Timeout-Ms`, the sooner if both are there. */
+/**
+ * When the client stops waiting, in milliseconds since 1970: by `Grpc-Timeout` or `Connect-Timeout-Ms`, or the earlier
+ * one if both are given.
+ */
 export function readDeadline(headers: IncomingHttpHeaders, nowMs: number): number | undefined {
   const grpc = headers["grpc-timeout"];
   const connect = headers["connect-timeout-ms"];
@@ -16,13 +19,13 @@ function readGrpcTimeout(text: string | string[] | undefined): number {
   const [, digits, unit = ""] = /^(\d{1,8})([HMSmun])$/.exec(String(text)) ?? [];
   const unitMs = UNIT_MS[unit];
   if (unitMs === undefined)
-    throw invalidArgument(`Grpc-Timeout must be up to 8 digits and one of H M S m u n, and is ${JSON.stringify(text)}`);
+    throw invalidArgument(`Grpc-Timeout must be up to 8 digits and one of H M S m u n; it is ${JSON.stringify(text)}`);
   return Number(digits) * unitMs;
 }
 
 function readConnectTimeout(text: string | string[] | undefined): number {
   if (text === undefined) return Number.POSITIVE_INFINITY;
   if (!/^\d{1,10}$/.test(String(text)))
-    throw invalidArgument(`Connect-Timeout-Ms must be up to 10 digits, and is ${JSON.stringify(text)}`);
+    throw invalidArgument(`Connect-Timeout-Ms must be up to 10 digits; it is ${JSON.stringify(text)}`);
   return Number(text);
 }

@@ -6,8 +6,8 @@ import { isGone, type Response } from "./respond.js";
 const signals = new WeakMap<Socket, AbortSignal>();
 
 /**
- * Aborted when the client has gone. In HTTP/1 that is when its connection closes: all requests of one share a signal, because making
- * one costs as much as all else that a small request needs.
+ * A signal that is aborted when the client has gone. In HTTP/1 that is when its connection closes. All requests of a
+ * connection share one signal, because making one costs as much as everything else that a small request needs.
  */
 export function goneSignal(request: Request, response: Response): AbortSignal {
   return "stream" in request ? signalOfStream(response) : signalOfConnection(request.socket);
@@ -28,7 +28,7 @@ function signalOfConnection(socket: Socket): AbortSignal {
   const gone = new AbortController();
   socket.once("close", () => gone.abort());
   if (socket.destroyed) gone.abort();
-  // Pipelined requests listen at the same time, as many as there are.
+  // Any number of pipelined requests may listen at the same time.
   setMaxListeners(0, gone.signal);
   signals.set(socket, gone.signal);
   return gone.signal;

@@ -4,8 +4,9 @@ import type { Socket } from "node:net";
 type Http1Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * Handles one request of a connection at a time. Node starts all that a client sent ahead at once: a POST would run beside the requests
- * that stand before it, and the answers to a few KB of requests would pile up, each as large as a page, while the client reads none.
+ * Handles one request of a connection at a time. By itself, Node starts everything that a client sent ahead at once: a
+ * POST would run beside the requests before it, and a few KB of requests would pile up answers as large as pages while
+ * the client reads none of them.
  */
 export function inTurn(handler: Http1Handler): Http1Handler {
   const lastAnswers = new WeakMap<Socket, ServerResponse>();

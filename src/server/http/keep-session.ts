@@ -3,12 +3,15 @@ import type { LoadLimits } from "../../config.js";
 
 const PING_INTERVAL_MS = 60_000;
 const PING_ANSWER_MS = 20_000;
-/** A request that was refused gets this much longer to end, so that its client can read why. */
+/** How much longer a refused request may take to end, so that its client can read the reason. */
 export const LINGER_MS = 5000;
-/** Connections that were made at the same moment shall not all end at the same moment. */
+/** Randomised, so that connections made at the same moment do not all end at the same moment. */
 const AGE_JITTER = 0.1;
 
-/** Ends a session of HTTP/2 whose client has gone, does nothing, or has been there for long, and streams whose request does not end. */
+/**
+ * Ends HTTP/2 sessions whose client has gone, is idle, or has been connected for long, and streams whose request does
+ * not end.
+ */
 export function keepSession(session: ServerHttp2Session, load: LoadLimits): void {
   const endings = [endIdle(session, load.connectionIdleMs), endAged(session, load.connectionAgeMs), endGone(session)];
   session.on("stream", (stream) => endUnfinished(stream, load.bodyTimeoutMs + LINGER_MS));
@@ -17,7 +20,7 @@ export function keepSession(session: ServerHttp2Session, load: LoadLimits): void
   });
 }
 
-/** Each of these answers what stops it. */
+/** Each of these returns a function that stops it. */
 function endIdle(session: ServerHttp2Session, idleMs: number): () => void {
   let timer = setTimeout(() => session.close(), idleMs).unref();
   let open = 0;
@@ -32,7 +35,7 @@ function endIdle(session: ServerHttp2Session, idleMs: number): () => void {
   return () => clearTimeout(timer);
 }
 
-/** Streams that are open go on. */
+/** Open streams continue. */
 function endAged(session: ServerHttp2Session, ageMs: number): () => void {
   const jittered = ageMs * (1 - AGE_JITTER + 2 * AGE_JITTER * Math.random());
   const timer = setTimeout(() => session.close(), jittered).unref();

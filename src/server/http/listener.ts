@@ -34,17 +34,18 @@ export interface HttpListenerOptions {
   readonly tls?: TlsFiles | undefined;
 }
 
-/** What a client of HTTP/2 sends first; no request of HTTP/1.1 begins like it. */
+/** The first bytes that an HTTP/2 client sends. No HTTP/1.1 request begins like this. */
 const HTTP2_PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
 const KEEP_ALIVE_MS = 75_000;
 const MAX_HEADER_BYTES = 16 * 1024;
-/** A page, as JSON. Node ends streams, and at last the connection, when what waits to be sent takes more. */
+/** Enough for a page as JSON. When more is waiting to be sent, Node ends streams and finally the connection. */
 const STREAM_MEMORY_MB = 4;
 const BAD_REQUEST = { 400: "Bad Request", 408: "Request Timeout", 431: "Request Header Fields Too Large" } as const;
 
 /**
- * HTTP/1.1 and HTTP/2 on one port: without TLS told apart by the first bytes, with TLS by ALPN. Node serves both on one port only with TLS.
+ * Serves HTTP/1.1 and HTTP/2 on one port: with TLS distinguished by ALPN, without it by the first bytes. Node itself
+ * can serve both on one port only with TLS.
  */
 export class HttpListener {
   readonly #http1: Http1Server;
@@ -69,16 +70,17 @@ export class HttpListener {
         else ((socket as TLSSocket).alpnProtocol === "h2" ? this.#http2 : this.#http1).emit("connection", socket);
       },
     });
-    // Both servers are given connections and never listen themselves; the timeouts of the first are checked only after this event.
+    // Neither server listens itself; they are given connections. The HTTP/1.1 server checks its timeouts only after
+    // this event.
     this.#http1.emit("listening");
   }
 
-  /** Resolves to the port; rejects with one clear line. */
+  /** Resolves to the port; rejects with a one-line message. */
   listen(): Promise<number> {
     return this.#port.listen();
   }
 
-  /** Takes no new connections, and ends those that are idle; resolves when all have ended. */
+  /** Accepts no new connections and ends idle ones; resolves when all have ended. */
   async drain(): Promise<void> {
     const closed = this.#port.close();
     for (const session of this.#sessions) session.close();
@@ -86,7 +88,7 @@ export class HttpListener {
     await closed;
   }
 
-  /** Ends connections of HTTP/1.1 that wait for their next request. */
+  /** Ends HTTP/1.1 connections that are waiting for their next request. */
   closeIdle(): void {
     this.#http1.closeIdleConnections();
   }
@@ -107,7 +109,7 @@ export class HttpListener {
     keepSession(session, load);
   }
 
-  /** Reads until the first bytes tell which protocol it is, puts them back, and hands the socket on. */
+  /** Reads until the first bytes show which protocol it is, puts them back, and passes the socket on. */
   #peek(socket: Socket): void {
     let seen = Buffer.alloc(0);
     const timer = setTimeout(() => socket.destroy(), HANDSHAKE_TIMEOUT_MS);
@@ -138,7 +140,7 @@ function makeHttp1Server({ handler, load }: HttpListenerOptions): Http1Server {
       requestTimeout: Math.max(load.bodyTimeoutMs, HANDSHAKE_TIMEOUT_MS) + LINGER_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
-      // Missing ones are answered by the handler, as all errors are.
+      // The handler answers requests without a Host header, as it answers all errors.
       requireHostHeader: false,
       noDelay: true,
     },
@@ -154,13 +156,14 @@ function makeHttp1Server({ handler, load }: HttpListenerOptions): Http1Server {
     const status = error.code === "HPE_HEADER_OVERFLOW" ? 431 : error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? 408 : 400;
     const body = JSON.stringify({
       code: 3,
-      message: `${BAD_REQUEST[status]}: this is no valid HTTP request`,
+      message: `${BAD_REQUEST[status]}: this is not a valid HTTP request`,
       details: [],
     });
     const head = `HTTP/1.1 ${status} ${BAD_REQUEST[status]}\r\ncontent-type: application/json\r\nconnection: close`;
     socket.end(`${head}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
   });
-  // No listener for "upgrade": without one Node answers an offer to upgrade, as curl --http2 and Java's client make it, in HTTP/1.1.
+  // There is no listener for "upgrade" on purpose: without one, Node answers an offer to upgrade, as curl --http2 and
+  // Java's client make it, in HTTP/1.1.
   server.on("connect", (_request, socket) => socket.destroy());
   return server;
 }
@@ -178,7 +181,9 @@ function makeHttp2Server({ handler, load: { connectionStreams } }: HttpListenerO
   return server;
 }
 
-/** Broken connections are noticed by their "close"; without a listener an "error" would end the process. */
+/**
+ * Broken connections are noticed by their "close" event. Without a listener, an "error" event would end the process.
+ */
 export function hearErrors(request: HttpRequest, response: HttpResponse): void {
   request.on("error", ignore);
   response.on("error", ignore);

@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { ApiError } from "../../api/api-error.js";
 import { toApiError } from "../../api/error-mapping.js";
 
-/** An ApiError as HTTP answers it, with a status and headers of its own where HTTP is more exact than gRPC's code. */
+/** An ApiError as HTTP answers it, with its own status and headers where HTTP is more precise than gRPC's code. */
 export class HttpProblem extends ApiError {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -39,7 +39,7 @@ const STATUS_HEADERS: Record<number, Record<string, string>> = {
   503: { "retry-after": "1" },
 };
 
-/** The answer to whatever was thrown. */
+/** The answer to anything that was thrown. */
 export function toProblem(error: unknown): HttpProblem {
   if (error instanceof HttpProblem) return error;
   const { code, message } = toApiError(error);

@@ -1,7 +1,7 @@
 import type { RequestFacts } from "../principal.js";
 import type { HttpRequest } from "./listener.js";
 
-/** What the checks of all fronts look up of a request. */
+/** The facts about a request that the checks of all fronts need. */
 export function factsOf(request: HttpRequest): RequestFacts {
   return {
     header: (name) => {
@@ -12,7 +12,7 @@ export function factsOf(request: HttpRequest): RequestFacts {
   };
 }
 
-/** Of a connection that has ended the address may be gone, too. */
+/** After a connection has ended, its address may be unavailable. */
 function peerOf(request: HttpRequest): string {
   if (!("stream" in request)) return request.socket.remoteAddress ?? "unknown";
   const { session } = request.stream;

@@ -11,12 +11,15 @@ export type Response = ServerResponse | Http2ServerResponse;
 
 type Headers = Record<string, string | number>;
 
-/** How much of a body nobody wants is read, so that the client sees the answer before the connection ends. */
+/** How much of an unwanted body is read, so that the client sees the answer before the connection ends. */
 const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
-/** A stream can be closed without its connection. */
+/** Less is read for a stream, because a stream can be closed without its connection. */
 const MAX_DISCARDED_OF_STREAM = 1024 * 1024;
 
-/** Answers 200 with JSON, compressed if the client likes that. Rejects when there is no room for an answer that waits to be read. */
+/**
+ * Answers 200 with JSON, compressed if the client prefers that. Rejects when there is no room for an answer that waits
+ * to be read.
+ */
 export async function sendJson(
   request: Request,
   response: Response,
@@ -34,13 +37,13 @@ export async function sendJson(
   send(request, response, 200, { ...headers, "content-encoding": encoding }, compressed, stalledMs);
 }
 
-/** Adds to what was set before, for CORS for example. */
+/** Adds to a header that was set before, for example for CORS. */
 function varyHeader(response: Response): string {
   const already = response.getHeader("vary");
   return already === undefined ? "Accept-Encoding" : `${already}, Accept-Encoding`;
 }
 
-/** Answers with a problem, in REST's form unless another one is given. */
+/** Answers with a problem, in REST's form unless another form is given. */
 export function sendProblem(
   request: Request,
   response: Response,
@@ -64,7 +67,7 @@ function send(
   body: string | Buffer | undefined,
   stalledMs?: number,
 ): void {
-  // The client has gone: there is nobody to answer.
+  // The client has gone, so there is nobody to answer.
   if (response.headersSent || isGone(response)) return;
   if (body !== undefined) headers["content-length"] = Buffer.byteLength(body);
   writeHead(response, status, headers);
@@ -74,7 +77,7 @@ function send(
   discardRest(request);
 }
 
-/** Disconnects a client that leaves its answer, which has been handed over, unread for so long. */
+/** Disconnects a client that leaves a finished answer unread for this long. */
 export function abandonUnread(response: Response, stalledMs = STALL_MS): void {
   const isUnderway = "stream" in response || (response.socket?.writableLength ?? 0) > 0;
   if (!isUnderway || response.closed) return;
@@ -82,18 +85,18 @@ export function abandonUnread(response: Response, stalledMs = STALL_MS): void {
   response.once("close", () => clearTimeout(timer));
 }
 
-/** Gives back what a request holds when its answer has been sent, or the client has gone. */
+/** Releases what a request holds once its answer has been sent or the client has gone. */
 export function endWhenSent(admission: Admission, response: Response): void {
   if (isGone(response)) admission.end();
   else response.once("close", () => admission.end());
 }
 
-/** Whether nothing that is written would reach the client. */
+/** Whether the client can no longer be reached. */
 export function isGone(response: Response): boolean {
   return "stream" in response ? response.stream.destroyed || response.stream.closed : response.destroyed;
 }
 
-/** The two kinds of responses differ only in types here. */
+/** The two kinds of responses differ only in their types here. */
 export function writeHead(response: Response, status: number, headers: Headers): void {
   (response as ServerResponse).writeHead(status, headers);
 }
@@ -103,8 +106,8 @@ function end(response: Response, body: string | Buffer): void {
 }
 
 /**
- * Closing a connection on which the client is still sending would take the answer away from it: what comes is thrown away, up to a
- * limit.
+ * Closing a connection on which the client is still sending would lose the answer. So the rest is read and thrown away,
+ * up to a limit.
  */
 function discardRest(request: Request): void {
   if (request.complete || !hasBody(request)) return;

@@ -17,7 +17,7 @@ export interface StaticAnswer {
 
 type Answer = () => Promise<StaticAnswer> | StaticAnswer;
 
-/** Paths that are no API: each answers GET and HEAD. */
+/** Paths that are not part of the API; each answers GET and HEAD. */
 export class StaticRoutes {
   readonly #routes = new Map<string, { readonly answer: Answer; readonly caller?: Pick<Caller, "authenticate"> }>();
   readonly #logger: Logger;
@@ -26,19 +26,19 @@ export class StaticRoutes {
     this.#logger = logger;
   }
 
-  /** Answers whoever asks. */
+  /** Adds a path that answers everyone. */
   add(path: string, answer: Answer): this {
     this.#routes.set(path, { answer });
     return this;
   }
 
-  /** Answers those whom the caller lets in: any key may read. */
+  /** Adds a path that answers callers with a key; any key may read. */
   addForKeys(path: string, caller: Pick<Caller, "authenticate">, answer: Answer): this {
     this.#routes.set(path, { answer, caller });
     return this;
   }
 
-  /** Returns whether the path is one of them; then the request is answered. Never throws. */
+  /** Returns whether the path is one of these, in which case the request has been answered. Never throws. */
   serve(path: string, request: HttpRequest, response: HttpResponse, caller: Pick<Caller, "admitAnyone">): boolean {
     const route = this.#routes.get(path);
     if (route === undefined) return false;
@@ -97,12 +97,12 @@ export class StaticRoutes {
   }
 }
 
-/** Names a content, whatever the encoding it travels in. A browser that has it already is spared the body. */
+/** Identifies a content, whatever its encoding, so that a browser that has it already need not load it again. */
 function tagOf(text: string): string {
   return `W/"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"`;
 }
 
-/** The pages load nothing from elsewhere, and nothing may put them into a frame. */
+/** The pages load nothing from elsewhere, and no other page may frame them. */
 const SAFE_HEADERS = {
   "cache-control": "no-cache",
   "content-security-policy":

@@ -7,13 +7,16 @@ import { sendProblem } from "./respond.js";
 
 const RPC_PATH = /^\/[^/]+\.[^/]+\/[^/]+$/;
 
-/** Answers a call of an RPC that is not there, in the protocol of the call. Returns whether the request is one; REST answers all others. */
+/**
+ * Answers a call of an unknown RPC in the protocol of the call. Returns whether the request is such a call; REST
+ * answers all others.
+ */
 export function refuseUnknownRpc(path: string, request: HttpRequest, response: HttpResponse): boolean {
   if (!RPC_PATH.test(path)) return false;
   return sendAsRpc(request, response, new HttpProblem(Code.Unimplemented, `No such RPC: ${path}`, { status: 404 }));
 }
 
-/** Answers with a problem in the protocol of the request: gRPC, gRPC-Web, Connect, or else REST. */
+/** Answers with a problem in the protocol of the request: gRPC, gRPC-Web, Connect, or otherwise REST. */
 export function sendInProtocol(request: HttpRequest, response: HttpResponse, problem: HttpProblem): void {
   if (!sendAsRpc(request, response, problem)) sendProblem(request, response, problem);
 }
@@ -25,7 +28,7 @@ function sendAsRpc(request: HttpRequest, response: HttpResponse, { code, message
     out.setHeader("content-type", type);
     out.setHeader("grpc-status", String(code));
     out.setHeader("grpc-message", encodeURIComponent(message));
-    // Without writeHead, which would send the headers apart: then no gRPC client takes them for trailers.
+    // writeHead would send the headers separately, and then no gRPC client would take them for trailers.
     out.end();
     return true;
   }

@@ -5,13 +5,19 @@ import type { Principal } from "../principal.js";
 import type { Connection } from "./connections.js";
 import { Turns } from "./turns.js";
 
-/** What is being answered: a call, a stream that goes on until somebody ends it, or a page, which takes no place among them. */
+/**
+ * A call, a stream that goes on until somebody ends it, or a page, which does not count towards the limits of calls and
+ * streams.
+ */
 export type AdmissionKind = "call" | "stream" | "page";
 
-/** How many reads of one key are worked at: a page takes the process some milliseconds, in which nobody else is served. */
+/**
+ * How many reads of one key run at a time. A page takes the process some milliseconds, during which nobody else is
+ * served.
+ */
 const READS = 16;
 
-/** What the process, or one key, has at a time. */
+/** What the process or one key uses at present. */
 class Share {
   calls = 0;
   streams = 0;
@@ -26,7 +32,7 @@ class Share {
       readonly bytes: number;
       readonly connections: number;
     },
-    /** What refusals say of it: `The server`, or `The key "name"`. */
+    /** How refusals name it: `The server`, or `The key "name"`. */
     readonly subject: string,
   ) {}
 
@@ -35,22 +41,26 @@ class Share {
   }
 }
 
-/** Callers of what needs no key have one share together. */
+/** The share of all requests that need no key. */
 const NOBODY = "";
-/** What a chunk takes besides its bytes: a client may send one byte at a time. */
+/** Bytes that a chunk takes besides its content, because a client may send one byte at a time. */
 const CHUNK_BYTES = 256;
-/** Pages are served when callers have used up the memory for requests and answers, too. */
+/** Reserved for pages, which are served even when callers have used up the memory for requests and answers. */
 const PAGE_BYTES = 16 * 1024 * 1024;
 
 /**
- * Gives each request its place before its body is read: past a limit of the process, or of the request's key, it is refused with
- * `resource_exhausted`. Counts the bytes of requests and answers that wait in memory, too.
+ * Gives each request its place before its body is read. Beyond a limit of the process or of the request's key, the
+ * request is refused with `resource_exhausted`. Also counts the bytes of requests and answers that are waiting in
+ * memory.
  */
 export class Admissions {
   readonly #process: Share;
   readonly #pages: Share;
   readonly #limits: Share["limits"];
-  /** By namespace and name. Undefined when everyone is the same, so that the limits of one key would be those of all. */
+  /**
+   * By namespace and name. Undefined when everyone is the same principal, because then the limits of one key would
+   * apply to all.
+   */
   readonly #shares: Map<string, Share> | undefined;
 
   constructor(load: LoadLimits, options: { readonly perKey: boolean }) {
@@ -70,7 +80,7 @@ export class Admissions {
     return this.#process.bytes + this.#pages.bytes;
   }
 
-  /** `principal` is undefined for what needs no key. Throws ApiError. */
+  /** `principal` is undefined for requests that need no key. Throws ApiError. */
   admit(kind: AdmissionKind, principal: Principal | undefined, connection: Connection | undefined): Admission {
     if (kind === "page") return new Admission(kind, this.#pages, undefined, undefined, () => undefined);
     const share = this.#shareOf(principal);
@@ -105,7 +115,7 @@ export class Admissions {
   }
 }
 
-/** The place of one request, and the memory that it holds. */
+/** The place of one request and the memory that it holds. */
 export class Admission {
   readonly #kind: AdmissionKind;
   readonly #process: Share;
@@ -133,7 +143,10 @@ export class Admission {
     this.#move(1);
   }
 
-  /** Counts bytes that wait in memory until the end of the request. Throws `resource_exhausted` when there is no room for them. */
+  /**
+   * Counts bytes that wait in memory until the end of the request. Throws `resource_exhausted` when there is no room
+   * for them.
+   */
   hold(bytes: number): void {
     if (this.#hasEnded) return;
     checkRoom(this.#process, bytes);
@@ -141,23 +154,25 @@ export class Admission {
     this.#keep(bytes);
   }
 
-  /** The same for a piece of a request as it came. */
+  /** The same for a chunk of a request as it arrives. */
   holdChunk(chunk: Buffer): void {
     this.hold(chunk.length + CHUNK_BYTES);
   }
 
-  /** Gives back what was held. */
+  /** Releases bytes that were held. */
   release(bytes: number): void {
     if (!this.#hasEnded) this.#keep(-bytes);
   }
 
-  /** Runs a read when it is the turn of its key: at once, unless the key has many reads already. */
+  /** Runs a read when it is its key's turn, which is at once unless the key has many reads already. */
   read(run: () => void): void {
     if (this.#share === undefined) run();
     else this.#endTurn = this.#share.reads.take(run);
   }
 
-  /** The request has been answered, and another may take its place; the answer may still be in memory. */
+  /**
+   * Called once the request has been answered, so that another may take its place. The answer may still be in memory.
+   */
   leave(): void {
     if (!this.#hasPlace) return;
     this.#hasPlace = false;
@@ -165,7 +180,7 @@ export class Admission {
     this.#move(-1);
   }
 
-  /** The client has the answer, or has gone. May be called again. */
+  /** Called once the client has the answer or has gone. May be called again. */
   end(): void {
     if (this.#hasEnded) return;
     this.leave();

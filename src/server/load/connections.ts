@@ -1,13 +1,13 @@
 import type { Socket } from "node:net";
 
 /**
- * The connections of this process, on both ports. One beyond the limit takes the place of the one that has been without a call for
- * longest, because silent connections must not keep others out.
+ * The connections of this process, on both ports. Beyond the limit, a new connection replaces the one that has been
+ * without a call for longest, so that silent connections cannot keep others out.
  */
 export class Connections {
   readonly #limit: number;
   readonly #open = new Set<Connection>();
-  /** Without a call so far, and between calls; those that have waited longest come first. */
+  /** Connections without a running call; the one that has been silent longest comes first. */
   readonly #silent = new Set<Connection>();
   readonly #idle = new Set<Connection>();
 
@@ -19,7 +19,7 @@ export class Connections {
     return this.#open.size;
   }
 
-  /** Undefined when every connection is in the middle of a call; the socket is closed then. */
+  /** Returns undefined, and closes the socket, when every connection has a running call. */
   add(socket: Socket): Connection | undefined {
     if (this.#open.size >= this.#limit) {
       const [longest] = this.#silent.size > 0 ? this.#silent : this.#idle;
@@ -53,7 +53,7 @@ interface ConnectionHooks {
   readonly onEnd: () => void;
 }
 
-/** One connection, and how many calls are in the middle of it. */
+/** One connection and the number of its running calls. */
 export class Connection {
   readonly #socket: Socket;
   readonly #hooks: ConnectionHooks;
@@ -82,13 +82,13 @@ export class Connection {
     if (this.#calls === 0 && !this.#hasEnded) this.#hooks.onIdle();
   }
 
-  /** Calls the listener once, when the connection has ended; at once if it has already. */
+  /** Calls the listener once, when the connection has ended; at once if it has ended already. */
   onEnd(listener: () => void): void {
     if (this.#hasEnded) listener();
     else this.#endListeners.add(listener);
   }
 
-  /** Ends it at once. Its place is free before the socket says that it is closed. */
+  /** Ends it at once. Its place is free before the socket reports that it is closed. */
   destroy(): void {
     this.#socket.destroy();
     this.#end();

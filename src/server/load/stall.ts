@@ -3,10 +3,10 @@ import { ApiError } from "../../api/api-error.js";
 import { toApiError } from "../../api/error-mapping.js";
 import { onCallEnd } from "../../domain/call-end.js";
 
-/** How long a client may leave what it asked for unread. */
+/** How long a client may leave an answer unread. */
 export const STALL_MS = 30_000;
 
-/** Resolves when `write` says that it is done; `resource_exhausted` when the reader takes nothing, or has gone. */
+/** Resolves when `write` reports that it is done; `resource_exhausted` when the reader takes nothing or has gone. */
 export function withinStallTime(write: (done: () => void) => void, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = (settle: () => void) => {

@@ -5,26 +5,26 @@ import type { TlsFiles } from "../tls-files.js";
 import type { Connection, Connections } from "./connections.js";
 
 export interface TcpPortOptions {
-  /** What listens, for errors: `HTTP`, or `gRPC`. */
+  /** The name in errors: `HTTP` or `gRPC`. */
   readonly name: string;
   readonly address: Address;
   readonly connections: Connections;
   readonly tls?: TlsFiles | undefined;
-  /** What ALPN may choose. */
+  /** The protocols that ALPN may choose. */
   readonly protocols: readonly string[];
-  /** Takes a connection, after the handshake of TLS. */
+  /** Receives each connection, after the TLS handshake. */
   readonly onSocket: (socket: Socket | TLSSocket, connection: Connection) => void;
 }
 
 export const HANDSHAKE_TIMEOUT_MS = 15_000;
-/** After this much silence the system asks whether the other end is still there. */
+/** After this much silence the system checks whether the other end is still there. */
 const TCP_KEEP_ALIVE_MS = 60_000;
 
-/** A port whose connections are counted, and handed on to whatever speaks the protocol. */
+/** A port that counts its connections and passes them to whatever speaks the protocol. */
 export class TcpPort {
   readonly #options: TcpPortOptions;
   readonly #server: Server;
-  /** By the address and port of the other end, which is what grpc-js tells of a call, and what TLS keeps. */
+  /** By the address and port of the other end, which is all that grpc-js tells about a call and what TLS preserves. */
   readonly #connections = new Map<string, Connection>();
 
   constructor(options: TcpPortOptions) {
@@ -32,7 +32,7 @@ export class TcpPort {
     this.#server = options.tls === undefined ? this.#listenPlain() : this.#listenTls(options.tls);
   }
 
-  /** Resolves to the port; rejects with one clear line. */
+  /** Resolves to the port; rejects with a one-line message. */
   listen(): Promise<number> {
     const { name, address } = this.#options;
     return new Promise((resolve, reject) => {
@@ -44,12 +44,12 @@ export class TcpPort {
     });
   }
 
-  /** `peer` is an address and a port, with a colon between them. */
+  /** `peer` is an address and a port joined by a colon. */
   connectionAt(peer: string): Connection | undefined {
     return this.#connections.get(peer);
   }
 
-  /** Takes no new connections; resolves when all have ended. */
+  /** Accepts no new connections; resolves when all have ended. */
   close(): Promise<void> {
     return new Promise((resolve) => this.#server.close(() => resolve()));
   }
@@ -89,7 +89,8 @@ export class TcpPort {
   }
 
   #track(socket: Socket): Connection | undefined {
-    // Broken connections are noticed by their "close"; without a listener an "error" would end the process.
+    // Broken connections are noticed by their "close" event. Without a listener, an "error" event would end the
+    // process.
     socket.on("error", ignore);
     const connection = this.#options.connections.add(socket);
     if (connection === undefined) return undefined;
@@ -102,7 +103,7 @@ export class TcpPort {
   }
 }
 
-/** As grpc-js names the other end of a call. */
+/** The other end of a connection in the form in which grpc-js names it. */
 export function peerOf({ remoteAddress, remotePort }: Pick<Socket, "remoteAddress" | "remotePort">): string {
   return `${remoteAddress}:${remotePort}`;
 }

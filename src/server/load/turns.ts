@@ -1,4 +1,4 @@
-/** Lets so many run at a time; the others wait, and each that ends lets the one begin that has waited for longest. */
+/** Lets a fixed number of tasks run at a time. When one ends, the task that has waited longest begins. */
 export class Turns {
   readonly #limit: number;
   readonly #waiting = new Set<() => void>();
@@ -8,11 +8,14 @@ export class Turns {
     this.#limit = limit;
   }
 
-  /** Runs it now or later; answers what must be called once, when it has ended or is not wanted any more. */
+  /**
+   * Runs a task now or later. Returns a function that must be called once, when the task has ended or is no longer
+   * wanted.
+   */
   take(run: () => void): () => void {
     if (this.#running < this.#limit) {
       this.#running += 1;
-      // Not before the caller has what ends it.
+      // Not before the caller has the function that ends it.
       queueMicrotask(run);
     } else {
       this.#waiting.add(run);
@@ -22,7 +25,10 @@ export class Turns {
     };
   }
 
-  /** After whatever others have sent meanwhile: one client's calls, which came all at once, must not be answered all at once. */
+  /**
+   * Waits for a turn of the event loop first, so that calls which one client sent all at once are not also answered all
+   * at once.
+   */
   #next(): void {
     const [next] = this.#waiting;
     if (next === undefined) {

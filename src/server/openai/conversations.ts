@@ -17,13 +17,13 @@ import { ApiError } from "../../api/api-error.js";
 import { toItem, toMessage } from "./items.js";
 import { asList, asObject, badParameter, refuseOthers } from "./read.js";
 
-/** Makes one call of the API, through the pipeline that every front uses. */
+/** Makes one call of the API, through the same pipeline as every front. */
 export type Rpc = <I extends DescMessage, O extends DescMessage>(
   method: DescMethodUnary<I, O>,
   request: MessageInitShape<I>,
 ) => Promise<MessageShape<O>>;
 
-/** A request to a conversation, or to one of its items. */
+/** A request to a conversation or to one of its items. */
 export interface Asked {
   readonly sessionId: string;
   readonly itemId: string;
@@ -35,10 +35,10 @@ export interface Asked {
 const { createSession, getSession, updateSession, deleteSession } = SessionService.method;
 const { appendMessages, getMessage, listMessages, countMessages, deleteMessage } = MessageService.method;
 
-/** OpenAI's limits of metadata. */
+/** OpenAI's limits on metadata. */
 const METADATA = { pairs: 16, keyLength: 64, valueLength: 512 };
 const ITEMS = { usual: 20, most: 100 };
-/** A page is read anew when the history changed between finding `after` and reading on from it. */
+/** How often a page is read again when the history changed between finding `after` and reading on from there. */
 const ATTEMPTS = 5;
 
 export async function createConversation(rpc: Rpc, { body }: Asked): Promise<JsonObject> {
@@ -50,7 +50,7 @@ export async function createConversation(rpc: Rpc, { body }: Asked): Promise<Jso
   try {
     if (messages.length > 0) await rpc(appendMessages, { sessionId, messages });
   } catch (error) {
-    // Nobody was told of it.
+    // Nobody has been told about the conversation.
     await rpc(deleteSession, { sessionId });
     throw error;
   }
@@ -89,7 +89,7 @@ export async function retrieveItem(rpc: Rpc, { sessionId, itemId: messageId }: A
   return toItem(await rpc(getMessage, { sessionId, messageId }));
 }
 
-/** Answers the conversation, as OpenAI does. */
+/** Returns the conversation, as OpenAI does. */
 export async function deleteItem(rpc: Rpc, { sessionId, itemId: messageId }: Asked): Promise<JsonObject> {
   await rpc(deleteMessage, { sessionId, messageId });
   return toConversation(await rpc(getSession, { sessionId }));
@@ -112,7 +112,7 @@ interface List {
   readonly limit: number;
 }
 
-/** Reads from the item itself, which shows that the place is right, and leaves it out. */
+/** Reads from the item itself, which proves that the place is right, and leaves the item out. */
 async function listAfter(rpc: Rpc, list: List, after: string): Promise<JsonObject> {
   const { sessionId, newestFirst, limit } = list;
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
@@ -141,7 +141,7 @@ function readLimit(text: string | null): number {
 
 function toMessages(items: unknown): ReturnType<typeof toMessage>[] {
   const list = asList(items, "items");
-  if (list.length === 0) throw badParameter("items", "expected one item at least");
+  if (list.length === 0) throw badParameter("items", "expected at least one item");
   return list.map((item, i) => toMessage(item, `items[${i}]`));
 }
 

@@ -21,14 +21,17 @@ export interface OpenAiOptions {
   readonly methods: readonly ApiMethod[];
   readonly caller: Caller;
   readonly limits?: Partial<BodyLimits>;
-  /** Is told of errors that are this program's fault. */
+  /** Receives errors that are this program's fault. */
   readonly onUnexpected?: (error: unknown) => void;
 }
 
-/** Answers a request and returns true, or returns false for one that is no concern of OpenAI's API. */
+/** Answers a request and returns true; returns false for a request that does not belong to OpenAI's API. */
 export type OpenAiHandler = (path: string, request: Request, response: Response) => boolean;
 
-/** Serves OpenAI's conversations, so that its clients need no more than another base URL. Each step is a call of the API like any other. */
+/**
+ * Serves OpenAI's conversations, so that its clients need only a different base URL. Each step is a call of the API
+ * like any other.
+ */
 export function createOpenAiHandler({
   methods,
   caller,
@@ -58,7 +61,7 @@ export function createOpenAiHandler({
     return { ...arrival, admission, deadlineMs, signal: goneSignal(request, response) };
   }
 
-  /** The first call takes the place of the request; each further one is admitted by itself. */
+  /** The first call takes the place of the request; each further call is admitted by itself. */
   function rpcOf(call: FrontCall): Rpc {
     let isFirst = true;
     return async (desc, init) => {
@@ -89,7 +92,8 @@ export function createOpenAiHandler({
 
   return (path, request, response) => {
     if (!isOurs(path)) return false;
-    // Broken connections are noticed by their "close"; without a listener an "error" would end the process.
+    // Broken connections are noticed by their "close" event. Without a listener, an "error" event would end the
+    // process.
     request.on("error", () => {});
     response.on("error", () => {});
     serve(path, request, response).catch((error: unknown) => {
@@ -101,7 +105,10 @@ export function createOpenAiHandler({
   };
 }
 
-/** Everything below /v1, so that a client which asks for more than conversations is told so; but for the todos of a session named v1. */
+/**
+ * Everything below /v1, so that a client which asks for more than conversations gets a clear answer. The todos of a
+ * session named v1 are an exception.
+ */
 function isOurs(path: string): boolean {
   return path.startsWith("/v1/") && path !== "/v1/todo";
 }

@@ -7,16 +7,16 @@ import type {
 } from "../../../gen/sessionpool/v1/message_service_pb.js";
 import { asList, asObject, badParameter } from "./read.js";
 
-/** Roles that a message of OpenAI can have; any other is answered as `unknown`. */
+/** The roles that OpenAI's messages can have; any other is returned as `unknown`. */
 const ROLES = ["user", "assistant", "system", "developer", "tool", "critic", "discriminator", "unknown"];
-/** Pieces of content whose text is kept as the text of a part, where every client of the session reads it. */
+/** Kinds of content whose text is kept as the text of a part, where every client of the session can read it. */
 const TEXTS = ["input_text", "output_text", "text"];
-/** Key of a message's metadata that holds what only OpenAI's clients ask for. */
+/** The metadata key under which fields are kept that only OpenAI's clients ask for. */
 const KEPT = "openai";
 
 /**
- * The message that keeps an item. A message item becomes parts of type `text`, which every client of the session can read; of other content,
- * and of any other item, such as a function call, a part holds the JSON as it is.
+ * The message that stores an item. A message item becomes parts of type `text`, which every client of the session can
+ * read. Other content, and any other item such as a function call, becomes a part that holds its JSON unchanged.
  */
 export function toMessage(value: unknown, param: string): MessageInitShape<typeof MessageWithPartsSchema> {
   const { id, type = "message", ...rest } = asObject(value, param);
@@ -53,7 +53,10 @@ function toPart(piece: JsonValue, role: string, param: string): MessageInitShape
   return { type: "text", text, ...(!isUsual && { data: rest }) };
 }
 
-/** What an answer of OpenAI's models says of a text besides, when there is nothing to say. */
+/**
+ * Whether the other fields of an output text only have the values that OpenAI's models send when there is nothing to
+ * say.
+ */
 function isPlainOutput({ type, annotations, logprobs, ...rest }: JsonObject, role: string): boolean {
   const areEmpty = [annotations, logprobs].every(
     (list) => list === undefined || (Array.isArray(list) && list.length === 0),
@@ -61,7 +64,7 @@ function isPlainOutput({ type, annotations, logprobs, ...rest }: JsonObject, rol
   return type === "output_text" && role === "assistant" && areEmpty && Object.keys(rest).length === 0;
 }
 
-/** The item that a message is, also when another API has written it. */
+/** The item for a message, even if another API has written the message. */
 export function toItem({ info, parts }: MessageWithParts): JsonObject {
   const { id = "", role = "", metadata } = info ?? {};
   const kept = metadata?.[KEPT];
@@ -74,7 +77,7 @@ export function toItem({ info, parts }: MessageWithParts): JsonObject {
 
 function toPiece({ type, text, data }: Part, role: string): JsonObject {
   if (type === "text") return { ...plainText(role), ...data, text };
-  // What no client of OpenAI has written: a tool call of another API, for example.
+  // A part that no client of OpenAI has written, for example a tool call of another API.
   if (data?.type !== type) return { type: "text", text: text || JSON.stringify({ type, ...data }) };
   return data;
 }

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { HttpProblem } from "../http/problem.js";
 
-/** What a client has sent and the server does not take. `param` names the parameter, as OpenAI's errors do. */
+/** A request that the server does not accept. `param` names the parameter, as OpenAI's errors do. */
 export class OpenAiProblem extends HttpProblem {
   readonly param: string | undefined;
 
@@ -20,20 +20,20 @@ export function badParameter(param: string, reason: string): OpenAiProblem {
   return new OpenAiProblem(Code.InvalidArgument, `Invalid '${param}': ${reason}`, { param });
 }
 
-/** The value as an object. */
+/** Returns the value if it is an object; throws otherwise. */
 export function asObject(value: unknown, param: string): JsonObject {
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw badParameter(param, "expected an object");
   return value as JsonObject;
 }
 
-/** The value as a list. */
+/** Returns the value if it is a list; throws otherwise. */
 export function asList(value: unknown, param: string): readonly JsonValue[] {
   if (!Array.isArray(value)) throw badParameter(param, "expected a list");
   return value as readonly JsonValue[];
 }
 
-/** Refuses members that this server does not know: whoever sends one expects something of it. */
+/** Refuses members that this server does not know, because a client that sends one expects an effect. */
 export function refuseOthers(members: JsonObject, known: readonly string[]): void {
   for (const name of Object.keys(members)) {
     if (known.includes(name)) continue;

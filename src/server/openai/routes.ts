@@ -16,12 +16,12 @@ import {
 } from "./conversations.js";
 import { badParameter, OpenAiProblem } from "./read.js";
 
-/** What a method on a path does. */
+/** The action of a method on a path. */
 export interface Operation {
   /** The RPC whose scope and place the request takes before its body is read. */
   readonly admittedAs: DescMethod;
   readonly run: (rpc: Rpc, asked: Asked) => Promise<JsonObject>;
-  /** Parameters that the query may have. */
+  /** The parameters that the query may have. */
   readonly query: readonly string[];
 }
 
@@ -34,7 +34,7 @@ type Operations = Readonly<Record<string, Operation>>;
 
 const sessions = SessionService.method;
 const messages = MessageService.method;
-/** What `include` asks for is always answered: whatever was stored. */
+/** `include` changes nothing, because everything that was stored is returned anyway. */
 const INCLUDE = ["include", "include[]"];
 
 const PATHS: readonly (readonly [path: RegExp, operations: Operations])[] = [
@@ -65,7 +65,7 @@ const PATHS: readonly (readonly [path: RegExp, operations: Operations])[] = [
 
 const BASE = "/v1/conversations";
 
-/** Finds what a request asks for. Throws OpenAiProblem for what there is not. */
+/** Finds the route of a request. Throws OpenAiProblem when there is none. */
 export function findRoute(method: string, path: string): Route {
   const rest = path.startsWith(BASE) ? path.slice(BASE.length) : undefined;
   for (const [pattern, operations] of PATHS) {

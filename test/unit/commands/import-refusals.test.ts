@@ -21,7 +21,7 @@ const deep = (levels: number): string => `${'{"a":'.repeat(levels)}1${"}".repeat
 
 /** Lines of a file after its header, and what the one error says. */
 const OWN: readonly (readonly [string, readonly (object | string)[], RegExp])[] = [
-  ["a line that is no JSON", [session(), '{"message":'], /Line 3: it is not valid JSON$/],
+  ["a line that is not JSON", [session(), '{"message":'], /Line 3: it is not valid JSON$/],
   ["a line that is null", ["null"], /Line 2: it is neither a session, a message nor todos$/],
   ["a line of another kind", [{ what: 1 }], /Line 2: it is neither a session, a message nor todos$/],
   ["a line of two kinds", [{ ...session(), ...END }], /Line 2: it is neither a session, a message nor todos$/],
@@ -167,7 +167,7 @@ const OWN: readonly (readonly [string, readonly (object | string)[], RegExp])[] 
 ];
 
 const OLD: typeof OWN = [
-  ["a line that is no JSON", ["{"], /Line 2: it is not valid JSON$/],
+  ["a line that is not JSON", ["{"], /Line 2: it is not valid JSON$/],
   ["a message before any session", [message()], /Line 2: a message comes before any session$/],
   ["a session without an id", [{ session: {} }], /Line 2: session.sessionId must be a string, but it is missing$/],
   ["a message without an id", [{ session: { sessionId: "s" } }, message({ id: "" })], /Line 3: id is required$/],
@@ -187,10 +187,10 @@ const OLD: typeof OWN = [
 ];
 
 const FOREIGN: readonly (readonly [string, string, RegExp])[] = [
-  ["no JSON", "nonsense", /the file is no JSON, nor an export of session-pool$/],
-  ["an empty file", "", /the file is no JSON, nor an export of session-pool$/],
-  ["JSON of something else", "[1]", /the file is no export of session-pool, OpenCode or ChatGPT$/],
-  ["null", "null", /the file is no export of session-pool, OpenCode or ChatGPT$/],
+  ["no JSON", "nonsense", /the file is neither JSON nor an export of session-pool$/],
+  ["an empty file", "", /the file is neither JSON nor an export of session-pool$/],
+  ["JSON of something else", "[1]", /the file is not an export of session-pool, OpenCode or ChatGPT$/],
+  ["null", "null", /the file is not an export of session-pool, OpenCode or ChatGPT$/],
   [
     "a version that is to come",
     '{"format":"session-pool","version":3}\n',
@@ -265,7 +265,7 @@ describe("a file that cannot be read is refused with one line:", () => {
   });
   it("a folder", async () => {
     mkdirSync(join(root, "folder"));
-    await expect(importSessions(target, join(root, "folder"))).rejects.toThrow(/folder: it is no file$/);
+    await expect(importSessions(target, join(root, "folder"))).rejects.toThrow(/folder: it is not a file$/);
   });
 });
 
