@@ -7,6 +7,7 @@ import type { Appender } from "../append/appender.js";
 import type { RecordReplacer } from "../edit/record-replacer.js";
 import type { HistoryContext } from "../heads.js";
 import type { DraftRef, SessionRecord } from "../log-store.js";
+import { openDrafts } from "../record-facts.js";
 import { Again } from "../retries.js";
 import { DraftCompleter } from "./draft-completer.js";
 import type { DraftStep } from "./draft-entry.js";
@@ -102,8 +103,15 @@ export class Drafts {
     throw hasEnded(messageId, "finished");
   }
 
-  /** Ends the drafts of a record that are among these: what is not finished by then is discarded. */
+  /**
+   * Ends the drafts of a record that are among these: what is not finished by then is discarded. Nobody sees the messages
+   * of a session that has expired, so there the verdict is all.
+   */
   async endAll(record: SessionRecord, refs: readonly DraftRef[], call?: Call): Promise<void> {
+    if (this.#context.isExpired(record)) {
+      for (const ref of refs) await this.#discardLog(record, ref, call);
+      return;
+    }
     for (const { log, messageId } of refs) {
       const draft = await this.finder.load(record.sessionId, messageId, call);
       if (draft?.ref.log === log) await this.#discardFound(record.sessionId, draft, call);
@@ -115,6 +123,18 @@ export class Drafts {
     if (draft.state.end !== null || !(await this.#writer.write(draft, step, call))) return false;
     await this.completer.carryOut(draft, call);
     return true;
+  }
+
+  /** Has nothing follow in the log of a draft. */
+  #discardLog(record: SessionRecord, ref: DraftRef, call?: Call): Promise<void> {
+    return this.#context.retrying(record.sessionId, call, async (saw) => {
+      const now = await this.#context.store.readRecordByUid(record.uid, call);
+      if (!now || now.deleted || !openDrafts(now).some(({ log }) => log === ref.log)) return;
+      saw(now);
+      const draft = await this.finder.read(now, ref, this.#context.knownMs(), call);
+      if (draft.state.end !== null) return;
+      if (!(await this.#writer.write(draft, { kind: "discarded" }, call))) throw new Again();
+    });
   }
 
   /** Answers how it has ended. */

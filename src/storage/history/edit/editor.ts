@@ -23,7 +23,7 @@ export interface EditPlan<T> {
   readonly head?: Head | undefined;
 }
 
-/** Discards drafts of a record. What is finished by then is appended. */
+/** Discards drafts of a record. What is finished by then is appended, unless the session has expired. */
 export type EndDrafts = (record: SessionRecord, drafts: readonly DraftRef[], call?: Call) => Promise<void>;
 
 /** Edits of one session. Each seals the log, plans on what is sealed and replaces the record, and starts over when somebody else was first. */
@@ -94,6 +94,8 @@ export class Editor {
       const head = await this.#context.loadLiving(sessionId, call);
       if (!head || !this.#context.isExpired(head.record)) return false;
       saw(head);
+      const open = openDrafts(head.record);
+      if (open.length > 0) await this.#endDrafts(head.record, open, call);
       if (!(await this.#writer.commitDeletion(head, call))) throw new Again();
       return true;
     });

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { kindOf } from "../../../../src/storage/history/drafts/draft-entry.js";
 import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
 import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
 
@@ -84,5 +85,15 @@ describe("a session whose time passes", () => {
     expect(await other.getSession("s")).toMatchObject({ messageCount: 1 });
     storeMs += 10;
     await expect(other.getSession("s")).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  it("has its open drafts discarded when the sweep deletes it, so that nothing follows in their logs", async () => {
+    await make();
+    await provider.startDraft("s", { id: "d", ...MESSAGE });
+    const { log = "" } = database.dump().records[0]?.drafts[0] ?? {};
+    nowMs += 10;
+    await provider.sweep();
+    expect(database.dump().logs.get(log)?.entries.map(({ id }) => kindOf(id))).toEqual(["started", "discarded"]);
+    expect(database.dump().records).toMatchObject([{ deleted: true, drafts: [] }]);
   });
 });
