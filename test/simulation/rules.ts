@@ -4,11 +4,13 @@ const HISTORY = "src/storage/history";
 const WRITER = `${HISTORY}/edit/record-writer.ts`;
 const REPLACER = `${HISTORY}/edit/record-replacer.ts`;
 const BRANCHER = `${HISTORY}/edit/brancher.ts`;
+const COPIER = `${HISTORY}/edit/copier.ts`;
 const TURN = `${HISTORY}/append/append-turn.ts`;
 const PLAN = `${HISTORY}/append/append-plan.ts`;
 const DRAFT_WRITER = `${HISTORY}/drafts/draft-writer.ts`;
 const WINDOWS = `${HISTORY}/read/window-reader.ts`;
 const NEW_RECORD = `${HISTORY}/edit/new-record.ts`;
+const ERASER = `${HISTORY}/erase/eraser.ts`;
 const SWEEPER = `${HISTORY}/sweeper.ts`;
 const DATABASE = "test/simulation/sim-database.ts";
 const STORE = "test/simulation/sim-store.ts";
@@ -144,7 +146,7 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
   rule("lower-once", [SWEEPER, "if (isOurs) {", "{"]),
   rule("ancestry-bounded", [NEW_RECORD, "if (bytes <= maxAncestryBytes) return all;", "if (bytes > 0) return all;"]),
   rule("share-copy-unforked-only", [
-    BRANCHER,
+    COPIER,
     "if (target.count === 0 && target.record.forks === 0 && open.length === 0) {",
     "if (target.count === 0 && open.length === 0) {",
   ]),
@@ -153,6 +155,13 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     SWEEPER,
     "const ended =\n      markedAtMs === null ?",
     "if (markedAtMs !== null) await this.#sweepTombstone(record, call);\n    const ended =\n      markedAtMs === null ?",
+  ]),
+
+  rule("erase-ends-copies", [ERASER, "if (await marks.endCopies(record, options)) isChanged = true;", ""]),
+  rule("erase-until-clean", [
+    ERASER,
+    "while (await this.#round(erasure, round)) round++;",
+    "await this.#round(erasure, round);",
   ]),
 
   rule("sweep-unforked-only", [DATABASE, ".filter((record) => record.forks === 0)", ""]),

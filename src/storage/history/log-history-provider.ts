@@ -45,6 +45,7 @@ import { DraftFinder } from "./drafts/draft-finder.js";
 import { DraftReads } from "./drafts/draft-reads.js";
 import { Drafts } from "./drafts/drafts.js";
 import { Brancher } from "./edit/brancher.js";
+import { Copier } from "./edit/copier.js";
 import { Editor } from "./edit/editor.js";
 import { EditorWait } from "./edit/editor-wait.js";
 import { MessageEditor } from "./edit/message-editor.js";
@@ -80,6 +81,7 @@ export class LogHistoryProvider extends StorageProvider {
   readonly #editor: Editor;
   readonly #messageEditor: MessageEditor;
   readonly #brancher: Brancher;
+  readonly #copier: Copier;
   readonly #eraser: Eraser;
   readonly #reader: Reader;
   readonly #lister: SessionLister;
@@ -123,7 +125,8 @@ export class LogHistoryProvider extends StorageProvider {
       this.#drafts.endAll(record, drafts, call),
     );
     this.#messageEditor = new MessageEditor(context, this.#editor, placer, sideLogs);
-    this.#brancher = new Brancher(context, writer, this.#editor, placer);
+    this.#brancher = new Brancher(context, this.#editor, placer);
+    this.#copier = new Copier({ context, writer, editor: this.#editor, placer, sideLogs });
     this.#eraser = new Eraser(context, replacer, (sessionId) => this.#followers.wake(sessionId));
     this.#sweeper = new Sweeper(context, this.#editor);
     this.#snapshots = new Snapshots(context, this.#reader);
@@ -245,7 +248,7 @@ export class LogHistoryProvider extends StorageProvider {
   ): Promise<ForkResult> {
     const { as, ...rest } = options;
     if (as === "copy") {
-      const copied = await this.#brancher.copy(sourceSessionId, newSessionId, rest);
+      const copied = await this.#copier.copy(sourceSessionId, newSessionId, rest);
       this.#followers.wake(newSessionId);
       return copied;
     }

@@ -2,6 +2,7 @@ import { World } from "../world.js";
 import { APPEND_SCHEDULES } from "./append-schedules.js";
 import { DRAFT_SCHEDULES } from "./draft-schedules.js";
 import { EDIT_SCHEDULES } from "./edit-schedules.js";
+import { ERASE_SCHEDULES } from "./erase-schedules.js";
 import { FORK_SCHEDULES } from "./fork-schedules.js";
 import type { RuleSchedule } from "./scenes.js";
 import { SWEEP_SCHEDULES } from "./sweep-schedules.js";
@@ -12,6 +13,7 @@ export const RULE_SCHEDULES: readonly RuleSchedule[] = [
   ...SWEEP_SCHEDULES,
   ...APPEND_SCHEDULES,
   ...DRAFT_SCHEDULES,
+  ...ERASE_SCHEDULES,
 ];
 
 /** What the schedule of a rule comes to. */

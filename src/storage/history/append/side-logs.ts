@@ -17,6 +17,8 @@ export interface Attempt {
   /** How many entries of the log come before ours. */
   readonly base: number;
   readonly messages: readonly Unplaced[];
+  /** Whether the messages come from elsewhere and may be written to this log only. There are none before they are written. */
+  readonly isCopy?: true;
 }
 
 /** Where messages were written, and the head on which an edit may name them. */
@@ -36,6 +38,18 @@ export class SideLogs {
   }
 
   /**
+   * Has the record name a log for messages that are read after that: an erasure takes the name away, and whoever has read
+   * something before then cannot write it. A log that an earlier attempt has written is kept. Null when another writer was
+   * first.
+   */
+  async beforeCopy(head: Head, earlier: Attempt | null, call?: Call): Promise<Written | null> {
+    const { uid } = head.record;
+    if (earlier?.uid === uid && namesLog(head.record, earlier.log)) return { head, attempt: earlier };
+    const named = await this.#namedLogs.name(head, "copy", call);
+    return named && { head: named.head, attempt: { uid, log: named.log, base: 0, messages: [], isCopy: true } };
+  }
+
+  /**
    * Writes messages to the log for older messages, or to a log of their own when there are many. Whatever an earlier
    * attempt has written is used again if possible. Null when another writer was first. `full` is a log that is known to
    * hold one of the ids.
@@ -49,6 +63,11 @@ export class SideLogs {
   ): Promise<Written | null> {
     if (earlier !== null && isReusable(earlier, head, messages)) return { head, attempt: earlier };
     const { uid, namedLogs } = head.record;
+    if (earlier?.isCopy) {
+      if (earlier.messages.length > 0) return null;
+      const written = await this.append(head, earlier.log, 0, messages, call);
+      return written === true ? { head, attempt: { ...earlier, messages } } : null;
+    }
     const isShort = messages.length <= this.#context.options.chunk;
     const olderLog = namedLogs.find(({ purpose }) => purpose === "older")?.log;
     if (olderLog && olderLog !== full && isShort) {

@@ -1,34 +1,19 @@
 import { type Call, checkCall } from "../../../domain/call.js";
 import { untilCallEnd } from "../../../domain/call-end.js";
-import { DomainError, invalidArgument, notFound } from "../../../domain/errors.js";
+import { DomainError, notFound } from "../../../domain/errors.js";
 import { sameStruct } from "../../../domain/json.js";
 import { inOrder } from "../../../domain/labels.js";
 import type { NewSession } from "../../../domain/session.js";
 import type { ForkOptions } from "../../storage-provider.js";
 import type { Placer } from "../append/placer.js";
-import type { Attempt } from "../append/side-logs.js";
-import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
-import type { Entry, NextRecord, Origin, Segment, SessionRecord } from "../log-store.js";
-import { entryAt, locate, locateOnHead, readSegments } from "../read/lookup.js";
-import { openDrafts } from "../record-facts.js";
+import type { Head, HistoryContext } from "../heads.js";
+import type { NextRecord, Origin, SessionRecord } from "../log-store.js";
 import { Again } from "../retries.js";
-import { sliceSegments, totalLength } from "../segments.js";
-import { checkRevision, type Editor, isDefinite, noMessage } from "./editor.js";
+import { totalLength } from "../segments.js";
+import { type Editor, isDefinite } from "./editor.js";
 import { ForkCounts } from "./fork-counts.js";
 import { ancestryUnder, newRecord } from "./new-record.js";
-import type { RecordWriter } from "./record-writer.js";
-
-export interface Copied {
-  readonly forkPointId: string | null;
-  readonly copiedCount: number;
-}
-
-/** What a fork or copy takes from its source. */
-interface Taken {
-  readonly segments: readonly Segment[];
-  readonly lastId: string | null;
-  readonly lastTimestampMicros: number | null;
-}
+import { takeFrom } from "./taken.js";
 
 /** An attempt to make a session from another. */
 interface Branch {
@@ -40,17 +25,15 @@ interface Branch {
   readonly saw: (source: Head) => void;
 }
 
-/** Makes sessions, empty or from others, and copies between them. */
+/** Makes sessions, empty or from others. */
 export class Brancher {
   readonly #context: HistoryContext;
-  readonly #writer: RecordWriter;
   readonly #editor: Editor;
   readonly #placer: Placer;
   readonly #counts: ForkCounts;
 
-  constructor(context: HistoryContext, writer: RecordWriter, editor: Editor, placer: Placer) {
+  constructor(context: HistoryContext, editor: Editor, placer: Placer) {
     this.#context = context;
-    this.#writer = writer;
     this.#editor = editor;
     this.#placer = placer;
     this.#counts = new ForkCounts(context);
@@ -88,7 +71,7 @@ export class Brancher {
       origin.upToMessageId === upToMessageId &&
       (source === null || source.uid === origin.sourceUid);
     return this.#fromSource(sourceId, sessionId, isRetry, call, async (source) => {
-      const taken = await this.#take(source, upToMessageId, call);
+      const taken = await takeFrom(this.#context, source, upToMessageId, call);
       return newRecord(this.#context, {
         sessionId,
         parentId: sourceId,
@@ -104,105 +87,6 @@ export class Brancher {
         origin: { kind, sourceSessionId: sourceId, sourceUid: source.record.uid, upToMessageId },
       });
     });
-  }
-
-  /** See StorageProvider.forkConversation, `copy`. */
-  async copy(
-    sourceId: string,
-    targetId: string,
-    { upToMessageId = "", expectedRevision, ...call }: Omit<ForkOptions, "as">,
-  ): Promise<Copied> {
-    if (sourceId === targetId) {
-      throw invalidArgument(`target_session_id is the session itself: ${JSON.stringify(targetId)}`);
-    }
-    let attempt: Attempt | null = null;
-    return this.#context.retrying(targetId, call, async (saw) => {
-      const source = await this.#context.need(sourceId, call);
-      const target = await this.#editor.settledHead(targetId, call);
-      saw(source, target);
-      const atMs = Math.min(source.atMs, target.atMs);
-      try {
-        checkRevision(target.record, expectedRevision);
-        const taken = await this.#take(source, upToMessageId, call);
-        const outcome = await this.#copyTaken(source, target, taken, attempt, call);
-        if ("copied" in outcome) {
-          if (outcome.isSettled) return outcome.copied;
-          if (!this.#context.isOld(atMs)) {
-            await this.#editor.reopen(target, call);
-            return outcome.copied;
-          }
-        } else {
-          attempt = outcome.lost;
-        }
-      } catch (error) {
-        const isRefusal = error instanceof DomainError && isDefinite(error);
-        if (!isRefusal) throw error;
-        if (!this.#context.isOld(atMs)) {
-          await this.#context.checkCurrent(source.record, call);
-          throw error;
-        }
-      }
-      throw new Again();
-    });
-  }
-
-  async #copyTaken(
-    source: Head,
-    target: Head,
-    taken: Taken,
-    attempt: Attempt | null,
-    call: Call | undefined,
-  ): Promise<{ copied: Copied; isSettled: boolean } | { lost: Attempt | null }> {
-    const none = { copied: { forkPointId: null, copiedCount: 0 }, isSettled: false };
-    if (taken.segments.length === 0) return none;
-    const open = openDrafts(target.record).map(({ messageId }) => messageId);
-    // Rule: share-copy-unforked-only. Nobody counts on an unforked session, so that no circle of sources can arise.
-    if (target.count === 0 && target.record.forks === 0 && open.length === 0) {
-      const isShared = await this.#shareInto(source, target, taken, call);
-      if (!isShared) return { lost: null };
-      return { copied: { forkPointId: taken.lastId, copiedCount: totalLength(taken.segments) }, isSettled: true };
-    }
-    const entries = await readSegments(this.#context, taken.segments, call);
-    const ids = entries.map(({ id }) => id);
-    const known = await locate(this.#context, visibleSegments(target), ids, call);
-    const fresh = entries.filter(({ id }) => !known.has(id) && !open.includes(id));
-    if (fresh.length === 0) {
-      const now = await this.#context.need(target.record.sessionId, call);
-      return now.record.revision === target.record.revision && now.seq === target.seq ? none : { lost: null };
-    }
-    const copied = { forkPointId: (fresh.at(-1) as Entry).id, copiedCount: fresh.length };
-    const placed = await this.#placer.place(target, fresh, attempt, false, () => copied, call);
-    return "answer" in placed ? { copied: placed.answer, isSettled: true } : placed;
-  }
-
-  /** When the call ends, the caller is answered at once, but the work goes on: a count that was raised may have to be lowered. */
-  async #shareInto(source: Head, target: Head, taken: Taken, call?: Call): Promise<boolean> {
-    return untilCallEnd(this.#share(source, target, taken), call);
-  }
-
-  async #share(source: Head, target: Head, taken: Taken): Promise<boolean> {
-    const { uid } = source.record;
-    if (uid === target.record.uid) return false;
-    if (!(await this.#counts.raise(source))) return false;
-    const { sources } = target.record;
-    const isNamed = sources.includes(uid);
-    const change = {
-      segments: taken.segments,
-      lastTimestampMicros: taken.lastTimestampMicros,
-      undo: null,
-      kept: 0,
-      sources: isNamed ? sources : [...sources, uid],
-    };
-    let committed: Head | null = null;
-    try {
-      committed = await this.#writer.commit(target, change);
-    } catch (error) {
-      // Whether or not the record was replaced, it counts once. A source that it named before was raised once too often.
-      if (isNamed) await this.#counts.lower(uid);
-      throw error;
-    }
-    if (!committed || isNamed) await this.#counts.lower(uid);
-    return committed !== null;
   }
 
   /**
@@ -278,19 +162,6 @@ export class Brancher {
     if (existing) return existing;
     await this.#editor.deleteExpired(sessionId, call);
     throw new Again();
-  }
-
-  async #take(source: Head, upToMessageId: string, call?: Call): Promise<Taken> {
-    const visible = visibleSegments(source);
-    if (upToMessageId !== "") {
-      const last = (await locateOnHead(this.#context, source, [upToMessageId], call)).get(upToMessageId);
-      if (!last) throw noMessage(upToMessageId, source.record.sessionId);
-      const segments = sliceSegments(visible, 0, last.position + 1);
-      return { segments, lastId: upToMessageId, lastTimestampMicros: last.entry.timestampMicros };
-    }
-    if (source.count === 0) return { segments: [], lastId: null, lastTimestampMicros: null };
-    const lastId = source.lastId ?? (await entryAt(this.#context, visible, source.count - 1, call)).id;
-    return { segments: visible, lastId, lastTimestampMicros: source.lastTimestampMicros };
   }
 
   /** The head of a session that was just made. `atMs`: the store's time that was known before the record was sent. */

@@ -31,7 +31,8 @@ interface Erasure {
  *   their own), copies, merged copies, `undo`, dropped ranges, sessions deleted but not swept, and what lost attempts
  *   left;
  * - drafts of the message, which have ended: `eraseDrafts`;
- * - writers that merge segments, and have read the content and not yet written it: their logs lose their names;
+ * - writers that merge segments or copy messages, and have read the content and not yet written it: their logs lose
+ *   their names;
  * - events that wait for slow watchers: the marks make followers read again;
  * - free pages and the write-ahead log of a SQLite file: `cleanFiles`.
  *
@@ -58,8 +59,8 @@ export class Eraser {
       places: new ErasedPlaces(),
       marks: new ErasureMarks(this.#context, this.#replacer, this.#onMarked),
     };
-    // Rule: erase-until-clean. What was read in one round may be written where that round has been already.
     let round = 1;
+    // Rule: erase-until-clean. What was read in one round may be written where that round has been already.
     while (await this.#round(erasure, round)) round++;
     await this.#context.store.cleanFiles?.(options);
     return { copies: erasure.places.count };

@@ -93,7 +93,12 @@ describe("a session whose time passes", () => {
     const { log = "" } = database.dump().records[0]?.drafts[0] ?? {};
     nowMs += 10;
     await provider.sweep();
-    expect(database.dump().logs.get(log)?.entries.map(({ id }) => kindOf(id))).toEqual(["started", "discarded"]);
+    expect(
+      database
+        .dump()
+        .logs.get(log)
+        ?.entries.map(({ id }) => kindOf(id)),
+    ).toEqual(["started", "discarded"]);
     expect(database.dump().records).toMatchObject([{ deleted: true, drafts: [] }]);
   });
 });
