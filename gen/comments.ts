@@ -68,7 +68,7 @@ export const comments: Readonly<Record<string, string>> = {
   "sessionpool.v1.FinishDraftRequest.metadata": "Fields to put into the message's metadata, for example the tokens used.",
   "sessionpool.v1.FinishDraftRequest.session_id": "Session of the draft.",
   "sessionpool.v1.FinishDraftRequest.version": "Version that this follows.",
-  "sessionpool.v1.FinishDraftResponse.message_id": "Id of the message.",
+  "sessionpool.v1.FinishDraftResponse.message_id": "Id of the message: that of the draft. Only if another message has taken it at the same moment, it is a new one, and the metadata's\n`original_message_id` names the one that was taken.",
   "sessionpool.v1.FinishDraftResponse.position": "Its position now.",
   "sessionpool.v1.ForkSessionRequest.new_session_id": "Id of the new session; a ULID is made when it is empty.",
   "sessionpool.v1.ForkSessionRequest.session_id": "Session to fork.",

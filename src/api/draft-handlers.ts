@@ -34,14 +34,15 @@ export async function extendDraft(request: ExtendDraftRequest, context: ApiConte
 
 export async function finishDraft(request: FinishDraftRequest, context: ApiContext): Promise<FinishDraftResponse> {
   const { sessionId, messageId, metadata } = request;
-  const { position } = await context.rootPool.sessions.drafts.finish(sessionId, messageId, {
+  const { messageIds, position } = await context.rootPool.sessions.drafts.finish(sessionId, messageId, {
     version: Number(request.version),
     deltas: request.deltas.map(fromDelta),
     metadata,
     expectedPosition: optionalCount(request.expectedPosition),
     ...callOf(context),
   });
-  return { $typeName: "sessionpool.v1.FinishDraftResponse", messageId, position: BigInt(position) };
+  const [appendedId = messageId] = messageIds;
+  return { $typeName: "sessionpool.v1.FinishDraftResponse", messageId: appendedId, position: BigInt(position) };
 }
 
 export async function discardDraft(request: DiscardDraftRequest, context: ApiContext): Promise<DiscardDraftResponse> {

@@ -303,7 +303,8 @@ export abstract class StorageProvider {
    * Finishes a draft: its content is appended exactly once. A retry with the same content is answered with the
    * message's current place. `aborted`, `not_found` and `invalid_argument` as with extendDraft; `aborted` also when the
    * message would not get `expectedPosition`. `failed_precondition`: it was discarded, or finished with other content.
-   * `already_exists`: a message of the history has its id.
+   * `already_exists`: a message of the history has its id. When another process appends such a message at the same
+   * moment, the draft's message gets another id, which is answered, and `original_message_id` in its metadata.
    */
   finishDraft(_sessionId: string, _messageId: string, _options: FinishDraftOptions): Promise<LogResult> {
     return this.#lacks("drafts");

@@ -118,6 +118,11 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     "const found = seq === 0 ? [] : await this.#context.store.findById([record.log], ids, call);",
     "const found: { readonly seq: number; readonly id: string }[] = [];",
   ]),
+  rule("taken-draft-renamed", [
+    PLAN,
+    "const isTaken = entry !== undefined && !isErased(entry.body) && !isSame(entry, own.message);",
+    "const isTaken = false;",
+  ]),
   rule("abandoned-by-own-watch", [
     `${HISTORY}/drafts/abandoned-drafts.ts`,
     "const isAbandoned = nowMs - since.sinceMs >= this.#context.options.draftTimeoutMs;",

@@ -1280,7 +1280,8 @@ export const FinishDraftRequestSchema: GenMessage<FinishDraftRequest> = /*@__PUR
  */
 export type FinishDraftResponse = Message<"sessionpool.v1.FinishDraftResponse"> & {
   /**
-   * Id of the message.
+   * Id of the message: that of the draft. Only if another message has taken it at the same moment, it is a new one, and the metadata's
+   * `original_message_id` names the one that was taken.
    *
    * @generated from field: string message_id = 1;
    */

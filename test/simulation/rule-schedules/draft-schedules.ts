@@ -54,6 +54,28 @@ export const DRAFT_SCHEDULES: readonly RuleSchedule[] = [
     },
   },
   {
+    rule: "taken-draft-renamed",
+    store: "atomic",
+    what: "an append from before the draft was started takes its id after the verdict",
+    good: "at 2, 3 messages",
+    async run(world) {
+      const slow = world.process();
+      const writer = await sessionOf(world, "m");
+      await slow.ids("a");
+      slow.gates.close("append");
+      const taken = slow.say("a", "d");
+      await settle();
+      await writer.startDraft("a", { id: "d", role: "assistant", parts: [] });
+      writer.gates.close("append");
+      const finished = finish(writer);
+      await settle();
+      await slow.gates.open("append");
+      await taken;
+      await writer.gates.open("append");
+      return `${await finished}, ${await world.process().getMessageCount("a")} messages`;
+    },
+  },
+  {
     rule: "abandoned-by-own-watch",
     store: "atomic",
     what: "a process whose clock is ahead looks for abandoned drafts",

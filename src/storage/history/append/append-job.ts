@@ -20,10 +20,16 @@ export interface Job {
   readonly given: readonly Given[];
   readonly expectedPosition: number | undefined;
   readonly call: Call | undefined;
-  /**
-   * The log of the draft whose message this is. The message is appended only while the record names the draft as open.
-   */
-  readonly draftLog?: string | undefined;
+  /** The draft whose message this is. */
+  readonly draft?: DraftJob | undefined;
+}
+
+/** What is different when the message of a finished draft is appended. */
+export interface DraftJob {
+  /** The draft's log. The message is appended only while the record names the draft as open. */
+  readonly log: string;
+  /** What is appended instead when another message has taken the draft's id. */
+  readonly spare: Given;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { sameContent } from "../../../domain/chat-message.js";
+import { isErased } from "../../../domain/erasure.js";
 import { DomainError } from "../../../domain/errors.js";
 import { contentOf, MessageBody } from "../../../domain/message-body.js";
 import type { LogResult } from "../../storage-provider.js";
@@ -14,7 +15,12 @@ export type Plan =
   | { readonly kind: "write"; readonly entries: readonly Entry[]; readonly result: LogResult }
   | { readonly kind: "known"; readonly result: LogResult }
   | { readonly kind: "refuse"; readonly error: DomainError }
-  | { readonly kind: "older"; readonly fresh: readonly Given[]; readonly first: number | undefined };
+  | {
+      readonly kind: "older";
+      readonly messageIds: readonly string[];
+      readonly fresh: readonly Given[];
+      readonly first: number | undefined;
+    };
 
 export type OlderPlan = Extract<Plan, { kind: "older" }>;
 
@@ -22,7 +28,8 @@ export type OlderPlan = Extract<Plan, { kind: "older" }>;
 export type Known = ReadonlyMap<string, Located>;
 
 /** The ids of an append that must be looked up before it can be planned on `end`. */
-export function idsToLookUp(end: Head, { given, expectedPosition }: Job): string[] {
+export function idsToLookUp(end: Head, job: Job): string[] {
+  const { given, expectedPosition } = job;
   // Rule: look-up-in-segments. The unique key only covers the open log; ids in older segments must be looked up first.
   const hasSegments = end.record.segments.length > 0;
   const isPlain = !hasSegments && given.length === 1;
@@ -30,15 +37,22 @@ export function idsToLookUp(end: Head, { given, expectedPosition }: Job): string
   // An append that the unique key will not see, because it is refused or goes to another log, may be the retry of an
   // earlier one.
   if (isPlain && !isMisplaced && !isOlderThanEnd(end, given[0] as Given)) return [];
-  return given.filter(({ isMade }) => !isMade).map(({ id }) => id);
+  return idsOf(job).filter((id) => !given.some((one) => one.id === id && one.isMade));
+}
+
+/** All ids that an append may store, for when each must be looked up. */
+export function idsOf({ given, draft }: Job): string[] {
+  const ids = given.map(({ id }) => id);
+  return draft ? [...ids, draft.spare.id] : ids;
 }
 
 /** Decides what an append means for `end`, which is a head together with the appends planned before this one. */
 export function planAppend(end: Head, known: Known, job: Job, nowMicros: number): Plan {
-  const { given, expectedPosition } = job;
+  const { expectedPosition } = job;
+  const given = givenOn(known, job);
   for (const { id, message } of given) {
     const found = known.get(id);
-    if (found && !isSame(found.entry, message)) {
+    if (found && job.draft === undefined && !isSame(found.entry, message)) {
       return { kind: "refuse", error: takenWithOtherContent(id, end.record.sessionId) };
     }
   }
@@ -52,7 +66,7 @@ export function planAppend(end: Head, known: Known, job: Job, nowMicros: number)
   const isOlder = entries.some(
     ({ timestampMicros }, i) => timestampMicros < (entries[i - 1]?.timestampMicros ?? endMicros(end)),
   );
-  if (isOlder) return { kind: "older", fresh, first: first?.position };
+  if (isOlder) return { kind: "older", messageIds, fresh, first: first?.position };
   // Rule: repeated-id-ignores-position.
   const expected = first ? undefined : expectedPosition;
   if (expected !== undefined && expected !== end.count) {
@@ -124,7 +138,8 @@ export class DraftTaken extends DomainError {
 }
 
 /** Refuses messages whose ids are reserved by drafts of the session; null when there is no conflict. */
-function refusalByDrafts({ record }: Head, fresh: readonly Given[], { draftLog }: Job): DomainError | null {
+function refusalByDrafts({ record }: Head, fresh: readonly Given[], { draft }: Job): DomainError | null {
+  const draftLog = draft?.log;
   if (draftLog === undefined && record.drafts.length === 0) return null;
   const open = openDrafts(record);
   // Rule: draft-appended-once.
@@ -133,6 +148,16 @@ function refusalByDrafts({ record }: Head, fresh: readonly Given[], { draftLog }
   if (!reserved) return null;
   const session = `session ${JSON.stringify(record.sessionId)}`;
   return new DomainError("already_exists", `Message ${JSON.stringify(reserved.messageId)} of ${session} is a draft`);
+}
+
+/** What an append would store. Of a draft's message, that is the form that is there already, or the one that is possible. */
+function givenOn(known: Known, { given, draft }: Job): readonly Given[] {
+  const [own] = given;
+  if (draft === undefined || own === undefined) return given;
+  const { entry } = known.get(own.id) ?? {};
+  // Rule: taken-draft-renamed.
+  const isTaken = entry !== undefined && !isErased(entry.body) && !isSame(entry, own.message);
+  return isTaken || known.has(draft.spare.id) ? [draft.spare] : given;
 }
 
 /** Carries a refusal out of a placement before anything was changed. */
@@ -147,14 +172,12 @@ export class Refusal extends Error {
  * position.
  */
 export function answerPlaced(
-  { given, expectedPosition }: Job,
-  plan: OlderPlan,
+  { expectedPosition }: Job,
+  { messageIds, first }: OlderPlan,
   messages: readonly Unplaced[],
   positions: readonly number[],
 ): LogResult {
-  const messageIds = given.map(({ id }) => id);
-  if (plan.first !== undefined) {
-    const first = plan.first;
+  if (first !== undefined) {
     return { messageIds, position: first + positions.filter((position, i) => position - i <= first).length };
   }
   const position = positions[messages.findIndex(({ id }) => id === messageIds[0])] as number;

@@ -14,6 +14,7 @@ import {
   answerPlaced,
   endAfter,
   entriesAt,
+  idsOf,
   idsToLookUp,
   type Known,
   type OlderPlan,
@@ -150,7 +151,7 @@ export class AppendTurn {
     let end = head;
     for (const job of this.#jobs.all) {
       if (job.given.some(({ id }) => ids.has(id))) return { plans };
-      const wanted = looksUpAll ? job.given.map(({ id }) => id) : idsToLookUp(end, job);
+      const wanted = looksUpAll ? idsOf(job) : idsToLookUp(end, job);
       const known = wanted.length === 0 ? NOTHING_KNOWN : await this.#lookUp(head, wanted, call);
       if (known === null) return { plans, isStale: true };
       const plan = planAppend(end, known, job, this.#context.options.nowMicros());

@@ -1,6 +1,6 @@
 import type { Call } from "../../../domain/call.js";
-import type { NewChatMessage } from "../../../domain/chat-message.js";
 import type { LogResult, TurnAppend, TurnOutcome } from "../../storage-provider.js";
+import type { DraftMessages } from "../drafts/draft-message.js";
 import type { SessionRecord } from "../log-store.js";
 import { type Job, jobOf, PendingJobs } from "./append-job.js";
 import { AppendTurn, type AppendTurnParts } from "./append-turn.js";
@@ -29,17 +29,20 @@ export class Appender {
   }
 
   /**
-   * Appends the message of a finished draft, whose limits were checked before it was finished. DraftTaken: the record
-   * no longer names the draft as open.
+   * Appends the message of a finished draft, whose limits were checked before it was finished. When another message has
+   * taken the draft's id, it gets one of its own. DraftTaken: the record no longer names the draft as open.
    */
   async appendDraft(
     { sessionId }: SessionRecord,
-    message: NewChatMessage & { readonly id: string },
-    draft: { readonly log: string; readonly finishMicros: number },
+    { own, spare }: DraftMessages,
+    { log, finishMicros }: { readonly log: string; readonly finishMicros: number },
     call?: Call,
   ): Promise<LogResult> {
-    const given = [{ id: message.id, isMade: false, message, atMicros: draft.finishMicros }];
-    const job = { index: 0, given, expectedPosition: undefined, call, draftLog: draft.log };
+    const givenOf = (message: DraftMessages["own"]) => ({
+      ...{ id: message.id, isMade: false, message, atMicros: finishMicros },
+    });
+    const draft = { log, spare: givenOf(spare) };
+    const job = { index: 0, given: [givenOf(own)], expectedPosition: undefined, call, draft };
     const outcomes: TurnOutcome[] = [];
     await new AppendTurn(this.#parts, sessionId, new PendingJobs([job], outcomes)).run();
     const [outcome] = outcomes;

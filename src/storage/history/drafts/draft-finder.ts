@@ -91,6 +91,13 @@ export class DraftFinder {
   }
 }
 
+/** What the log of a draft holds. */
+export async function readDraftState(context: HistoryContext, log: string, call?: Call): Promise<DraftState> {
+  const state = new DraftState();
+  await readOn(context, log, state, call);
+  return state;
+}
+
 /** Applies what a log holds after a state's version. Several may do so at once: each entry is applied once. */
 async function readOn(context: HistoryContext, log: string, state: DraftState, call?: Call): Promise<void> {
   const { chunk: limit, limits } = context.options;

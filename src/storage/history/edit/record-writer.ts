@@ -1,7 +1,9 @@
 import type { Call } from "../../../domain/call.js";
+import { readDraftState } from "../drafts/draft-finder.js";
 import { withEnded } from "../drafts/draft-list.js";
+import { isMessageOf, spareIdOf, storedOf } from "../drafts/draft-message.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
-import type { EditMark, NextRecord, Segment, SessionRecord, SingleEdit } from "../log-store.js";
+import type { DraftRef, EditMark, Entry, NextRecord, Segment, SessionRecord, SingleEdit } from "../log-store.js";
 import { openDrafts } from "../record-facts.js";
 import { undoAt } from "../undo.js";
 import { withoutCopies } from "./named-logs.js";
@@ -153,12 +155,26 @@ export class RecordWriter {
     added: readonly string[] = [],
     call?: Call,
   ): Promise<SessionRecord["drafts"]> {
-    const ids = openDrafts(record).map(({ messageId }) => messageId);
-    if (ids.length === 0) return record.drafts;
+    const refs = openDrafts(record);
+    if (refs.length === 0) return record.drafts;
+    const ids = refs.flatMap((ref) => [ref.messageId, spareIdOf(ref)]);
     // Rule: seal-ends-drafts.
     const found = seq === 0 ? [] : await this.#context.store.findById([record.log], ids, call);
-    const stored = new Set([...added, ...found.filter((entry) => entry.seq <= seq).map(({ id }) => id)]);
-    return withEnded(record.drafts, ({ messageId }) => stored.has(messageId), "finished");
+    const stored = found.filter((entry) => entry.seq <= seq);
+    const ended = new Set<string>();
+    for (const ref of refs) {
+      const isAdded = added.includes(ref.messageId) || added.includes(spareIdOf(ref));
+      if (isAdded || (await this.#isAppended(ref, stored, call))) ended.add(ref.log);
+    }
+    return withEnded(record.drafts, ({ log }) => ended.has(log), "finished");
+  }
+
+  /** Whether one of these entries is the message of a draft, and not just one that has taken its id. */
+  async #isAppended(ref: DraftRef, entries: readonly Entry[], call?: Call): Promise<boolean> {
+    const own = entries.filter(({ id }) => id === ref.messageId || id === spareIdOf(ref));
+    if (own.length === 0) return false;
+    const state = await readDraftState(this.#context, ref.log, call);
+    return own.some((entry) => isMessageOf(ref, state, storedOf(entry)));
   }
 
   #updateTime(record: SessionRecord): number {

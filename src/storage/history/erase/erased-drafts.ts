@@ -3,8 +3,8 @@ import { isErased } from "../../../domain/erasure.js";
 import { MessageBody } from "../../../domain/message-body.js";
 import { kindOf } from "../drafts/draft-entry.js";
 import type { HistoryContext } from "../heads.js";
-import type { SessionRecord } from "../log-store.js";
-import { openDrafts } from "../record-facts.js";
+import type { LogStore, SessionRecord } from "../log-store.js";
+import { openDrafts, ownerOf } from "../record-facts.js";
 import { OPEN_END } from "../segments.js";
 
 /** The body of a draft's entry from which everything was taken: it starts with nothing, or adds nothing. */
@@ -12,7 +12,7 @@ const NOTHING = MessageBody.of({ parts: [] });
 
 /**
  * Empties the logs of a session's drafts of a message that have ended and are not swept yet, whether or not the record
- * still knows of them. Whether there was anything in them.
+ * knows that. Whether there was anything in them.
  */
 export async function eraseDrafts(
   { store, options }: HistoryContext,
@@ -22,8 +22,12 @@ export async function eraseDrafts(
 ): Promise<boolean> {
   const open = new Set(openDrafts(record).map(({ log }) => log));
   let isChanged = false;
-  for (const { log, seq } of await store.findOwned(record.uid, messageId, call)) {
-    if (seq !== 1 || open.has(log)) continue;
+  const owned = await store.findOwned(record.uid, messageId, call);
+  const logs = owned.filter(({ seq }) => seq === 1).map(({ log }) => log);
+  // A message that could not have its draft's id has the name of the draft's log.
+  if (ownerOf(messageId) === record.uid) logs.push(messageId);
+  for (const log of logs) {
+    if (open.has(log) && !(await hasVerdict(store, log, call))) continue;
     const [next] = (await store.readRange(log, 2, 2, {}, call)).entries;
     if (next === undefined || kindOf(next.id) === "started") continue;
     for (let first = 1; ; ) {
@@ -41,6 +45,12 @@ export async function eraseDrafts(
     }
   }
   return isChanged;
+}
+
+/** Whether a draft that its record names as open has ended all the same. */
+async function hasVerdict(store: LogStore, log: string, call: Call): Promise<boolean> {
+  const { last } = await store.tail(log, call);
+  return last !== null && ["finished", "discarded"].includes(kindOf(last.id));
 }
 
 /** An entry that has the message's own time counts as a copy, and has been overwritten as one. */

@@ -1,4 +1,6 @@
+import type { ChatMessage } from "../../../domain/chat-message.js";
 import type { Draft, DraftDelta } from "../../../domain/draft.js";
+import { isMessageOf, spareIdOf, storedOf } from "../drafts/draft-message.js";
 import { DraftState, deltasOf } from "../drafts/draft-state.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { DraftRef, Entry, SessionRecord } from "../log-store.js";
@@ -73,8 +75,8 @@ export class DraftTail {
   }
 
   /** Called right after a message was told: if it was a draft, tells that the draft has ended. */
-  appended(messageId: string): void {
-    for (const told of this.#told.values()) if (told.ref.messageId === messageId) this.#end(told, true);
+  appended(message: ChatMessage): void {
+    for (const told of this.#told.values()) if (isMessageOf(told.ref, told.state, message)) this.#end(told, true);
   }
 
   /** Called after the history of a head was told: drafts that it does not name as open have ended. */
@@ -91,8 +93,9 @@ export class DraftTail {
     for await (const entries of this.#entries(ref.log, state)) for (const entry of entries) state.apply(entry);
     if (state.version === 0 || state.end === "discarded") return;
     if (state.end === "finished") {
-      const known = await locate(this.#context, visibleSegments(head), [ref.messageId]);
-      if (known.size > 0) return;
+      const ids = [ref.messageId, spareIdOf(ref)];
+      const known = await locate(this.#context, visibleSegments(head), ids);
+      if ([...known.values()].some(({ entry }) => isMessageOf(ref, state, storedOf(entry)))) return;
     }
     this.#told.set(ref.log, { ref, state });
     this.#tell({ kind: "draft", draft: state.draft(ref, this.#sessionId) });

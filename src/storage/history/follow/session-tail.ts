@@ -191,7 +191,7 @@ export class SessionTail {
         const at = { sessionUid, revision, position };
         this.#place = { head, at };
         this.#tell({ kind: "appended", message, at });
-        this.#drafts.appended(message.id);
+        this.#drafts.appended(message);
       }
     }
     this.#drafts.settle(head.record);
