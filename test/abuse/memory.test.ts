@@ -33,18 +33,18 @@ afterEach(async () => {
   await target.stop();
 });
 
-describe("while an attack is held, memory stays within bounds and another client is served", () => {
+describe("during an attack, memory", () => {
   beforeEach(async () => {
     await startObserved();
   });
 
-  it("health watches of new services with names of 8 MB", async () => {
+  it("health watches for ever new services with names of 8 MB", async () => {
     attacks.push(watchNewNames(target.grpcUrl, 8_000_000));
     expectServed(await observer.watch(8000));
     expectRefused(10);
   });
 
-  it("health watches of new services with short names", async () => {
+  it("health watches for ever new services with short names", async () => {
     attacks.push(watchNewNames(target.grpcUrl, 900));
     expectServed(await observer.watch(5000));
   });
@@ -66,12 +66,12 @@ describe("while an attack is held, memory stays within bounds and another client
     expectRefused(150);
   });
 
-  it("pages that nobody reads, on one connection of HTTP/2", async () => {
+  it("pages that nobody reads, on one HTTP/2 connection", async () => {
     attacks.push(leaveUnread(target));
     expectServed(await observer.watch(8000));
   });
 
-  it("pages that nobody reads, by 150 connections of HTTP/1.1", async () => {
+  it("pages that nobody reads, on 150 HTTP/1.1 connections", async () => {
     attacks.push(leaveUnreadSockets(target));
     expectServed(await observer.watch(8000));
   });
@@ -87,7 +87,7 @@ describe("with 1,024 descriptors, while 1,100 silent connections are held", () =
 });
 
 describe("while 100 connections guess keys", () => {
-  it("twelve right keys that were not seen before are all let in, and others are served", async (context) => {
+  it("twelve valid keys that were not seen before are all accepted, and others are served", async (context) => {
     if (process.platform !== "linux")
       return context.skip("only Linux has more addresses of its own without being told");
     const chosenKeys = Array.from({ length: 12 }, (_, i) => `chosen-${i}`);
@@ -103,8 +103,8 @@ describe("while 100 connections guess keys", () => {
   });
 });
 
-describe("while a server without keys is asked by another host's name", () => {
-  it("nothing is answered to that, and others are served", async () => {
+describe("while a server without keys gets requests for another host's name", () => {
+  it("those requests are refused, and others are served", async () => {
     await startObserved({ isOpen: true });
     attacks.push(askByOtherHost(target.httpUrl));
     expectServed(await observer.watch(5000));

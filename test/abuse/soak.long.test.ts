@@ -24,7 +24,7 @@ const WATCHERS = 50;
 const minutes = Number(process.env.SOAK_MINUTES ?? 3);
 
 it(
-  "every attack at once leaves memory flat, and refuses no ordinary client and no watcher",
+  "under all attacks at once, memory stays flat and no ordinary client or watcher is refused",
   async () => {
     const target = await Target.start({ descriptors: 1024, chosenKeys: ["chosen"] });
     const observer = new Observer(target);

@@ -7,7 +7,7 @@ import { Child, run } from "../support/child.js";
 const folder = mkdtempSync(join(tmpdir(), "session-pool-erase-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-it("erases a message while servers are at work in the same file", async () => {
+it("erases a message while servers use the same file", async () => {
   const storage = `sqlite:${folder}/pool.db`;
   const { child, httpUrl } = await Child.serve("--storage", storage);
   const post = (path: string, body: object) =>

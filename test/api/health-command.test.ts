@@ -6,7 +6,7 @@ import { makeCertificate } from "../support/certificate.js";
 import { run } from "../support/child.js";
 import { startTestServer } from "../support/server.js";
 
-it("health succeeds when the server is ready, by HTTP or by TLS as its flags say, and fails otherwise", async () => {
+it("health succeeds when the server is ready, over HTTP or TLS as its flags say, and fails otherwise", async () => {
   const folder = mkdtempSync(join(tmpdir(), "session-pool-health-"));
   const tls = { certPath: join(folder, "cert.pem"), keyPath: join(folder, "key.pem") };
   makeCertificate(tls);

@@ -14,7 +14,7 @@ const folder = mkdtempSync(join(cache, "library-examples-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe("the README's library examples", () => {
-  it("are two: one of ten lines or so, and one with a provider of one's own", () => {
+  it("are two: one of about ten lines, and one with a custom provider", () => {
     expect(examples).toHaveLength(2);
     expect(examples[0]?.split("\n").length).toBeLessThan(14);
     expect(examples[1]).toContain("extends StorageProvider");
@@ -38,7 +38,7 @@ describe("the README's library examples", () => {
     expect(run.stdout.trimEnd().split("\n")).toEqual(promisedLines(text));
   });
 
-  it("keeps its data where the first one says", () => {
+  it("keeps its data where the first example says", () => {
     expect(existsSync(join(folder, "data/chat.db"))).toBe(true);
   });
 });

@@ -15,14 +15,14 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 describe("OpenAI's conversations", () => {
-  it("are not served unless that is asked for", async () => {
+  it("are not served unless enabled", async () => {
     const plain = await startTestServer();
     const answer = await send("POST", BASE, {}, { httpUrl: plain.httpUrl });
     expect(answer).toMatchObject({ status: 404, body: { code: 5, details: [] } });
     await plain.stop();
   });
 
-  it("leave the todos of a session named v1 where they are", async () => {
+  it("do not hide the todos of a session named v1", async () => {
     expect(await send("GET", "/v1/todo")).toMatchObject({ status: 200, body: [] });
   });
 
@@ -60,7 +60,7 @@ describe("OpenAI's conversations", () => {
     if (status === 405) expect(answer.allow).toMatch(/DELETE|POST/);
   });
 
-  it("refuse anything but JSON, and another media type", async () => {
+  it("refuse anything but JSON, and other media types", async () => {
     const raw = (contentType: string) =>
       fetch(server.httpUrl + BASE, { method: "POST", body: "{", headers: { "content-type": contentType } });
     const answers = [await raw("application/json"), await raw("text/plain")];
@@ -69,7 +69,7 @@ describe("OpenAI's conversations", () => {
       expect(await answer.json()).toMatchObject({ error: { type: "invalid_request_error" } });
   });
 
-  it("show the messages that other APIs have written, and theirs are messages there", async () => {
+  it("show messages written by other APIs, and are messages to those", async () => {
     await send("POST", "/session", { sessionId: "shared", metadata: { budget: 3 } });
     const messages = [
       { info: { id: "a", role: "user" }, parts: [{ type: "text", text: "Hello" }] },
@@ -102,7 +102,7 @@ describe("OpenAI's conversations", () => {
     expect((await send("GET", `${BASE}/shared/items/d`)).body).toEqual(created.body.data[0]);
   });
 
-  it("store an item with an id once, however often it is sent", async () => {
+  it("store an item with an id once, no matter how often it is sent", async () => {
     await send("POST", "/session", { sessionId: "again" });
     const items = [{ id: "x", role: "user", content: "Once" }];
     const answers = [
@@ -129,7 +129,7 @@ describe("OpenAI's conversations", () => {
     expect(seen).toEqual(order === "asc" ? ids : ids.reverse());
   });
 
-  it("leave nothing of a conversation whose items are refused", async () => {
+  it("store nothing of a conversation whose items are refused", async () => {
     const before = (await send("GET", "/session?limit=1000")).body.sessions.length;
     const items = [...numbered(0, 1), { id: "x".repeat(200), role: "user", content: "too long an id" }];
     expect(await send("POST", BASE, { items })).toMatchObject({
@@ -139,7 +139,7 @@ describe("OpenAI's conversations", () => {
     expect((await send("GET", "/session?limit=1000")).body.sessions).toHaveLength(before);
   });
 
-  it("ask for the same keys and scopes as the other APIs", async () => {
+  it("require the same keys and scopes as the other APIs", async () => {
     const folder = mkdtempSync(join(tmpdir(), "session-pool-openai-"));
     const keysFile = join(folder, "keys.json");
     const key = newKey();

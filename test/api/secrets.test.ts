@@ -15,7 +15,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-it("traces do not tell the command line", async () => {
+it("traces do not contain the command line", async () => {
   let exported = "";
   const collector = createServer((request, response) => {
     request.setEncoding("utf8").on("data", (chunk) => {
@@ -41,7 +41,7 @@ it("traces do not tell the command line", async () => {
   await new Promise((resolve) => collector.close(resolve));
 });
 
-it("a storage URL can stand in a file, which wins over the environment and not over the command line", async () => {
+it("a storage URL can be in a file, which overrides the environment but not the command line", async () => {
   const file = join(folder, "storage");
   writeFileSync(file, `sqlite:${join(folder, "of-file.db")}\n`);
   const env = { SESSION_POOL_STORAGE: `sqlite:${join(folder, "of-environment.db")}`, SESSION_POOL_STORAGE_FILE: file };
@@ -55,7 +55,7 @@ it("a storage URL can stand in a file, which wins over the environment and not o
   });
 });
 
-it("a storage file that cannot be used is refused with one clear line", async () => {
+it("a storage file that cannot be used is refused with a one-line message", async () => {
   const missing = await run(["serve", "--storage-file", join(folder, "nothing")]);
   expect(missing).toMatchObject({ code: 1 });
   expect(missing.stderr).toMatch(/^session-pool: --storage-file cannot be read: ENOENT.*\n$/);
@@ -66,7 +66,7 @@ it("a storage file that cannot be used is refused with one clear line", async ()
   );
 });
 
-it("a token's audience that nobody checks is warned of at start", async () => {
+it("the start warns when no audience of tokens is configured", async () => {
   const jwks = join(folder, "jwks.json");
   writeFileSync(jwks, '{"keys":[]}');
   const { child } = await Child.serve("--storage", "memory:", "--jwks", jwks);

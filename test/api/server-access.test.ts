@@ -63,7 +63,7 @@ describe("without a key", () => {
     expect(await response.json()).toMatchObject({ code: "unauthenticated" });
   });
 
-  it("health and the pages answer", async () => {
+  it("health and the pages are served", async () => {
     for (const page of ["/healthz", "/readyz", "/", "/docs"]) {
       expect((await fetch(server.httpUrl + page)).status, page).toBe(200);
     }
@@ -77,7 +77,7 @@ describe("without a key", () => {
 });
 
 describe("a key that may read", () => {
-  it("reads, and changes nothing, by any front", async () => {
+  it("can read but change nothing, on every front", async () => {
     const key = keys.reader;
     expect(await grpc.call(SessionService, "ListSessions", {}, { key })).toMatchObject({ answer: {} });
     expect(await grpc.call(SessionService, "CreateSession", {}, { key })).toMatchObject({
@@ -121,7 +121,7 @@ describe("two namespaces", () => {
   });
 });
 
-it("a key that is taken out of the file opens nothing any more", async () => {
+it("a key that was removed from the file no longer opens anything", async () => {
   const key = keys.reader;
   writeKeys(["writer", "other"]);
   await poll(async () => (await rest(key, "GET", "/session")).status === 401, "the key is refused");

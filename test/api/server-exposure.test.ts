@@ -67,8 +67,8 @@ describe("on a server with keys", () => {
   });
 });
 
-describe("what is not wanted", () => {
-  it("is not served: the console with what belongs to it, and reflection", async () => {
+describe("what is switched off", () => {
+  it("the console with its files, and reflection, are not served", async () => {
     const server = await startTestServer({ console: false, reflection: false });
     for (const path of Object.keys(PATHS)) {
       const expected = ["/healthz", "/readyz", "/metrics"].includes(path) ? 200 : 404;
@@ -79,7 +79,7 @@ describe("what is not wanted", () => {
     await server.stop();
   });
 
-  it("is elsewhere: metrics on an address of their own, where nothing else is and no key is needed", async () => {
+  it("metrics are only on their own address, where nothing else is served and no key is needed", async () => {
     const server = await startTestServer({ keysFile, metricsAddress: { host: "127.0.0.1", port: 0 } });
     const url = `http://127.0.0.1:${server.metricsPort}`;
     const answer = await fetch(`${url}/metrics`);

@@ -12,7 +12,7 @@ const REBOUND = "evil.example";
 const LIST_SESSIONS = "/sessionpool.v1.SessionService/ListSessions";
 const HTTP_PATHS = ["/session", "/", "/docs", "/openapi.json", "/metrics", "/healthz", "/no-such-path"];
 
-describe("a server without keys, asked for by a host that is not this machine", () => {
+describe("a server without keys, when a request names a host that is not this machine", () => {
   let server: TestServer;
 
   beforeAll(async () => {
@@ -21,7 +21,7 @@ describe("a server without keys, asked for by a host that is not this machine", 
 
   afterAll(() => server.stop());
 
-  it("answers 421 to every request of HTTP/1.1 and HTTP/2", async () => {
+  it("answers 421 to every HTTP/1.1 and HTTP/2 request", async () => {
     for (const path of HTTP_PATHS) {
       expect((await ask(server, { path, host: `${REBOUND}:${server.httpPort}` })).status, path).toBe(421);
       expect(await askH2(server, path, REBOUND), path).toBe(421);
@@ -47,7 +47,7 @@ describe("a server without keys, asked for by a host that is not this machine", 
     }
   });
 
-  it("answers permission_denied on the gRPC port, to health and reflection, too", async () => {
+  it("answers permission_denied on the gRPC port, also for health and reflection", async () => {
     for (const path of [
       LIST_SESSIONS,
       "/grpc.health.v1.Health/Check",
@@ -59,13 +59,13 @@ describe("a server without keys, asked for by a host that is not this machine", 
     expect(await callAs(server, LIST_SESSIONS, "sessions.example")).toBe(status.OK);
   });
 
-  it("serves its own names and those that were allowed", async () => {
+  it("serves its own names and allowed ones", async () => {
     for (const host of ["localhost", "127.0.0.1:8080", "127.1.2.3", "[::1]:80", "sessions.example:8443"]) {
       expect((await ask(server, { path: "/session", host })).status, host).toBe(200);
     }
   });
 
-  it("refuses a change of a foreign origin where the browser sends no Sec-Fetch-Site", async () => {
+  it("refuses a change from another origin when the browser sends no Sec-Fetch-Site", async () => {
     const share = { method: "POST", path: "/session/x/share", host: "localhost" };
     const foreign = await ask(server, { ...share, headers: { origin: "http://evil.example" } });
     expect(foreign).toMatchObject({ status: 403, body: { code: 7 } });

@@ -30,7 +30,7 @@ afterEach(() => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-describe("serve says in one line why it does not start:", () => {
+describe("serve prints one line about why it does not start:", () => {
   it("a port in use", async () => {
     const blocker = createServer();
     const port = await new Promise<number>((resolve) => {
@@ -48,7 +48,7 @@ describe("serve says in one line why it does not start:", () => {
     await new Promise((resolve) => blocker.close(resolve));
   });
 
-  it("a damaged database, by one process and by several", async () => {
+  it("a damaged database, with one process and with several", async () => {
     const path = join(folder, "damaged.db");
     writeFileSync(path, "no database".repeat(1000));
     for (const workers of ["1", "2"]) {
@@ -56,7 +56,7 @@ describe("serve says in one line why it does not start:", () => {
     }
   });
 
-  it("a folder that cannot be written", async () => {
+  it("a folder that is not writable", async () => {
     writeFileSync(join(folder, "file"), "");
     await expectOneLine(["--storage", `sqlite:${join(folder, "file", "pool.db")}`], /file/);
   });
@@ -75,7 +75,7 @@ describe("serve says in one line why it does not start:", () => {
     await expectOneLine(args, message);
   });
 
-  it("a value of the environment", async () => {
+  it("an invalid environment variable", async () => {
     const { code, stderr } = await run(["serve"], { SESSION_POOL_WORKERS: "many" });
     expect(stderr).toMatch(/SESSION_POOL_WORKERS.*whole number/);
     expect(code).toBe(1);
@@ -83,7 +83,7 @@ describe("serve says in one line why it does not start:", () => {
 });
 
 describe("SIGTERM", () => {
-  it("ends calls and streams in good order, closes the store, and leaves with 0", async () => {
+  it("ends calls and streams in an orderly way, closes the store, and exits with 0", async () => {
     const { child, grpcAddress, httpUrl } = await serve("--storage", database);
     expect(child.stdout).toBe(
       `session-pool ${manifest.version}: gRPC on ${grpcAddress}, HTTP on ${httpUrl}, storage ${database}\n`,
@@ -136,7 +136,7 @@ describe("SIGTERM", () => {
 });
 
 describe("several workers", () => {
-  it("share ports and store, count together, and stop together", async () => {
+  it("share ports and store, report common metrics, and stop together", async () => {
     const { child, grpcAddress, httpUrl } = await serve("--storage", database, "--workers", "2");
     expect(child.stdout).toContain(", 2 workers\n");
     for (let i = 0; i < 6; i++) {
@@ -194,7 +194,7 @@ describe("the process", () => {
     expect(code).toBe(0);
   });
 
-  it("keeps keys that objects of JavaScript lose, on every front and in the file", async () => {
+  it("keeps keys that JavaScript objects would lose, on every front and in the file", async () => {
     const { httpUrl } = await serve("--storage", database);
     const text = '{"__proto__":{"a":[{"__proto__":1}]},"constructor":"c","toString":null}';
     const body = `{"sessionId":"keys","metadata":${text}}`;
@@ -230,19 +230,19 @@ describe("commands", () => {
     expect((await run(["todo", "list", ...target()])).stdout).toBe("");
   });
 
-  it("sweep tells what it did", async () => {
+  it("sweep prints what it did", async () => {
     const { code, stdout } = await run(["sweep", "--repair", ...target()]);
     expect(stdout).toBe("Swept: 0 sessions, 0 ranges, 0 fork counts, 0 orphans\n");
     expect(code).toBe(0);
   });
 
-  it("indexes prints what a MongoDB gets", async () => {
+  it("indexes prints the indexes of a MongoDB database", async () => {
     const { code, stdout } = await run(["indexes"]);
     expect(stdout).toContain('db.messages.createIndex({"log":1,"seq":1}, {"name":"log_seq","unique":true})\n');
     expect(code).toBe(0);
   });
 
-  it("keys add and hash make entries that serve knows", async () => {
+  it("keys add and keys hash make entries that serve accepts", async () => {
     mkdirSync(join(folder, "keys"), { recursive: true });
     const path = join(folder, "keys", "keys.json");
     const key = (await run(["keys", "add", "robot", "--keys-file", path, "--scope", "read"])).stdout.trim();

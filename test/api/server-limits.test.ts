@@ -29,7 +29,7 @@ async function start(load: Partial<LoadLimits> = {}): Promise<void> {
 }
 
 describe("grpc.health.v1", () => {
-  it("knows the services that exist; a watch of others is told so, and stays open", async () => {
+  it("knows the existing services; a watch of an unknown one is told so and stays open", async () => {
     await start();
     expect(await grpc(CHECK, health("sessionpool.v1.SessionService"))).toMatchObject({
       code: 0,
@@ -63,7 +63,7 @@ describe("grpc.health.v1", () => {
   });
 });
 
-describe("a body that does not end", () => {
+describe("a body that never ends", () => {
   it.each([
     ["gRPC", "grpc", APPEND, "application/grpc", Code.DeadlineExceeded, undefined],
     ["REST by HTTP/2", "http", "/session/s/message", "application/json", undefined, 408],
@@ -79,7 +79,7 @@ describe("a body that does not end", () => {
     await poll(isEnded, "the stream ends");
   });
 
-  it("ends the connection after the timeout (REST by HTTP/1.1)", async () => {
+  it("ends the connection after the timeout (REST over HTTP/1.1)", async () => {
     await start({ bodyTimeoutMs: 100 });
     const socket = connectTcp(server.httpPort, "127.0.0.1");
     let text = "";
@@ -92,7 +92,7 @@ describe("a body that does not end", () => {
     socket.destroy();
   });
 
-  it("is refused when the memory for requests is used up, and counts until it has gone", async () => {
+  it("is refused when the memory for requests is used up, and counts until it is gone", async () => {
     await start({ bufferedBytes: 100_000 });
     const held = open(`http://${server.grpcAddress}`, APPEND);
     const body = Buffer.alloc(60_000);
@@ -122,7 +122,7 @@ describe("connections", () => {
     await poll(() => session.closed || session.destroyed, "it is ended");
   });
 
-  it("of HTTP/1.1 that are old are ended with their next answer", async () => {
+  it("over HTTP/1.1 end with their next answer once they are old", async () => {
     await start({ connectionAgeMs: 1 });
     // The first answer may come before the connection is a millisecond old.
     await poll(async () => {
@@ -132,7 +132,7 @@ describe("connections", () => {
     }, "an answer ends its connection");
   });
 
-  it("that are silent give way to new ones, on both ports together", async () => {
+  it("make room for new ones when they are silent, on both ports together", async () => {
     await start({ connections: 4 });
     const silent = Array.from({ length: 8 }, (_, i) =>
       connectTcp(i % 2 === 0 ? server.httpPort : Number(server.grpcAddress.split(":")[1]), "127.0.0.1"),

@@ -34,7 +34,7 @@ afterAll(async () => {
 });
 
 describe("the gRPC port answers", () => {
-  it("invalid_argument to what is no message", async () => {
+  it("invalid_argument to bytes that are not a message", async () => {
     const outcome = await grpc.callBytes(MessageService.method.countMessages, GARBAGE);
     expect(outcome).toMatchObject({ code: 3, message: expect.stringContaining("CountMessagesRequest") });
   });
@@ -44,7 +44,7 @@ describe("the gRPC port answers", () => {
     expect(await grpc.callBytes(MessageService.method.countMessages, bytes)).toMatchObject({ code: 8 });
   });
 
-  it("with texts that hold half a surrogate pair", async () => {
+  it("with texts that contain a lone surrogate", async () => {
     const id = Buffer.from(VALID);
     id.set([0xed, 0xa0, 0x80], 2);
     expect(await grpc.callBytes(MessageService.method.countMessages, id)).toMatchObject({ code: 3 });
@@ -73,7 +73,7 @@ describe("the gRPC port answers", () => {
     expect(answer.grpcStatus).toBe(code);
   });
 
-  it("bytes that are no HTTP/2 by closing the connection", async () => {
+  it("bytes that are not HTTP/2 by closing the connection", async () => {
     const answer = await rawRequest(
       Number(server.grpcAddress.split(":")[1]),
       "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
@@ -133,16 +133,16 @@ describe("Connect answers", () => {
     if (code !== undefined) expect(await response.json()).toMatchObject({ code });
   });
 
-  it("GET of what has side effects with 405", async () => {
+  it("405 to a GET of an RPC with side effects", async () => {
     const url = `${server.httpUrl}/sessionpool.v1.SessionService/DeleteSession?encoding=json&message=%7B%7D`;
     expect((await fetch(url)).status).toBe(405);
   });
 
-  it("other media types with 415", async () => {
+  it("415 to other media types", async () => {
     expect((await post(COUNT, "text/plain", "{}")).status).toBe(415);
   });
 
-  it("streams of malformed frames", async () => {
+  it("errors to streams of malformed frames", async () => {
     const watch = "/sessionpool.v1.MessageService/WatchMessages";
     for (const body of [Buffer.from([9]), frame(Buffer.from("{"), 0), frame(Buffer.from("{}"), 4), Buffer.alloc(0)]) {
       const response = await fetch(`${server.httpUrl}${watch}`, {
@@ -158,7 +158,7 @@ describe("Connect answers", () => {
     }
   });
 
-  it("nothing of TodoTrackerService", async () => {
+  it("no method of TodoTrackerService", async () => {
     expect((await post("/sessionpool.v1.TodoTrackerService/AddTodo", "application/json", "{}")).status).toBe(404);
   });
 });
@@ -213,7 +213,7 @@ describe("the HTTP port answers 400 to", () => {
     expect(await rawRequest(server.httpPort, text)).toMatch(/^HTTP\/1.1 400 /);
   });
 
-  it("an authority that is none", async () => {
+  it("an invalid authority", async () => {
     const answer = await h2Request(server.httpUrl, GET_SESSION, { ":authority": "%" }, Buffer.from("{}"));
     expect(answer.status).toBe(400);
   });
@@ -227,14 +227,14 @@ describe("the HTTP port answers 400 to", () => {
     expect(post).toMatch(/^HTTP\/1.1 200 /);
   });
 
-  it("nothing, and serves HTTP/1.0 with a host", async () => {
+  it("a request without a host, and serves HTTP/1.0 with one", async () => {
     expect(await rawRequest(server.httpPort, "GET /session HTTP/1.0\r\nHost: localhost\r\n\r\n")).toMatch(
       /^HTTP\/1.1 200 /,
     );
   });
 });
 
-describe("the HTTP port outlives", () => {
+describe("the HTTP port survives", () => {
   it.each([
     ["a connection that says nothing", ""],
     ["half a preface", "PRI * HT"],
@@ -251,7 +251,7 @@ describe("the HTTP port outlives", () => {
     expect((await fetch(`${server.httpUrl}/healthz`)).status).toBe(200);
   });
 
-  it("requests that come one byte at a time", async () => {
+  it("requests that arrive one byte at a time", async () => {
     const text = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     expect(await rawRequest(server.httpPort, ...text)).toMatch(/^HTTP\/1.1 200 /);
   });

@@ -23,7 +23,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe("a watch", () => {
-  it("ends with unauthenticated when its key is removed, on every front, and no other does", async () => {
+  it("ends with unauthenticated when its key is removed, on every front, while others continue", async () => {
     const keys = { kept: newKey(), removed: newKey() };
     const keysFile = writeKeys("watch.json", keys);
     const server = await startTestServer({ keysFile });
@@ -63,7 +63,7 @@ describe("a watch", () => {
 });
 
 describe("certificates", () => {
-  it("that are replaced are served on both ports, and one that cannot be used is not", async () => {
+  it("are served on both ports once replaced, unless they cannot be used", async () => {
     const tls = { certPath: join(folder, "cert.pem"), keyPath: join(folder, "key.pem") };
     makeCertificate(tls);
     const server = await startTestServer({ tls });
@@ -78,7 +78,7 @@ describe("certificates", () => {
     await server.stop();
   });
 
-  it("that do not belong to the key are refused at start with one clear line", async () => {
+  it("are refused at start with a one-line message when they do not belong to the key", async () => {
     const one = { certPath: join(folder, "one.pem"), keyPath: join(folder, "one-key.pem") };
     const two = { certPath: join(folder, "two.pem"), keyPath: join(folder, "two-key.pem") };
     makeCertificate(one);
@@ -91,7 +91,7 @@ describe("certificates", () => {
 });
 
 describe("SIGHUP", () => {
-  it.each([1, 2])("has the keys read again by each of %i workers, and ends nothing", async (workers) => {
+  it.each([1, 2])("makes each of %i workers read the keys again, and ends nothing", async (workers) => {
     const keysFile = writeKeys(`hup-${workers}.json`, { one: newKey() });
     const storage = `sqlite:${join(folder, `hup-${workers}.db`)}`;
     const args = ["--keys-file", keysFile, "--storage", storage, "--workers", String(workers)];

@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 describe("grpc.health.v1", () => {
-  it("tells the state of the server and of each service, and watchers of its end", async () => {
+  it("reports the state of the server and of each service, and tells watchers when it stops", async () => {
     const own = await startTestServer();
     const health = clientOf(HEALTH_PROTO, "grpc.health.v1.Health", own.grpcAddress);
     const check = (service: string) =>
@@ -51,7 +51,7 @@ describe("grpc.health.v1", () => {
     health.close();
   });
 
-  it("tells, as /readyz does, when the store takes no writes, and when it takes them again", async () => {
+  it("reports, as /readyz does, when the store stops and resumes taking writes", async () => {
     const folder = mkdtempSync(join(tmpdir(), "session-pool-health-"));
     const path = join(folder, "pool.db");
     const aside = join(folder, "aside.db");
@@ -109,7 +109,7 @@ describe("reflection", () => {
 });
 
 describe("CORS", () => {
-  it("answers the preflights of allowed origins, for every front", async () => {
+  it("answers preflights of allowed origins, for every front", async () => {
     for (const path of ["/session", "/sessionpool.v1.SessionService/GetSession"]) {
       const response = await fetch(server.httpUrl + path, {
         method: "OPTIONS",
@@ -176,7 +176,7 @@ describe("streams", () => {
     await poll(async () => /session_pool_watchers 0/.test(await metrics()), "no stream is left open");
   });
 
-  it("tell what is appended after their headers", async () => {
+  it("report what is appended after their headers", async () => {
     const response = await fetch(`${server.httpUrl}/sessionpool.v1.MessageService/WatchMessages`, {
       method: "POST",
       headers: { "content-type": "application/connect+json" },
@@ -235,7 +235,7 @@ describe("TLS", () => {
     grpc.close();
   });
 
-  it("serves HTTP/1.1 and HTTP/2, as ALPN decides", async () => {
+  it("serves HTTP/1.1 and HTTP/2, as negotiated by ALPN", async () => {
     expect(secure.startLine).toContain("https://");
     const status = await new Promise((resolve, reject) => {
       const options: RequestOptions & ConnectionOptions = { ca, ALPNProtocols: ["http/1.1"] };
@@ -256,7 +256,7 @@ describe("TLS", () => {
     session.close();
   });
 
-  it("outlives clients that do not speak it", async () => {
+  it("survives clients that do not speak TLS", async () => {
     await expect(fetch(`${secure.httpUrl.replace("https", "http")}/session`)).rejects.toThrow();
     const grpc = new GrpcClient(secure.grpcAddress, credentials.createSsl(ca));
     expect(await grpc.call(SessionService, "ListSessions", {})).toEqual({ answer: {} });

@@ -27,8 +27,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-describe("session-pool sessions, beside a server", () => {
-  it("lists sessions, the most recently updated first, for people and as JSON", async () => {
+describe("session-pool sessions, next to a running server", () => {
+  it("lists sessions, most recently updated first, as text and as JSON", async () => {
     const { stdout } = await run(["sessions", "list"], env);
     expect(stdout).toMatch(/^\S+Z {2}child\n\S+Z {2}trip {2}Kyoto \\u001b\[2J in May\n$/);
     expect(jsonLines(await run(["sessions", "list", "--json", "--limit", "1"], env))).toMatchObject([
@@ -65,7 +65,7 @@ describe("session-pool sessions, beside a server", () => {
     ]);
   });
 
-  it("deletes sessions, and names the one that is not there", async () => {
+  it("deletes sessions, and names one that does not exist", async () => {
     await call("/session", { sessionId: "a" });
     expect(await run(["sessions", "delete", "a"], env)).toMatchObject({ code: 0, stdout: 'Deleted "a"\n' });
     const again = await run(["sessions", "delete", "a"], env);
@@ -75,7 +75,7 @@ describe("session-pool sessions, beside a server", () => {
     }
   });
 
-  it("refuses a database that is not there", async () => {
+  it("refuses a missing database", async () => {
     const { code, stderr } = await run(["sessions", "list", "--storage", `sqlite:${join(folder, "typo.db")}`]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/^session-pool: .*typo\.db.*\n$/);
@@ -96,7 +96,7 @@ describe("session-pool keys", () => {
     expect(JSON.parse(readFileSync(file[1] as string, "utf8"))).toHaveLength(1);
   });
 
-  it("names a key that is not there, and a file that is not there", async () => {
+  it("names a missing key and a missing file", async () => {
     const unknown = await run(["keys", "remove", "nobody", ...file]);
     expect(unknown).toMatchObject({ code: 1, stderr: `session-pool: Keys file ${file[1]} has no key named nobody\n` });
     expect((await run(["keys", "list", "--keys-file", join(folder, "none.json")])).stderr).toMatch(/cannot be read/);

@@ -15,7 +15,7 @@ const ENDLESS_FROM_300 = `
     SELECT (WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n FROM numbers) SELECT max(n) FROM numbers);
   END`;
 
-it("a small file is imported whole by a process that has yet to open its store", async () => {
+it("a small file is imported completely by a process that has yet to open its store", async () => {
   const file = join(folder, "one.jsonl");
   const session = { sessionId: "s", parentId: "", forkPointId: "", inheritedCount: 0, title: "One" };
   const message = { id: "m", role: "user", timestampMicros: 1_700_000_000_000_000, parts: [] };
@@ -35,7 +35,7 @@ it("a small file is imported whole by a process that has yet to open its store",
   expect([messageLine, todosLine]).toEqual([{ message }, { todos: [] }]);
 });
 
-it("what cannot be read or does not exist ends with one line, exit 1, and nothing made", async () => {
+it("a file that cannot be read or does not exist ends the command with one line and exit code 1, and nothing is made", async () => {
   const typo = `sqlite:${folder}/typo.db`;
   const noDatabase = `session-pool: There is no database ${folder}/typo.db\n`;
   const backup = join(folder, "backup.jsonl");

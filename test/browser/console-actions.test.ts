@@ -159,7 +159,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       await open.page.locator(`a[href="#/session/${id}"]`).first().waitFor({ state: "detached" });
     });
 
-    it("permalink: leads to its message, whatever comes before it goes", async () => {
+    it("permalink: leads to its message, whatever happens before it", async () => {
       await open.useTool(2, "Copy a link to this message");
       await open.toast("The link is copied").waitFor();
       const link: string = await open.page.evaluate("navigator.clipboard.readText()");
@@ -299,7 +299,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       expect(await textsOf(id)).toEqual(TEXTS);
     });
 
-    it("tells where it was asked when the service refuses", async () => {
+    it("reports a refusal by the service where the action was asked for", async () => {
       await open.useTool(1, "Fork here");
       await call("DELETE", `/session/${id}`);
       await open.dialog.getByRole("button", { name: "Fork", exact: true }).click();

@@ -103,7 +103,7 @@ await describeWith("hostile content in the console", findBrowser, (browserPath) 
     expect({ hits, foreign, errors }).toEqual({ hits: [], foreign: [], errors: [] });
   }
 
-  it("runs no script and asks no other host, from any field of a session or message", async () => {
+  it("runs no script and contacts no other host, from any field of a session or message", async () => {
     for (const [i, text] of PAYLOADS.entries()) {
       const short = [...text].slice(0, 60).join("").replaceAll("\n", " ");
       const data = { id: text, name: text, input: { [short]: text }, [short]: [text, { [short]: text }] };
@@ -141,7 +141,7 @@ await describeWith("hostile content in the console", findBrowser, (browserPath) 
     expectNothingRan();
   });
 
-  it("shows no picture but those that the message holds in a safe type", async () => {
+  it("shows only pictures that the message itself holds in a safe type", async () => {
     const pictures = [
       { type: "image", data: { source: { type: "url", url: `${ELSEWHERE}/a.png` } } },
       { type: "image", data: { source: { type: "base64", media_type: "image/svg+xml", data: BASE64_SVG } } },

@@ -132,7 +132,7 @@ await describeWith("the console", findBrowser, (browserPath) => {
       await articles().getByText(text).waitFor({ state: "detached" });
     });
 
-    it("offers what came below the screen, and stays where the reader is", async () => {
+    it("offers to show new messages below the screen, and stays where the reader is", async () => {
       await open("/session/ferry?at=3");
       await page.locator('article[data-position="3"]').waitFor();
       await isLive();
@@ -167,7 +167,7 @@ await describeWith("the console", findBrowser, (browserPath) => {
       await post("/session/ferry/revert", { upToMessageId: CONVERSATION.at(-1)!.info.id });
     });
 
-    it("shows the todos, and why they cannot be written", async () => {
+    it("shows the todos, and why they cannot be changed", async () => {
       await open("/todos");
       await page.getByText("京都の便を確認").waitFor();
       expect(await page.locator(".todos > li").count()).toBe(TODOS.length);
@@ -176,14 +176,14 @@ await describeWith("the console", findBrowser, (browserPath) => {
       await picture("todos");
     });
 
-    it("opens a session whose id needs escapes", async () => {
+    it("opens a session whose id needs escaping", async () => {
       await open(`/session/${encodeURIComponent('a/"b"<i>&')}`);
       await page.getByRole("heading", { name: "<script>alert(1)</script>" }).waitFor();
       await page.getByText("No messages yet").waitFor();
       await picture("empty-session");
     });
 
-    it("tells when a session is not there, and when it is deleted", async () => {
+    it("reports when a session does not exist, and when it is deleted", async () => {
       await open("/session/doomed");
       await page.getByText('Session "doomed" not found').waitFor();
       await picture("unknown-session");

@@ -46,7 +46,7 @@ await describeWith("a page of another origin", findBrowser, (browserPath) => {
       expect(await call((one) => one.todoCount())).toBe(0);
     });
 
-    it("sees code and message of an error", async () => {
+    it("sees the code and message of an error", async () => {
       expect(await call((one, id) => one.errorOf(id), "nobody")).toBe(
         'ConnectError: [not_found] Session "nobody" not found',
       );
@@ -63,7 +63,7 @@ await describeWith("a page of another origin", findBrowser, (browserPath) => {
     });
   });
 
-  it("is refused when its origin was not given", async () => {
+  it("is refused when its origin is not allowed", async () => {
     const other = await startTestServer({ corsOrigins: ["https://example.com"] });
     const failure = page.evaluate(([url]) => globalThis.connectTo(url, "connect").todoCount(), [
       other.httpUrl,

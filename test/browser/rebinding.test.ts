@@ -42,7 +42,7 @@ await describeWith("a page whose host name resolves to this machine", findBrowse
     await expectUnchanged();
   });
 
-  it("changes nothing by a request that it may send but not read", async () => {
+  it("changes nothing by a request that it may send but whose answer it may not read", async () => {
     await page.goto(`http://${EVIL}:${(site.address() as AddressInfo).port}/`);
     for (const host of [EVIL, "127.0.0.1"]) {
       const url = `http://${host}:${server.httpPort}/session/s/share`;

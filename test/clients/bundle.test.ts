@@ -6,7 +6,7 @@ import { ROOT } from "../support/toolchain.js";
 const MOST_BYTES = 40 * 1024;
 
 describe("the client in a browser's bundle", () => {
-  it("takes at most 40 KB, gzipped, and contains nothing of the server", async () => {
+  it("is at most 40 KB, gzipped, and contains nothing of the server", async () => {
     const { outputFiles, metafile } = await build({
       absWorkingDir: ROOT,
       entryPoints: ["src/client/index.ts"],

@@ -80,7 +80,7 @@ describe("the client", () => {
     expect(seen).toEqual(["0", "1", "2", "3", "4"]);
   });
 
-  it("answers the service's errors", async () => {
+  it("throws the service's errors", async () => {
     await expect(newClient().messages.countMessages({ sessionId: "nobody" })).rejects.toMatchObject({
       code: Code.NotFound,
       rawMessage: 'Session "nobody" not found',
@@ -88,11 +88,11 @@ describe("the client", () => {
     await expect(newClient().watch("nobody").next()).rejects.toMatchObject({ code: Code.NotFound });
   });
 
-  it("says that it lacks an address outside a browser", () => {
+  it("reports a missing address outside a browser", () => {
     expect(() => createSessionPoolClient()).toThrow("baseUrl is required outside a browser");
   });
 
-  it("speaks gRPC by another transport, with which todos are written", async () => {
+  it("speaks gRPC over another transport, which can write todos", async () => {
     const transport = createGrpcTransport({ baseUrl: `http://${server.grpcAddress}` });
     const client = createSessionPoolClient({ transport });
     await client.todoTracker.addTodo({ todo: { id: "t", content: "Book the ryokan" } });
@@ -101,7 +101,7 @@ describe("the client", () => {
 });
 
 describe("a client with a key", () => {
-  it("sends what makes the key anew for each call", async () => {
+  it("asks for a fresh key for each call", async () => {
     const seen: (string | null)[] = [];
     const remember: typeof globalThis.fetch = (input, init) => {
       seen.push(new Headers(init?.headers).get("authorization"));

@@ -15,7 +15,7 @@ afterAll(() => server.stop());
 const assistant = (id: string) => ({ info: { id, role: "assistant" } });
 
 describe("a draft", () => {
-  it("is seen while it is written, and a message once it is finished", async () => {
+  it("is visible while it is written, and a message once it is finished", async () => {
     const draft = await client.startDraft("s", assistant("a"), { createSession: true });
     for (const word of ["Late", " April", " to May"]) draft.write(word);
     draft.put({ id: "tool", type: "tool_call", data: { name: "search" } });
@@ -33,7 +33,7 @@ describe("a draft", () => {
     expect([textOf(message), message.info?.metadata]).toEqual(["Late April to May.", { tokens: 5 }]);
   });
 
-  it("is written with few calls, however many words come at once", async () => {
+  it("is written with few calls, no matter how many words come at once", async () => {
     let calls = 0;
     const counting: typeof globalThis.fetch = (input, init) => {
       if (`${input}`.endsWith("ExtendDraft")) calls++;
@@ -46,7 +46,7 @@ describe("a draft", () => {
     expect(calls).toBe(1);
   });
 
-  it("tells its writer when others discard it", async () => {
+  it("tells its writer when somebody else discards it", async () => {
     const draft = await client.startDraft("stopped", assistant("a"), { createSession: true });
     draft.write("Late");
     await draft.flush();

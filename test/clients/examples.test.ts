@@ -72,7 +72,7 @@ async function bundle(name: string, text: string, alias: Readonly<Record<string,
 const fake = (name: string) => join(ROOT, `test/clients/adapters/${name}.ts`);
 
 describe("the examples of docs/clients.md in TypeScript", () => {
-  it("are these", () => {
+  it("are exactly these", () => {
     expect(examples).toHaveLength(5);
   });
 

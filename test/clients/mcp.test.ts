@@ -48,7 +48,7 @@ async function call(client: Client, name: string, args: Record<string, unknown> 
 }
 
 describe("session-pool mcp", () => {
-  it("offers only what reads, unless writes are allowed", async () => {
+  it("offers only tools that read, unless writes are allowed", async () => {
     const { tools } = await (await connect()).listTools();
     expect(tools.map(({ name }) => name)).toEqual(["list_sessions", "read_session", "list_todos"]);
     expect(tools.every(({ annotations }) => annotations?.readOnlyHint)).toBe(true);
@@ -73,7 +73,7 @@ describe("session-pool mcp", () => {
     expect(await call(client, "list_todos")).toMatchObject({ todos: [] });
   });
 
-  it("appends, forks, reverts and undoes it", async () => {
+  it("appends, forks, reverts and undoes the revert", async () => {
     const client = await connect("--allow-writes");
     const said = { sessionId: "new", role: "user", text: "Is it far?", messageId: "q", createSession: true };
     expect(await call(client, "append_message", said)).toEqual({ messageId: "q", position: "0" });
@@ -97,7 +97,7 @@ describe("session-pool mcp", () => {
     expect(await call(client, "list_todos")).toMatchObject({ todos: [] });
   });
 
-  it("answers the errors of the service, and refuses arguments that it does not know", async () => {
+  it("returns the errors of the service, and refuses arguments that it does not know", async () => {
     const client = await connect("--allow-writes");
     expect(await call(client, "read_session", { sessionId: "nobody" })).toBe('not_found: Session "nobody" not found');
     expect(await call(client, "revert_session", { sessionId: "trip" })).toBe(

@@ -58,7 +58,7 @@ function describeClient(title: string, prepare: () => Promise<Client>): Promise<
       await rm(folder, { recursive: true, force: true });
     });
 
-    it("keeps conversations here with no more than another base URL", async () => {
+    it("keeps conversations here with only a different base URL", async () => {
       const told = JSON.parse(await runClient(`${server.httpUrl}/v1`, key)) as Record<string, unknown>;
       expect(told).toMatchObject(EXPECTED);
       expect(new Set(told.ids as string[]).size).toBe(5);

@@ -33,7 +33,7 @@ await describeWith("the package as npm installs it", packAndInstall, ({ tarball,
     rmSync(folder, { recursive: true });
   });
 
-  it("keeps a conversation by its client", async () => {
+  it("keeps a conversation through its client", async () => {
     writeFileSync(
       join(folder, "use.js"),
       `import { createSessionPoolClient, text, textOf } from "session-pool/client";
@@ -45,7 +45,7 @@ await describeWith("the package as npm installs it", packAndInstall, ({ tarball,
     expect(await run(process.execPath, ["use.js"], { cwd: folder })).toBe("Hello sessionpool.v1.MessageService\n");
   });
 
-  it("runs its program, which says what an optional package is missing", async () => {
+  it("runs its program, which names a missing optional package", async () => {
     const program = join(folder, "node_modules/.bin/session-pool");
     expect(await run(program, ["--version"])).toMatch(/^\d+\.\d+\.\d+/);
     await expect(run(program, ["mcp"])).rejects.toThrow("install @modelcontextprotocol/sdk and zod");
@@ -56,7 +56,7 @@ await describeWith("the package as npm installs it", packAndInstall, ({ tarball,
     await run(bin("buf"), ["build", join(installed, "proto"), "-o", image], { cwd: folder });
   });
 
-  it("has types for every way to resolve modules that a new project has", async () => {
+  it("has types for every way of resolving modules that a new project has", async () => {
     // It fails when it finds a problem.
     await run(bin("attw"), [tarball, "--profile", "esm-only"]);
   });

@@ -30,7 +30,7 @@ await describeWith("the package for PyPI", preparePythonClient, ({ program }) =>
     await rm(folder, { recursive: true, force: true });
   });
 
-  it("is a sdist that holds the protos, and a wheel made of it that works in an empty environment", async () => {
+  it("is an sdist that contains the protos, and a wheel built from it that works in an empty environment", async () => {
     await run(program, ["-m", "hatchling", "build", "--target", "sdist", "--directory", folder], {
       cwd: PYTHON_CLIENT,
     });

@@ -70,7 +70,7 @@ await describeWith(
       await run(program, ["-c", source.replaceAll("localhost:50051", `localhost:${port}`)], { env: { ...env, ...at } });
     });
 
-    it("is typed throughout", async () => {
+    it("is fully typed", async () => {
       // Kept for later runs: the frameworks are large.
       const cache = join(dirname(program), "../.mypy-cache");
       const printed = await run(program, ["-m", "mypy", "--strict", "--cache-dir", cache, "-p", "session_pool"], {

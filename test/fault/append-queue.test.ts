@@ -36,7 +36,7 @@ function someCall(): Call {
   return kind === 1 ? { signal: AbortSignal.timeout(random(12)) } : {};
 }
 
-it("stores what it acknowledged, once and in order, whoever gives up meanwhile", async () => {
+it("stores what it acknowledged, once and in order, even if callers give up meanwhile", async () => {
   const acknowledged: string[] = [];
   const refusals = new Set<string>();
   const client = async (name: number) => {

@@ -44,12 +44,12 @@ const WHOLE = ["m1", "m2", "m3", "m4"];
 const FORK: [string, Final[]] = ["f", [final("m1", "m2")]];
 
 describe("the checker of the chaos test accepts", () => {
-  it("a lost answer that happened, or did not", () => {
+  it("a call with a lost answer that happened or did not", () => {
     expect(violations(history(), WHOLE, [FORK])).toEqual([]);
     expect(violations(history(), WHOLE.slice(0, 3), [FORK])).toEqual([]);
   });
 
-  it("an empty page behind the end", () => {
+  it("an empty page after the end", () => {
     expect(violations([append(0, "m1"), list(40, 5)], ["m1"])).toEqual([]);
   });
 

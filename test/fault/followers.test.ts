@@ -108,7 +108,7 @@ async function write(provider: LogHistoryProvider, sessionId: string, made: { co
   }
 }
 
-it("followers hold the history that two processes edit, whenever they are cut off and resume", async () => {
+it("followers end up with the history that two processes edit, even if they are cut off and resume", async () => {
   for (let round = 0; round < ROUNDS; round++) {
     const sessionId = `s${round}`;
     const made = { count: 0 };

@@ -68,7 +68,7 @@ describe.each([
   ["SQLite behind another process's lock", true, SQLITE],
   ["a MongoDB that has stopped", Boolean(server?.process), MONGODB],
 ] as const)("on %s", (_name, canFreeze, store) => {
-  describe.skipIf(!canFreeze)("which these tests can freeze", () => {
+  describe.skipIf(!canFreeze)("that these tests can freeze", () => {
     it.each(["1", "2"])("serve by %s workers ends a second after --shutdown-s at the latest", async (workers) => {
       const { child, httpUrl } = await serve(store, workers);
       expect(await post(`${httpUrl}/session`, { sessionId: `s${workers}` })).toBe(200);
@@ -88,7 +88,7 @@ describe.each([
       await watching.body?.cancel().catch(() => {});
     });
 
-    it.each(store.commands)("%s ends by the signal", async (command) => {
+    it.each(store.commands)("%s ends on the signal", async (command) => {
       await store.freeze();
       const child = new Child([...command.split(" "), "--storage", store.url]);
       children.push(child);
@@ -112,8 +112,8 @@ describe.each([
   });
 });
 
-describe.skipIf(!server?.process)("on a MongoDB that has stopped", () => {
-  it("serve writes into its log what it could not write into the store", async () => {
+describe.skipIf(!server?.process)("on a frozen MongoDB", () => {
+  it("serve logs what it could not write to the store", async () => {
     let hasStopped = false;
     // The update time of a session is written a moment after its messages: by then the store answers nothing.
     const proxy = await startMongoProxy(server?.process?.port ?? 0, {

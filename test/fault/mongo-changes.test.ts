@@ -29,7 +29,7 @@ describe.skipIf(!server)("subscribe on MongoDB", () => {
     await theirs.close();
   });
 
-  it("tells what others append, seal, create and replace", async () => {
+  it("reports what others append, seal, create and replace", async () => {
     const record = await created(other, "made");
     await expect.poll(() => told).toEqual(["made"]);
     await replaced(other, record, { title: "changed" });
@@ -41,7 +41,7 @@ describe.skipIf(!server)("subscribe on MongoDB", () => {
     await expect.poll(() => told.at(-1)).toBe("sealed");
   });
 
-  it("tells nothing of what this process wrote, nor of counts and times", async () => {
+  it("reports nothing that this process wrote, and no counts and times", async () => {
     const record = await created(own, "own");
     await fill(own, "own.1", 1, 3);
     await replaced(own, record, { title: "changed" });
@@ -52,7 +52,7 @@ describe.skipIf(!server)("subscribe on MongoDB", () => {
     expect(told).toEqual(["last"]);
   });
 
-  it("tells every listener, until it ends", async () => {
+  it("reports to every listener until it ends", async () => {
     const more: string[] = [];
     const endMore = await own.subscribe?.((uid) => more.push(uid));
     await other.append("a.1", 1, [entry("a.1", 1)]);
@@ -63,7 +63,7 @@ describe.skipIf(!server)("subscribe on MongoDB", () => {
     expect(more).toEqual(["a"]);
   });
 
-  it("begins anew after all have ended", async () => {
+  it("starts again after all listeners have ended", async () => {
     await end();
     await other.append("unheard.1", 1, [entry("unheard.1", 1)]);
     expect(told).toEqual([]);
@@ -72,7 +72,7 @@ describe.skipIf(!server)("subscribe on MongoDB", () => {
     await expect.poll(() => told.at(-1)).toBe("heard");
   });
 
-  it("goes on after the server was killed and has come back", async (context) => {
+  it("continues after the server was killed and is back", async (context) => {
     if (!server?.process) return context.skip("the server is not one that these tests started");
     await other.append("before.1", 1, [entry("before.1", 1)]);
     await expect.poll(() => told).toEqual(["before"]);

@@ -100,7 +100,7 @@ describe.skipIf(!server)("by the server's logical clock", () => {
     expect(await ids()).toEqual(["m1", "m2", "m3"]);
   });
 
-  it("moves by the sweep's own writes while nobody else writes", async () => {
+  it("advances by the sweep's own writes while nobody else writes", async () => {
     const store = busy.namespace("default");
     const before = await store.timeMs();
     await expect.poll(() => store.timeMs()).toBeGreaterThan(before);

@@ -61,7 +61,7 @@ describe.skipIf(!server)("on DocumentDB", () => {
     expect(times).toEqual(uids.map(() => T0 + 1));
   });
 
-  it("does a single write that lost to another one again, and does it once", async () => {
+  it("repeats a single write that lost to another one, and applies it once", async () => {
     const store = database.namespace("conflicts");
     await created(store, "u");
     // More than enough that some of them meet another's write.
@@ -69,14 +69,14 @@ describe.skipIf(!server)("on DocumentDB", () => {
     for (let i = 0; i < 20; i++) expect(await store.raiseForks("session of u")).toMatchObject({ forks: 21 + i });
   });
 
-  it("tells a taken id from a taken place", async () => {
+  it("distinguishes a taken id from a taken place", async () => {
     const store = database.namespace("default");
     await fill(store, "taken.1", 1, 3);
     expect(await store.append("taken.1", 4, [entry("taken.1", 4, { id: "m2" })])).toBe("idTaken");
     expect(await store.append("taken.1", 3, [entry("taken.1", 3, { id: "other" })])).toBe(0);
   });
 
-  it("sends no write that the driver would send again", async () => {
+  it("sends no write that the driver would repeat", async () => {
     const store = database.namespace("single");
     const sent = await commandsOf(database.client, async () => {
       await created(store, "once");

@@ -54,7 +54,7 @@ describe.skipIf(!server)("while the server fails", () => {
   });
 
   describe.each(OPERATIONS)("$name", (operation) => {
-    it("gives the right answer, or the right error, and happens once, whatever fails once", async () => {
+    it("gives the right answer or error, and takes effect once, whatever fails once", async () => {
       const names = await namesOf(operation, database);
       for (const [fault, data] of Object.entries(FAULTS)) {
         for (const name of names) {
@@ -68,7 +68,7 @@ describe.skipIf(!server)("while the server fails", () => {
       }
     });
 
-    it("ends with an error in time when it fails for good", async () => {
+    it("ends with an error in time when something fails permanently", async () => {
       const names = await namesOf(operation, database);
       const store = await prepare(operation, database);
       await failpoints.fail(names, { errorCode: 10107 }, FOREVER);

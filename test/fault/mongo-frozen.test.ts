@@ -46,7 +46,7 @@ describe.skipIf(!frozen)("a server that does not answer, and that these tests st
     await expect(ended).rejects.toMatchObject({ code: "deadline_exceeded" });
   });
 
-  it.each(OPERATIONS)("ends $name when its caller goes", SOON, async ({ run }) => {
+  it.each(OPERATIONS)("ends $name when its caller has gone", SOON, async ({ run }) => {
     const gone = new AbortController();
     await frozen?.freeze();
     const ended = run(store, { signal: gone.signal });

@@ -40,14 +40,14 @@ describe.skipIf(!server).each([1, 2, 4])("a writer that died when %i of 5 messag
     }
   });
 
-  it("blocks nobody: the session takes appends again", async () => {
+  it("blocks nobody: the session accepts appends again", async () => {
     const { survivor } = await halfWritten();
     const call = { deadlineMs: Date.now() + 20_000 };
     expect(await survivor.logMessages("s", [message("next")], call)).toEqual({ messageIds: ["next"], position: 2 });
     expect((await survivor.getSessionMessages("s", {})).map(({ id }) => id)).toEqual(["a1", "a2", "next"]);
   });
 
-  it("is stored once by a retry with the same ids, and by a second retry not again", async () => {
+  it("is stored once by a retry with the same ids, and not again by a second retry", async () => {
     const { store, survivor } = await halfWritten();
     const ids = BATCH.map(({ id }) => id);
     expect(await survivor.logMessages("s", BATCH)).toEqual({ messageIds: ids, position: 2 });

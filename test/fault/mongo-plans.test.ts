@@ -40,7 +40,7 @@ describe.skipIf(!server)("queries of the MongoDB store", () => {
   describe("pages anywhere in a log of 100,000 messages", () => {
     const places = [1, 777, LENGTH / 2, LENGTH - 99];
 
-    it("examine what they return", async () => {
+    it("examine only what they return", async () => {
       for (const first of places) {
         for (const descending of [false, true]) {
           const read = () => store.readRange(LOG, first, first + 99, { descending });
@@ -62,7 +62,7 @@ describe.skipIf(!server)("queries of the MongoDB store", () => {
     });
   });
 
-  it("are all served by a key, in the order asked for", async () => {
+  it("all use an index, in the order asked for", async () => {
     const sent = await everyCommand();
     const unserved = sent.filter((command) => isQuery(command) && servingKey(command) === null);
     expect(unserved).toEqual([]);
@@ -72,7 +72,7 @@ describe.skipIf(!server)("queries of the MongoDB store", () => {
     );
   });
 
-  it("never scan a collection or sort, by the server's own account", async (context) => {
+  it("never scan a collection or sort, according to the server", async (context) => {
     if (!hasPlanner)
       return context.skip("this server's planner uses no key where a filter has more fields, nor stops at a limit");
     for (const command of (await everyCommand()).filter(({ name }) => name !== "insert")) {
@@ -85,7 +85,7 @@ describe.skipIf(!server)("queries of the MongoDB store", () => {
     }
   });
 
-  it("examine at most 5 keys for a time, wherever it falls", async (context) => {
+  it("examine at most 5 keys to find a time, wherever it falls", async (context) => {
     if (!hasPlanner) return context.skip("this server's planner does not stop at a limit");
     for (const micros of [-1, 1, 500, LENGTH / 2, LENGTH - 1, LENGTH + 5].map((at) => T0 + at)) {
       const plans = await plansOf(() => store.seqAtTime(LOG, 1, LENGTH, micros));
@@ -94,7 +94,7 @@ describe.skipIf(!server)("queries of the MongoDB store", () => {
     }
   });
 
-  it("examine the top of a log for its end, and a key a message for ids", async (context) => {
+  it("examine the top of a log for its end, and one key a message for ids", async (context) => {
     if (!hasPlanner) return context.skip("this server's planner does not stop at a limit");
     const [tail] = await plansOf(() => store.tail(LOG));
     expect(tail?.keys).toBeLessThanOrEqual(3);

@@ -11,7 +11,7 @@ const server = await startMongoServer();
 afterAll(() => server?.stop());
 
 describe.skipIf(!server)("two sealers against two writers of batches of 1,000", () => {
-  it("win, and answer the end of whole batches", async () => {
+  it("win, and return the end of whole batches", async () => {
     const database = await openMongoDatabase(server);
     const stores = Array.from({ length: 4 }, () => database.namespace("default"));
     const [one, two, three, four] = stores as [LogStore, LogStore, LogStore, LogStore];

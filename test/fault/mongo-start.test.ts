@@ -21,7 +21,7 @@ async function withDatabase(work: (url: string, client: MongoClient) => Promise<
 }
 
 describe.skipIf(!server)("MongoLogDatabase.connect", () => {
-  it("makes the keys and the version, by several processes at once, and again", async () => {
+  it("makes the indexes and the version, even when several processes do so at once, and again", async () => {
     await withDatabase(async (url, client) => {
       for (let round = 0; round < 2; round++) {
         const databases = await Promise.all(Array.from({ length: 5 }, () => MongoLogDatabase.connect(url)));
@@ -39,7 +39,7 @@ describe.skipIf(!server)("MongoLogDatabase.connect", () => {
     });
   });
 
-  it("refuses a database of a newer version, and changes nothing in it", async () => {
+  it("refuses a newer version's database, and changes nothing in it", async () => {
     await withDatabase(async (url, client) => {
       await client
         .db()
@@ -87,7 +87,7 @@ describe.skipIf(!server)("MongoLogDatabase.connect", () => {
     });
   });
 
-  it("refuses a key of the same name that is another one, and leaves it", async () => {
+  it("refuses a different index of the same name, and keeps it", async () => {
     await withDatabase(async (url, client) => {
       await client.db().collection("messages").createIndex({ log: 1, seq: 1 }, { name: "log_seq" });
       await expect(MongoLogDatabase.connect(url)).rejects.toMatchObject({
@@ -99,7 +99,7 @@ describe.skipIf(!server)("MongoLogDatabase.connect", () => {
     });
   });
 
-  it("leaves keys and documents that it does not know alone", async () => {
+  it("keeps indexes and documents that it does not know", async () => {
     await withDatabase(async (url, client) => {
       const sessions = client.db().collection("sessions");
       await sessions.createIndex({ title: 1 }, { name: "mine" });
@@ -110,7 +110,7 @@ describe.skipIf(!server)("MongoLogDatabase.connect", () => {
     });
   });
 
-  it("takes the database of the URL, and tells its name without the password", async () => {
+  it("uses the database that the URL names, and reports its name without the password", async () => {
     await withDatabase(async (url) => {
       const database = await MongoLogDatabase.connect(url);
       const name = new URL(url).pathname.slice(1);
@@ -120,7 +120,7 @@ describe.skipIf(!server)("MongoLogDatabase.connect", () => {
     });
   });
 
-  it("keeps its concerns whatever the URL says", async () => {
+  it("keeps its read and write concerns, whatever the URL says", async () => {
     await withDatabase(async (url) => {
       const careless = `${url}${url.includes("?") ? "&" : "?"}w=0&readPreference=secondaryPreferred&readConcernLevel=local`;
       const database = await MongoLogDatabase.connect(careless);
@@ -143,7 +143,7 @@ describe("MongoLogDatabase.connect without a server", () => {
     expect(error).toMatchObject({ code: "unavailable", message: "MongoDB at 127.0.0.1:1 does not answer" });
   });
 
-  it("prints the statements of all keys", () => {
+  it("prints the statements of all indexes", () => {
     expect(indexStatements()).toHaveLength(INDEXES.length);
     expect(indexStatements()).toContain('db.messages.createIndex({"log":1,"seq":1}, {"name":"log_seq","unique":true})');
   });

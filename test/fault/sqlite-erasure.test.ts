@@ -29,7 +29,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-it("no file of the database holds what was erased, copied or not, and all of what was not", async () => {
+it("no file of the database contains what was erased, copied or not, and all else is still there", async () => {
   const provider = new LogHistoryProvider(database.namespace("default"));
   const reader = new LogHistoryProvider(other.namespace("default"));
   for (let s = 0; s < SESSIONS; s++) await provider.createSession({ sessionId: `s${s}` });
@@ -62,7 +62,7 @@ it("no file of the database holds what was erased, copied or not, and all of wha
   expect(await provider.getMessageCount("merged")).toBe(SESSIONS * MESSAGES + 2);
 });
 
-it("no file holds what a draft of an erased message held, nor is a watcher told it", async () => {
+it("no file contains what a draft of an erased message held, and no watcher gets it", async () => {
   const provider = new LogHistoryProvider(database.namespace("default"));
   await provider.createSession({ sessionId: "s" });
   await provider.startDraft("s", { id: "d", role: "assistant", parts: [textPart("started with hunter1")] });
@@ -79,7 +79,7 @@ it("no file holds what a draft of an erased message held, nor is a watcher told 
   expect(await provider.getSession("s")).toMatchObject({ revision });
 });
 
-it("an erasure that stopped half way is finished by the next one", async () => {
+it("an erasure that stopped half way is completed by the next one", async () => {
   const provider = new LogHistoryProvider(database.namespace("default"));
   await provider.createSession({ sessionId: "s" });
   await provider.logMessages("s", [messageOf(0, 0)]);

@@ -10,7 +10,7 @@ import { SqliteConnection } from "../../src/storage/sqlite/sqlite-connection.js"
 
 const ROWS = 400;
 
-it("reads what other processes have committed, also while its own writes wait for the lock", async () => {
+it("reads what other processes have committed, even while its own writes wait for the lock", async () => {
   const folder = mkdtempSync(join(tmpdir(), "session-pool-"));
   const path = join(folder, "my.db");
   const db = await openFile(path);

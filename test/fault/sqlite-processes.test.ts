@@ -22,7 +22,7 @@ describe("several processes on one SQLite file", () => {
     rmSync(folder, { recursive: true });
   });
 
-  it("append to one session, one of them is killed, and every message is there once and in its writer's order", async () => {
+  it("append to one session while one of them is killed, and every message is there once and in its writer's order", async () => {
     const path = join(folder, "my.db");
     const processes = WRITERS.map(() => new SqliteProcess(child.script, path));
     const [first, second, third, victim] = processes as [SqliteProcess, SqliteProcess, SqliteProcess, SqliteProcess];

@@ -34,7 +34,7 @@ async function prepare(): Promise<Conformance> {
 }
 
 await describeWith("Connect's conformance runner", prepare, ({ runner, descriptors }) => {
-  it("finds what the HTTP port speaks to be Connect, gRPC-Web and gRPC", async () => {
+  it("confirms that the HTTP port speaks Connect, gRPC-Web and gRPC", async () => {
     const server = join(ROOT, "node_modules/.cache/conformance-server", `${process.pid}.mjs`);
     await buildConformanceServer(server);
     const flags = ["--mode", "server", "--conf", CONFIG, "--parallel", "4", "--max-servers", "2"];

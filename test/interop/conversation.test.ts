@@ -112,9 +112,9 @@ await describeWith("a conversation of 240 messages, stored by Python (grpcio) an
     expect(edited).toEqual({ copied: FORK_AT + 1, removed: FORK_AT - REVERT_TO, todos: TODOS });
   });
 
-  it("is read back page by page, whole", expectAllThere);
+  it("is read back completely, page by page", expectAllThere);
 
-  it("is all there after kill -9, with everything that was acknowledged meanwhile", async () => {
+  it("is complete after kill -9, with everything that was acknowledged meanwhile", async () => {
     const args = [PROGRAM, server.grpcAddress, "append_until_gone", "fork"];
     const appender = spawn(python.program, args, { env: { ...process.env, ...python.env } });
     // Heard from the beginning: it ends as soon as the server does.

@@ -41,7 +41,7 @@ await describeWith("grpcurl, which knows no .proto file", prepare, (program) => 
     expect(JSON.parse(answer)).toMatchObject({ sessionId: "demo", title: "Hallo 世界", messageCount: "0" });
   });
 
-  it("shows code and message of an error", async () => {
+  it("shows the code and message of an error", async () => {
     const call = grpcurl(["-d", '{"session_id":"nobody"}'], "sessionpool.v1.SessionService/GetSession");
     await expect(call).rejects.toThrow(/Code: NotFound\s+Message: Session "nobody" not found/);
   });

@@ -51,7 +51,7 @@ describe.each(FAILURES)("every front fails the same way with $what:", (failure) 
   });
 });
 
-describe("a key of another namespace changes and sees nothing by any front:", () => {
+describe("a key of another namespace changes and sees nothing on any front:", () => {
   it.each([...METHODS])("%s", async (rpc, { desc }) => {
     const row = goodRow(rpc as Rpc);
     const grpc = bed.fronts[0]!;
@@ -98,14 +98,14 @@ it.each(["connect-node gRPC", "Connect JSON", "Connect binary", "gRPC-Web"])(
 );
 
 describe("the table", () => {
-  it.each([...METHODS.keys()])("has a good call of %s, and an error of its own", (rpc) => {
+  it.each([...METHODS.keys()])("has a successful call of %s, and an error of its own", (rpc) => {
     const rows = ROWS.filter((row) => row.rpc === rpc);
     expect(rows.some((row) => "answer" in row || "events" in row)).toBe(true);
     // Reading todos fails only as every call can.
     expect(rows.some((row) => "error" in row)).toBe(rpc !== LIST_TODOS);
   });
 
-  it("has every code that a server can answer", () => {
+  it("covers every code that a server can answer", () => {
     const codes = [...ROWS, ...FAILURES].flatMap((row) => ("error" in row ? [row.error.code] : []));
     // A call that its client has canceled has no answer that could be seen.
     expect(new Set(codes)).toEqual(new Set(Object.values(ERROR_NAMES).filter((name) => name !== "canceled")));

@@ -7,14 +7,14 @@ function clockAt(kind: SimClock["kind"]) {
   return { time, clock: new SimClock(kind, () => time.ms, 500) };
 }
 
-it("a clock goes with the true time, from its own offset", () => {
+it("a clock follows the true time, with its own offset", () => {
   const { time, clock } = clockAt("wall");
   expect(clock.read()).toBe(1500);
   time.ms += 40;
   expect(clock.read()).toBe(1540);
 });
 
-it("a clock that stands still goes on afterwards, without the time it stood", () => {
+it("a clock that stood still continues afterwards, without the time it stood", () => {
   const { time, clock } = clockAt("steady");
   clock.standUntil(1100);
   time.ms = 1090;

@@ -47,7 +47,7 @@ async function sayAll(process: Process, sessionId: string, ids: readonly string[
 }
 
 describe.each(KINDS)("on the %s store no acknowledged append is lost", (kind) => {
-  it("after a create that is heard of only when the session was deleted, made anew and swept", async () => {
+  it("after a create whose answer arrives only when the session was deleted, made again and swept", async () => {
     const world = new World(kind);
     const first = world.process();
     const release = holdAnswer(first, "createRecord");
@@ -67,7 +67,7 @@ describe.each(KINDS)("on the %s store no acknowledged append is lost", (kind) =>
     expect(await world.process().ids("a")).toContain("x3");
   });
 
-  it("after a fork that is heard of only when it was cut and what was cut was swept", async () => {
+  it("after a fork whose answer arrives only when it was cut and what was cut was swept", async () => {
     const world = new World(kind);
     const first = world.process();
     await first.createSession({ sessionId: "s" });
@@ -87,7 +87,7 @@ describe.each(KINDS)("on the %s store no acknowledged append is lost", (kind) =>
     expect(await world.process().ids("f")).toContain("x3");
   });
 
-  it("after an append that is heard of only when the end of its log was cut and swept", async () => {
+  it("after an append whose answer arrives only when the end of its log was cut and swept", async () => {
     const world = new World(kind);
     const first = world.process();
     await first.createSession({ sessionId: "a" });
@@ -226,7 +226,7 @@ describe("a merge of segments", () => {
 });
 
 describe("a sweep", () => {
-  it.each(KINDS)("keeps what it did not clear away in the record, and marks it (%s)", async (kind) => {
+  it.each(KINDS)("keeps in the record, and marks, what it did not clear away (%s)", async (kind) => {
     const world = new World(kind);
     const process = world.process();
     await process.createSession({ sessionId: "a" });

@@ -170,14 +170,14 @@ describe("pages", () => {
   const next = (at: number, outcome: Outcome): Observed =>
     saw({ op: "page", id: "a", newestFirst: false, limit: 1, after: 7, mid: "m0" }, at, at + 1, outcome);
 
-  it("go on behind the message that was given out last", () => {
+  it("continue after the message that was given out last", () => {
     const grown = saw(append("a", "m1"), 3, 4, { ids: ["m1"], position: 1 });
     expect(isLinearizable(withA, [first(1), grown, next(5, { messages: [shown("m1", 1)], more: false })])).toBe(true);
     expect(isLinearizable(withA, [first(1), grown, next(5, { messages: [shown("m0", 0)], more: false })])).toBe(false);
     expect(isLinearizable(withA, [first(1), grown, next(5, { messages: [], more: false })])).toBe(false);
   });
 
-  it("are refused when the session was made anew", () => {
+  it("are refused when the session was made again", () => {
     const anew = [
       saw({ op: "delete", id: "a" }, 3, 4, {}),
       saw({ op: "create", id: "a", parent: null, title: null }, 5, 6, emptyA),

@@ -25,7 +25,7 @@ function leaveHalfASeal(world: World): string {
 }
 
 describe("a seal", () => {
-  it("wins against an appender that is always quicker", async () => {
+  it("wins against an appender that is always faster", async () => {
     const world = new World("weak");
     const process = await sessionOf(world, "m");
     const { log } = world.record("a");
@@ -47,7 +47,7 @@ describe("a seal", () => {
     expect(places).toBeLessThanOrEqual(181);
   });
 
-  it("that was left half done keeps nobody's append out, and loses none", async () => {
+  it("that was left half done blocks no append and loses none", async () => {
     const world = new World("weak");
     const writer = await sessionOf(world, "m", "n");
     writer.gates.close("insert");
@@ -60,7 +60,7 @@ describe("a seal", () => {
     expect(await idsOf(world, "a")).toBe("m z");
   });
 
-  it("that was left half done cuts a batch, which is written anew as a whole", async () => {
+  it("that was left half done cuts a batch, which is written again as a whole", async () => {
     const world = new World("weak");
     const writer = await sessionOf(world, "m", "n");
     leaveHalfASeal(world);
@@ -68,7 +68,7 @@ describe("a seal", () => {
     expect(await idsOf(world, "a")).toBe("m n x y z");
   });
 
-  it("that was left half done is done again by the next sealer", async () => {
+  it("that was left half done is completed by the next sealer", async () => {
     const world = new World("weak");
     const writer = await sessionOf(world, "m", "n");
     const log = leaveHalfASeal(world);
@@ -97,7 +97,7 @@ describe("a seal", () => {
 });
 
 describe("a batch", () => {
-  it("is not shown half by a page that looks again after the writer went on", async () => {
+  it("is not shown in part by a page that looks again after the writer continued", async () => {
     const world = new World("weak");
     const writer = await sessionOf(world, "m");
     const reader = world.process();
@@ -116,7 +116,7 @@ describe("a batch", () => {
     expect(["m", "m x y z"]).toContain((await page).messages.map(({ id }) => id).join(" "));
   });
 
-  it("that was stored half and cut by another is written again as a whole", async () => {
+  it("that was stored in part and cut by another writer is written again as a whole", async () => {
     const world = new World("weak");
     const writer = await sessionOf(world, "m", "n");
     writer.gates.close("insert");
@@ -131,7 +131,7 @@ describe("a batch", () => {
     expect(await idsOf(world, "a")).toBe("m x y z");
   });
 
-  it("whose writer died is never seen, and a retry stores it once", async () => {
+  it("whose writer died is never visible, and a retry stores it once", async () => {
     const world = new World("weak");
     const writer = await sessionOf(world, "m");
     writer.gates.close("insert");
@@ -147,7 +147,7 @@ describe("a batch", () => {
 });
 
 describe("a fork", () => {
-  it("that pauses while its source is deleted and swept is refused or whole", async () => {
+  it("that pauses while its source is deleted and swept is either refused or complete", async () => {
     const world = new World("atomic");
     const process = await sessionOf(world, "m", "n");
     const forker = world.process();
@@ -181,8 +181,8 @@ describe("a fork", () => {
   });
 });
 
-describe("a session made anew under an id", () => {
-  it("is not touched by a slow sweeper of the old one", async () => {
+describe("a session made again under an id", () => {
+  it("is not affected by a slow sweeper of the old one", async () => {
     const world = new World("atomic");
     const process = await sessionOf(world, "m");
     await process.deleteSession("a");
@@ -200,7 +200,7 @@ describe("a session made anew under an id", () => {
     expect(await idsOf(world, "a")).toBe("q");
   });
 
-  it("is another session to a deleter that has read the old one", async () => {
+  it("is a different session to a deleter that has read the old one", async () => {
     const world = new World("atomic");
     const process = await sessionOf(world, "m");
     const deleter = world.process();
@@ -273,7 +273,7 @@ describe("sessions copied into each other", () => {
 });
 
 describe("an edit whose answer is lost", () => {
-  it("is of unknown outcome when the record has gone on since, and no count is lowered for it", async () => {
+  it("has an unknown outcome when the record has changed since, and no count is lowered for it", async () => {
     const world = new World("atomic");
     const process = await sessionOf(world, "m", "n");
     await process.createSession({ sessionId: "b" });
@@ -292,7 +292,7 @@ describe("an edit whose answer is lost", () => {
     expect(await idsOf(world, "b")).toBe("m n");
   });
 
-  it("is answered when the record is still the one that it wrote", async () => {
+  it("succeeds when the record is still the one that it wrote", async () => {
     const world = new World("atomic");
     await sessionOf(world, "m", "n");
     const editor = world.process();
@@ -303,7 +303,7 @@ describe("an edit whose answer is lost", () => {
 });
 
 describe("a follower", () => {
-  it("that reads a batch of which the end was cut off and swept meanwhile is asked to resume", async () => {
+  it("is asked to resume when it reads a batch whose end was cut off and swept meanwhile", async () => {
     const world = new World("weak");
     const process = await sessionOf(world);
     await process.say("a", "m", "n", "o", "p");

@@ -19,7 +19,7 @@ afterEach(() => {
 });
 
 describe("the configuration of serve", () => {
-  it("is what the design says by default", () => {
+  it("has the documented defaults", () => {
     expect(read()).toMatchObject({
       storage: "sqlite:./data/session-pool.db",
       grpcAddress: { host: "127.0.0.1", port: 50051 },
@@ -36,7 +36,7 @@ describe("the configuration of serve", () => {
     });
   });
 
-  it("comes from flags, and from the environment where there is none", () => {
+  it("comes from flags, or from the environment where there is none", () => {
     env("SESSION_POOL_STORAGE", "memory:");
     env("SESSION_POOL_HTTP_ADDRESS", "localhost:81");
     env("SESSION_POOL_LIMIT_MESSAGE_BYTES", "77");
@@ -60,7 +60,7 @@ describe("the configuration of serve", () => {
     expect(read(...args).limits).toEqual(Object.fromEntries(keys.map((key, i) => [key, i + 1])));
   });
 
-  it("gives one key half of the places and a quarter of the memory, unless it is told otherwise", () => {
+  it("gives one key half of the places and a quarter of the memory, unless configured otherwise", () => {
     const args = ["--max-calls", "7", "--max-watchers", "8", "--max-connections", "100", "--max-buffered-bytes"];
     const { load } = read(...args, "400000000", "--max-watchers-per-key", "3", "--body-timeout-s", "2");
     expect(load).toMatchObject({
@@ -69,13 +69,13 @@ describe("the configuration of serve", () => {
     });
   });
 
-  it("takes no buffer that the largest request would not fit into", () => {
+  it("refuses a buffer that the largest request does not fit into", () => {
     expect(() => read("--max-buffered-bytes-per-key", "9000000")).toThrow(/--max-buffered-bytes-per-key must be/);
     expect(() => read("--max-body-bytes", "200000000")).toThrow(/--max-buffered-bytes-per-key must be/);
     expect(() => read("--max-buffered-bytes-per-key", "9000000", "--max-body-bytes", "1000000")).not.toThrow();
   });
 
-  it("takes as many connections as descriptors allow", () => {
+  it("allows as many connections as descriptors permit", () => {
     expect([connectionsFor(1024), connectionsFor(1_048_576), connectionsFor(undefined)]).toEqual([768, 8192, 8192]);
   });
 

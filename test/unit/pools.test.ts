@@ -31,7 +31,7 @@ beforeEach(async () => {
 });
 
 describe("an idle namespace", () => {
-  it("is closed, and opens again with all that it holds", async () => {
+  it("is closed, and opens again with everything that it holds", async () => {
     const first = pools.use("a");
     await first.rootPool.sessions.createSession({ sessionId: "s" });
     first.release();
@@ -46,7 +46,7 @@ describe("an idle namespace", () => {
     again.release();
   });
 
-  it("is none while a call or stream uses it, and counts from its last end", async () => {
+  it("does not count as idle while a call or stream uses it, and counts from its last use", async () => {
     const [call, stream] = [pools.use("a"), pools.use("a")];
     nowMs = IDLE_MS;
     call.release();
@@ -59,7 +59,7 @@ describe("an idle namespace", () => {
     expect(stream.rootPool).toBe(call.rootPool);
   });
 
-  it("leaves the memory one by one", async () => {
+  it("is closed one by one", async () => {
     for (const namespace of ["a", "b", "c"]) {
       pools.use(namespace).release();
       nowMs += IDLE_MS / 2;

@@ -51,11 +51,11 @@ describe("messages of the AI SDK", () => {
     expect(await loadUIMessages(client, "whole")).toEqual([question, answer]);
   });
 
-  it("of a session that is not there are none", async () => {
+  it("are none for a missing session", async () => {
     expect(await loadUIMessages(client, "nobody")).toEqual([]);
   });
 
-  it("are stored once, however often they are saved", async () => {
+  it("are stored once, no matter how often they are saved", async () => {
     await saveUIMessages(client, "twice", [question]);
     await saveUIMessages(client, "twice", [question, answer]);
     const { revision } = await client.sessions.getSession({ sessionId: "twice" });
@@ -80,13 +80,13 @@ describe("messages of the AI SDK", () => {
     expect(await loadUIMessages(client, "again")).toEqual([]);
   });
 
-  it("leave out whether a text is still streaming, which the stored one is not", async () => {
+  it("do not keep whether a text is still streaming", async () => {
     const streaming: UIMessage = { ...answer, parts: [{ type: "text", text: "Late", state: "streaming" }] };
     await saveUIMessages(client, "state", [streaming]);
     expect((await loadUIMessages(client, "state"))[0]?.parts).toEqual([{ type: "text", text: "Late" }]);
   });
 
-  it("and texts of other programs are read alike; what the SDK has no form for is refused", async () => {
+  it("are read from texts of other programs, and refused where the SDK has no form", async () => {
     await client.append("other", text("user", "Plain", { id: "p" }), { createSession: true });
     expect(await loadUIMessages(client, "other")).toEqual([
       { id: "p", role: "user", parts: [{ type: "text", text: "Plain" }] },
@@ -97,7 +97,7 @@ describe("messages of the AI SDK", () => {
     );
   });
 
-  it("that are no JSON are refused, and nothing is stored", async () => {
+  it("are refused when they are not JSON, and nothing is stored", async () => {
     const parts = [{ type: "data-when", data: { at: new Date(0) } }] as UIMessage["parts"];
     await expect(saveUIMessages(client, "json", [question, { id: "d", role: "user", parts }])).rejects.toThrow(
       "Part 0 of type data-when.data.at is not JSON",

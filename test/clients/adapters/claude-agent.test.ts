@@ -29,7 +29,7 @@ afterAll(() => server.stop());
 describe("a store of the Claude Agent SDK", () => {
   const entries = transcript("/work");
 
-  it("answers what was appended, and null for what never was", async () => {
+  it("returns what was appended, and null if nothing ever was", async () => {
     const key = { projectKey: "-work", sessionId: "a" };
     expect(await store.load(key)).toBeNull();
     await store.append(key, entries.slice(0, 2));
@@ -41,7 +41,7 @@ describe("a store of the Claude Agent SDK", () => {
     ]);
   });
 
-  it("stores an entry with a uuid once, in one call, in a later one, and when it has changed", async () => {
+  it("stores an entry with a uuid once, within one call, across calls, and when it has changed", async () => {
     const key = { projectKey: "-work", sessionId: "b" };
     await store.append(key, [entries[0]!, entries[0]!, entries[1]!]);
     await store.append(key, entries);
@@ -52,7 +52,7 @@ describe("a store of the Claude Agent SDK", () => {
     expect(await store.load(key)).toEqual([...entries, { type: "tag", tag: "x" }]);
   });
 
-  it("takes more in one call than the service does", async () => {
+  it("accepts more in one call than the service does", async () => {
     const key = { projectKey: "-work", sessionId: "large" };
     const many = Array.from({ length: 1001 }, (_none, n) => ({ type: "user", uuid: uuid(n), n }));
     const large = Array.from({ length: 3 }, (_none, n) => ({

@@ -33,7 +33,7 @@ const ITEMS: AgentInputItem[] = [
 ];
 
 describe("a session of the OpenAI Agents SDK", () => {
-  it("answers its items as they were added, all of them or the last ones", async () => {
+  it("returns its items as they were added, all of them or the last ones", async () => {
     const session = new SessionPoolSession(client, "items");
     expect(await session.getItems()).toEqual([]);
     await session.addItems(ITEMS.slice(0, 2));
@@ -54,7 +54,7 @@ describe("a session of the OpenAI Agents SDK", () => {
     expect(await session.popItem()).toBeUndefined();
   });
 
-  it("is empty after it was cleared, and goes on", async () => {
+  it("is empty after being cleared, and can be used again", async () => {
     const session = new SessionPoolSession(client, "clear");
     await session.clearSession();
     await session.addItems(ITEMS);
@@ -70,7 +70,7 @@ describe("a session of the OpenAI Agents SDK", () => {
     expect(await session.getSessionId()).toBe(await session.getSessionId());
   });
 
-  it("reads texts of other programs, and refuses what is no item", async () => {
+  it("reads texts of other programs, and refuses anything that is not an item", async () => {
     const session = new SessionPoolSession(client, "other");
     await client.append("other", [text("user", "Hello"), text("assistant", "Hi")], { createSession: true });
     expect(await session.getItems()).toMatchObject([
@@ -81,7 +81,7 @@ describe("a session of the OpenAI Agents SDK", () => {
     await expect(session.getItems()).rejects.toThrow('Message "t" is no item of the Agents SDK');
   });
 
-  it("refuses items that are no JSON, and adds none of their call", async () => {
+  it("refuses items that are not JSON, and adds none of their call", async () => {
     const session = new SessionPoolSession(client, "json");
     const image = { type: "message", role: "user", content: [{ type: "input_image", image: new Uint8Array(3) }] };
     await expect(session.addItems([ITEMS[0]!, image as never])).rejects.toThrow(

@@ -107,7 +107,7 @@ describe("an answer of the AI SDK that is kept while it is streamed", () => {
     expect(message).toMatchObject({ id: "answer", role: "assistant", parts: PARTS });
   });
 
-  it.each([0, 3, 6, 8, 12, 14])("is resumed in its middle, after %i chunks, and is then the same", async (seen) => {
+  it.each([0, 3, 6, 8, 12, 14])("is the same when resumed in the middle, after %i chunks", async (seen) => {
     const sessionId = `resumed-${seen}`;
     await client.sessions.createSession({ sessionId });
     const { write, finish, kept } = streaming(sessionId);
@@ -125,12 +125,12 @@ describe("an answer of the AI SDK that is kept while it is streamed", () => {
     expect(withoutStreamState(state)).toMatchObject(withoutStreamState(message));
   });
 
-  it("is nothing to resume when there is none", async () => {
+  it("cannot be resumed when there is none", async () => {
     expect(await resumeUIMessageStream(client, "nobody")).toBeNull();
     expect(await resumeUIMessageStream(client, "whole")).toBeNull();
   });
 
-  it("is stopped by whoever discards its draft, and its readers hear of it", async () => {
+  it("is stopped when its draft is discarded, and its readers are told", async () => {
     await client.sessions.createSession({ sessionId: "stopped" });
     const stops: unknown[] = [];
     const { write, finish, kept } = streaming("stopped", (error) => stops.push(error));
@@ -150,7 +150,7 @@ describe("an answer of the AI SDK that is kept while it is streamed", () => {
     expect(await loadUIMessages(client, "stopped")).toEqual([]);
   });
 
-  it("is not kept, and stopped, when the session has its id already", async () => {
+  it("is stopped and not kept when the session already has its id", async () => {
     await saveUIMessages(client, "has", [{ id: "answer", role: "assistant", parts: [{ type: "text", text: "Late" }] }]);
     const stops: unknown[] = [];
     const { finish, kept } = streaming("has", (error) => stops.push(error));
@@ -158,7 +158,7 @@ describe("an answer of the AI SDK that is kept while it is streamed", () => {
     expect([await kept, stops]).toEqual([false, [expect.objectContaining({ code: Code.AlreadyExists })]]);
   });
 
-  it("is kept as far as it came when it fails", async () => {
+  it("is kept as far as it got when it fails", async () => {
     const { write, finish, kept } = streaming("failed");
     write({ type: "text-start", id: "t" });
     write({ type: "text-delta", id: "t", delta: "Late" });
@@ -190,7 +190,7 @@ describe("a page that is loaded again in the middle of an answer", () => {
     routes.close();
   });
 
-  it("goes on by the SDK's own transport", async () => {
+  it("continues by the SDK's own transport", async () => {
     const { port } = routes.address() as AddressInfo;
     const transport = new DefaultChatTransport({ api: `http://127.0.0.1:${port}/api/chat` });
     expect(await transport.reconnectToStream({ chatId: "page" })).toBeNull();

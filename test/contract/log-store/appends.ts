@@ -6,13 +6,13 @@ export function describeAppends(subject: LogStoreSubject): void {
   describe("append", () => {
     beforeEach(() => own(subject.store, "u.1"));
 
-    it("stores one entry, then the next, and answers 1", async () => {
+    it("stores one entry, then the next, and returns 1", async () => {
       expect(await subject.store.append("u.1", 1, [entry("u.1", 1)])).toBe(1);
       expect(await subject.store.append("u.1", 2, [entry("u.1", 2)])).toBe(1);
       expect(await seqs(subject.store, "u.1", 1, 9)).toEqual([1, 2]);
     });
 
-    it("stores a batch of 1,000 and answers how many", async () => {
+    it("stores a batch of 1,000 and returns how many", async () => {
       const batch = await fill(subject.store, "u.1", 1, 1000);
       const range = await subject.store.readRange("u.1", 1, 1000);
       expect(allComparable(range.entries)).toEqual(allComparable(batch));
@@ -26,7 +26,7 @@ export function describeAppends(subject: LogStoreSubject): void {
       expect(range.entries.map((one) => one.body.parts[0]?.text.length)).toEqual([3 * 1024 * 1024]);
     });
 
-    it("answers 0 when the place is taken, and stores nothing", async () => {
+    it("returns 0 when the place is taken, and stores nothing", async () => {
       const stored = await fill(subject.store, "u.1", 1, 3);
       expect(await subject.store.append("u.1", 2, [entry("u.1", 2, { id: "other" })])).toBe(0);
       expect(
@@ -41,7 +41,7 @@ export function describeAppends(subject: LogStoreSubject): void {
       expect(await subject.store.findById(["u.1"], ["other", "other 3", "other 4"])).toEqual([]);
     });
 
-    it("answers idTaken when the place is free and the id is in the log, and stores nothing", async () => {
+    it("returns idTaken when the place is free but the id is in the log, and stores nothing", async () => {
       const stored = await fill(subject.store, "u.1", 1, 3);
       expect(await subject.store.append("u.1", 4, [entry("u.1", 4, { id: "m2" })])).toBe("idTaken");
       const first = entries("u.1", 4, 5, (seq) => (seq === 4 ? { id: "m1" } : {}));
@@ -50,13 +50,13 @@ export function describeAppends(subject: LogStoreSubject): void {
       expect(allComparable(range.entries)).toEqual(allComparable(stored));
     });
 
-    it("keeps an id of one log free in all others", async () => {
+    it("leaves an id of one log free in all others", async () => {
       await fill(subject.store, "u.1", 1, 3);
       await fill(subject.store, "u.2", 1, 3);
       expect(await seqs(subject.store, "u.2", 1, 3)).toEqual([1, 2, 3]);
     });
 
-    it("lets one of many win a place", async () => {
+    it("lets one of many writers win a place", async () => {
       const ids = Array.from({ length: 10 }, (_, i) => `id ${i}`);
       const outcomes = await Promise.all(ids.map((id) => subject.store.append("u.1", 1, [entry("u.1", 1, { id })])));
       expect([...outcomes].sort()).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
@@ -64,7 +64,7 @@ export function describeAppends(subject: LogStoreSubject): void {
       expect(range.entries.map((one) => one.id)).toEqual([ids[outcomes.indexOf(1)]]);
     });
 
-    it("lets many logs be written at once, and a failing append fails alone", async () => {
+    it("writes many logs at once, and a failing append fails alone", async () => {
       await fill(subject.store, "u.0", 1, 1);
       const logs = Array.from({ length: 20 }, (_, i) => `u.${i}`);
       await own(subject.store, ...logs);
@@ -83,7 +83,7 @@ export function describeAppends(subject: LogStoreSubject): void {
       }
     });
 
-    it("never leaves a gap, whoever writes at the same time", async () => {
+    it("never leaves a gap, even when several write at the same time", async () => {
       const writers = Array.from({ length: 4 }, (_, w) => writeBatches(w));
       const accepted = (await Promise.all(writers)).flat();
       const { entries: stored } = await subject.store.readRange("u.1", 1, 1000);
@@ -107,7 +107,7 @@ export function describeAppends(subject: LogStoreSubject): void {
       return accepted;
     }
 
-    it("keeps what it was given, not what the caller does to it later", async () => {
+    it("keeps the values it was given, even if the caller changes them later", async () => {
       const part = { id: "p", type: "text", text: "before", data: { list: [1] } };
       const given = entry("u.1", 1, { parts: [part] });
       const before = comparable(given);
@@ -118,7 +118,7 @@ export function describeAppends(subject: LogStoreSubject): void {
       expect(allComparable(range.entries)).toEqual([before]);
     });
 
-    it("changes nothing of a record but its update time", async () => {
+    it("changes only the update time of a record", async () => {
       const before = await created(subject.store, "v", { sessionId: "s" });
       await fill(subject.store, "v.1", 1, 3, () => ({ timestampMicros: T0 + 99 }));
       expect(await subject.store.readRecord("s")).toEqual({ ...before, updateTimeMicros: expect.any(Number) });
@@ -156,7 +156,7 @@ export function describeAppends(subject: LogStoreSubject): void {
         expect([await append(log), await seal(log), await tail(log)]).toEqual([1, 1, true]);
     });
 
-    it("store nothing any more in a log that the record has ceased to name", async (context) => {
+    it("store nothing in a log that the record no longer names", async (context) => {
       if (subject.store.knownTimeMs) context.skip("the store goes by its clock");
       await own(subject.store, "v.1", "v.2");
       const before = await created(subject.store, "w", { namedLogs: [{ log: "w.2", purpose: "copy" }] });
@@ -223,7 +223,7 @@ export function describeAppends(subject: LogStoreSubject): void {
   describe("append of a store that may stop half way", () => {
     beforeEach(() => own(subject.store, "u.1"));
 
-    it("stores what stands in front of a taken id, and says so", async (context) => {
+    it("stores what comes before a taken id, and says so", async (context) => {
       if (subject.harness.atomicAppend) context.skip("the store's append is atomic");
       await fill(subject.store, "u.1", 1, 3);
       const batch = entries("u.1", 4, 6, (seq) => (seq === 6 ? { id: "m1" } : {}));

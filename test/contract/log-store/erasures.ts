@@ -26,7 +26,7 @@ export function describeErasures(subject: LogStoreSubject): void {
       expect(await copies()).toEqual([]);
     });
 
-    it("takes no other message for it: id, origin and timestamp count", async () => {
+    it("finds no other message: id, origin and timestamp must match", async () => {
       await own(subject.store, "u.1", "v.1", "w.1", "x.1");
       await subject.store.append("u.1", 1, [entry("u.1", 1, { ...wanted, id: "m3" })]);
       await subject.store.append("v.1", 1, [entry("v.1", 1, { ...wanted, originSessionId: "t" })]);
@@ -81,7 +81,7 @@ export function describeErasures(subject: LogStoreSubject): void {
       expect(await subject.store.append("u.1", 5, [entry("u.1", 5)])).toBe(1);
     });
 
-    it("counts in a limit of bytes as what is left", async () => {
+    it("counts towards a limit of bytes with its new size", async () => {
       const parts = [{ id: "", type: "text", text: "x".repeat(10_000) }];
       const before = await fill(subject.store, "u.1", 1, 5, () => ({ parts, owed: 0 }));
       const read = async () => (await subject.store.readRange("u.1", 1, 5, { maxBytes: 15_000 })).entries.length;
@@ -90,7 +90,7 @@ export function describeErasures(subject: LogStoreSubject): void {
       expect(await read()).toBe(5);
     });
 
-    it("does the same again, and leaves out what is not there", async () => {
+    it("can be repeated, and skips entries that are gone", async () => {
       const before = await fill(subject.store, "u.1", 1, 3);
       await subject.store.overwriteEntries(erased(...before));
       await subject.store.deleteEntries({ log: "u.1", first: 3, last: 3 }, 10);
@@ -104,7 +104,7 @@ export function describeErasures(subject: LogStoreSubject): void {
   });
 
   describe("cleanFiles", () => {
-    it("can be asked for many times at once, while others write", async (context) => {
+    it("can be called many times at once, while others write", async (context) => {
       const { store } = subject;
       if (!store.cleanFiles) return context.skip("the store has no files of its own");
       await fill(store, "u.1", 1, 50);

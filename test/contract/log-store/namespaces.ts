@@ -21,7 +21,7 @@ export function describeNamespaces(subject: LogStoreSubject): void {
       }
     });
 
-    it("let nothing of another be changed", async () => {
+    it("cannot change anything of another namespace", async () => {
       const { store } = subject;
       const other = subject.database.namespace("other");
       const before = await created(store, "u1", { sessionId: "s" });
@@ -50,7 +50,7 @@ export function describeNamespaces(subject: LogStoreSubject): void {
       expect([...(await subject.database.listNamespaces())].sort()).toEqual([...NAMES].sort());
     });
 
-    it("are seen alike by all handles, and outlive each of them", async () => {
+    it("look the same through all handles, and outlive each of them", async () => {
       const one = subject.database.namespace("a");
       const two = subject.database.namespace("a");
       await created(one, "u1", { sessionId: "s" });
@@ -68,7 +68,7 @@ export function describeNamespaces(subject: LogStoreSubject): void {
   });
 
   describe("calls that have ended", () => {
-    it("change nothing and answer so", async () => {
+    it("change nothing and reject", async () => {
       const past = { deadlineMs: Date.now() - 1 };
       const gone = { signal: AbortSignal.abort() };
       await expect(subject.store.createRecord(record("u1"), past)).rejects.toMatchObject({ code: "deadline_exceeded" });

@@ -26,13 +26,13 @@ export function describeReads(subject: LogStoreSubject): void {
       expect(await read(4, 9)).toEqual({ seqs: [], cut: false });
     });
 
-    it("of an unknown log or an empty range is empty", async () => {
+    it("returns nothing for an unknown log or an empty range", async () => {
       expect(await read(1, 9)).toEqual({ seqs: [], cut: false });
       await fill(subject.store, "u.1", 1, 3);
       expect(await read(3, 2)).toEqual({ seqs: [], cut: false });
     });
 
-    it("stops at limit, which is no cut", async () => {
+    it("stops at the limit without reporting a cut", async () => {
       await fill(subject.store, "u.1", 1, 9);
       expect(await read(2, 8, { limit: 3 })).toEqual({ seqs: [2, 3, 4], cut: false });
       expect(await read(2, 8, { limit: 3, descending: true })).toEqual({ seqs: [8, 7, 6], cut: false });
@@ -48,7 +48,7 @@ export function describeReads(subject: LogStoreSubject): void {
       expect(await read(1, 5, { descending: true })).toEqual({ seqs: [], cut: false });
     });
 
-    it("ends after maxBytes, but holds one entry at least", async () => {
+    it("ends after maxBytes, but returns at least one entry", async () => {
       const text = "x".repeat(10_000);
       await fill(subject.store, "u.1", 1, 50, () => ({ parts: [{ id: "", type: "text", text }] }));
       expect(await read(2, 9, { maxBytes: 1 })).toEqual({ seqs: [2], cut: true });
@@ -75,7 +75,7 @@ export function describeReads(subject: LogStoreSubject): void {
   });
 
   describe("readLast", () => {
-    it("answers the last message of each log, whether or not it is sealed", async () => {
+    it("returns the last message of each log, whether or not it is sealed", async () => {
       const open = await fill(subject.store, "u1.1", 1, 3);
       const sealed = await fill(subject.store, "u2.1", 1, 2);
       await own(subject.store, "u3.1");
@@ -88,7 +88,7 @@ export function describeReads(subject: LogStoreSubject): void {
       expect(await subject.store.readLast([])).toEqual([]);
     });
 
-    it("does not answer a message of a batch that is not whole", async () => {
+    it("does not return a message of an incomplete batch", async () => {
       if (subject.harness.atomicAppend) return;
       await fill(subject.store, "u1.1", 1, 2);
       await subject.store.append("u1.1", 3, [entry("u1.1", 3, { owed: 1 })]);
@@ -103,7 +103,7 @@ export function describeReads(subject: LogStoreSubject): void {
     const fillTimes = () =>
       fill(subject.store, "u.1", 1, times.length, (seq) => ({ timestampMicros: T0 + (times[seq - 1] as number) }));
 
-    it("finds the first at or after a time, ties too", async () => {
+    it("finds the first message at or after a time, also among ties", async () => {
       await fillTimes();
       for (const micros of [0, 9, 10, 11, 19, 20, 21, 30, 31, 49, 50]) {
         expect(await at(1, 8, micros)).toBe(times.findIndex((time) => time >= micros) + 1);
@@ -111,7 +111,7 @@ export function describeReads(subject: LogStoreSubject): void {
       expect(await at(1, 8, 51)).toBe(9);
     });
 
-    it("stays inside the range, whatever stands around it", async () => {
+    it("stays inside the range, whatever is around it", async () => {
       await fillTimes();
       expect(await at(4, 6, 0)).toBe(4);
       expect(await at(4, 6, 20)).toBe(4);
@@ -139,7 +139,7 @@ export function describeReads(subject: LogStoreSubject): void {
       expect(entries.map(({ timestampMicros }) => timestampMicros)).toEqual(ends);
     });
 
-    it("gives no answer when an entry that decides it is missing", async () => {
+    it("gives no answer when an entry that would decide it is missing", async () => {
       expect(await subject.store.seqAtTime("nobody.1", 1, 8, T0)).toBeNull();
       await fillTimes();
       await subject.store.deleteEntries({ log: "u.1", first: 8, last: 8 }, 10);
@@ -153,7 +153,7 @@ export function describeReads(subject: LogStoreSubject): void {
       expect(await at(5, 4, 20)).toBe(5);
     });
 
-    it("is not led astray by other logs, of the same session and of others", async () => {
+    it("is not misled by other logs, of the same session and of others", async () => {
       await fillTimes();
       await fill(subject.store, "u.2", 1, 20, (seq) => ({ timestampMicros: T0 + seq }));
       await fill(subject.store, "v.1", 1, 20, (seq) => ({ timestampMicros: T0 + seq, sessionId: "other" }));
@@ -161,7 +161,7 @@ export function describeReads(subject: LogStoreSubject): void {
       expect(await at(2, 8, 40)).toBe(7);
     });
 
-    it("takes a range out of one whose other parts are in no order", async () => {
+    it("works on a range of a log whose other parts are not sorted", async () => {
       const mixed = [90, 5, 10, 20, 1];
       await fill(subject.store, "u.1", 1, 5, (seq) => ({ timestampMicros: T0 + (mixed[seq - 1] as number) }));
       expect(await at(2, 4, 10)).toBe(3);
@@ -187,12 +187,12 @@ export function describeReads(subject: LogStoreSubject): void {
       expect(await subject.store.findById(["u.1"], [])).toEqual([]);
     });
 
-    it("answers an entry once though log or id be named twice", async () => {
+    it("returns an entry once even if the log or id is named twice", async () => {
       await fill(subject.store, "u.1", 1, 2);
       expect(await subject.store.findById(["u.1", "u.1"], ["m1", "m1"])).toHaveLength(1);
     });
 
-    it("takes 1,000 ids and 256 logs", async () => {
+    it("accepts 1,000 ids and 256 logs", async () => {
       for (let log = 1; log <= 256; log += 51)
         await fill(subject.store, `u.${log}`, 1, 3, (seq) => ({ id: `l${log} ${seq}` }));
       const logs = Array.from({ length: 256 }, (_, i) => `u.${i + 1}`);

@@ -9,7 +9,7 @@ export function describeRecordLists(subject: LogStoreSubject): void {
     uidsOf(await subject.store.listRecords(having(...labels), { limit: 100 }));
 
   describe("listRecords", () => {
-    it("lists living records, newest update first", async () => {
+    it("lists living records, most recently updated first", async () => {
       await created(subject.store, "u1", { updateTimeMicros: T0 + 1 });
       await created(subject.store, "u2", { updateTimeMicros: T0 + 3 });
       await created(subject.store, "u3", { updateTimeMicros: T0 + 2 });
@@ -19,7 +19,7 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       expect(uidsOf(await subject.store.listRecords({ parentId: "" }, { limit: 2 }))).toEqual(["u2", "u3"]);
     });
 
-    it("answers whole records", async () => {
+    it("returns whole records", async () => {
       const one = await created(subject.store, "u1", {
         metadata: { a: 1 },
         segments: [{ log: "u0.1", first: 1, last: 2 }],
@@ -37,7 +37,7 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       expect(await subject.store.listRecords({ parentId: "nobody" }, { limit: 10 })).toEqual([]);
     });
 
-    it("lists only records with the label, as they are now, newest update first", async () => {
+    it("lists only records with the label, in their current state, most recently updated first", async () => {
       const [a, b] = [{ a: "1" }, { a: "1", b: "" }];
       const first = await created(subject.store, "u1", { labels: a, updateTimeMicros: T0 + 1 });
       const second = await created(subject.store, "u2", { labels: b, updateTimeMicros: T0 + 3 });
@@ -83,7 +83,7 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       ]);
     });
 
-    it("gives every record with labels once by pages, whatever their texts", async () => {
+    it("returns every record with labels exactly once over all pages, whatever their texts", async () => {
       for (const [i, text] of ODD_TEXTS.entries()) {
         const labels = Object.fromEntries([
           [text, text],
@@ -110,7 +110,7 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       }
     });
 
-    it("gives every record once by pages, ties of the time and odd ids too", async () => {
+    it("returns every record exactly once over all pages, with ties of the time and odd ids, too", async () => {
       const ids = ["a", "b", "B", "\u00E9", "\uFF5E", "\u{1F600}", "a.b", "$a", "aa", "~", "0"];
       for (const [i, sessionId] of ids.entries()) {
         await created(subject.store, `u${i}`, { sessionId, updateTimeMicros: T0 + Math.trunc(i / 4) });
@@ -143,7 +143,7 @@ export function describeRecordLists(subject: LogStoreSubject): void {
     const expired = async (expireTimeMicros: number, limit = 10, updateTimeMicros?: number) =>
       uidsOf(await subject.store.listExpired({ expireTimeMicros, updateTimeMicros }, limit));
 
-    it("lists living records whose time has come, and no others", async () => {
+    it("lists exactly the living records whose time has come", async () => {
       const first = await created(subject.store, "u1", { expireTimeMicros: T0 + 1 });
       await created(subject.store, "u2", { expireTimeMicros: T0 + 2 });
       await created(subject.store, "u3");
@@ -160,7 +160,7 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       expect(await subject.store.readRecordByUid("u1")).not.toMatchObject({ expireTimeMicros: T0 + 1 });
     });
 
-    it("lists those that were not updated since, when it is asked to", async () => {
+    it("also lists records that were not updated since a time, when asked to", async () => {
       await created(subject.store, "u1", { updateTimeMicros: T0 + 1 });
       await created(subject.store, "u2", { updateTimeMicros: T0 + 2 });
       await created(subject.store, "u3", { updateTimeMicros: T0 + 9, expireTimeMicros: T0 });
@@ -181,7 +181,7 @@ export function describeRecordLists(subject: LogStoreSubject): void {
     };
     const advance = async (ms: number) => subject.harness.advance?.(ms);
 
-    it("moves with the append when it is more than a second old, and touches no revision", async () => {
+    it("moves with the append when it is more than a second old, without changing the revision", async () => {
       await created(subject.store, "u1", { updateTimeMicros: T0 });
       const first = await append(1);
       expect(first.updateTimeMicros).toBeGreaterThan(T0);
@@ -201,7 +201,7 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       expect(await pagedUids(subject.store, "", 1, ["a=1"])).toEqual(["u1", "u2"]);
     });
 
-    it("stays where nothing was appended", async () => {
+    it("does not move when nothing was appended", async () => {
       await created(subject.store, "u1", { updateTimeMicros: T0 });
       expect(await subject.store.append("u1.1", 7, [entry("u1.1", 7)])).toBe(0);
       expect(await subject.store.scanRecords("", 1)).toMatchObject([{ updateTimeMicros: T0 }]);
@@ -214,7 +214,7 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       expect(await subject.store.scanRecords("", 1)).toMatchObject([{ updateTimeMicros }]);
     });
 
-    it("stays as it is in a tombstone", async () => {
+    it("does not change in a tombstone", async () => {
       const dead = await replaced(subject.store, await created(subject.store, "u1"), { deleted: true });
       await subject.store.append("u1.1", 1, [entry("u1.1", 1)]);
       expect(await subject.store.scanRecords("", 10)).toEqual([dead]);
@@ -226,7 +226,7 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       context.skip(subject.store.touchRecords === undefined, "this store's append moves the update time itself");
     });
 
-    it("raises update times, never lowers one, never touches the revision", async () => {
+    it("raises update times, never lowers one, and never changes the revision", async () => {
       await created(subject.store, "u1", { sessionId: "a", updateTimeMicros: T0 });
       await created(subject.store, "u2", { sessionId: "b", updateTimeMicros: T0 });
       await created(subject.store, "u3", { sessionId: "c", updateTimeMicros: T0 });
@@ -250,7 +250,7 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       expect(await pagedUids(subject.store, "", 1, ["a=1"])).toEqual(["u1", "u2"]);
     });
 
-    it("leaves tombstones alone and takes an empty map", async () => {
+    it("leaves tombstones alone and accepts an empty map", async () => {
       const living = await created(subject.store, "u1");
       const dead = await replaced(subject.store, living, { deleted: true });
       await subject.store.touchRecords?.(new Map([["u1", T0 + 5]]));
@@ -260,7 +260,7 @@ export function describeRecordLists(subject: LogStoreSubject): void {
   });
 
   describe("scanRecords", () => {
-    it("lists all records, tombstones too, by uid and page", async () => {
+    it("lists all records, including tombstones, by uid and page", async () => {
       for (const uid of ["c", "a", "d", "b"]) await created(subject.store, uid);
       await replaced(subject.store, (await subject.store.readRecord("session of b")) as SessionRecord, {
         deleted: true,

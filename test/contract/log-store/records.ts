@@ -7,21 +7,21 @@ const T0_MS = T0 / 1000;
 
 export function describeRecords(subject: LogStoreSubject): void {
   describe("createRecord", () => {
-    it("adds a record with forks 0, and readRecord answers all of it", async () => {
+    it("adds a record with forks 0, and readRecord returns all of it", async () => {
       const full = fullRecord("u1");
       expect(await subject.store.createRecord(full)).toBe("created");
       const read = await subject.store.readRecord(full.sessionId);
       expect(canonical(read as never)).toBe(canonical({ ...full, forks: 0 } as never));
     });
 
-    it("answers exists and stores nothing while a living record has the session id", async () => {
+    it("returns exists and stores nothing while a living record has the session id", async () => {
       await created(subject.store, "u1", { sessionId: "s" });
       expect(await subject.store.createRecord(record("u2", { sessionId: "s" }))).toBe("exists");
       expect((await subject.store.readRecord("s"))?.uid).toBe("u1");
       expect(await subject.store.readRecordByUid("u2")).toBeNull();
     });
 
-    it("answers created to a repeated send, and changes nothing", async () => {
+    it("returns created to a repeated send, and changes nothing", async () => {
       const first = await created(subject.store, "u1", { sessionId: "s" });
       await replaced(subject.store, first, { title: "changed" });
       await subject.store.addFork("u1", 1);
@@ -29,7 +29,7 @@ export function describeRecords(subject: LogStoreSubject): void {
       expect(await subject.store.readRecord("s")).toMatchObject({ title: "changed", revision: 1, forks: 1 });
     });
 
-    it("lets a session id be used again once its record is a tombstone", async () => {
+    it("frees a session id once its record is a tombstone", async () => {
       const first = await created(subject.store, "u1", { sessionId: "s" });
       await replaced(subject.store, first, { deleted: true });
       expect(await subject.store.readRecord("s")).toBeNull();
@@ -46,7 +46,7 @@ export function describeRecords(subject: LogStoreSubject): void {
       expect((await subject.store.readRecord("s"))?.uid).toBe(uids[outcomes.indexOf("created")]);
     });
 
-    it("keeps what it was given, not what the caller does to it later", async () => {
+    it("keeps the values it was given, even if the caller changes them later", async () => {
       const metadata = { nested: { value: 1 } };
       await subject.store.createRecord(record("u1", { sessionId: "s", metadata }));
       metadata.nested.value = 2;
@@ -58,7 +58,7 @@ export function describeRecords(subject: LogStoreSubject): void {
     const hidden = { sessionId: "s", deleted: true, restoring: true } as const;
     const whole = { sessionId: "s", title: "Whole", segments: [{ log: "u1.1", first: 1, last: 2 }] };
 
-    it("shows a record that was hidden while it was restored, with the forks it has and the next revision", async () => {
+    it("shows a record that was hidden while it was being restored, with the stored forks and the next revision", async () => {
       await subject.store.createRecord(record("u1", hidden));
       await subject.store.addFork("u1", 1);
       expect(await subject.store.readRecord("s")).toBeNull();
@@ -71,7 +71,7 @@ export function describeRecords(subject: LogStoreSubject): void {
       expect(await subject.store.listRecords({ parentId: "" }, { limit: 10 })).toHaveLength(1);
     });
 
-    it("answers published to a repeated send, and changes nothing", async () => {
+    it("returns published to a repeated send, and changes nothing", async () => {
       await subject.store.createRecord(record("u1", hidden));
       await subject.store.publishRecord(record("u1", whole));
       const stored = (await subject.store.readRecord("s")) as SessionRecord;
@@ -80,7 +80,7 @@ export function describeRecords(subject: LogStoreSubject): void {
       expect(await subject.store.readRecord("s")).toMatchObject({ title: "changed", revision: 2 });
     });
 
-    it("answers exists and changes nothing when a living record has the session id by now", async () => {
+    it("returns exists and changes nothing when a living record has the session id by now", async () => {
       await subject.store.createRecord(record("u1", hidden));
       await created(subject.store, "u2", { sessionId: "s" });
       expect(await subject.store.publishRecord(record("u1", whole))).toBe("exists");
@@ -88,7 +88,7 @@ export function describeRecords(subject: LogStoreSubject): void {
       expect(await subject.store.scanRecords("", 1)).toMatchObject([{ uid: "u1", restoring: true }]);
     });
 
-    it("answers gone for a record that is a tombstone, is not there, or is not being restored any more", async () => {
+    it("returns gone for a record that is a tombstone, does not exist, or is no longer being restored", async () => {
       expect(await subject.store.publishRecord(record("u1", whole))).toBe("gone");
       const living = await created(subject.store, "u2", { sessionId: "t" });
       await replaced(subject.store, living, { deleted: true });
@@ -102,23 +102,23 @@ export function describeRecords(subject: LogStoreSubject): void {
   });
 
   describe("readRecord", () => {
-    it("answers null for an unknown session id", async () => {
+    it("returns null for an unknown session id", async () => {
       expect(await subject.store.readRecord("nobody")).toBeNull();
     });
   });
 
   describe("raiseForks", () => {
-    it("answers null for an unknown session id", async () => {
+    it("returns null for an unknown session id", async () => {
       expect(await subject.store.raiseForks("nobody")).toBeNull();
     });
 
-    it("adds 1 to forks and answers the record, and leaves the revision", async () => {
+    it("adds 1 to forks and returns the record with its revision unchanged", async () => {
       await created(subject.store, "u1", { sessionId: "s" });
       await Promise.all([1, 2, 3].map(() => subject.store.raiseForks("s")));
       expect(await subject.store.readRecord("s")).toMatchObject({ uid: "u1", forks: 3, revision: 0 });
     });
 
-    it("raises no tombstone", async () => {
+    it("does not raise a tombstone", async () => {
       const living = await created(subject.store, "u1", { sessionId: "s" });
       await replaced(subject.store, living, { deleted: true });
       expect(await subject.store.raiseForks("s")).toBeNull();
@@ -127,7 +127,7 @@ export function describeRecords(subject: LogStoreSubject): void {
   });
 
   describe("readRecordByUid", () => {
-    it("answers living records and tombstones, and null for what there is not", async () => {
+    it("returns living records and tombstones, and null for unknown uids", async () => {
       const before = await created(subject.store, "u1", { sessionId: "s" });
       expect(await subject.store.readRecordByUid("u1")).toEqual(before);
       expect(await subject.store.readRecordByUid("s")).toBeNull();
@@ -139,7 +139,7 @@ export function describeRecords(subject: LogStoreSubject): void {
   });
 
   describe("replaceRecord", () => {
-    it("replaces everything at the revision given and answers what is stored then", async () => {
+    it("replaces everything at the given revision and returns what is stored then", async () => {
       const before = await created(subject.store, "u1", { sessionId: "s", metadata: { old: true } });
       const { metadata: _metadata, ...full } = fullRecord("u1");
       const wanted = { ...full, sessionId: "s", revision: 1 };
@@ -148,7 +148,7 @@ export function describeRecords(subject: LogStoreSubject): void {
       expect(await subject.store.readRecord("s")).toEqual(after);
     });
 
-    it("answers null and changes nothing at another revision, and for an unknown uid", async () => {
+    it("returns null and changes nothing at another revision, and for an unknown uid", async () => {
       const before = await created(subject.store, "u1", { sessionId: "s" });
       const after = await replaced(subject.store, before, { title: "one" });
       expect(await subject.store.replaceRecord(next(before, { title: "late" }), 0)).toBeNull();
@@ -183,7 +183,7 @@ export function describeRecords(subject: LogStoreSubject): void {
       expect(await subject.store.scanRecords("", 10)).toEqual([after]);
     });
 
-    it("replaces a tombstone too, and leaves who has its session id now alone", async () => {
+    it("replaces a tombstone, too, and does not affect the session that has its id now", async () => {
       const before = await created(subject.store, "u1", { sessionId: "s", sources: ["u0"] });
       const dead = await replaced(subject.store, before, { deleted: true });
       await created(subject.store, "u2", { sessionId: "s" });
@@ -195,7 +195,7 @@ export function describeRecords(subject: LogStoreSubject): void {
   });
 
   describe("addFork", () => {
-    it("adds, at the revision given or at any, and loses nothing", async () => {
+    it("adds, at the given revision or at any, and loses nothing", async () => {
       await created(subject.store, "u1", { sessionId: "s" });
       const outcomes = await Promise.all(Array.from({ length: 10 }, () => subject.store.addFork("u1", 1)));
       expect(outcomes).toEqual(Array(10).fill(true));

@@ -7,7 +7,7 @@ export function describeSeals(subject: LogStoreSubject): void {
   describe("seal", () => {
     beforeEach(() => own(subject.store, "u.1"));
 
-    it("answers the number of messages, and nothing can follow", async () => {
+    it("returns the number of messages, and nothing can follow", async () => {
       await fill(subject.store, "u.1", 1, 3);
       expect(await subject.store.seal("u.1")).toBe(3);
       for (const seq of [4, 5]) {
@@ -18,7 +18,7 @@ export function describeSeals(subject: LogStoreSubject): void {
       expect(await subject.store.tail("u.1")).toMatchObject({ last: { seq: 3, id: "m3" }, state: "sealed" });
     });
 
-    it("answers the same again", async () => {
+    it("returns the same again", async () => {
       await fill(subject.store, "u.1", 1, 3);
       expect(await Promise.all([1, 2, 3].map(() => subject.store.seal("u.1")))).toEqual([3, 3, 3]);
       expect(await subject.store.seal("u.1", 3)).toBe(3);
@@ -31,7 +31,7 @@ export function describeSeals(subject: LogStoreSubject): void {
       expect(await subject.store.seal("u.1", 0)).toBe(0);
     });
 
-    it("takes the last message that the caller knows, though it be an old one", async () => {
+    it("accepts the last message that the caller knows, even if others have followed", async () => {
       await fill(subject.store, "u.1", 1, 5);
       await fill(subject.store, "u.2", 1, 5);
       expect(await subject.store.seal("u.1", 5)).toBe(5);
@@ -46,7 +46,7 @@ export function describeSeals(subject: LogStoreSubject): void {
       expect(await subject.store.tail("u.10")).toMatchObject({ state: "open" });
     });
 
-    it("is no entry: no read returns it", async () => {
+    it("is not an entry: no read returns it", async () => {
       await fill(subject.store, "u.1", 1, 3);
       await subject.store.seal("u.1");
       expect(await seqs(subject.store, "u.1", 1, 10)).toEqual([1, 2, 3]);
@@ -54,7 +54,7 @@ export function describeSeals(subject: LogStoreSubject): void {
       expect(await subject.store.seqAtTime("u.1", 1, 3, T0 + 100)).toBe(4);
     });
 
-    it("wins against busy appenders, and what they were told is stored in front of it", async () => {
+    it("wins against busy appenders, and everything acknowledged to them comes before it", async () => {
       let sealed = false;
       const accepted: number[] = [];
       const appender = async (writer: number) => {
@@ -87,7 +87,7 @@ export function describeSeals(subject: LogStoreSubject): void {
       expect(await subject.store.tail("u.1")).toMatchObject({ last: null, state: "open" });
     });
 
-    it("tells the last message", async () => {
+    it("returns the last message", async () => {
       await fill(subject.store, "u.1", 1, 3);
       await fill(subject.store, "u.1", 4, 4, () => ({ id: "last", timestampMicros: T0 - 7 }));
       expect(await subject.store.tail("u.1")).toMatchObject({
@@ -96,7 +96,7 @@ export function describeSeals(subject: LogStoreSubject): void {
       });
     });
 
-    it("does not take a neighbour for the log", async () => {
+    it("does not confuse the log with its neighbours", async () => {
       await fill(subject.store, "u.1", 1, 2);
       await fill(subject.store, "u.11", 1, 5);
       await fill(subject.store, "u.", 1, 4);
@@ -109,7 +109,7 @@ export function describeSeals(subject: LogStoreSubject): void {
   describe("an unfinished batch, where append may stop half way", () => {
     beforeEach(() => own(subject.store, "u.1"));
 
-    it("is owed, and not in front of the seal", async (context) => {
+    it("is owed, and does not count before the seal", async (context) => {
       if (subject.harness.atomicAppend) context.skip("the store's append is atomic");
       await fill(subject.store, "u.1", 1, 3);
       const half = entries("u.1", 4, 6).slice(0, 2);

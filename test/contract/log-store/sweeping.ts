@@ -24,7 +24,7 @@ export function describeSweeping(subject: LogStoreSubject): void {
       expect((await listed(0)).sort()).toEqual(["copying", "dead"]);
     });
 
-    it("lists what is marked from the time of its earliest mark, the earliest first", async () => {
+    it("lists marked records from the time of their earliest mark, earliest first", async () => {
       const dead = await created(subject.store, "dead");
       await replaced(subject.store, dead, { deleted: true, markedAtMs: 2_000 });
       const marks = [3_000, 1_000].map((markedAtMs, i) => ({ log: "cut.1", first: i + 2, last: i + 2, markedAtMs }));
@@ -40,7 +40,7 @@ export function describeSweeping(subject: LogStoreSubject): void {
       expect(await listed(0)).toEqual(["cut"]);
     });
 
-    it("lists none that a record names as a source", async () => {
+    it("lists no record that others name as a source", async () => {
       const dead = await created(subject.store, "dead");
       await replaced(subject.store, dead, { deleted: true });
       const cut = await created(subject.store, "cut");
@@ -64,7 +64,7 @@ export function describeSweeping(subject: LogStoreSubject): void {
     const listed = async (afterUid: string, limit = 10) =>
       (await subject.store.listDrafting(afterUid, limit)).map(({ uid }) => uid);
 
-    it("lists living records that name drafts, open or ended, by uid, with forks too", async () => {
+    it("lists living records that name drafts, open or ended, by uid, including those with forks", async () => {
       const open = await created(subject.store, "b", { drafts: [draft("b.2", { timestampMicros: -5 })] });
       const ended = await created(subject.store, "a", { drafts: [draft("a.2", { end: "finished", markedAtMs: 7 })] });
       await created(subject.store, "none");
@@ -80,7 +80,7 @@ export function describeSweeping(subject: LogStoreSubject): void {
       expect(await listed("")).toEqual(["a"]);
     });
 
-    it("goes with what append lets in: the log of an open draft, but not of one that has ended", async (context) => {
+    it("agrees with append, which accepts the log of an open draft but not of an ended one", async (context) => {
       if (subject.store.knownTimeMs) context.skip("the store goes by its clock");
       const before = await created(subject.store, "u", { drafts: [draft("u.2"), draft("u.3")] });
       expect(await subject.store.append("u.2", 1, [entry("u.2", 1)])).toBe(1);
@@ -91,7 +91,7 @@ export function describeSweeping(subject: LogStoreSubject): void {
   });
 
   describe("timeMs", () => {
-    it("never goes back, and moves with the store's clock", async () => {
+    it("never goes back, and follows the store's clock", async () => {
       const times: number[] = [];
       for (let i = 0; i < 5; i++) times.push(await subject.store.timeMs());
       expect(times).toEqual([...times].sort((a, b) => a - b));
@@ -101,7 +101,7 @@ export function describeSweeping(subject: LogStoreSubject): void {
       expect((await subject.store.timeMs()) - (times.at(-1) as number)).toBeGreaterThanOrEqual(LONG_MS);
     });
 
-    it("is not before what an answer has carried", async (context) => {
+    it("is not earlier than the time that any answer has carried", async (context) => {
       if (!subject.store.knownTimeMs) return context.skip("the store checks names");
       const before = subject.store.knownTimeMs();
       await created(subject.store, "u");
@@ -111,7 +111,7 @@ export function describeSweeping(subject: LogStoreSubject): void {
   });
 
   describe("deleteEntries", () => {
-    it("deletes all logs of a uid, seals too, and no others", async () => {
+    it("deletes all logs of a uid, including seals, and no others", async () => {
       await fill(subject.store, "u.1", 1, 5);
       await subject.store.seal("u.1");
       await fill(subject.store, "u.2", 1, 5);
@@ -126,7 +126,7 @@ export function describeSweeping(subject: LogStoreSubject): void {
       for (const log of ["u2.1", "u-.1", "u/.1", "t.1"]) expect(await seqs(subject.store, log, 1, 9)).toEqual([1, 2]);
     });
 
-    it("deletes a range of one log and nothing beside it", async () => {
+    it("deletes a range of one log and nothing else", async () => {
       await fill(subject.store, "u.1", 1, 9);
       await fill(subject.store, "u.2", 1, 9);
       await deleteAll(subject.store, { log: "u.1", first: 4, last: 6 }, 100);
@@ -144,7 +144,7 @@ export function describeSweeping(subject: LogStoreSubject): void {
       expect(await subject.store.append("u.1", 3, [entry("u.1", 3)])).toBe(1);
     });
 
-    it("goes in chunks and says whether there may be more", async () => {
+    it("works in chunks and says whether there may be more", async () => {
       await fill(subject.store, "u.1", 1, 10);
       await fill(subject.store, "u.2", 1, 10);
       expect(await subject.store.deleteEntries({ uid: "u" }, 4)).toBe(true);
@@ -158,7 +158,7 @@ export function describeSweeping(subject: LogStoreSubject): void {
       expect(await seqs(subject.store, "v.1", 10, 10)).toEqual([10]);
     });
 
-    it("answers false when there is nothing", async () => {
+    it("returns false when there is nothing", async () => {
       expect(await subject.store.deleteEntries({ uid: "u" }, 10)).toBe(false);
       expect(await subject.store.deleteEntries({ log: "u.1", first: 1, last: 9 }, 10)).toBe(false);
     });
@@ -174,7 +174,7 @@ export function describeSweeping(subject: LogStoreSubject): void {
       expect(await subject.store.deleteRecord("u1")).toBe(false);
     });
 
-    it("removes no living record, not that of a session id made again either", async () => {
+    it("removes no living record, not even one of a session made again under the id", async () => {
       const living = await created(subject.store, "u1", { sessionId: "s" });
       expect(await subject.store.deleteRecord("u1")).toBe(false);
       await replaced(subject.store, living, { deleted: true });
@@ -200,7 +200,7 @@ export function describeSweeping(subject: LogStoreSubject): void {
       expect([...(await subject.store.listOrphans(10))].sort()).toEqual(["her", "here2", "z"]);
     });
 
-    it("lists who owns only a seal", async () => {
+    it("lists uids that own only a seal", async () => {
       await own(subject.store, "a.1");
       await subject.store.seal("a.1");
       await disown(subject.store, "a");

@@ -4,7 +4,7 @@ import type { LogStoreSubject } from "../log-store.js";
 import { allComparable, canonical, created, entry, ODD_TEXTS, own, replaced, T0 } from "./fixtures.js";
 
 export function describeTexts(subject: LogStoreSubject): void {
-  describe("texts, keys and numbers come back as they were", () => {
+  describe("texts, keys and numbers come back unchanged", () => {
     beforeEach(() => own(subject.store, "u.1"));
 
     const texts = [...ODD_TEXTS, ""];
@@ -29,7 +29,7 @@ export function describeTexts(subject: LogStoreSubject): void {
       expect((await subject.store.tail("u.1")).last?.id).toBe(ODD_TEXTS.at(-1));
     });
 
-    it("in all that a message holds", async () => {
+    it("in all fields of a message", async () => {
       const batch = texts.map((text, i) =>
         entry("u.1", i + 1, {
           role: text,

@@ -9,7 +9,7 @@ export function describeTodos(subject: LogStoreSubject): void {
       expect(await subject.store.readTodos()).toEqual({ todos: [], revision: 0 });
     });
 
-    it("are replaced whole at the revision given, which goes up by 1", async () => {
+    it("are replaced as a whole at the given revision, which increases by 1", async () => {
       const one = [todo("b"), todo("a")];
       expect(await subject.store.replaceTodos(one, 0)).toBe(true);
       expect(await subject.store.readTodos()).toEqual({ todos: one, revision: 1 });
@@ -19,7 +19,7 @@ export function describeTodos(subject: LogStoreSubject): void {
       expect(await subject.store.readTodos()).toEqual({ todos: [], revision: 3 });
     });
 
-    it("stay as they are at another revision", async () => {
+    it("do not change at another revision", async () => {
       expect(await subject.store.replaceTodos([todo("a")], 1)).toBe(false);
       expect(await subject.store.readTodos()).toEqual({ todos: [], revision: 0 });
       await subject.store.replaceTodos([todo("a")], 0);
@@ -28,7 +28,7 @@ export function describeTodos(subject: LogStoreSubject): void {
       expect(await subject.store.readTodos()).toEqual({ todos: [todo("a")], revision: 1 });
     });
 
-    it("let one of many win, the first time and later", async () => {
+    it("let one of many writers win, the first time and later", async () => {
       for (const revision of [0, 1]) {
         const ids = Array.from({ length: 10 }, (_, i) => `${revision} ${i}`);
         const outcomes = await Promise.all(ids.map((id) => subject.store.replaceTodos([todo(id)], revision)));

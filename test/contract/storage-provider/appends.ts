@@ -4,7 +4,7 @@ import { history, message, messageAt, numbered, refusal, SECOND, sessionWith, T0
 
 export function describeAppends(subject: StorageProviderSubject): void {
   describe("logMessages, one message", () => {
-    it("stores the message as given and answers its id and position", async () => {
+    it("stores the message as given and returns its id and position", async () => {
       await subject.provider.createSession({ sessionId: "s" });
       const given = messageAt("m1", -10, {
         role: "tool",
@@ -38,14 +38,14 @@ export function describeAppends(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(numbered(10));
     });
 
-    it("stamps the time of storing when none is given", async () => {
+    it("uses the time of storing when no time is given", async () => {
       await subject.provider.createSession({ sessionId: "s" });
       subject.nowMicros = T0 + 7;
       await subject.provider.logMessages("s", [message("m1")]);
       expect(await subject.provider.getMessage("s", "m1")).toMatchObject({ timestampMicros: T0 + 7 });
     });
 
-    it("never stamps before the last message", async () => {
+    it("never uses a time before the last message's", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 5)]);
       await subject.other.logMessages("s", [message("m2")]);
       expect(await subject.provider.getMessage("s", "m2")).toMatchObject({
@@ -66,7 +66,7 @@ export function describeAppends(subject: StorageProviderSubject): void {
       expect(await history(subject.provider, "s")).toEqual(ids);
     });
 
-    it("takes a timestamp up to 5 minutes ahead of the clock, and refuses a later one", async () => {
+    it("accepts a timestamp up to 5 minutes ahead of the clock, and refuses a later one", async () => {
       await subject.provider.createSession({ sessionId: "s" });
       await subject.provider.logMessages("s", [messageAt("m1", 300)]);
       const late = message("m2", { timestampMicros: T0 + 300 * SECOND + 1 });
@@ -96,7 +96,7 @@ export function describeAppends(subject: StorageProviderSubject): void {
   });
 
   describe("a repeated id", () => {
-    it("with the same content answers the place it has now, and stores nothing", async () => {
+    it("with the same content returns its current place, and stores nothing", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 1), messageAt("m2", 2)]);
       await subject.provider.logMessages("s", [messageAt("m0", 0)]);
       for (const provider of [subject.provider, subject.other]) {
@@ -106,7 +106,7 @@ export function describeAppends(subject: StorageProviderSubject): void {
       expect(await history(subject.provider, "s")).toEqual(["m0", "m1", "m2"]);
     });
 
-    it("compares neither the order of keys nor an absent with an empty Struct", async () => {
+    it("ignores the order of keys, and treats an absent Struct as an empty one", async () => {
       const data = { a: 1, b: { c: 2, d: 3 } };
       const parts = [{ id: "", type: "x", text: "", data }];
       await sessionWith(subject.provider, "s", [message("m1", { parts })]);
@@ -132,7 +132,7 @@ export function describeAppends(subject: StorageProviderSubject): void {
       expect(await subject.other.getSessionMessages("s")).toEqual(before);
     });
 
-    it("is no repetition in another session", async () => {
+    it("is not a repetition in another session", async () => {
       await sessionWith(subject.provider, "s", ["m1"]);
       await sessionWith(subject.provider, "t", [message("m1", { role: "assistant" })]);
       expect(await subject.provider.getMessage("s", "m1")).toMatchObject({ role: "user" });
@@ -150,7 +150,7 @@ export function describeAppends(subject: StorageProviderSubject): void {
   });
 
   describe("expectedPosition", () => {
-    it("lets a message have that place only; the refusal names the place it would get", async () => {
+    it("allows the message only this place; the refusal names the place it would get", async () => {
       await sessionWith(subject.provider, "s", ["m1"]);
       await subject.provider.logMessages("s", [message("m2")], { expectedPosition: 1 });
       for (const expectedPosition of [0, 1, 3]) {
@@ -161,7 +161,7 @@ export function describeAppends(subject: StorageProviderSubject): void {
       expect(await history(subject.provider, "s")).toEqual(["m1", "m2", "m3"]);
     });
 
-    it("is compared with the store, not with what this provider saw last", async () => {
+    it("is compared with the store, not with what this provider last saw", async () => {
       await sessionWith(subject.provider, "s", ["m1"]);
       await subject.other.logMessages("s", [message("m2"), message("m3")]);
       await subject.provider.logMessages("s", [message("m4")], { expectedPosition: 3 });
@@ -175,7 +175,7 @@ export function describeAppends(subject: StorageProviderSubject): void {
       expect(await subject.provider.logMessages("s", older, { expectedPosition: 1 })).toMatchObject({ position: 1 });
     });
 
-    it("does not matter to a repeated id", async () => {
+    it("is ignored for a repeated id", async () => {
       await sessionWith(subject.provider, "s", ["m1", "m2"]);
       for (const expectedPosition of [0, 1, 7]) {
         const again = await subject.other.logMessages("s", [message("m1")], { expectedPosition });
@@ -199,7 +199,7 @@ export function describeAppends(subject: StorageProviderSubject): void {
   });
 
   describe("appends at the same time", () => {
-    it("are each stored once, every provider's in its own order", async () => {
+    it("are each stored once, and each provider's in its own order", async () => {
       await subject.provider.createSession({ sessionId: "s" });
       const writer = async (provider: typeof subject.provider, prefix: string) => {
         for (const id of numbered(25, prefix)) await provider.logMessages("s", [message(id)]);

@@ -23,7 +23,7 @@ export function describeBackups(subject: StorageProviderSubject): void {
   };
 
   describe("scanSessions", () => {
-    it("names every living session once, however few at a time", async () => {
+    it("lists every living session exactly once, however few at a time", async () => {
       const ids = ["a", "b", "c", "d", "e"];
       for (const id of ids) await sessionWith(subject.provider, id, ["m"]);
       await subject.provider.deleteSession("c");
@@ -41,7 +41,7 @@ export function describeBackups(subject: StorageProviderSubject): void {
   });
 
   describe("snapshotSession", () => {
-    it("is of one moment, whatever happens afterwards", async () => {
+    it("shows one moment, whatever happens afterwards", async () => {
       await sessionWith(subject.provider, "s", ["m1", "m2", "m3"]);
       const snapshot = await snapshotOf("s");
       await subject.other.truncateMessages("s", "m1");
@@ -49,7 +49,7 @@ export function describeBackups(subject: StorageProviderSubject): void {
       expect((await readAll(snapshot, snapshot.messages)).map(({ id }) => id)).toEqual(["m1", "m2", "m3"]);
     });
 
-    it("holds what a revert took away, until an append", async () => {
+    it("holds what a revert removed, until an append", async () => {
       await sessionWith(subject.provider, "s", ["m1", "m2"]);
       await subject.provider.truncateMessages("s", "m1", { keepForUnrevert: true });
       const reverted = await snapshotOf("s");
@@ -64,7 +64,7 @@ export function describeBackups(subject: StorageProviderSubject): void {
       expect(await snapshotOf("s")).toMatchObject({ labels: { a: "1", b: "2" }, expireTimeMicros });
     });
 
-    it("is null for a session that is not there", async () => {
+    it("is null for a missing session", async () => {
       expect(await subject.provider.snapshotSession("nobody")).toBeNull();
     });
   });

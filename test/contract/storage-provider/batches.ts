@@ -5,14 +5,14 @@ import { history, message, messageAt, messages, numbered, refusal, sessionWith }
 
 export function describeBatches(subject: StorageProviderSubject): void {
   describe("logMessages, several messages", () => {
-    it("stores them in order and answers their ids and the first one's position", async () => {
+    it("stores them in order and returns their ids and the position of the first", async () => {
       await sessionWith(subject.provider, "s", ["m0"]);
       const logged = await subject.provider.logMessages("s", messages("m1", "m2", "m3"));
       expect(logged).toEqual({ messageIds: ["m1", "m2", "m3"], position: 1 });
       expect(await history(subject.other, "s")).toEqual(["m0", "m1", "m2", "m3"]);
     });
 
-    it("stores 1,000 of them", async () => {
+    it("stores 1,000 messages", async () => {
       await subject.provider.createSession({ sessionId: "s" });
       const ids = numbered(1000);
       await subject.provider.logMessages("s", messages(...ids));
@@ -20,7 +20,7 @@ export function describeBatches(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(ids);
     });
 
-    it("makes the ids that are missing", async () => {
+    it("makes missing ids", async () => {
       await subject.provider.createSession({ sessionId: "s" });
       const { messageIds } = await subject.provider.logMessages("s", [
         message("", { id: undefined }),
@@ -52,7 +52,7 @@ export function describeBatches(subject: StorageProviderSubject): void {
       expect(await subject.provider.getMessageCount("s")).toBe(0);
     });
 
-    it("answers a retry as the first time", async () => {
+    it("answers a retry like the first call", async () => {
       await sessionWith(subject.provider, "s", ["m0"]);
       const batch = messages("m1", "m2", "m3");
       const first = await subject.provider.logMessages("s", batch, { expectedPosition: 1 });
@@ -61,14 +61,14 @@ export function describeBatches(subject: StorageProviderSubject): void {
       expect(await history(subject.provider, "s")).toEqual(["m0", "m1", "m2", "m3"]);
     });
 
-    it("skips the ids the session has and stores the others", async () => {
+    it("skips ids that the session has and stores the others", async () => {
       await sessionWith(subject.provider, "s", ["m1", "m2"]);
       const logged = await subject.other.logMessages("s", messages("m3", "m2", "m4"));
       expect(logged).toEqual({ messageIds: ["m3", "m2", "m4"], position: 2 });
       expect(await history(subject.provider, "s")).toEqual(["m1", "m2", "m3", "m4"]);
     });
 
-    it("ignores expectedPosition when the first is known, and holds it when only a later one is", async () => {
+    it("ignores expectedPosition when the first message is known, but not when only a later one is", async () => {
       await sessionWith(subject.provider, "s", ["m1", "m2"]);
       const known = await subject.provider.logMessages("s", messages("m1", "m3"), { expectedPosition: 9 });
       expect(known).toEqual({ messageIds: ["m1", "m3"], position: 0 });
@@ -97,7 +97,7 @@ export function describeBatches(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(["m1", "m2"]);
     });
 
-    it("shows no reader a part of them", async () => {
+    it("shows no reader a part of a batch", async () => {
       await subject.provider.createSession({ sessionId: "s" });
       const size = 40;
       let isWriting = true;

@@ -31,7 +31,7 @@ export function describeCalls(subject: StorageProviderSubject): void {
       await refusal(subject.other.getSession("new"), "not_found");
     });
 
-    it("does not keep the next one from working", async () => {
+    it("does not prevent the next call from working", async () => {
       await make();
       for (const [, change] of CHANGES) {
         await refusal(change(subject.provider, { signal: AbortSignal.abort() }), "canceled");
@@ -39,7 +39,7 @@ export function describeCalls(subject: StorageProviderSubject): void {
       expect(await subject.provider.logMessages("s", [message("m3")])).toMatchObject({ position: 2 });
     });
 
-    it("is no matter while its deadline lies ahead", async () => {
+    it("has no effect while its deadline is still ahead", async () => {
       await make();
       const call = { deadlineMs: Date.now() + 60_000, signal: new AbortController().signal };
       await subject.provider.logMessages("s", [message("x")], call);

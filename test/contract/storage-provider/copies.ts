@@ -16,7 +16,7 @@ export function describeCopies(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "t")).toEqual(numbered(3));
     });
 
-    it("copies messages up to and including the one that is named", async () => {
+    it("copies messages up to and including the named one", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await sessionWith(subject.provider, "t");
       expect(await copy("s", "t", "m2")).toMatchObject({ forkPointId: "m2", copiedCount: 2 });
@@ -31,7 +31,7 @@ export function describeCopies(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(["s1", "s2", "s3"]);
     });
 
-    it("skips ids that the target has, whatever their content, and names the last really copied", async () => {
+    it("skips ids that the target has, whatever their content, and returns the last one really copied", async () => {
       await sessionWith(subject.provider, "s", numbered(4));
       await sessionWith(subject.provider, "t", [message("m2", { role: "assistant" }), "m4"]);
       expect(await copy("s", "t")).toMatchObject({ forkPointId: "m3", copiedCount: 2 });
@@ -39,7 +39,7 @@ export function describeCopies(subject: StorageProviderSubject): void {
       expect(await subject.other.getMessageCount("t")).toBe(4);
     });
 
-    it("copies nothing, and answers null, when there is nothing to copy", async () => {
+    it("copies nothing and returns null when there is nothing to copy", async () => {
       await sessionWith(subject.provider, "s", numbered(2));
       await sessionWith(subject.provider, "t", numbered(2));
       await sessionWith(subject.provider, "empty");
@@ -49,7 +49,7 @@ export function describeCopies(subject: StorageProviderSubject): void {
       expect(await subject.other.getSession("t")).toMatchObject({ revision, messageCount: 2 });
     });
 
-    it("copies nothing the second time: a retry is harmless", async () => {
+    it("copies nothing the second time, so that a retry is harmless", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await sessionWith(subject.provider, "t", ["t1"]);
       await copy("s", "t");
@@ -57,7 +57,7 @@ export function describeCopies(subject: StorageProviderSubject): void {
       expect(await subject.other.getMessageCount("t")).toBe(4);
     });
 
-    it("shows copied messages as the target's, with where they were written first", async () => {
+    it("shows copied messages as the target's, with their origin", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 1)]);
       await sessionWith(subject.provider, "t", [messageAt("t1", 0), messageAt("t2", 2)]);
       await sessionWith(subject.provider, "u", [messageAt("u1", 0)]);
@@ -76,7 +76,7 @@ export function describeCopies(subject: StorageProviderSubject): void {
       expect(first).toEqual({ ...messageAt("m1", 1), sessionId: "t", originSessionId: "s", position: 1 });
     });
 
-    it("knows the ids it copied", async () => {
+    it("recognises the ids it copied", async () => {
       await sessionWith(subject.provider, "s", numbered(2));
       await sessionWith(subject.provider, "t", ["t1"]);
       await copy("s", "t");
@@ -85,7 +85,7 @@ export function describeCopies(subject: StorageProviderSubject): void {
       await refusal(subject.provider.logMessages("t", [message("m1", { role: "tool" })]), "already_exists");
     });
 
-    it("leaves the target's parent, fork point and inherited count alone, and raises its revision", async () => {
+    it("keeps the target's parent, fork point and inherited count, and raises its revision", async () => {
       await sessionWith(subject.provider, "s", numbered(2));
       await sessionWith(subject.provider, "t");
       const { revision } = await subject.provider.getSession("t");
@@ -108,7 +108,7 @@ export function describeCopies(subject: StorageProviderSubject): void {
       expect((await history(subject.other, "full")).toSorted()).toEqual([...numbered(3), "x"]);
     });
 
-    it("goes both ways between two sessions, and back into a fork's source", async () => {
+    it("works in both directions between two sessions, and back into a fork's source", async () => {
       await sessionWith(subject.provider, "s", [messageAt("s1", 1)]);
       await sessionWith(subject.provider, "t");
       await copy("s", "t");
@@ -126,7 +126,7 @@ export function describeCopies(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "f")).toEqual(["s1", "t1", "f1"]);
     });
 
-    it("of many pieces merges right", async () => {
+    it("merges many pieces correctly", async () => {
       const source = [9, 3, 7, 1, 5].map((seconds) => messageAt(`s${seconds}`, seconds));
       const target = [8, 2, 6, 4].map((seconds) => messageAt(`t${seconds}`, seconds));
       await sessionWith(subject.provider, "s", source);
@@ -135,7 +135,7 @@ export function describeCopies(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "t")).toEqual(["s1", "t2", "s3", "t4", "s5", "t6", "s7", "t8"]);
     });
 
-    it("is refused when the target has another revision than the one expected, and copies nothing", async () => {
+    it("is refused when the target does not have the expected revision, and copies nothing", async () => {
       await sessionWith(subject.provider, "s", numbered(2));
       await sessionWith(subject.provider, "empty");
       await sessionWith(subject.provider, "full", ["t1"]);
@@ -152,7 +152,7 @@ export function describeCopies(subject: StorageProviderSubject): void {
       expect((await history(subject.other, "full")).toSorted()).toEqual(["m1", "m2", "t1"]);
     });
 
-    it("refuses unknown sessions, an unknown message, and a copy onto itself", async () => {
+    it("refuses unknown sessions, an unknown message, and a copy of a session into itself", async () => {
       await sessionWith(subject.provider, "s", numbered(2));
       await sessionWith(subject.provider, "t");
       await refusal(copy("nobody", "t"), "not_found");

@@ -11,7 +11,7 @@ export function describeCreatedSessions(subject: StorageProviderSubject): void {
   const creating = { createSession: true };
 
   describe("an append that makes its session", () => {
-    it("makes it once, and the same append again answers the same", async () => {
+    it("makes the session once, and the same append again gets the same answer", async () => {
       const [one, two] = pools() as [RootPool["sessions"], RootPool["sessions"]];
       const first = await one.appendMessages("s", [message("m1"), message("m2")], creating);
       expect(first).toEqual({ messageIds: ["m1", "m2"], position: 0 });
@@ -21,7 +21,7 @@ export function describeCreatedSessions(subject: StorageProviderSubject): void {
       expect((await one.listSessions({ limit: 10 })).sessions).toHaveLength(1);
     });
 
-    it("loses none of many at once from two processes, and makes one session", async () => {
+    it("loses none of many concurrent appends from two processes, and makes one session", async () => {
       const [one, two] = pools() as [RootPool["sessions"], RootPool["sessions"]];
       const ids = numbered(12);
       await Promise.all(ids.map((id, i) => (i % 2 ? one : two).appendMessages("s", [message(id)], creating)));
@@ -29,7 +29,7 @@ export function describeCreatedSessions(subject: StorageProviderSubject): void {
       expect((await one.listSessions({ limit: 10 })).sessions).toHaveLength(1);
     });
 
-    it("makes a new one after a delete, and none without the option", async () => {
+    it("makes a new session after a delete, and none without the option", async () => {
       const [one, two] = pools() as [RootPool["sessions"], RootPool["sessions"]];
       await one.appendMessages("s", [message("m1")], creating);
       await two.deleteSession("s");

@@ -13,14 +13,14 @@ export function describeCursors(subject: StorageProviderSubject): void {
     idsOf((await subject.other.listMessages(sessionId, { limit: 100, cursor, ...query })).messages);
 
   describe("a cursor", () => {
-    it("is the place after the last message given out, and works more than once", async () => {
+    it("marks the place after the last message given out, and works more than once", async () => {
       await sessionWith(subject.provider, "s", numbered(5));
       const cursor = await cursorOf("s");
       expect(cursor.messageId).toBe("m2");
       for (let i = 0; i < 2; i++) expect(await goOn("s", cursor)).toEqual(["m3", "m4", "m5"]);
     });
 
-    it("survives being written down", async () => {
+    it("survives serialisation", async () => {
       await sessionWith(subject.provider, "s", numbered(5));
       const cursor = JSON.parse(JSON.stringify(await cursorOf("s"))) as MessageCursor;
       expect(await goOn("s", cursor)).toEqual(["m3", "m4", "m5"]);
@@ -45,7 +45,7 @@ export function describeCursors(subject: StorageProviderSubject): void {
       expect(await goOn("s", newest, { newestFirst: true })).toEqual(["m25", "m20", "m10", "m5"]);
     });
 
-    it("is refused when its message is no longer there, and goes on when it is there again", async () => {
+    it("is refused when its message is gone, and continues when it is back", async () => {
       await sessionWith(subject.provider, "s", numbered(5));
       const cursor = await cursorOf("s", { newestFirst: true });
       await subject.provider.truncateMessages("s", "m3", { keepForUnrevert: true });
@@ -63,7 +63,7 @@ export function describeCursors(subject: StorageProviderSubject): void {
       expect(await goOn("s", cursor)).toEqual([]);
     });
 
-    it("finds its message by id when that was removed and appended again", async () => {
+    it("finds its message by id when the message was removed and appended again", async () => {
       await sessionWith(subject.provider, "s", numbered(4));
       const cursor = await cursorOf("s");
       await subject.provider.truncateMessages("s", "m1");
@@ -71,7 +71,7 @@ export function describeCursors(subject: StorageProviderSubject): void {
       expect(await goOn("s", cursor)).toEqual(["x"]);
     });
 
-    it("goes on after the history was merged and copied", async () => {
+    it("continues after the history was merged and copied", async () => {
       await sessionWith(
         subject.provider,
         "s",
@@ -95,13 +95,13 @@ export function describeCursors(subject: StorageProviderSubject): void {
       await refusal(goOn("s", await cursorOf("s", query)), "invalid_argument");
     });
 
-    it("is refused for another session, also one with the same messages", async () => {
+    it("is refused for another session, even one with the same messages", async () => {
       await sessionWith(subject.provider, "s", numbered(5));
       await subject.provider.forkConversation("s", "fork", { as: "fork" });
       await refusal(goOn("fork", await cursorOf("s")), "invalid_argument");
     });
 
-    it("is refused for a session that was re-created under the same id", async () => {
+    it("is refused for a session made again under the same id", async () => {
       await sessionWith(subject.provider, "s", numbered(5));
       const cursor = await cursorOf("s");
       await subject.provider.deleteSession("s");

@@ -129,7 +129,7 @@ export function describeDraftFollowing(subject: StorageProviderSubject): void {
       },
     );
 
-    it("tells open drafts whole when it begins and when it resumes", async () => {
+    it("reports open drafts in full when it begins and when it resumes", async () => {
       await sessionWith(subject.provider, "s", numbered(2));
       await start("d");
       await extend("d", 1, "a");
@@ -150,7 +150,7 @@ export function describeDraftFollowing(subject: StorageProviderSubject): void {
       await page.close();
     });
 
-    it("tells nothing twice to a follower that comes while a draft grows", async () => {
+    it("repeats nothing to a follower that joins while a draft grows", async () => {
       await sessionWith(subject.provider, "s");
       await start("d");
       const pages: Page[] = [];
@@ -168,7 +168,7 @@ export function describeDraftFollowing(subject: StorageProviderSubject): void {
       }
     });
 
-    it("tells that a draft was discarded, by a truncate too", async () => {
+    it("reports that a draft was discarded, also by a truncate", async () => {
       await sessionWith(subject.provider, "s", numbered(2));
       await start("d");
       await start("e");
@@ -185,7 +185,7 @@ export function describeDraftFollowing(subject: StorageProviderSubject): void {
       });
     });
 
-    it("tells a draft's message where its time belongs", async () => {
+    it("reports a draft's message where its time belongs", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 1), messageAt("m3", 3)]);
       subject.nowMicros = T0 + 9 * SECOND;
       await start("d", { timestampMicros: T0 + 2 * SECOND });

@@ -29,7 +29,7 @@ export function describeDrafts(subject: StorageProviderSubject): void {
   const draftIds = async () => (await drafts()).map((draft) => draft.message.id);
 
   describe("startDraft", () => {
-    it("begins a draft that is no part of the history", async () => {
+    it("starts a draft that is not part of the history", async () => {
       await sessionWith(subject.provider, "s", ["m1"]);
       expect(await start("d", { parts: [{ id: "p", type: "text", text: "a" }] })).toEqual({
         messageId: "d",
@@ -49,13 +49,13 @@ export function describeDrafts(subject: StorageProviderSubject): void {
       ]);
     });
 
-    it("makes an id when there is none", async () => {
+    it("makes a missing id", async () => {
       await sessionWith(subject.provider, "s");
       const { messageId } = await start("");
       expect(await draftIds()).toEqual([messageId]);
     });
 
-    it("answers a retry with the same content the same, also after the draft was extended", async () => {
+    it("answers a retry with the same content alike, even after the draft was extended", async () => {
       await sessionWith(subject.provider, "s");
       const first = await start("d", { metadata: { a: 1 } });
       await extend("d", 1, "more");
@@ -90,7 +90,7 @@ export function describeDrafts(subject: StorageProviderSubject): void {
       await refusal(subject.provider.startDraft("nobody", { id: "d", ...EMPTY }), "not_found");
     });
 
-    it("lets 16 drafts be open at a time", async () => {
+    it("allows 16 open drafts at a time", async () => {
       await sessionWith(subject.provider, "s");
       for (const id of numbered(16)) await start(id);
       expect((await refusal(start("d"), "resource_exhausted")).message).toContain("16");
@@ -125,7 +125,7 @@ export function describeDrafts(subject: StorageProviderSubject): void {
       ]);
     });
 
-    it("is answered the same when it is repeated, also when others followed, and stored once", async () => {
+    it("gets the same answer when it is repeated, even after others followed, and is stored once", async () => {
       await sessionWith(subject.provider, "s");
       await start("d");
       expect(await extend("d", 1, "a")).toBe(2);
@@ -144,7 +144,7 @@ export function describeDrafts(subject: StorageProviderSubject): void {
       expect(await extend("d", 2, "b")).toBe(3);
     });
 
-    it("lets one of two writers at the same version win", async () => {
+    it("lets one of two writers win at the same version", async () => {
       await sessionWith(subject.provider, "s");
       await start("d");
       const both = [extend("d", 1, "a"), subject.other.extendDraft("s", "d", 1, [says("b")])];
@@ -166,7 +166,7 @@ export function describeDrafts(subject: StorageProviderSubject): void {
       await refusal(extend("nothing", 1, "a"), "not_found");
     });
 
-    it("holds the whole to the limits of a message", async () => {
+    it("applies the limits of a message to the whole draft", async () => {
       const provider = subject.open({ limits: { messageBytes: 200, draftDeltas: 5 } });
       await sessionWith(provider, "s");
       await start("d");
@@ -181,7 +181,7 @@ export function describeDrafts(subject: StorageProviderSubject): void {
   });
 
   describe("finishDraft", () => {
-    it("appends what the draft holds, with the time of finishing", async () => {
+    it("appends the draft's content, with the time of finishing", async () => {
       await sessionWith(subject.provider, "s", ["m1"]);
       await start("d", { metadata: { model: "x", kept: true } });
       await extend("d", 1, "one");
@@ -235,7 +235,7 @@ export function describeDrafts(subject: StorageProviderSubject): void {
       expect(await textOf("d")).toBe("a");
     });
 
-    it("lets one of finish and discard decide", async () => {
+    it("lets either finish or discard win", async () => {
       await sessionWith(subject.provider, "s");
       await start("d");
       const [finished, discarded] = await Promise.allSettled([finish("d", 1), subject.other.discardDraft("s", "d")]);
@@ -255,7 +255,7 @@ export function describeDrafts(subject: StorageProviderSubject): void {
   });
 
   describe("discardDraft", () => {
-    it("drops the draft, once and for all", async () => {
+    it("drops the draft for good", async () => {
       await sessionWith(subject.provider, "s");
       await start("d");
       await subject.other.discardDraft("s", "d");
@@ -274,7 +274,7 @@ export function describeDrafts(subject: StorageProviderSubject): void {
     });
   });
 
-  describe("drafts beside other changes", () => {
+  describe("drafts during other changes", () => {
     it("are discarded by a truncate and a revert, but not by one that is refused", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await start("d");
@@ -290,7 +290,7 @@ export function describeDrafts(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(["m1", "m2"]);
     });
 
-    it("go with their session, whose id may be used again", async () => {
+    it("are deleted with their session, whose id may be used again", async () => {
       await sessionWith(subject.provider, "s");
       await start("d");
       await subject.other.deleteSession("s");
@@ -302,7 +302,7 @@ export function describeDrafts(subject: StorageProviderSubject): void {
       expect(await draftIds()).toEqual(["d"]);
     });
 
-    it("stay where they are when the session is forked, shared, copied or merged", async () => {
+    it("stay in their session when it is forked, shared, copied or merged", async () => {
       await sessionWith(subject.provider, "s", ["m1"]);
       await sessionWith(subject.provider, "t", [messageAt("t0", -5)]);
       await start("d");
@@ -317,7 +317,7 @@ export function describeDrafts(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "fork")).toEqual(["m1"]);
     });
 
-    it("are answered with the session, of the same moment", async () => {
+    it("are returned with the session, as of the same moment", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await start("d");
       await extend("d", 1, "a");
@@ -329,7 +329,7 @@ export function describeDrafts(subject: StorageProviderSubject): void {
       expect((await subject.other.loadSession("s", { limit: 2 })).drafts).toEqual([]);
     });
 
-    it("leave what can be reverted and unreverted, and the revision, as they are", async () => {
+    it("do not affect what can be reverted and unreverted, or the revision", async () => {
       await sessionWith(subject.provider, "s", numbered(2));
       await subject.provider.truncateMessages("s", "m1", { keepForUnrevert: true });
       const { revision } = await subject.provider.getSession("s");
@@ -343,7 +343,7 @@ export function describeDrafts(subject: StorageProviderSubject): void {
   });
 
   describe("sweep of drafts", () => {
-    it("frees the id of a draft that has ended, at a session with forks too", async () => {
+    it("frees the id of an ended draft, also in a session with forks", async () => {
       const provider = subject.open({ sweepAgeMs: 0 });
       await sessionWith(subject.provider, "s", ["m1"]);
       await subject.provider.forkConversation("s", "f", { as: "fork" });
@@ -360,7 +360,7 @@ export function describeDrafts(subject: StorageProviderSubject): void {
   });
 
   describe("endAbandonedDrafts", () => {
-    it("finishes what nobody has extended for long, or discards it, and leaves the others alone", async () => {
+    it("finishes or discards drafts that nobody has extended for long, and leaves the others alone", async () => {
       let clockMs = 0;
       const watching = subject.open({ clockMs: () => clockMs, draftTimeoutMs: 1000 });
       await sessionWith(subject.provider, "s");
@@ -381,7 +381,7 @@ export function describeDrafts(subject: StorageProviderSubject): void {
       await refusal(extend("kept", 2, "late"), "failed_precondition");
     });
 
-    it("finishes once though two processes do so at once", async () => {
+    it("finishes a draft once even if two processes try at once", async () => {
       let clockMs = 0;
       const options = { clockMs: () => clockMs, draftTimeoutMs: 1000 };
       const two = [subject.open(options), subject.open(options)];

@@ -5,7 +5,7 @@ import { history, message, messageAt, messages, numbered, refusal, SECOND, sessi
 
 export function describeEdits(subject: StorageProviderSubject): void {
   describe("truncateMessages", () => {
-    it("keeps the message and everything before it, removes all after it and answers how many", async () => {
+    it("keeps the message and everything before it, and returns how many it removed", async () => {
       await sessionWith(subject.provider, "s", numbered(5));
       expect(await subject.provider.truncateMessages("s", "m2")).toBe(3);
       expect(await history(subject.other, "s")).toEqual(["m1", "m2"]);
@@ -28,7 +28,7 @@ export function describeEdits(subject: StorageProviderSubject): void {
       expect(after).toMatchObject({ messageCount: 1, updateTimeMicros: T0 + SECOND, reverted: false });
     });
 
-    it("refuses a message that the session has not, and changes nothing", async () => {
+    it("refuses a message that the session does not have, and changes nothing", async () => {
       await sessionWith(subject.provider, "s", numbered(2));
       await sessionWith(subject.provider, "t", ["other"]);
       const error = await refusal(subject.provider.truncateMessages("s", "other"), "invalid_argument");
@@ -37,7 +37,7 @@ export function describeEdits(subject: StorageProviderSubject): void {
       expect(await history(subject.provider, "s")).toEqual(["m1", "m2"]);
     });
 
-    it("refuses a message that it removed before", async () => {
+    it("refuses a message that was removed before", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await subject.provider.truncateMessages("s", "m1");
       await refusal(subject.other.truncateMessages("s", "m2"), "invalid_argument");
@@ -50,7 +50,7 @@ export function describeEdits(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(["m1", "m2", "m3"]);
     });
 
-    it("lets appends continue after what is left", async () => {
+    it("lets appends continue after what remains", async () => {
       await sessionWith(subject.provider, "s", numbered(4));
       await subject.provider.truncateMessages("s", "m2");
       expect(await subject.other.logMessages("s", [message("a")])).toEqual({ messageIds: ["a"], position: 2 });
@@ -58,7 +58,7 @@ export function describeEdits(subject: StorageProviderSubject): void {
       expect(await history(subject.provider, "s")).toEqual(["m1", "m2", "a", "b"]);
     });
 
-    it("frees the ids it removed, for other content too", async () => {
+    it("frees the removed ids, also for other content", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await subject.provider.truncateMessages("s", "m1");
       const again = message("m2", { role: "assistant" });
@@ -79,7 +79,7 @@ export function describeEdits(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(["m1", "a", "b"]);
     });
 
-    it("removes all messages, inherited ones too, when none is to be kept", async () => {
+    it("removes all messages, including inherited ones, when none is to be kept", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await subject.provider.forkConversation("s", "fork", { as: "fork" });
       await subject.provider.logMessages("fork", [message("f1")]);
@@ -101,7 +101,7 @@ export function describeEdits(subject: StorageProviderSubject): void {
       await refusal(subject.provider.truncateMessages("nobody", null), "not_found");
     });
 
-    it("takes messages of any time after all have gone", async () => {
+    it("accepts messages of any time after all others have gone", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 50)]);
       await subject.provider.truncateMessages("s", null);
       await subject.other.logMessages("s", [messageAt("a", -100)]);
@@ -109,7 +109,7 @@ export function describeEdits(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(["b", "a"]);
     });
 
-    it("is refused at another revision than the one expected, and changes nothing", async () => {
+    it("is refused when the session does not have the expected revision, and changes nothing", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       const { revision } = await subject.provider.getSession("s");
       await subject.other.updateSession("s", { title: "new" });
@@ -126,7 +126,7 @@ export function describeEdits(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(["m1"]);
     });
 
-    it("stamps messages afterwards no earlier than the last one left", async () => {
+    it("gives later messages no time before the last remaining one's", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 50), messageAt("m2", 100)]);
       await subject.provider.truncateMessages("s", "m1");
       await subject.provider.logMessages("s", [message("a")]);
@@ -135,7 +135,7 @@ export function describeEdits(subject: StorageProviderSubject): void {
   });
 
   describe("an edit and appends at the same time", () => {
-    it("leave a history that some order explains", async () => {
+    it("leave a history that some order of them explains", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       const appended = numbered(12, "a");
       const append = async () => {
@@ -148,7 +148,7 @@ export function describeEdits(subject: StorageProviderSubject): void {
       expect(ids.length).toBe(3 + 12 - removed);
     });
 
-    it("of two providers that expect the same revision takes effect once", async () => {
+    it("by two providers that expect the same revision take effect once", async () => {
       await sessionWith(subject.provider, "s", numbered(6));
       const { revision } = await subject.provider.getSession("s");
       const cut = (provider: StorageOperations, upTo: string | null) =>
@@ -161,7 +161,7 @@ export function describeEdits(subject: StorageProviderSubject): void {
       expect(await history(subject.provider, "s")).toEqual(outcome[0] === 2 ? numbered(4) : []);
     });
 
-    it("of two providers both take effect", async () => {
+    it("by two providers both take effect", async () => {
       await sessionWith(subject.provider, "s", numbered(6));
       // Behind the other one, m4 is gone.
       const outcome = await Promise.all([

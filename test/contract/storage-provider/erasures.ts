@@ -12,7 +12,7 @@ export function describeErasures(subject: StorageProviderSubject): void {
   const erased = { parts: ERASED_PARTS, metadata: undefined };
 
   describe("eraseMessage", () => {
-    it("overwrites parts and metadata, and leaves all else of the message", async () => {
+    it("overwrites parts and metadata, and keeps everything else of the message", async () => {
       await sessionWith(subject.provider, "s", ["m1", secret(), "m3"]);
       const before = await subject.provider.getMessage("s", "secret");
       expect(await subject.provider.eraseMessage("s", "secret")).toEqual({ copies: 1 });
@@ -22,7 +22,7 @@ export function describeErasures(subject: StorageProviderSubject): void {
       expect(await subject.other.getMessageCount("s")).toBe(3);
     });
 
-    it("answers the same again, and changes nothing more", async () => {
+    it("gives the same answer again, and changes nothing more", async () => {
       await sessionWith(subject.provider, "s", ["m1", secret()]);
       await subject.provider.eraseMessage("s", "secret");
       const { revision } = await subject.provider.getSession("s");
@@ -31,7 +31,7 @@ export function describeErasures(subject: StorageProviderSubject): void {
       expect(await shown("s")).toEqual(erased);
     });
 
-    it("reaches forks, forks of forks and shares, whichever of them it is asked for", async () => {
+    it("reaches forks, forks of forks and shares, whichever of them is named", async () => {
       await sessionWith(subject.provider, "s", ["m1", secret(), "m3"]);
       await subject.provider.forkConversation("s", "fork", { as: "fork" });
       await subject.provider.forkConversation("fork", "grandchild", { as: "fork", upToMessageId: "secret" });
@@ -62,7 +62,7 @@ export function describeErasures(subject: StorageProviderSubject): void {
       expect(await shown("s")).toEqual(erased);
     });
 
-    it("reaches what a revert took away, and what comes back", async () => {
+    it("reaches what a revert removed, and what comes back", async () => {
       await sessionWith(subject.provider, "s", ["m1", secret(), "m3"]);
       await subject.provider.truncateMessages("s", "m1", { keepForUnrevert: true });
       expect(await subject.provider.eraseMessage("s", "secret")).toEqual({ copies: 1 });
@@ -70,7 +70,7 @@ export function describeErasures(subject: StorageProviderSubject): void {
       expect(await shown("s")).toEqual(erased);
     });
 
-    it("reaches what a truncate has cut off, while it is stored", async () => {
+    it("reaches what a truncate has cut off, as long as it is stored", async () => {
       await sessionWith(subject.provider, "s", ["m1", secret()]);
       await subject.provider.forkConversation("s", "fork", { as: "fork" });
       await subject.provider.truncateMessages("s", "m1");
@@ -85,7 +85,7 @@ export function describeErasures(subject: StorageProviderSubject): void {
       expect(await shown("t")).toMatchObject({ metadata: { from: "a.b" } });
     });
 
-    it("erases the message that stands under the id now, not the one that stood there before", async () => {
+    it("erases the message that has the id now, not one that had it before", async () => {
       await sessionWith(subject.provider, "s", ["m1", secret()]);
       await subject.provider.forkConversation("s", "fork", { as: "fork" });
       await subject.provider.truncateMessages("s", "m1");
@@ -96,7 +96,7 @@ export function describeErasures(subject: StorageProviderSubject): void {
       expect(await shown("fork")).toMatchObject({ metadata: { from: "a.b" } });
     });
 
-    it("gives every session that shows the message another revision, and no other", async () => {
+    it("gives every session that shows the message a new revision, and no other", async () => {
       await sessionWith(subject.provider, "s", ["m1", secret()]);
       await subject.provider.forkConversation("s", "with", { as: "fork" });
       await subject.provider.forkConversation("s", "without", { as: "fork", upToMessageId: "m1" });
@@ -109,7 +109,7 @@ export function describeErasures(subject: StorageProviderSubject): void {
       expect(await revisions()).toEqual([s + 1, withIt + 1, without]);
     });
 
-    it("leaves an undo as it was", async () => {
+    it("keeps an undo unchanged", async () => {
       await sessionWith(subject.provider, "s", ["m1", secret(), "m3"]);
       await subject.provider.truncateMessages("s", "secret", { keepForUnrevert: true });
       await subject.provider.eraseMessage("s", "secret");
@@ -117,7 +117,7 @@ export function describeErasures(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(["m1", "secret", "m3"]);
     });
 
-    it("lets appends go on, and a retry of the erased one is refused", async () => {
+    it("lets appends continue, and refuses a retry of the erased one", async () => {
       await sessionWith(subject.provider, "s", ["m1", secret()]);
       await subject.provider.eraseMessage("s", "secret");
       await refusal(subject.provider.logMessages("s", [secret()]), "already_exists");
@@ -126,7 +126,7 @@ export function describeErasures(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(["m0", "m1", "secret", "m3"]);
     });
 
-    it("is kept by copies that are made afterwards", async () => {
+    it("carries over to copies made afterwards", async () => {
       await sessionWith(subject.provider, "s", ["m1", secret()]);
       await sessionWith(subject.provider, "t", ["t1"]);
       await subject.provider.eraseMessage("s", "secret");
@@ -141,7 +141,7 @@ export function describeErasures(subject: StorageProviderSubject): void {
       await refusal(subject.provider.eraseMessage("nobody", "m1"), "not_found");
     });
 
-    it("tells how far it has come, round by round", async () => {
+    it("reports its progress, round by round", async () => {
       await sessionWith(subject.provider, "s", [secret()]);
       await sessionWith(subject.provider, "t", ["m1"]);
       const told: unknown[] = [];
@@ -151,7 +151,7 @@ export function describeErasures(subject: StorageProviderSubject): void {
   });
 
   describe("a follower of a session whose message is erased", () => {
-    it("is told the message anew", async () => {
+    it("gets the message anew", async () => {
       await sessionWith(subject.provider, "s", ["m1", secret(), "m3"]);
       const ending = new AbortController();
       const events = await subject.other.followMessages("s", 0, { signal: ending.signal });
@@ -166,7 +166,7 @@ export function describeErasures(subject: StorageProviderSubject): void {
       expect(told).toEqual(["appended m1 text", "appended secret text", "appended m3 text", "updated secret erased"]);
     });
 
-    it("is not told the old content when it resumes, or had not read it yet", async () => {
+    it("does not get the old content when it resumes or has not read it yet", async () => {
       await sessionWith(subject.provider, "s", ["m1", secret(), "m3"]);
       const ending = new AbortController();
       const events = await subject.provider.followMessages("s", 0, { signal: ending.signal });

@@ -15,7 +15,7 @@ export function describeExpiry(subject: StorageProviderSubject): void {
   };
 
   describe("expire_time", () => {
-    it("comes back, is moved and is cleared", async () => {
+    it("is returned, can be moved and can be cleared", async () => {
       const made = await subject.provider.createSession({ sessionId: "s", expireTimeMicros: FUTURE });
       expect(made.expireTimeMicros).toBe(FUTURE);
       const { expireTimeMicros, revision } = await subject.other.updateSession("s", { expireTimeMicros: FUTURE + 1 });
@@ -27,7 +27,7 @@ export function describeExpiry(subject: StorageProviderSubject): void {
       expect(again).toMatchObject({ revision: made.revision + 3 });
     });
 
-    it("tells a retry of createSession from another call, when it is set", async () => {
+    it("distinguishes a retry of createSession from another call, when it is set", async () => {
       await subject.provider.createSession({ sessionId: "s", expireTimeMicros: FUTURE });
       await subject.provider.createSession({ sessionId: "s", expireTimeMicros: FUTURE });
       await subject.provider.createSession({ sessionId: "s" });
@@ -48,7 +48,7 @@ export function describeExpiry(subject: StorageProviderSubject): void {
       expect((await subject.provider.getSession("s")).expireTimeMicros).toBe(FUTURE);
     });
 
-    it("that has passed makes every call answer not_found at once, on every provider", async () => {
+    it("makes every call answer not_found at once after it has passed, on every provider", async () => {
       await sessionWith(subject.provider, "s", ["m1"]);
       await subject.provider.createSession({ sessionId: "target" });
       await subject.other.logMessages("s", [message("m2")]);
@@ -61,12 +61,12 @@ export function describeExpiry(subject: StorageProviderSubject): void {
       expect((await subject.provider.scanSessions("", 10)).keys.map(({ sessionId }) => sessionId)).toEqual(["target"]);
     });
 
-    it("that has passed when the session is made leaves no session", async () => {
+    it("leaves no session when it has already passed as the session is made", async () => {
       await subject.provider.createSession({ sessionId: "s", expireTimeMicros: PAST });
       await refusal(subject.provider.getSession("s"), "not_found");
     });
 
-    it("frees the id at once, for a session that has nothing of the old one", async () => {
+    it("frees the id at once, for a session with nothing of the old one", async () => {
       await sessionWith(subject.provider, "s", ["m1"]);
       await expire("s");
       expect(await subject.other.createSession({ sessionId: "s", title: "new" })).toMatchObject({ messageCount: 0 });
@@ -78,7 +78,7 @@ export function describeExpiry(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "t")).toEqual(["m2"]);
     });
 
-    it("is not taken by forks and shares, which stay", async () => {
+    it("is not passed on to forks and shares, which stay", async () => {
       await sessionWith(subject.provider, "s", ["m1", "m2"]);
       await subject.provider.updateSession("s", { expireTimeMicros: FUTURE });
       for (const as of ["fork", "share"] as const) {
@@ -105,7 +105,7 @@ export function describeExpiry(subject: StorageProviderSubject): void {
       expect([rest.sessions.map(({ sessionId }) => sessionId), rest.next]).toEqual([["a"], undefined]);
     });
 
-    it("ends followers as a delete does", async () => {
+    it("ends followers like a delete", async () => {
       await sessionWith(subject.provider, "s", ["m1"]);
       const events = (await subject.other.followMessages("s", 0))[Symbol.asyncIterator]();
       expect((await events.next()).value).toMatchObject({ kind: "appended" });
@@ -114,7 +114,7 @@ export function describeExpiry(subject: StorageProviderSubject): void {
       await ended;
     });
 
-    it("has the sweep delete what has expired, with forks and without", async () => {
+    it("makes the sweep delete expired sessions, with forks and without", async () => {
       await sessionWith(subject.provider, "s", ["m1"]);
       await sessionWith(subject.provider, "source", ["m1"]);
       await subject.provider.forkConversation("source", "fork", { as: "fork" });
@@ -133,7 +133,7 @@ export function describeExpiry(subject: StorageProviderSubject): void {
     const ago = 1000;
     const opened = () => subject.open({ retentionMs: ago });
 
-    it("hides what was not changed for so long, and the sweep deletes it", async () => {
+    it("hides sessions that were not changed for so long, and the sweep deletes them", async () => {
       const old = await subject.provider.createSession({ sessionId: "s" });
       const retaining = opened();
       subject.nowMicros = Math.max(subject.nowMicros, old.updateTimeMicros) + ago * 1000;
@@ -144,7 +144,7 @@ export function describeExpiry(subject: StorageProviderSubject): void {
       await refusal(subject.provider.getSession("s"), "not_found");
     });
 
-    it("keeps for ever without it", async () => {
+    it("keeps sessions for ever when it is not set", async () => {
       await subject.provider.createSession({ sessionId: "s" });
       subject.nowMicros += 1e15;
       await subject.provider.sweep();

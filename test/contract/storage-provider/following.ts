@@ -64,7 +64,7 @@ export function describeFollowing(subject: StorageProviderSubject): void {
   };
 
   describe("followMessages", () => {
-    it("tells what is appended from now on, once it has resolved", async () => {
+    it("reports what is appended from the moment it has resolved", async () => {
       await sessionWith(subject.provider, "s", ["m1"]);
       await following(async (follower) => {
         await follower.begin(subject.provider, "s");
@@ -85,7 +85,7 @@ export function describeFollowing(subject: StorageProviderSubject): void {
       });
     });
 
-    it("takes the position after the last message, and refuses a later one", async () => {
+    it("accepts the position after the last message, and refuses a later one", async () => {
       await sessionWith(subject.provider, "s", numbered(2));
       await following(async (follower) => {
         await follower.begin(subject.provider, "s", 2);
@@ -97,7 +97,7 @@ export function describeFollowing(subject: StorageProviderSubject): void {
       await refusal(subject.provider.followMessages("nobody", 0), "not_found");
     });
 
-    it("tells what another provider appends", async () => {
+    it("reports what another provider appends", async () => {
       await sessionWith(subject.provider, "s");
       await following(async (follower) => {
         await follower.begin(subject.provider, "s", 0);
@@ -106,7 +106,7 @@ export function describeFollowing(subject: StorageProviderSubject): void {
       });
     });
 
-    it("tells an edit as truncated and then appended", async () => {
+    it("reports an edit as truncated and then appended", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 10), messageAt("m2", 20), messageAt("m3", 30)]);
       await following(async (follower) => {
         await follower.begin(subject.provider, "s", 0);
@@ -119,7 +119,7 @@ export function describeFollowing(subject: StorageProviderSubject): void {
       });
     });
 
-    it("tells an edit of one message as what it was, and one after it too", async () => {
+    it("reports an edit of one message as such, and also the next one", async () => {
       await sessionWith(subject.provider, "s", numbered(4));
       await following(async (follower) => {
         await follower.begin(subject.provider, "s", 0);
@@ -173,7 +173,7 @@ export function describeFollowing(subject: StorageProviderSubject): void {
       });
     });
 
-    it("tells nothing of an edit that changes no message", async () => {
+    it("reports nothing for an edit that changes no message", async () => {
       await sessionWith(subject.provider, "s", numbered(2));
       await following(async (follower) => {
         await follower.begin(subject.provider, "s", 0);
@@ -185,7 +185,7 @@ export function describeFollowing(subject: StorageProviderSubject): void {
       });
     });
 
-    it("goes on where it stood, also after edits and at another provider", async () => {
+    it("continues where it stood, also after edits and on another provider", async () => {
       await sessionWith(subject.provider, "s", numbered(4));
       await following(async (first) => {
         await first.begin(subject.provider, "s", 0);
@@ -202,7 +202,7 @@ export function describeFollowing(subject: StorageProviderSubject): void {
       });
     });
 
-    it("goes on from far more edits than are remembered", async () => {
+    it("continues after far more edits than are remembered", async () => {
       const provider = subject.open({ maxEdits: 2 });
       await sessionWith(provider, "s", numbered(4));
       await following(async (first) => {
@@ -228,7 +228,7 @@ export function describeFollowing(subject: StorageProviderSubject): void {
       });
     });
 
-    it("does not take a re-created session for the one it followed", async () => {
+    it("does not mistake a session made again for the one it followed", async () => {
       await sessionWith(subject.provider, "s", ["m1"]);
       await following(async (follower) => {
         await follower.begin(subject.provider, "s", 0);
@@ -240,7 +240,7 @@ export function describeFollowing(subject: StorageProviderSubject): void {
       });
     });
 
-    it("tells every follower everything, however many there are", async () => {
+    it("reports everything to every follower, however many there are", async () => {
       await sessionWith(subject.provider, "s");
       const followers = Array.from({ length: 20 }, () => new Follower());
       for (const follower of followers) await follower.begin(subject.provider, "s", 0);

@@ -8,7 +8,7 @@ export function describeForks(subject: StorageProviderSubject): void {
     subject.provider.forkConversation(source, target, { as: "fork", ...options });
 
   describe("forkConversation as fork", () => {
-    it("makes a session with all messages and answers it, the fork point and how many", async () => {
+    it("makes a session with all messages and returns it, the fork point and the number of messages", async () => {
       await subject.provider.createSession({ sessionId: "s", title: "title", metadata: { a: 1 } });
       await subject.provider.logMessages("s", messages("m1", "m2", "m3"));
       const result = await fork("s", "f");
@@ -26,13 +26,13 @@ export function describeForks(subject: StorageProviderSubject): void {
       expect(await subject.other.getSession("f")).toEqual(result.session);
     });
 
-    it("takes messages up to and including the one that is named", async () => {
+    it("takes messages up to and including the named one", async () => {
       await sessionWith(subject.provider, "s", numbered(4));
       expect(await fork("s", "f", { upToMessageId: "m2" })).toMatchObject({ forkPointId: "m2", copiedCount: 2 });
       expect(await history(subject.other, "f")).toEqual(["m1", "m2"]);
     });
 
-    it("shows inherited messages as the fork's own, with their places and where they were written", async () => {
+    it("shows inherited messages as the fork's own, with their places and origins", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 1)]);
       await fork("s", "f");
       await subject.provider.logMessages("f", [messageAt("m2", 2)]);
@@ -62,7 +62,7 @@ export function describeForks(subject: StorageProviderSubject): void {
       expect(await fork("s", "f")).toMatchObject({ copiedCount: 2 });
     });
 
-    it("goes its own way, and so does its source", async () => {
+    it("is independent of its source afterwards", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await fork("s", "f");
       await subject.other.logMessages("s", [message("s4")]);
@@ -74,7 +74,7 @@ export function describeForks(subject: StorageProviderSubject): void {
       expect(await subject.other.getMessage("f", "m2")).toMatchObject({ role: "user" });
     });
 
-    it("knows the ids that it inherited", async () => {
+    it("recognises the ids that it inherited", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await fork("s", "f");
       expect(await subject.other.logMessages("f", [message("m2")])).toEqual({ messageIds: ["m2"], position: 1 });
@@ -120,14 +120,14 @@ export function describeForks(subject: StorageProviderSubject): void {
       });
     });
 
-    it("refuses an unknown source, and a message that the source has not", async () => {
+    it("refuses an unknown source, and a message that the source does not have", async () => {
       await sessionWith(subject.provider, "s", numbered(2));
       await refusal(fork("nobody", "f"), "not_found");
       await refusal(fork("s", "f", { upToMessageId: "m9" }), "invalid_argument");
       await refusal(subject.other.getSession("f"), "not_found");
     });
 
-    it("refuses an id that is taken, its own source's too", async () => {
+    it("refuses an id that is taken, even that of its source", async () => {
       await sessionWith(subject.provider, "s", ["m1"]);
       await sessionWith(subject.provider, "f");
       expect((await refusal(fork("s", "f"), "already_exists")).message).toContain("f");
@@ -137,14 +137,14 @@ export function describeForks(subject: StorageProviderSubject): void {
   });
 
   describe("a retry of a fork", () => {
-    it("answers what the first call made, whatever its title", async () => {
+    it("returns what the first call made, whatever its title", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       const first = await fork("s", "f", { upToMessageId: "m2" });
       const again = await subject.other.forkConversation("s", "f", { as: "fork", upToMessageId: "m2", title: "t" });
       expect(again).toEqual(first);
     });
 
-    it("answers it also when the source has grown, was cut, or is gone", async () => {
+    it("returns it even if the source has grown, was cut, or is gone", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await fork("s", "f");
       const copied = { forkPointId: "m3", copiedCount: 3, session: { messageCount: 3 } };
@@ -156,14 +156,14 @@ export function describeForks(subject: StorageProviderSubject): void {
       expect(await fork("s", "f")).toMatchObject(copied);
     });
 
-    it("answers the fork as it is now", async () => {
+    it("returns the fork in its current state", async () => {
       await sessionWith(subject.provider, "s", numbered(2));
       await fork("s", "f");
       await subject.provider.logMessages("f", [message("f1")]);
       expect(await fork("s", "f")).toMatchObject({ copiedCount: 2, session: { messageCount: 3, inheritedCount: 2 } });
     });
 
-    it("is another call with another source, kind or message", async () => {
+    it("is a different call with another source, kind or message", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await sessionWith(subject.provider, "t", numbered(3));
       await fork("s", "f");
@@ -173,7 +173,7 @@ export function describeForks(subject: StorageProviderSubject): void {
       await refusal(subject.provider.forkConversation("s", "f", { as: "share" }), "already_exists");
     });
 
-    it("is another call when the source was re-created", async () => {
+    it("is a different call when the source was made again", async () => {
       await sessionWith(subject.provider, "s", numbered(2));
       await fork("s", "f");
       await subject.provider.deleteSession("s");

@@ -20,7 +20,7 @@ export function describeLabels(subject: StorageProviderSubject): void {
   };
 
   describe("labels", () => {
-    it("come back in every answer, and none are absent or empty", async () => {
+    it("are in every answer, and no labels are absent or empty", async () => {
       const labels = Object.fromEntries([
         ["user", "ada"],
         ["__proto__", ""],
@@ -33,14 +33,14 @@ export function describeLabels(subject: StorageProviderSubject): void {
       expect((await make("bare", {})).labels ?? {}).toEqual({});
     });
 
-    it("tell a retry of createSession from another call, when it sets some", async () => {
+    it("distinguish a retry of createSession from another call, when it sets some", async () => {
       await make("s", { a: "1", b: "2" });
       expect(await make("s", { b: "2", a: "1" })).toMatchObject({ sessionId: "s" });
       expect(await make("s")).toMatchObject({ labels: { a: "1", b: "2" } });
       await refusal(make("s", { a: "1" }), "already_exists");
     });
 
-    it("are replaced whole, which is a change of the session", async () => {
+    it("are replaced as a whole, which is a change of the session", async () => {
       const { revision } = await make("s", { a: "1", b: "2" });
       const changed = await subject.provider.updateSession("s", { labels: { b: "3" } });
       expect(changed).toMatchObject({ labels: { b: "3" }, revision: revision + 1 });
@@ -50,7 +50,7 @@ export function describeLabels(subject: StorageProviderSubject): void {
       expect((await subject.other.getSession("s")).labels ?? {}).toEqual({});
     });
 
-    it("go with a fork and a share, and then each has its own", async () => {
+    it("are copied to a fork and a share, which then have their own", async () => {
       await make("s", { a: "1" });
       for (const as of ["fork", "share"] as const) {
         const { session } = await subject.provider.forkConversation("s", as, { as });
@@ -60,7 +60,7 @@ export function describeLabels(subject: StorageProviderSubject): void {
       expect([...(await listed(["a=1"]))].sort()).toEqual(["fork", "share"]);
     });
 
-    it("do not go with a copy, nor from a parent to its child", async () => {
+    it("are not passed on by a copy, nor from a parent to its child", async () => {
       await make("s", { a: "1" });
       await subject.provider.logMessages("s", [message("m1")]);
       await make("target");
@@ -90,7 +90,7 @@ export function describeLabels(subject: StorageProviderSubject): void {
       expect(await listed(["a=1"], 1, "q")).toEqual([]);
     });
 
-    it("of a deleted session find nothing, nor do they come back with its id", async () => {
+    it("find no deleted session, and do not come back with its id", async () => {
       await make("s", { a: "1" });
       await subject.provider.deleteSession("s");
       await make("s");

@@ -6,7 +6,7 @@ import { idsOf, message, messageAt, numbered, pages, refusal, sessionWith } from
 
 export function describeLists(subject: StorageProviderSubject): void {
   describe("listMessages", () => {
-    it.each([1, 2, 3, 7, 8])("goes through a history page by page, %i at a time", async (limit) => {
+    it.each([1, 2, 3, 7, 8])("reads a history page by page, %i at a time", async (limit) => {
       await sessionWith(subject.provider, "s", numbered(7));
       const ids = numbered(7);
       const oldestFirst = await pages(subject.other, "s", { limit });
@@ -17,7 +17,7 @@ export function describeLists(subject: StorageProviderSubject): void {
       expect(newestFirst).toHaveLength(Math.ceil(7 / limit));
     });
 
-    it("goes through a history of many pieces", async () => {
+    it("reads a history of many pieces", async () => {
       await sessionWith(subject.provider, "s", [messageAt("b", 10), messageAt("d", 30)]);
       await subject.provider.logMessages("s", [messageAt("c", 20)]);
       await subject.provider.logMessages("s", [messageAt("a", 5)]);
@@ -30,7 +30,7 @@ export function describeLists(subject: StorageProviderSubject): void {
       }
     });
 
-    it("skips what the offset says, from the end it counts from", async () => {
+    it("skips as many as the offset says, from the end that it counts from", async () => {
       await sessionWith(subject.provider, "s", numbered(5));
       const list = async (offset: number, newestFirst: boolean) =>
         idsOf((await subject.other.listMessages("s", { limit: 2, offset, newestFirst })).messages);
@@ -57,7 +57,7 @@ export function describeLists(subject: StorageProviderSubject): void {
       expect((await subject.provider.listMessages("s", { limit: 3 })).next).toBeDefined();
     });
 
-    it("answers an empty page of an empty session", async () => {
+    it("returns an empty page for an empty session", async () => {
       await sessionWith(subject.provider, "s");
       const page = await subject.provider.listMessages("s", { limit: 5 });
       expect(page.messages).toEqual([]);
@@ -68,7 +68,7 @@ export function describeLists(subject: StorageProviderSubject): void {
       await refusal(subject.provider.listMessages("nobody", { limit: 5 }), "not_found");
     });
 
-    it("ends a page before the limit of bytes, but holds one message at least, and goes on", async () => {
+    it("ends a page before the limit of bytes, but with at least one message, and continues", async () => {
       const big = (id: string, kib: number) =>
         message(id, { parts: [{ id: "", type: "text", text: "x".repeat(kib * 1024) }] });
       const given = [big("m1", 1500), big("m2", 1200), big("m3", 1200), big("m4", 3000), big("m5", 10), big("m6", 10)];
@@ -107,7 +107,7 @@ export function describeLists(subject: StorageProviderSubject): void {
       expect(list.map(({ originSessionId }) => originSessionId)).toEqual(["grand", "grand", "parent", "s", "s"]);
     });
 
-    it("leaves them out when not asked", async () => {
+    it("leaves them out unless asked", async () => {
       await make();
       expect(idsOf(await subject.other.getSessionMessages("s"))).toEqual(["m1", "m2"]);
       expect(idsOf((await subject.other.listMessages("s", { limit: 9 })).messages)).toEqual(["m1", "m2"]);
@@ -126,7 +126,7 @@ export function describeLists(subject: StorageProviderSubject): void {
       expect(idsOf(await subject.other.getSessionMessages("s", { includeAncestors: true }))).toEqual(ids);
     });
 
-    it.each([1, 2, 3])("goes through all of them page by page, %i at a time, in both directions", async (limit) => {
+    it.each([1, 2, 3])("reads all of them page by page, %i at a time, in both directions", async (limit) => {
       await make();
       const ids = ["g1", "g2", "p1", "m1", "m2"];
       const list = { limit, includeAncestors: true };
@@ -134,7 +134,7 @@ export function describeLists(subject: StorageProviderSubject): void {
       expect((await pages(subject.other, "s", { ...list, newestFirst: true })).flat()).toEqual([...ids].reverse());
     });
 
-    it("applies limit, offset and times to the whole, the offset after the times", async () => {
+    it("applies limit, offset and times to the whole list, and the offset after the times", async () => {
       await make();
       const read = async (limit: number, offset?: number) =>
         idsOf(await subject.other.getSessionMessages("s", { includeAncestors: true, limit, offset }));

@@ -22,7 +22,7 @@ const old = (...ids: readonly string[]) => ids.map((id) => `text of ${id}`);
 
 export function describeMessageEdits(subject: StorageProviderSubject): void {
   describe("updateMessage", () => {
-    it("gives a message new content at the same place and time, and answers it", async () => {
+    it("gives a message new content at the same place and time, and returns it", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 1), messageAt("m2", 2), messageAt("m3", 3)]);
       const answer = await subject.provider.updateMessage("s", "m2", {
         role: "assistant",
@@ -46,7 +46,7 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(numbered(3));
     });
 
-    it("leaves alone what the change does not name", async () => {
+    it("keeps what the change does not name", async () => {
       await sessionWith(subject.provider, "s", [message("m1", { metadata: { a: 1 } })]);
       await subject.provider.updateMessage("s", "m1", { role: "tool" });
       expect(await subject.other.getMessage("s", "m1")).toMatchObject({
@@ -64,7 +64,7 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
       expect((await subject.other.getMessage("s", "m1"))?.metadata ?? {}).toEqual({});
     });
 
-    it("takes the same message again and again, at any place", async () => {
+    it("updates the same message again and again, at any place", async () => {
       await sessionWith(subject.provider, "s", numbered(4));
       for (let round = 1; round <= 3; round++) {
         for (const id of ["m1", "m4", "m2", "m2"]) {
@@ -132,7 +132,7 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
       expect(await texts(subject.other, "later")).toEqual(["new", "text of m2"]);
     });
 
-    it("changes an inherited message in the fork alone, and keeps where it was written first", async () => {
+    it("changes an inherited message only in the fork, and keeps its origin", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await subject.provider.forkConversation("s", "fork", { as: "fork" });
       const answer = await subject.provider.updateMessage("fork", "m2", text("new"));
@@ -145,7 +145,7 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
       expect(await texts(subject.other, "fork")).toEqual(["text of m1", "newer", "text of m3"]);
     });
 
-    it("ends what a revert could bring back", async () => {
+    it("ends the undo of a revert", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await subject.provider.truncateMessages("s", "m2", { keepForUnrevert: true });
       await subject.provider.updateMessage("s", "m1", text("new"));
@@ -175,7 +175,7 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
       expect(await subject.provider.getMessage("s", "c")).toMatchObject({ timestampMicros: T0 + 30 * SECOND });
     });
 
-    it("leaves page tokens right, also that of the message itself", async () => {
+    it("keeps page tokens valid, even that of the message itself", async () => {
       await sessionWith(subject.provider, "s", numbered(5));
       const first = await subject.provider.listMessages("s", { limit: 2 });
       const newest = await subject.provider.listMessages("s", { limit: 2, newestFirst: true });
@@ -186,7 +186,7 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
       expect(await pages(subject.provider, "s", back)).toEqual([["m3", "m2"], ["m1"]]);
     });
 
-    it("answers a repeated append by the content that the message has now", async () => {
+    it("compares a repeated append with the current content of the message", async () => {
       await sessionWith(subject.provider, "s", numbered(2));
       await subject.provider.updateMessage("s", "m1", text("new"));
       await refusal(subject.other.logMessages("s", [message("m1")]), "already_exists");
@@ -194,7 +194,7 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
       expect(await subject.other.logMessages("s", [repeated])).toEqual({ messageIds: ["m1"], position: 0 });
     });
 
-    it("refuses an unknown message, another revision, another time and a message over its limit", async () => {
+    it("refuses an unknown message, another revision, another time and a message beyond its limit", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 1)]);
       await sessionWith(subject.provider, "t", ["other"]);
       await subject.provider.createSession({ sessionId: "child", parentId: "s" });
@@ -226,7 +226,7 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
       await refusal(subject.provider.updateMessage("s", "m1", same, { expectedRevision: 1 }), "aborted");
     });
 
-    it("is cleared away by the sweep with what it replaced, and nothing more is", async () => {
+    it("leaves the sweep the replaced content, and nothing more", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await subject.provider.forkConversation("s", "fork", { as: "fork" });
       for (const words of ["one", "two", "three"]) await subject.provider.updateMessage("s", "m2", text(words));
@@ -241,7 +241,7 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
   });
 
   describe("deleteMessage", () => {
-    it("removes one message, and the positions after it go down by one", async () => {
+    it("removes one message, and later positions decrease by one", async () => {
       await sessionWith(subject.provider, "s", numbered(4));
       const { revision } = await subject.provider.getSession("s");
       subject.nowMicros += SECOND;
@@ -307,7 +307,7 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
       expect(await subject.provider.getSession("fork")).toMatchObject({ inheritedCount: 3, forkPointId: "m3" });
     });
 
-    it("ends what a revert could bring back", async () => {
+    it("ends the undo of a revert", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await subject.provider.truncateMessages("s", "m2", { keepForUnrevert: true });
       await subject.provider.deleteMessage("s", "m1");
@@ -315,7 +315,7 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(["m2"]);
     });
 
-    it("leaves page tokens right, but for that of the message itself", async () => {
+    it("keeps page tokens valid, except that of the message itself", async () => {
       await sessionWith(subject.provider, "s", numbered(6));
       const { next } = await subject.provider.listMessages("s", { limit: 3 });
       for (const id of ["m1", "m4"]) await subject.other.deleteMessage("s", id);
@@ -346,7 +346,7 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
       expect((await subject.other.getSession("s")).revision).toBe(7);
     });
 
-    it("of one message by two providers end in one of them, and one delete of two finds it", async () => {
+    it("of one message by two providers end in one of them, and only one of two deletes finds it", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await Promise.all([
         subject.provider.updateMessage("s", "m2", text("one")),

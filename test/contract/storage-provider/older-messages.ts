@@ -4,7 +4,7 @@ import { history, idsOf, message, messageAt, numbered, SECOND, sessionWith, T0 }
 
 export function describeOlderMessages(subject: StorageProviderSubject): void {
   describe("a message older than the last one", () => {
-    it("is put in its place, and the answer says which", async () => {
+    it("is put in its place, which the answer gives", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 10), messageAt("m2", 20), messageAt("m3", 30)]);
       const logged = await subject.provider.logMessages("s", [messageAt("a", 15)]);
       expect(logged).toEqual({ messageIds: ["a"], position: 1 });
@@ -41,7 +41,7 @@ export function describeOlderMessages(subject: StorageProviderSubject): void {
       expect(await subject.other.getMessageCount("s")).toBe(3);
     });
 
-    it("goes in front of everything at the beginning of time", async () => {
+    it("comes before everything at the beginning of time", async () => {
       await sessionWith(subject.provider, "s", ["m1"]);
       await subject.provider.logMessages("s", [message("a", { timestampMicros: 0 })]);
       await subject.provider.logMessages("s", [message("b", { timestampMicros: -1 })]);
@@ -50,7 +50,7 @@ export function describeOlderMessages(subject: StorageProviderSubject): void {
     });
 
     it.each([-1, 0, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER])(
-      "is no message of an empty session, be its timestamp %d",
+      "cannot be too old for an empty session, even with the timestamp %d",
       async (timestampMicros) => {
         const provider = subject.open({ limits: { futureMs: 2 ** 53 } });
         const soon = { deadlineMs: Date.now() + 100_000 };
@@ -70,7 +70,7 @@ export function describeOlderMessages(subject: StorageProviderSubject): void {
       },
     );
 
-    it("stands at its end of the range, and is found by time there", async () => {
+    it("is at its end of the range, and is found by time there", async () => {
       const provider = subject.open({ limits: { futureMs: 2 ** 53 } });
       await sessionWith(provider, "s", [messageAt("m", 0)]);
       await provider.logMessages("s", [message("first", { timestampMicros: Number.MIN_SAFE_INTEGER })]);
@@ -91,7 +91,7 @@ export function describeOlderMessages(subject: StorageProviderSubject): void {
       }
     });
 
-    it("keeps a history in order whatever the order of arrival", async () => {
+    it("keeps a history in order, whatever the order of arrival", async () => {
       const times = [50, 10, 40, 10, 30, 20, 50, 60, 5, 35, 20, 10];
       await subject.provider.createSession({ sessionId: "s" });
       for (const [i, seconds] of times.entries()) {
@@ -106,7 +106,7 @@ export function describeOlderMessages(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(expected);
     });
 
-    it("is not lost when two providers put theirs in at once", async () => {
+    it("is not lost when two providers append older messages at once", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 0), messageAt("m2", 100)]);
       const put = async (provider: typeof subject.provider, prefix: string) => {
         for (let i = 1; i <= 8; i++) await provider.logMessages("s", [messageAt(`${prefix}${i}`, 10 * i)]);
@@ -118,7 +118,7 @@ export function describeOlderMessages(subject: StorageProviderSubject): void {
       expect([...times].sort((a, b) => a - b)).toEqual(times);
     });
 
-    it("leaves forks made before it as they were", async () => {
+    it("does not change earlier forks", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 10), messageAt("m2", 20)]);
       await subject.provider.forkConversation("s", "fork", { as: "fork" });
       await subject.provider.logMessages("s", [messageAt("a", 15)]);
@@ -158,7 +158,7 @@ export function describeOlderMessages(subject: StorageProviderSubject): void {
       expect(await inTime(31, undefined)).toEqual([]);
     });
 
-    it("gives none when they are equal", async () => {
+    it("gives no messages when they are equal", async () => {
       await make();
       expect(await inTime(20, 20)).toEqual([]);
     });
@@ -168,7 +168,7 @@ export function describeOlderMessages(subject: StorageProviderSubject): void {
       expect(await inTime(10, 30, true)).toEqual(["m3", "m2", "m1"]);
     });
 
-    it("applies the offset to what is in the time", async () => {
+    it("applies the offset within the time range", async () => {
       await make();
       const { messages } = await subject.provider.listMessages("s", {
         limit: 2,

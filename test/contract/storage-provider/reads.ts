@@ -5,7 +5,7 @@ import { history, idsOf, message, messageAt, numbered, refusal, sessionWith } fr
 
 export function describeReads(subject: StorageProviderSubject): void {
   describe("getMessage", () => {
-    it("answers the message with its place and where it was written", async () => {
+    it("returns the message with its place and origin", async () => {
       await sessionWith(subject.provider, "s", ["m1", messageAt("m2", 1)]);
       expect(await subject.other.getMessage("s", "m2")).toEqual({
         ...messageAt("m2", 1),
@@ -15,7 +15,7 @@ export function describeReads(subject: StorageProviderSubject): void {
       });
     });
 
-    it("answers null for a message that the session has not, or no longer", async () => {
+    it("returns null for a message that the session does not have, or no longer has", async () => {
       await sessionWith(subject.provider, "s", ["m1", "m2"]);
       await sessionWith(subject.provider, "t", ["other"]);
       expect(await subject.provider.getMessage("s", "other")).toBeNull();
@@ -36,7 +36,7 @@ export function describeReads(subject: StorageProviderSubject): void {
   });
 
   describe("getMessageCount", () => {
-    it("follows appends and edits of every provider", async () => {
+    it("reflects appends and edits of every provider", async () => {
       await sessionWith(subject.provider, "s");
       expect(await subject.other.getMessageCount("s")).toBe(0);
       await subject.provider.logMessages("s", [message("m1"), message("m2"), message("m3")]);
@@ -53,26 +53,26 @@ export function describeReads(subject: StorageProviderSubject): void {
   describe("getSessionMessages", () => {
     const read = async (options?: GetMessagesOptions) => idsOf(await subject.other.getSessionMessages("s", options));
 
-    it("answers all messages, oldest first", async () => {
+    it("returns all messages, oldest first", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m2", 2), messageAt("m1", 1), messageAt("m3", 3)]);
       expect(await read()).toEqual(["m1", "m2", "m3"]);
     });
 
-    it("answers none of an empty session", async () => {
+    it("returns no messages for an empty session", async () => {
       await sessionWith(subject.provider, "s");
       expect(await read()).toEqual([]);
       expect(await read({ limit: 3 })).toEqual([]);
       expect(await read({ offset: 1 })).toEqual([]);
     });
 
-    it("answers the last ones with a limit alone", async () => {
+    it("returns the last ones with only a limit", async () => {
       await sessionWith(subject.provider, "s", numbered(5));
       expect(await read({ limit: 2 })).toEqual(["m4", "m5"]);
       expect(await read({ limit: 5 })).toEqual(numbered(5));
       expect(await read({ limit: 99 })).toEqual(numbered(5));
     });
 
-    it("counts from the oldest with an offset, 0 too", async () => {
+    it("counts from the oldest with an offset, even 0", async () => {
       await sessionWith(subject.provider, "s", numbered(5));
       expect(await read({ limit: 2, offset: 0 })).toEqual(["m1", "m2"]);
       expect(await read({ limit: 2, offset: 3 })).toEqual(["m4", "m5"]);
@@ -81,7 +81,7 @@ export function describeReads(subject: StorageProviderSubject): void {
       expect(await read({ offset: 2 })).toEqual(["m3", "m4", "m5"]);
     });
 
-    it("knows no limit when none is given", async () => {
+    it("has no limit when none is given", async () => {
       await subject.provider.createSession({ sessionId: "s" });
       const ids = numbered(2100);
       for (let i = 0; i < ids.length; i += 700) {
@@ -94,7 +94,7 @@ export function describeReads(subject: StorageProviderSubject): void {
       expect(await read({ limit: 1500 })).toEqual(ids.slice(-1500));
     });
 
-    it("gives positions that are right wherever it begins", async () => {
+    it("gives the right positions wherever it begins", async () => {
       await sessionWith(subject.provider, "s", numbered(5));
       for (const options of [{}, { limit: 2 }, { limit: 2, offset: 1 }]) {
         for (const { id, position } of await subject.other.getSessionMessages("s", options)) {
@@ -109,7 +109,7 @@ export function describeReads(subject: StorageProviderSubject): void {
   });
 
   describe("loadSession", () => {
-    it("answers the session with its last messages, oldest first, and goes on to older ones", async () => {
+    it("returns the session with its last messages, oldest first, and continues with older ones", async () => {
       await sessionWith(subject.provider, "s", numbered(5));
       const { session, messages, next } = await subject.other.loadSession("s", { limit: 2 });
       expect(session).toEqual(await subject.provider.getSession("s"));
@@ -128,7 +128,7 @@ export function describeReads(subject: StorageProviderSubject): void {
       expect(loaded.next).toBeUndefined();
     });
 
-    it("gives a cursor that listMessages with newestFirst takes, and takes one from it", async () => {
+    it("gives a cursor that listMessages with newestFirst accepts, and accepts one of its cursors", async () => {
       await sessionWith(subject.provider, "s", numbered(5));
       const { next } = await subject.provider.loadSession("s", { limit: 2 });
       const page = await subject.other.listMessages("s", { limit: 2, newestFirst: true, cursor: next });
@@ -143,7 +143,7 @@ export function describeReads(subject: StorageProviderSubject): void {
   });
 
   describe("a history that was edited many times", () => {
-    it("is read the same by every operation", async () => {
+    it("reads the same through every operation", async () => {
       await sessionWith(subject.provider, "s", numbered(6));
       await subject.provider.truncateMessages("s", "m4");
       await subject.provider.logMessages("s", [message("a"), message("b")]);

@@ -6,7 +6,7 @@ const KEEP = { keepForUnrevert: true };
 
 export function describeRestores(subject: StorageProviderSubject): void {
   describe("restoreMessages", () => {
-    it("brings back what a revert removed and answers how many", async () => {
+    it("brings back what a revert removed and returns how many", async () => {
       await sessionWith(subject.provider, "s", numbered(5));
       expect(await subject.provider.truncateMessages("s", "m2", KEEP)).toBe(3);
       expect(await subject.other.getSession("s")).toMatchObject({ reverted: true, messageCount: 2 });
@@ -44,7 +44,7 @@ export function describeRestores(subject: StorageProviderSubject): void {
       expect(await subject.other.logMessages("s", [message("m4")])).toMatchObject({ position: 3 });
     });
 
-    it("works once, and lets the history go on", async () => {
+    it("works once, and lets the history continue", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await subject.provider.truncateMessages("s", "m1", KEEP);
       await subject.provider.restoreMessages("s");
@@ -53,7 +53,7 @@ export function describeRestores(subject: StorageProviderSubject): void {
       expect(await history(subject.provider, "s")).toEqual(numbered(4));
     });
 
-    it("stays possible through what changes no message", async () => {
+    it("stays possible after changes that affect no message", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await sessionWith(subject.provider, "t", ["m1"]);
       await subject.provider.truncateMessages("s", "m2", KEEP);
@@ -84,7 +84,7 @@ export function describeRestores(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(ids);
     });
 
-    it("undoes a revert that came after an append alone, and not the ones before", async () => {
+    it("undoes only the revert that came after an append, and not the earlier ones", async () => {
       await sessionWith(subject.provider, "s", numbered(4));
       await subject.provider.truncateMessages("s", "m2", KEEP);
       await subject.other.logMessages("s", [message("x")]);

@@ -13,7 +13,7 @@ export function describeSessionLists(subject: StorageProviderSubject): void {
   };
 
   describe("listSessions", () => {
-    it("answers none when there are none", async () => {
+    it("returns none when there are none", async () => {
       expect(await subject.provider.listSessions({ parentId: "", limit: 10 })).toEqual({ sessions: [] });
     });
 
@@ -43,7 +43,7 @@ export function describeSessionLists(subject: StorageProviderSubject): void {
       expect(await allOf(subject.provider, "", 10)).toEqual(["b"]);
     });
 
-    it.each([1, 2, 3, 7, 8])("goes on page by page, %i at a time, also among equal update times", async (limit) => {
+    it.each([1, 2, 3, 7, 8])("continues page by page, %i at a time, also among equal update times", async (limit) => {
       const ids = numbered(7, "s");
       for (const sessionId of ids) await subject.provider.createSession({ sessionId });
       const listed = await allOf(subject.provider, "", limit);
@@ -73,7 +73,7 @@ export function describeSessionLists(subject: StorageProviderSubject): void {
     const previews = async () =>
       Object.fromEntries((await full()).map((one) => [one.sessionId, [one.messageCount, one.lastMessage?.messageId]]));
 
-    it("answers what getSession answers, and the last message", async () => {
+    it("returns what getSession returns, and the last message", async () => {
       await sessionWith(subject.provider, "s", ["m1", message("m2", { role: "assistant" })]);
       const [listed] = await full();
       const { lastMessage, ...session } = listed as Session;
@@ -82,7 +82,7 @@ export function describeSessionLists(subject: StorageProviderSubject): void {
       expect(lastMessage).toEqual({ messageId: "m2", role: "assistant", timestampMicros, text: "text of m2" });
     });
 
-    it("has neither in basic view", async () => {
+    it("returns neither in basic view", async () => {
       await sessionWith(subject.provider, "s", ["m1"]);
       for (const view of ["basic", undefined] as const) {
         const [session] = (await subject.other.listSessions({ parentId: "", view, limit: 1 })).sessions;
@@ -90,7 +90,7 @@ export function describeSessionLists(subject: StorageProviderSubject): void {
       }
     });
 
-    it("tells the last message wherever it is stored", async () => {
+    it("returns the last message wherever it is stored", async () => {
       await make("empty");
       await sessionWith(subject.provider, "s", ["m1", "m2", "m3"]);
       await subject.provider.forkConversation("s", "fork", { as: "fork", upToMessageId: "m2" });
@@ -117,7 +117,7 @@ export function describeSessionLists(subject: StorageProviderSubject): void {
       expect(await previews()).toEqual({ s: [3, "m3"] });
     });
 
-    it("goes on page by page, with more sessions than are looked at together", async () => {
+    it("continues page by page, with more sessions than are processed together", async () => {
       const ids = numbered(60, "s");
       for (const id of ids) await sessionWith(subject.provider, id, [`last of ${id}`]);
       const { next } = await subject.provider.listSessions({ parentId: "", view: "full", limit: 55 });

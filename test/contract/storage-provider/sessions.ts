@@ -4,7 +4,7 @@ import { history, message, refusal, SECOND, sessionWith, T0 } from "./fixtures.j
 
 export function describeSessions(subject: StorageProviderSubject): void {
   describe("createSession", () => {
-    it("makes an empty session with what was given", async () => {
+    it("makes an empty session with the given fields", async () => {
       await subject.provider.createSession({ sessionId: "parent" });
       const given = { sessionId: "s", parentId: "parent", title: "A title", metadata: { a: [1, { b: null }] } };
       const made = await subject.provider.createSession(given);
@@ -20,7 +20,7 @@ export function describeSessions(subject: StorageProviderSubject): void {
       expect(await subject.other.getSession("s")).toEqual(made);
     });
 
-    it("answers the session again to a retry, also when another provider is asked", async () => {
+    it("returns the session to a retry, even on another provider", async () => {
       const given = { sessionId: "s", title: "t", metadata: { a: 1, b: 2 } };
       const made = await subject.provider.createSession(given);
       await subject.provider.logMessages("s", [message("m1")]);
@@ -36,7 +36,7 @@ export function describeSessions(subject: StorageProviderSubject): void {
       await refusal(subject.provider.createSession({ sessionId: "s", title: "old" }), "already_exists");
     });
 
-    it("takes an absent and an empty Struct as equal", async () => {
+    it("treats an absent Struct as an empty one", async () => {
       await subject.provider.createSession({ sessionId: "s" });
       expect(await subject.provider.createSession({ sessionId: "s", metadata: {} })).toMatchObject({ sessionId: "s" });
     });
@@ -72,7 +72,7 @@ export function describeSessions(subject: StorageProviderSubject): void {
   });
 
   describe("getSession", () => {
-    it("counts exactly and knows when the last message came, whoever appended", async () => {
+    it("has the exact count and the time of the last message, whoever appended", async () => {
       await subject.provider.createSession({ sessionId: "s" });
       await subject.provider.getSession("s");
       subject.nowMicros += 3 * SECOND;
@@ -84,7 +84,7 @@ export function describeSessions(subject: StorageProviderSubject): void {
       });
     });
 
-    it("refuses an unknown session, naming it", async () => {
+    it("refuses an unknown session by name", async () => {
       expect((await refusal(subject.provider.getSession("nobody"), "not_found")).message).toContain("nobody");
     });
   });
@@ -117,7 +117,7 @@ export function describeSessions(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(["m1", "m2"]);
     });
 
-    it("refuses when the revision is not the expected one, and names the current one", async () => {
+    it("refuses another revision than the expected one, and names the current one", async () => {
       const { revision } = await subject.provider.createSession({ sessionId: "s", title: "t" });
       const changed = await subject.provider.updateSession("s", { title: "a" }, { expectedRevision: revision });
       const late = subject.other.updateSession("s", { title: "b" }, { expectedRevision: revision });
@@ -125,7 +125,7 @@ export function describeSessions(subject: StorageProviderSubject): void {
       expect(await subject.provider.getSession("s")).toMatchObject({ title: "a", revision: changed.revision });
     });
 
-    it("lets one of two win who expect the same revision", async () => {
+    it("lets one of two callers win that expect the same revision", async () => {
       const { revision } = await subject.provider.createSession({ sessionId: "s" });
       const outcomes = await Promise.allSettled([
         subject.provider.updateSession("s", { title: "a" }, { expectedRevision: revision }),

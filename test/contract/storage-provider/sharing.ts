@@ -15,7 +15,7 @@ export function describeSharing(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "shared")).toEqual(["m1", "m2"]);
     });
 
-    it("is a snapshot: what happens to the source does not show", async () => {
+    it("is a snapshot: later changes of the source do not show", async () => {
       await sessionWith(subject.provider, "s", numbered(2));
       await share("s", "shared");
       await subject.provider.logMessages("s", [message("m3")]);
@@ -24,7 +24,7 @@ export function describeSharing(subject: StorageProviderSubject): void {
       expect(await history(subject.provider, "shared")).toEqual(["m1", "m2"]);
     });
 
-    it("is answered again to a retry, and refused as a fork", async () => {
+    it("is returned to a retry, but not to a fork with its id", async () => {
       await sessionWith(subject.provider, "s", numbered(2));
       const first = await share("s", "shared");
       await subject.provider.logMessages("s", [message("m3")]);
@@ -32,7 +32,7 @@ export function describeSharing(subject: StorageProviderSubject): void {
       await refusal(subject.provider.forkConversation("s", "shared", { as: "fork" }), "already_exists");
     });
 
-    it("can be forked and shared on and on", async () => {
+    it("can be forked and shared again and again", async () => {
       await sessionWith(subject.provider, "s0", ["m0"]);
       for (let i = 1; i <= 6; i++) {
         await subject.provider.forkConversation(`s${i - 1}`, `s${i}`, { as: i % 2 ? "share" : "fork" });

@@ -33,7 +33,7 @@ const TEXTS = [
 
 export function describeTexts(subject: StorageProviderSubject): void {
   describe("texts", () => {
-    it("of ids are told apart and come back as they were", async () => {
+    it("of ids are kept apart and come back unchanged", async () => {
       for (const sessionId of IDS) {
         await subject.provider.createSession({ sessionId, title: `title of ${sessionId}` });
         await subject.provider.logMessages(
@@ -76,7 +76,7 @@ export function describeTexts(subject: StorageProviderSubject): void {
       expect((await subject.other.getMessage("s", "m1"))?.metadata).toEqual({ numbers });
     });
 
-    it("are not changed by what the caller does to its objects afterwards", async () => {
+    it("do not change when the caller changes its objects afterwards", async () => {
       const metadata = { a: [1] };
       const parts = [{ id: "", type: "text", text: "before" }];
       await sessionWith(subject.provider, "s", [message("m1", { parts, metadata })]);

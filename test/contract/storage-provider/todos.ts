@@ -36,7 +36,7 @@ export function describeTodos(subject: StorageProviderSubject): void {
       expect(await subject.provider.readTodos()).toMatchObject({ revision: 1 });
     });
 
-    it("are left alone by sessions being made, forked, shared and deleted", async () => {
+    it("are not affected by sessions being made, forked, shared and deleted", async () => {
       await subject.provider.replaceTodos(TODOS, 0);
       await sessionWith(subject.provider, "s", ["m1"]);
       await subject.provider.forkConversation("s", "f", { as: "fork" });

@@ -5,7 +5,7 @@ import { history, message, messageAt, messages, numbered, refusal, sessionWith }
 
 export function describeTurns(subject: StorageProviderSubject): void {
   describe("logTurn", () => {
-    it("stores all appends in their order and answers each", async () => {
+    it("stores all appends in their order and gives each its outcome", async () => {
       await sessionWith(subject.provider, "s", ["m0"]);
       const outcomes = await subject.provider.logTurn("s", [
         append("m1"),
@@ -20,7 +20,7 @@ export function describeTurns(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(["m0", "m1", "m2", "m3", "m4"]);
     });
 
-    it("leaves the others alone when one is refused", async () => {
+    it("does not affect the others when one is refused", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m0", 0)]);
       const outcomes = await subject.provider.logTurn("s", [
         append("m1"),
@@ -41,7 +41,7 @@ export function describeTurns(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(["m0", "m1", "m2"]);
     });
 
-    it("takes a repetition within the turn as one", async () => {
+    it("stores a repetition within the turn once", async () => {
       await subject.provider.createSession({ sessionId: "s" });
       const outcomes = await subject.provider.logTurn("s", [
         append("m1"),

@@ -66,7 +66,7 @@ describe("messages", () => {
     expect(isMessage(toMessageWithParts(MESSAGE), MessageWithPartsSchema)).toBe(true);
   });
 
-  it("are answered without what they do not have", () => {
+  it("are answered without absent fields", () => {
     const { id, sessionId, role, timestampMicros } = MESSAGE;
     const { info, parts } = toMessageWithParts({ id, sessionId, role, timestampMicros, parts: [] });
     expect([info?.metadata, info?.position, info?.originSessionId, parts]).toStrictEqual([
@@ -77,13 +77,13 @@ describe("messages", () => {
     ]);
   });
 
-  it("are taken without the fields that only answers have", () => {
+  it("are read without fields that only answers have", () => {
     const given = fromMessageWithParts("message", toMessageWithParts(MESSAGE));
     const { id, role, timestampMicros, parts, metadata } = MESSAGE;
     expect(given).toStrictEqual({ id, role, timestampMicros, parts, metadata });
   });
 
-  it("are taken without id, timestamp and Structs", () => {
+  it("are read without id, timestamp and Structs", () => {
     const given = create(MessageWithPartsSchema, { info: { role: "user" }, parts: [{ type: "text" }] });
     expect(fromMessageWithParts("message", given)).toStrictEqual({
       ...{ id: undefined, role: "user", timestampMicros: undefined, metadata: undefined },
@@ -99,7 +99,7 @@ describe("messages", () => {
     expect(toMessageWithParts({ ...MESSAGE, metadata: {} }).info?.metadata).toStrictEqual({});
   });
 
-  it("must be there, with their info", () => {
+  it("are required, with their info", () => {
     expect(() => fromMessageWithParts("message", undefined)).toThrow(refusal("message is required"));
     expect(() => fromMessageWithParts("messages[2]", create(MessageWithPartsSchema))).toThrow(
       refusal("messages[2].info is required"),
@@ -120,7 +120,7 @@ describe("sessions", () => {
     expect(toSession({ ...SESSION, labels: { a: "b" }, expireTimeMicros: 3, lastMessage })).toStrictEqual(expected);
   });
 
-  it("are answered without metadata and count, if there are none", () => {
+  it("are answered without metadata and count if they have none", () => {
     const session = toSession({ ...SESSION, metadata: undefined, messageCount: undefined });
     expect([session.metadata, session.messageCount]).toStrictEqual([undefined, undefined]);
     expect([session.labels, session.expireTime, session.lastMessage]).toStrictEqual([{}, undefined, undefined]);
@@ -174,7 +174,7 @@ describe("timestamps", () => {
     expect(fromMessageTimestamp("t", stamp(-1n, 999_999_999))).toBe(-1);
   });
 
-  it("that bound a list go up to the next microsecond: what is before a bound stays before it", () => {
+  it("are rounded up to the next microsecond when they bound a list, so that what is before a bound stays before it", () => {
     expect(fromBoundTimestamp("t", stamp(0n, 0))).toBe(0);
     expect(fromBoundTimestamp("t", stamp(0n, 1))).toBe(1);
     expect(fromBoundTimestamp("t", stamp(0n, 999))).toBe(1);

@@ -45,7 +45,7 @@ describe("toApiError", () => {
     expect(toApiError(error)).toStrictEqual(new ApiError(Code.Internal, "Internal error", { cause: error }));
   });
 
-  it("passes on what is an ApiError already", () => {
+  it("passes an ApiError on unchanged", () => {
     const error = new ApiError(Code.Aborted, "x");
     expect(toApiError(error)).toBe(error);
   });

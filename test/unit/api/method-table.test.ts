@@ -35,14 +35,14 @@ describe("API_METHODS", () => {
     }
   });
 
-  it("lets a key that may read make no change, and one that may write administer nothing", () => {
+  it("lets no key with the scope read change anything, and none with write administer", () => {
     const scopes = Object.fromEntries(API_METHODS.map(({ desc, scope }) => [desc.name, scope]));
     const scopeOf = (name: string) => (READS.includes(name) ? "read" : ADMINISTERS.includes(name) ? "admin" : "write");
     const expected = Object.keys(scopes).map((name) => [name, scopeOf(name)]);
     expect(scopes).toStrictEqual(Object.fromEntries(expected));
   });
 
-  it("agrees with what the descriptors call free of side effects", () => {
+  it("agrees with the descriptors about what is free of side effects", () => {
     for (const { desc, scope } of API_METHODS) {
       if (desc.idempotency === 1) expect(scope, desc.name).toBe("read");
     }

@@ -72,11 +72,11 @@ describe("page tokens", () => {
     expect(decodeResumeToken(encodeResumeToken(at))).toStrictEqual(at);
   });
 
-  it("hold nothing but what a URL takes as it is", () => {
+  it("contain only characters that need no escaping in a URL", () => {
     expect(encodeMessageToken(CURSOR)).toMatch(/^[A-Za-z0-9_-]+$/);
   });
 
-  it("are refused when any character is another, one is missing, or one too many", () => {
+  it("are refused when any character is changed, missing or added", () => {
     const token = encodeMessageToken(CURSOR);
     for (let i = 0; i < token.length; i++) {
       for (const other of ["A", "B", "_", "9", "="].filter((character) => character !== token[i])) {
@@ -126,7 +126,7 @@ describe("page tokens", () => {
     expect(() => decodeSessions(forge(content))).toThrow(NOT_GIVEN_OUT);
   });
 
-  it("are refused when somebody makes up a place in front of the first", () => {
+  it("are refused when they were made up for a place before the first", () => {
     expect(() => decodeResumeToken(forge([1, "watch", "uid", 1, -1]))).toThrow(
       refusal("resume_token is not a token that was given out"),
     );

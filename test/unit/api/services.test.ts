@@ -49,7 +49,7 @@ async function call<M extends DescMethod>(
 describe("SessionService", () => {
   const { method } = SessionService;
 
-  it("creates with what is set, and nothing for what is empty", async () => {
+  it("creates with the fields that are set, and none for empty ones", async () => {
     const { asked } = await call(method.createSession, {}, { createSession: SESSION });
     const nothing = {
       sessionId: undefined,
@@ -73,7 +73,7 @@ describe("SessionService", () => {
     expect(answer).toMatchObject({ sessionId: "s" });
   });
 
-  it("loads the last 100, or goes on to older ones", async () => {
+  it("loads the last 100, or continues with older ones", async () => {
     const loaded = { session: SESSION, messages: [MESSAGE], next: CURSOR };
     const first = await call(method.loadSession, { sessionId: "s" }, { loadSession: loaded });
     expect(first.asked).toStrictEqual([["loadSession", "s", { limit: 100, cursor: undefined, ...CALL }]]);
@@ -136,7 +136,7 @@ describe("SessionService", () => {
     expect(asked).toStrictEqual([["updateSession", "s", whole, { expectedRevision: undefined, ...CALL }]]);
   });
 
-  it("updates only the revision that is expected, and known fields", async () => {
+  it("updates only the expected revision, and only known fields", async () => {
     const request = { sessionId: "s", title: "t", expectedRevision: 0n };
     const { asked } = await call(method.updateSession, request, { updateSession: SESSION });
     expect(asked[0]?.[3]).toStrictEqual({ expectedRevision: 0, ...CALL });
@@ -216,7 +216,7 @@ describe("MessageService", () => {
     });
   });
 
-  it("gets a message, or says which is not there", async () => {
+  it("gets a message, or names the missing one", async () => {
     const request = { sessionId: "s", messageId: "m" };
     const { asked, answer } = await call(method.getMessage, request, { getMessage: MESSAGE });
     expect(asked).toStrictEqual([["getMessage", "s", "m", CALL]]);
@@ -240,7 +240,7 @@ describe("MessageService", () => {
     expect(answer).toMatchObject({ messages: [{ info: { id: "m" } }], nextPageToken: encodeMessageToken(CURSOR) });
   });
 
-  it("goes on where a token says, but not with an offset", async () => {
+  it("continues where a token says, but not with an offset", async () => {
     const pageToken = encodeMessageToken(CURSOR);
     const answers = { listMessages: { messages: [] } };
     const { asked, answer } = await call(method.listMessages, { sessionId: "s", pageToken }, answers);
@@ -308,7 +308,7 @@ describe("WatchMessages", () => {
     expect(asked).toStrictEqual([["followMessages", "s", from, CALL]]);
   });
 
-  it("refuses two beginnings, and a token that is none", async () => {
+  it("refuses two starting points, and an invalid token", async () => {
     const both = { fromPosition: 0n, resumeToken: encodeResumeToken(at) };
     await expect(watch(both, eventsOf())).rejects.toMatchObject({
       code: "invalid_argument",
@@ -317,7 +317,7 @@ describe("WatchMessages", () => {
     await expect(watch({ resumeToken: "x" }, eventsOf())).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
-  it("tells each event", async () => {
+  it("reports each event", async () => {
     const events = eventsOf({ kind: "appended", message: MESSAGE, at }, { kind: "truncated", messageCount: 0, at });
     const { stream } = await watch({ sessionId: "s" }, events);
     expect(await readAll(stream)).toMatchObject([
@@ -326,7 +326,7 @@ describe("WatchMessages", () => {
     ]);
   });
 
-  it("ends what it follows, also when nothing was read", async () => {
+  it("ends what it follows, even when nothing was read", async () => {
     let ended = 0;
     const source = {
       [Symbol.asyncIterator]: () => ({
@@ -348,7 +348,7 @@ describe("WatchMessages", () => {
     expect(ended).toBe(2);
   });
 
-  it("passes on how the stream failed", async () => {
+  it("passes on the error of the stream", async () => {
     const failing = (async function* () {
       yield { kind: "heartbeat", at };
       throw new Error("gone");
@@ -398,7 +398,7 @@ describe("todo services", () => {
     expect(answer).toMatchObject(TODO);
   });
 
-  it("updates known fields alone", async () => {
+  it("updates only known fields", async () => {
     await expect(call(method.updateTodo, { todo: TODO, updateMask: { paths: ["id"] } })).rejects.toMatchObject({
       code: "invalid_argument",
       message: 'update_mask names "id"; it may name content, status, priority',

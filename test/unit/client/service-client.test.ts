@@ -66,21 +66,21 @@ describe("a call", () => {
     expect(ids[1]).toBe(ids[0]);
   });
 
-  it("that a repetition could do twice is sent once", async () => {
+  it("is sent only once when a repetition could take effect twice", async () => {
     const server = failing([UNAVAILABLE], {});
     const client = clientOf({}, { deleteSession: (request) => server.call(request) });
     await expect(client.sessions.deleteSession({ sessionId: "s" })).rejects.toMatchObject({ code: Code.Unavailable });
     expect(server.calls).toHaveLength(1);
   });
 
-  it("is not sent again after an error that stays", async () => {
+  it("is not sent again after a permanent error", async () => {
     const server = failing([new ConnectError("no", Code.AlreadyExists)], { messageIds: [], position: 0n });
     const client = clientOf({ appendMessages: (request) => server.call(request) });
     await expect(client.append("s", text("user", "A"))).rejects.toMatchObject({ code: Code.AlreadyExists });
     expect(server.calls).toHaveLength(1);
   });
 
-  it("is sent again when the server says after which time, and not when it is too large", async () => {
+  it("is sent again after the time that the server names, but not when the call is too large", async () => {
     const busy = new ConnectError("Too many calls", Code.ResourceExhausted, { "retry-after": "0" });
     const server = failing([busy, new ConnectError("Too large", Code.ResourceExhausted)], { count: 1n });
     const client = clientOf({ countMessages: (request) => server.call(request) });
@@ -109,7 +109,7 @@ describe("a call", () => {
 });
 
 describe("64-bit integers", () => {
-  it("are numbers in requests and in answers, nested ones and those of events, too", async () => {
+  it("are numbers in requests and answers, including nested ones and those of events", async () => {
     const seen: unknown[] = [];
     const info = { id: "m", role: "user", position: 7n, timestamp: { seconds: 5n, nanos: 0 } };
     const client = clientOf({

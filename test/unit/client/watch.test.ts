@@ -44,7 +44,7 @@ async function* gone(): AsyncGenerator<object, void, undefined> {
 const broken = () => new ConnectError("Connection lost", Code.Unavailable);
 
 describe("a watch", () => {
-  it("goes on after the last event, a heartbeat or not, when its connection breaks", async () => {
+  it("continues after the last event or heartbeat when its connection breaks", async () => {
     const watched = await watching([
       async function* () {
         yield appended("a");
@@ -64,7 +64,7 @@ describe("a watch", () => {
     });
   });
 
-  it("that begins now begins at the call, also when the first connection breaks before an event", async () => {
+  it("that begins now begins at the call, even when the first connection breaks before an event", async () => {
     const watched = await watching(
       [
         // biome-ignore lint/correctness/useYield: a connection that only fails
@@ -77,12 +77,12 @@ describe("a watch", () => {
     expect(watched.starts).toEqual([4n, 4n]);
   });
 
-  it("begins where it is told", async () => {
+  it("begins where it is told to", async () => {
     expect((await watching([], { fromPosition: 2 })).starts).toEqual([2n]);
     expect((await watching([], { resumeToken: "token" })).starts).toEqual(["token"]);
   });
 
-  it("counts again when messages were removed before it had begun, and refuses a position past the end", async () => {
+  it("counts again when messages were removed before it began, and refuses a position past the end", async () => {
     // biome-ignore lint/correctness/useYield: a connection that only fails
     const past: Connection = async function* () {
       throw new ConnectError("Past the end", Code.InvalidArgument);

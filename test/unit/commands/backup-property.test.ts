@@ -65,7 +65,7 @@ describe("a backup of random histories", () => {
     await fc.assert(property, { numRuns: 20, seed });
   });
 
-  it("that is imported after some of its sessions were is completed, and shares what the whole import shares", async () => {
+  it("that is imported after some of its sessions is completed, and shares what a complete import shares", async () => {
     const property = fc.asyncProperty(steps, fc.nat(), async (sequence, cut) => {
       const from = await openPool(openMemory);
       const to = await openPool(openMemory);

@@ -238,9 +238,9 @@ const FOREIGN: readonly (readonly [string, string, RegExp])[] = [
   ],
 ];
 
-describe("a file of this program's own is refused with one line, and nothing is made:", () => {
+describe("a file of this program is refused with one line, and nothing is made:", () => {
   it.each(OWN)("%s", async (_, lines, text) => expectRefusal(textOf(HEADER, lines), text));
-  it("bytes that are no UTF-8", async () => {
+  it("bytes that are not UTF-8", async () => {
     const bytes = Buffer.concat([Buffer.from(textOf(HEADER, [])), Buffer.from([0x7b, 0xff, 0x7d, 0x0a])]);
     await expectRefusal(bytes, /Line 2: it is not UTF-8$/);
   });
@@ -260,7 +260,7 @@ describe("a foreign file is refused with one line, and nothing is made:", () => 
 
 describe("a file that cannot be read is refused with one line:", () => {
   const target = { storage: `sqlite:${database}`, namespace: "default" };
-  it("a file that is not there", async () => {
+  it("a missing file", async () => {
     await expect(importSessions(target, join(root, "nowhere"))).rejects.toThrow(/nowhere: there is no such file$/);
   });
   it("a folder", async () => {

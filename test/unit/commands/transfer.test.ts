@@ -37,7 +37,7 @@ describe("export and import", () => {
     expect(readFileSync(second, "utf8")).toBe(readFileSync(file, "utf8"));
   });
 
-  it("keep what a fork, and a child, of a deleted parent are made of", async () => {
+  it("keep what a fork or a child of a deleted parent consists of", async () => {
     await use(from, async (pool) => {
       await fill(pool);
       await pool.sessions.deleteSession("parent");
@@ -51,7 +51,7 @@ describe("export and import", () => {
     expect(await use(to, ancestors)).toEqual(await use(from, ancestors));
   });
 
-  it("write messages once that forks share, and share them again", async () => {
+  it("write messages that forks share once, and share them again", async () => {
     await use(from, async (pool) => {
       await fill(pool);
       for (let i = 0; i < 50; i++) await pool.sessions.forkSession("parent", { newSessionId: `fork-${i}` });
@@ -76,7 +76,7 @@ describe("export and import", () => {
     });
   });
 
-  it("leave a session alone whose id is there already, and give its forks messages of their own", async () => {
+  it("leave a session alone whose id exists already, and give its forks messages of their own", async () => {
     await use(from, fill);
     await exportSessions(target(from), file);
     await use(to, async (pool) => {
@@ -121,7 +121,7 @@ describe("export and import", () => {
 });
 
 describe("an export of a store that is in use", () => {
-  it("misses no session that is appended to, and skips and counts those that are deleted", async () => {
+  it("misses no session that is appended to, and skips and counts deleted ones", async () => {
     const provider = await SqliteStorageProvider.open(from.slice("sqlite:".length), { touchDelayMs: 1 });
     const ids = Array.from({ length: 1500 }, (_, i) => `s${i}`);
     await Promise.all(ids.map((sessionId) => provider.createSession({ sessionId })));
@@ -168,7 +168,7 @@ describe("an export of a store that is in use", () => {
     });
   });
 
-  it("takes a session again from the beginning when messages are cleared away while it reads them", async () => {
+  it("reads a session again from the beginning when messages are cleared away meanwhile", async () => {
     await use(from, async (pool) => {
       await fill(pool);
       const provider = pool.storage?.active as StorageProvider;
@@ -190,7 +190,7 @@ describe("an export of a store that is in use", () => {
     expect(await use(to, contents)).toEqual(await use(from, contents));
   });
 
-  it("leaves the backup that was there as it was when it fails", async () => {
+  it("keeps the existing backup when it fails", async () => {
     writeFileSync(file, "the last backup");
     await expect(exportSessions(target(`sqlite:${join(root, "typo.db")}`), file)).rejects.toThrow(
       "There is no database",
@@ -255,7 +255,7 @@ describe("an OpenCode export", () => {
 });
 
 describe("a ChatGPT export", () => {
-  it("becomes a session a conversation, of the branch that was last seen", async () => {
+  it("becomes one session a conversation, with the branch that was last seen", async () => {
     const node = (id: string, parent: string | null, children: string[], message: object | null) => ({
       id,
       parent,

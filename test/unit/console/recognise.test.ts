@@ -20,11 +20,11 @@ describe("parts of messages", () => {
     },
   );
 
-  it("of steps that say nothing are not shown", () => {
+  it("are not shown for steps without content", () => {
     expect(recognise(part("step-start"))).toEqual([]);
   });
 
-  it("of a type that nobody knows keep their text and data", () => {
+  it("keep their text and data when their type is unknown", () => {
     expect(recognise(part("telemetry", { a: 1 }, "hello"))).toEqual([
       { kind: "data", type: "telemetry", text: "hello", data: { a: 1 } },
     ]);
@@ -61,7 +61,7 @@ describe("parts of messages", () => {
     for (const view of recognise(part("image_url", { image_url: { url } }))) expect(view).not.toHaveProperty("source");
   });
 
-  it("hold no picture beyond 6 MB", () => {
+  it("contain no picture beyond 6 MB", () => {
     const [view] = recognise(part("image", { source: { media_type: "image/png", data: "A".repeat(9 * 1024 * 1024) } }));
     expect(view).not.toHaveProperty("source");
   });
@@ -118,7 +118,7 @@ describe("outcomes", () => {
     expect(errorLine({ text, images: [] })).toBe(line);
   });
 
-  it("tell why JSON failed", () => {
+  it("explain a failure in JSON", () => {
     expect(errorLine({ json: { code: 5, message: "Not here" }, images: [] })).toBe("Not here");
   });
 });

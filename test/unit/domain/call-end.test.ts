@@ -23,7 +23,7 @@ describe("untilCallEnd", () => {
   });
 
   it.each([{}, { deadlineMs: Date.now() + 60_000 }, { deadlineMs: Number.MAX_SAFE_INTEGER }])(
-    "gives the promise's own answer when that comes first",
+    "settles as the promise does when that comes first",
     async (call) => {
       const answer = new DomainError("not_found", "no");
       expect(await untilCallEnd(Promise.resolve(1), call)).toBe(1);
@@ -32,7 +32,7 @@ describe("untilCallEnd", () => {
   );
 });
 
-it.each(ENDINGS)("onCallEnd tells nothing of %s after it was stopped", async (_code, start) => {
+it.each(ENDINGS)("onCallEnd does not report %s after it was stopped", async (_code, start) => {
   const { call, end } = start();
   const told: unknown[] = [];
   onCallEnd(call, (error) => told.push(error))();

@@ -23,7 +23,7 @@ describe("DraftContent", () => {
     ]);
   });
 
-  it("puts a part in the place of the one with its id, or at the end", () => {
+  it("replaces the part with the same id, or adds it at the end", () => {
     const content = new DraftContent([{ id: "x", type: "text", text: "long" }]);
     content.apply([put("y", ""), put("x", "s"), append("x", "!")]);
     expect(content.parts.map(({ id, text }) => [id, text])).toEqual([
@@ -33,14 +33,14 @@ describe("DraftContent", () => {
     expect(content.deltas).toBe(3);
   });
 
-  it("keeps what it answered as it was", () => {
+  it("does not change what it returned", () => {
     const content = new DraftContent([{ id: "x", type: "text", text: "a" }]);
     const before = content.parts;
     content.apply([append("x", "b"), append("y", "c")]);
     expect(before).toEqual([{ id: "x", type: "text", text: "a" }]);
   });
 
-  it("counts the bytes of the parts, and tells them before deltas are applied", () => {
+  it("counts the bytes of the parts, and predicts them before deltas are applied", () => {
     const content = new DraftContent([]);
     const deltas = [
       append("p", "x".repeat(100)),

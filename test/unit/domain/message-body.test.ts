@@ -18,7 +18,7 @@ const content = fc.record({
 const FIELDS = { id: "m", sessionId: "s", role: "user", timestampMicros: 1, position: 0, originSessionId: "s" };
 
 describe("a message's body", () => {
-  it("comes back from its text as it was, from bytes and from a string, and with the same sizes", () => {
+  it("comes back unchanged from its text, as bytes or a string, with the same sizes", () => {
     fc.assert(
       fc.property(content, (given) => {
         const written = MessageBody.of(given).encode();
@@ -36,13 +36,13 @@ describe("a message's body", () => {
     );
   });
 
-  it("is JSON that earlier versions read", () => {
+  it("is JSON that earlier versions can read", () => {
     const given = { parts: [{ id: "", type: "text", text: "Hello" }], metadata: { a: 1 } };
     const { parts, metadata } = JSON.parse(MessageBody.of(given).encode());
     expect({ parts, metadata }).toEqual(given);
   });
 
-  it("of an earlier version's text is known as values, in the order that they had", () => {
+  it("from an earlier version's text is known as values, in their order", () => {
     fc.assert(
       fc.property(content, (given) => {
         const stored = MessageBody.stored(Buffer.from(JSON.stringify(given)));
@@ -52,7 +52,7 @@ describe("a message's body", () => {
     );
   });
 
-  it("keeps the members of a part alone, in one order", () => {
+  it("keeps only the members of a part, in one order", () => {
     const part = { text: "x", extra: 1, type: "text", id: "p" };
     expect(MessageBody.of({ parts: [part] }).json.parts).toBe('[{"id":"p","type":"text","text":"x"}]');
   });
@@ -61,7 +61,7 @@ describe("a message's body", () => {
 describe("a message that is shown with a stored body", () => {
   const body = MessageBody.stored(MessageBody.of({ parts: [{ id: "", type: "t", text: "x" }], metadata: {} }).encode());
 
-  it("is like one of values to whoever compares, copies or prints it", () => {
+  it("equals one made of values when compared, copied or printed", () => {
     const literal = { ...FIELDS, parts: body.parts, metadata: body.metadata };
     const shown = shownMessage(FIELDS, body);
     expect(shown).toEqual(literal);
@@ -71,7 +71,7 @@ describe("a message that is shown with a stored body", () => {
     expect(Object.keys(shown).sort()).toEqual(Object.keys(literal).sort());
   });
 
-  it("has its body for who passes it on, but a copy of it has not, as it may have been changed", () => {
+  it("gives its body to code that passes it on, but a copy does not, as it may have been changed", () => {
     const shown = shownMessage(FIELDS, body);
     expect(storedBodyOf(shown)).toBe(body);
     expect(storedBodyOf({ ...shown })).toBeUndefined();

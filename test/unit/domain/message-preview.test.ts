@@ -5,7 +5,7 @@ const MESSAGE = { id: "m", role: "user", timestampMicros: 5 };
 const text = (...texts: string[]) =>
   previewOf({ ...MESSAGE, parts: texts.map((one) => ({ id: "", type: "text", text: one })) }).text;
 
-it("tells id, role and time", () => {
+it("has id, role and time", () => {
   expect(previewOf({ ...MESSAGE, parts: [] })).toEqual({ messageId: "m", role: "user", timestampMicros: 5, text: "" });
 });
 

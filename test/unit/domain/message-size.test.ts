@@ -25,7 +25,7 @@ const message = fc.record({
 });
 
 describe("messageSize", () => {
-  it("is what protobuf-es writes for a message as it is answered", () => {
+  it("equals what protobuf-es writes for a message in an answer", () => {
     const output = fc.record({
       sessionId: text,
       position: fc.option(fc.maxSafeInteger().map(Math.abs), { nil: undefined }),
@@ -39,7 +39,7 @@ describe("messageSize", () => {
     );
   });
 
-  it("is what protobuf-es writes for a message as it is given, with and without id and timestamp", () => {
+  it("equals what protobuf-es writes for a message in a request, with and without id and timestamp", () => {
     const given = fc.record({
       ...{ id: fc.option(text, { nil: undefined }), timestampMicros: fc.option(micros, { nil: undefined }) },
       ...{ role: text, parts: fc.array(part, { maxLength: 3 }), metadata: fc.option(struct, { nil: undefined }) },

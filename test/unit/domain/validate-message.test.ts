@@ -23,7 +23,7 @@ describe("checkNewMessages", () => {
     expect(() => checkNewMessages(withMetadata(64 * 1024 - 14), DEFAULT_LIMITS)).toThrow(text);
   });
 
-  it("takes messages without id, timestamp, parts and metadata", () => {
+  it("accepts messages without id, timestamp, parts and metadata", () => {
     expect(checking(MESSAGE)).not.toThrow();
     expect(checking(MESSAGE, MESSAGE, { ...MESSAGE, id: "" })).not.toThrow();
   });
@@ -63,11 +63,11 @@ describe("checkNewMessages", () => {
     expect(checking(MESSAGE, { ...MESSAGE, role: "" })).toThrow(refusal("messages[1].info.role is required"));
   });
 
-  it("takes a part's id as it is", () => {
+  it("accepts any id of a part", () => {
     expect(checking({ ...MESSAGE, parts: [{ id: "..\n", type: "t", text: "\u0000" }] })).not.toThrow();
   });
 
-  it("refuses none and more than 1000", () => {
+  it("refuses no messages and more than 1000", () => {
     expect(checking()).toThrow(refusal("messages is empty; at least 1 message is required"));
     expect(checking(...Array(1000).fill(MESSAGE))).not.toThrow();
     expect(checking(...Array(1001).fill(MESSAGE))).toThrow(
@@ -75,7 +75,7 @@ describe("checkNewMessages", () => {
     );
   });
 
-  it("refuses one id twice, and takes several without one", () => {
+  it("refuses one id twice, and accepts several messages without an id", () => {
     const [a, b] = [
       { ...MESSAGE, id: "a" },
       { ...MESSAGE, id: "b" },
@@ -84,7 +84,7 @@ describe("checkNewMessages", () => {
     expect(checking(a, b, a)).toThrow(refusal('messages holds the id "a" twice'));
   });
 
-  it("takes a message of 3 MiB as protobuf, and refuses one byte more", () => {
+  it("accepts a message of 3 MiB as protobuf, and refuses one byte more", () => {
     const limit = DEFAULT_LIMITS.messageBytes;
     const fits = limit - (messageSize(withText(limit)) - limit);
     expect(messageSize(withText(fits))).toBe(limit);
@@ -94,7 +94,7 @@ describe("checkNewMessages", () => {
     );
   });
 
-  it("takes a batch of 8 MiB as protobuf, and refuses one byte more", () => {
+  it("accepts a batch of 8 MiB as protobuf, and refuses one byte more", () => {
     const limit = DEFAULT_LIMITS.batchBytes;
     const most = withText(2 ** 21);
     const rest = limit - 3 * embeddedSize(messageSize(most));

@@ -32,13 +32,13 @@ describe("checkId", () => {
     },
   );
 
-  it("refuses what is not a string", () => {
+  it("refuses anything but a string", () => {
     expect(() => checkId("id", 7 as unknown as string, DEFAULT_LIMITS)).toThrow(refusal("id must be a string"));
   });
 });
 
 describe("checkOptionalId", () => {
-  it("takes none and an empty one, and refuses what checkId refuses", () => {
+  it("accepts an absent and an empty id, and refuses what checkId refuses", () => {
     expect(() => checkOptionalId("id", undefined, DEFAULT_LIMITS)).not.toThrow();
     expect(() => checkOptionalId("id", "", DEFAULT_LIMITS)).not.toThrow();
     expect(() => checkOptionalId("id", "..", DEFAULT_LIMITS)).toThrow(refusal('id must not be "." or ".."'));
@@ -46,7 +46,7 @@ describe("checkOptionalId", () => {
 });
 
 describe("checkText", () => {
-  it("takes whatever UTF-8 can hold", () => {
+  it("accepts whatever UTF-8 can hold", () => {
     for (const text of ["", "\u0000", "\ufeff", "\ufffd", "\ud83d\ude00"]) {
       expect(() => checkText("text", text)).not.toThrow();
     }
@@ -60,7 +60,7 @@ describe("checkText", () => {
 });
 
 describe("checkStruct", () => {
-  it("takes JSON and nothing", () => {
+  it("accepts JSON and an absent value", () => {
     const value = JSON.parse('{"__proto__": [1, null, true, "x", {"": {}}], "a.b": -0.5, "$set": []}');
     expect(() => checkStruct("data", value, DEFAULT_LIMITS)).not.toThrow();
     expect(() => checkStruct("data", undefined, DEFAULT_LIMITS)).not.toThrow();
@@ -103,7 +103,7 @@ describe("checkStruct", () => {
 });
 
 describe("session checks", () => {
-  it("take what is within the limits", () => {
+  it("accept what is within the limits", () => {
     const session = { sessionId: "s", parentId: "p", title: "é".repeat(512), metadata: { a: "x".repeat(65_000) } };
     expect(() => checkNewSession(session, DEFAULT_LIMITS)).not.toThrow();
     expect(() => checkSessionChange(session, DEFAULT_LIMITS)).not.toThrow();
@@ -128,7 +128,7 @@ describe("session checks", () => {
     expect(change(fits + 1)).toThrow(refusal("metadata is 65537 bytes; at most 65536 are allowed"));
   });
 
-  it("refuse an expected count that is no count", () => {
+  it("refuse an expected count that is not a count", () => {
     expect(() => checkExpected("expected_position", undefined)).not.toThrow();
     expect(() => checkExpected("expected_position", 0)).not.toThrow();
     expect(() => checkExpected("expected_position", -1)).toThrow(
@@ -141,7 +141,7 @@ describe("session checks", () => {
 });
 
 describe("page checks", () => {
-  it("takes 100 when no limit is given, and at most 1000", () => {
+  it("uses 100 when no limit is given, and at most 1000", () => {
     expect(pageLimit(undefined, DEFAULT_LIMITS)).toBe(100);
     expect(pageLimit(1, DEFAULT_LIMITS)).toBe(1);
     expect(pageLimit(1000, DEFAULT_LIMITS)).toBe(1000);
@@ -162,7 +162,7 @@ describe("page checks", () => {
     expect(() => checkOffset(-1)).toThrow(refusal("offset is -1; it must be a whole number of at least 0"));
   });
 
-  it("refuses since after until, and takes them equal", () => {
+  it("refuses since after until, and accepts them equal", () => {
     expect(() => checkMessageQuery({ sinceMicros: 2, untilMicros: 1 })).toThrow(refusal("since is after until"));
     expect(() => checkMessageQuery({ sinceMicros: 1, untilMicros: 1 })).not.toThrow();
     expect(() => checkMessageQuery({ sinceMicros: 1 })).not.toThrow();

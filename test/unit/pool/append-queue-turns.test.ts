@@ -51,7 +51,7 @@ describe("a queue of appends", () => {
     expect(turns).toEqual(["next"]);
   });
 
-  it("answers the first of several appends of one turn when its call ends, although nobody had the turn when it came", async () => {
+  it("answers the first of several appends of one turn when its call ends, even if nobody had the turn when it came", async () => {
     const ending = new AbortController();
     const impatient = append("a", { signal: ending.signal });
     const patient = append("b");
@@ -62,7 +62,7 @@ describe("a queue of appends", () => {
     expect(await patient).toEqual(resultOf("b"));
   });
 
-  it("watches a call no longer when its append has been answered", async () => {
+  it("stops watching a call once its append is answered", async () => {
     const first = append("first");
     await turn("first");
     const { signal } = new AbortController();
@@ -93,7 +93,7 @@ describe("a queue of appends", () => {
     expect(turns).toEqual(["first", "a", "b", "c"]);
   });
 
-  it("takes out an append whose call ends while it waits, so that it fills no place in a turn", async () => {
+  it("removes an append whose call ends while it waits, so that it fills no place in a turn", async () => {
     queue = queueWith({ batchMessages: 2 });
     const first = append("first");
     await turn("first");
@@ -109,7 +109,7 @@ describe("a queue of appends", () => {
     expect(turns).toEqual(["first", "b c"]);
   });
 
-  it("leaves those that wait in their places when a call ends of which the append is being stored", async () => {
+  it("keeps waiting appends in their places when the call of one that is being stored ends", async () => {
     queue = queueWith({ batchMessages: 2 });
     const first = append("first");
     await turn("first");

@@ -54,7 +54,7 @@ describe("appends to a session that is busy", () => {
     expect(provider.turns).toEqual([["first"], ["a", "b", "c"], ["d", "e"], ["f", "g"]]);
   });
 
-  it("are split into writes of at most the batch's bytes, but of one append at least", async () => {
+  it("are split into writes of at most the batch's bytes, but at least one append", async () => {
     await begin({ batchBytes: 1200 });
     const sized = (id: string, bytes: number) =>
       message(id, { parts: [{ id: "", type: "text", text: "x".repeat(bytes) }] });
@@ -79,7 +79,7 @@ describe("appends to a session that is busy", () => {
   });
 
   it.each(ENDINGS)(
-    "are answered with %s when their call ends while they are stored with others, which go on",
+    "are answered with %s when their call ends while they are stored with others, which continue",
     async (code, start) => {
       const { call, end } = start();
       await begin();
@@ -100,7 +100,7 @@ describe("appends to a session that is busy", () => {
     },
   );
 
-  it("leave nothing in the queue when all of them have gone", async () => {
+  it("leave nothing in the queue once all are answered", async () => {
     await begin();
     const gone = new AbortController();
     const appends = numbered(3).map((id) => sessions.appendMessage("s", message(id), { signal: gone.signal }));
@@ -148,7 +148,7 @@ describe("a turn", () => {
     expect(await ids()).toEqual(["first", "c"]);
   });
 
-  it("for which a provider gives too few outcomes is an internal error of those that have none", async () => {
+  it("with too few outcomes from the provider is an internal error for the appends without one", async () => {
     await begin();
     provider.open();
     await held;

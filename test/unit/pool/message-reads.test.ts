@@ -48,20 +48,20 @@ function refuses(error: Error): void {
 }
 
 describe("getMessages", () => {
-  it("passes the limit on and takes the answer", async () => {
+  it("passes the limit on and uses the answer", async () => {
     provider.respond = (options) => all.slice(-(options?.limit ?? 0));
     expect(await read({ limit: 2 })).toEqual(["m4", "m5"]);
     expect(provider.asked).toMatchObject([{ limit: 2 }]);
     expect(warnings).toEqual([]);
   });
 
-  it("keeps the last ones of an answer that is longer than asked for", async () => {
+  it("keeps the last messages of an answer that is longer than asked for", async () => {
     expect(await read({ limit: 2 })).toEqual(["m4", "m5"]);
     expect(await read({ limit: 5 })).toEqual(numbered(5));
     expect(provider.asked).toHaveLength(2);
   });
 
-  it("asks again without a limit after NotImplementedError, and keeps the last ones", async () => {
+  it("asks again without a limit after NotImplementedError, and keeps the last messages", async () => {
     refuses(new NotImplementedError("ReadingProvider", "limits"));
     expect(await read({ limit: 2 })).toEqual(["m4", "m5"]);
     expect(await read({ limit: 9 })).toEqual(numbered(5));
@@ -118,13 +118,13 @@ describe("getMessages", () => {
     expect(await read({ offset: 9 })).toEqual([]);
   });
 
-  it("skips what the offset says, for a provider that knows limits only", async () => {
+  it("skips as many as the offset says, for a provider that only supports limits", async () => {
     provider.respond = (options) => (options?.limit === undefined ? all : all.slice(-options.limit));
     expect(await read({ limit: 2, offset: 0 })).toEqual(["m1", "m2"]);
     expect(await read({ limit: 2, offset: 1 })).toEqual(["m2", "m3"]);
   });
 
-  it("takes the answer of a provider that knows offsets, and asks once", async () => {
+  it("uses the answer of a provider that supports offsets, and asks once", async () => {
     provider.respond = ({ offset = 0, limit } = {}) =>
       all.map((message, position) => ({ ...message, position })).slice(offset, offset + (limit ?? 9));
     expect(await read({ limit: 2, offset: 1 })).toEqual(["m2", "m3"]);
@@ -140,7 +140,7 @@ describe("getMessages", () => {
     },
   );
 
-  it("ends with its call, also when it had to ask again", async () => {
+  it("ends with its call, even when it had to ask again", async () => {
     await expect(read({ signal: AbortSignal.abort() })).rejects.toMatchObject({ code: "canceled" });
     const gone = new AbortController();
     provider.respond = (options) => {
@@ -152,7 +152,7 @@ describe("getMessages", () => {
   });
 });
 
-describe("what a provider lacks and reads can give", () => {
+describe("an operation that a provider lacks and other reads replace", () => {
   it("is computed: the count, a message, the session", async () => {
     expect(await sessions.getMessageCount("s")).toBe(5);
     expect(await sessions.getMessage("s", "m2")).toEqual(all[1]);
@@ -180,7 +180,7 @@ describe("what a provider lacks and reads can give", () => {
     expect([idsOf(older.messages), older.next]).toEqual([["m1", "m2", "m3"], undefined]);
   });
 
-  it("holds pages to the limit of bytes, one message at least", async () => {
+  it("limits pages by bytes, but returns at least one message", async () => {
     sessions = new RootPool({ storage: provider, limits: { pageBytes: 60 } }).sessions;
     const sizes = (await pages(sessions as never, "s", { limit: 100 })).map(({ length }) => length);
     expect(sizes.reduce((sum, size) => sum + size)).toBe(5);
@@ -216,7 +216,7 @@ describe("what a provider lacks and reads can give", () => {
   });
 });
 
-describe("what a provider lacks and reads cannot give", () => {
+describe("an operation that a provider lacks and nothing replaces", () => {
   it("raises an error that names its class", async () => {
     const changes = [
       sessions.appendMessage("s", { role: "user", parts: [] }),

@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 
 describe("SessionPool", () => {
-  it("makes ids of sessions that have none, later ones greater", async () => {
+  it("makes ids for sessions without one, in ascending order", async () => {
     const made = [await sessions.createSession(), await sessions.createSession({ sessionId: "" })];
     const forks = [await sessions.forkSession("s"), await sessions.shareSession("s", { newSessionId: "" })];
     const ids = [...made, ...forks.map(({ session }) => session)].map(({ sessionId }) => sessionId);
@@ -28,7 +28,7 @@ describe("SessionPool", () => {
     expect(new Set(ids).size).toBe(4);
   });
 
-  it("appends, and answers the id or the whole result", async () => {
+  it("appends, and returns the id or the whole result", async () => {
     expect(await sessions.appendMessage("s", message("m4"))).toBe("m4");
     expect(await sessions.appendMessages("s", messages("m5", "m6"))).toEqual({
       messageIds: ["m5", "m6"],
@@ -36,14 +36,14 @@ describe("SessionPool", () => {
     });
   });
 
-  it("copies, and answers the fork point, with the count if asked", async () => {
+  it("copies, and returns the fork point, with the count if asked", async () => {
     await sessions.createSession({ sessionId: "t" });
     expect(await sessions.copyMessages("s", "t", { upToMessageId: "m2" })).toBe("m2");
     expect(await sessions.copyMessagesCounted("s", "t")).toEqual({ forkPointId: "m3", copiedCount: 1 });
     expect(await sessions.copyMessages("s", "t")).toBeNull();
   });
 
-  it("forks and shares into sessions of the id and title that are given", async () => {
+  it("forks and shares into sessions with the given id and title", async () => {
     const fork = await sessions.forkSession("s", { newSessionId: "f", upToMessageId: "m1", title: "fork" });
     expect(fork).toMatchObject({ forkPointId: "m1", copiedCount: 1, session: { sessionId: "f", title: "fork" } });
     const share = await sessions.shareSession("s", { newSessionId: "g" });
@@ -52,7 +52,7 @@ describe("SessionPool", () => {
     await refusal(sessions.forkSession("s", { newSessionId: "g" }), "already_exists");
   });
 
-  it("reads the session of a fork itself when the provider does not answer it", async () => {
+  it("reads the session of a fork itself when the provider does not return it", async () => {
     const { forkConversation } = provider;
     provider.forkConversation = async (...args) => {
       const { forkPointId, copiedCount } = await forkConversation.apply(provider, args);
@@ -63,7 +63,7 @@ describe("SessionPool", () => {
     });
   });
 
-  it("reverts, restores, and answers the session afterwards", async () => {
+  it("reverts, restores, and returns the session afterwards", async () => {
     expect(await sessions.revertSession("s", "m1")).toMatchObject({
       removedCount: 2,
       session: { messageCount: 1, reverted: true },
@@ -87,7 +87,7 @@ describe("SessionPool", () => {
     await refusal(sessions.deleteMessage("s", "m1"), "not_found");
   });
 
-  it("reverts and truncates to the start, and at an expected revision alone", async () => {
+  it("reverts and truncates to the start, and only at an expected revision", async () => {
     await refusal(sessions.revertSession("s", null, { expectedRevision: 2 }), "aborted");
     expect(await sessions.revertSession("s", null, { expectedRevision: 1 })).toMatchObject({ removedCount: 3 });
     await sessions.unrevertSession("s");
@@ -97,7 +97,7 @@ describe("SessionPool", () => {
     await refusal(sessions.copyMessages("s", "s2", { expectedRevision: 0.5 }), "invalid_argument");
   });
 
-  it("takes more than 1,000 as the page's limit for 1,000", async () => {
+  it("treats a page limit above 1,000 as 1,000", async () => {
     sessions = new RootPool({ storage: provider, limits: { pageMessages: 2 } }).sessions;
     expect((await sessions.listMessages("s", { limit: 99 })).messages).toHaveLength(2);
     expect((await sessions.loadSession("s", { limit: 99 })).messages).toHaveLength(2);

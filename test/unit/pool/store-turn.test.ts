@@ -54,7 +54,7 @@ describe("appends that create their session", () => {
     sessions = new RootPool({ storage: provider }).sessions;
   });
 
-  it("make it when it is missing, and ask for nothing more when it is there", async () => {
+  it("make it when it is missing, and cost no extra call when it exists", async () => {
     expect(await sessions.appendMessages("s", messages("a", "b"), CREATE)).toEqual({
       messageIds: ["a", "b"],
       position: 0,
@@ -66,13 +66,13 @@ describe("appends that create their session", () => {
     expect(provider.asked).toEqual(["logTurn"]);
   });
 
-  it("answer a repetition as the first time", async () => {
+  it("answer a repetition like the first call", async () => {
     const first = await sessions.appendMessages("s", messages("a"), { ...CREATE, expectedPosition: 0 });
     expect(await sessions.appendMessages("s", messages("a"), { ...CREATE, expectedPosition: 0 })).toEqual(first);
     expect(await sessions.getMessageCount("s")).toBe(1);
   });
 
-  it("are stored in their order, whatever waits between them, and leave those that do not create it refused", async () => {
+  it("are stored in their order, while appends that do not create the session are refused", async () => {
     const outcomes = await Promise.allSettled([
       sessions.appendMessages("s", messages("a"), CREATE),
       sessions.appendMessages("s", messages("b")),
@@ -174,7 +174,7 @@ describe("appends to a provider that knows only logMessage", () => {
     expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
   });
 
-  it("are refused when they are several: one by one they would not be all or nothing", async () => {
+  it("are refused when there are several, because one by one they would not be all or nothing", async () => {
     const error = await refusal(sessions.appendMessages("s", messages("a", "b")), "unimplemented");
     expect(error.message).toContain("MessageByMessage");
     expect(provider.logged).toEqual([]);

@@ -79,7 +79,7 @@ describe("TodoTracker", () => {
     expect(await ids()).toEqual(["x"]);
   });
 
-  it("holds the limit of number", async () => {
+  it("enforces the limit of the number of todos", async () => {
     todos = tracker({ todoCount: 2 });
     await todos.replace([todo("a"), todo("b")]);
     expect((await refusal(todos.add(todo("c")), "invalid_argument")).message).toContain("at most 2");
@@ -87,7 +87,7 @@ describe("TodoTracker", () => {
     expect(await ids()).toEqual(["a", "b"]);
   });
 
-  it("holds the limit of size in all", async () => {
+  it("enforces the limit of the total size", async () => {
     todos = tracker({ todoBytes: 300 });
     await todos.add(todo("a", { content: "x".repeat(200) }));
     expect((await refusal(todos.add(todo("b", { content: "x".repeat(100) })), "invalid_argument")).message).toContain(
@@ -98,7 +98,7 @@ describe("TodoTracker", () => {
     expect(await ids()).toEqual(["a", "b"]);
   });
 
-  it("loses no change when many are made at once, by several processes", async () => {
+  it("loses no change when several processes make many at once", async () => {
     const other = tracker();
     const added = Array.from({ length: 20 }, (_, i) => `t${i}`);
     await Promise.all(added.map((id, i) => (i % 2 ? todos : other).add(todo(id))));

@@ -4,7 +4,7 @@ import { TurnLock } from "../../../src/pool/turn-lock.js";
 import { ENDINGS, MINUTE_MS } from "../../support/call-endings.js";
 
 describe("TurnLock", () => {
-  it("lets one at a time change a session, in the order in which they came", async () => {
+  it("lets one caller at a time change a session, in the order in which they came", async () => {
     const lock = new TurnLock();
     const log: string[] = [];
     const work = (name: string) => async () => {
@@ -25,7 +25,7 @@ describe("TurnLock", () => {
     release();
   });
 
-  it("keeps nothing for idle sessions, also when the work fails", async () => {
+  it("keeps nothing for idle sessions, even when the work fails", async () => {
     const lock = new TurnLock();
     const failing = lock.run("s", undefined, () => Promise.reject(new Error("failed")));
     const next = lock.run("s", undefined, async () => lock.size);
@@ -35,7 +35,7 @@ describe("TurnLock", () => {
     expect([lock.size, lock.isLocked("s")]).toEqual([0, false]);
   });
 
-  it.each(ENDINGS)("ends waiting with %s, does not do the work, and passes the turn on", async (code, start) => {
+  it.each(ENDINGS)("ends waiting with %s, never runs the work, and passes the turn on", async (code, start) => {
     const { call, end } = start();
     const lock = new TurnLock();
     const release = await lock.acquire("s");

@@ -27,7 +27,7 @@ describe("the host of a request", () => {
     expect(FOREIGN.filter(isServed)).toEqual([]);
   });
 
-  it("may be any where keys are needed and none are named", () => {
+  it("may be any when keys are needed and none are named", () => {
     const isServed = makeHostCheck({ allowed: [], isKeyed: true });
     expect([...LOCAL, ...FOREIGN].filter((host) => !isServed(host))).toEqual([]);
   });

@@ -28,7 +28,7 @@ it("writes the first line of a kind at once, and one a second with the count of 
   expect(logger.lines.slice(3)).toMatchObject([{ number: 1003 }]);
 });
 
-it("tells kinds apart, but no more than it can remember", () => {
+it("distinguishes kinds, but no more than it can remember", () => {
   const logger = new TestLogger();
   const lines = new RepeatedLines(logger.pino);
   for (let i = 0; i < 5000; i++) lines.log("warn", `kind ${i}`, "Failed", () => ({}));

@@ -25,7 +25,7 @@ describe("openDatabase", () => {
     await database.close();
   });
 
-  it("takes characters of a path as they are", async () => {
+  it("uses the characters of a path unchanged", async () => {
     const path = join(folder, "100% sure?mode=ro#x y.db");
     const database = await openDatabase(`sqlite:${path}`);
     await database.close();
@@ -49,7 +49,7 @@ describe("openDatabase", () => {
 });
 
 describe("openDatabase with create: false", () => {
-  it("refuses a file that is not there, names it, and makes nothing", async () => {
+  it("refuses a missing file, names it, and makes nothing", async () => {
     const path = join(folder, "typo", "pool.db");
     await expect(openDatabase(`sqlite:${path}`, { create: false })).rejects.toMatchObject({
       code: "failed_precondition",
@@ -58,7 +58,7 @@ describe("openDatabase with create: false", () => {
     expect(existsSync(join(folder, "typo"))).toBe(false);
   });
 
-  it("opens a file that is there", async () => {
+  it("opens an existing file", async () => {
     const url = `sqlite:${join(folder, "there.db")}`;
     await (await openDatabase(url)).close();
     const database = await openDatabase(url, { create: false });
@@ -66,13 +66,13 @@ describe("openDatabase with create: false", () => {
     await database.close();
   });
 
-  it("refuses memory:, where no other process's data can be", async () => {
+  it("refuses memory:, which can hold no data of other processes", async () => {
     await expect(openDatabase("memory:", { create: false })).rejects.toMatchObject({ code: "failed_precondition" });
   });
 });
 
 describe("openStorage", () => {
-  it("loads no driver that it does not need", async () => {
+  it("loads only the driver that it needs", async () => {
     const { outputs } = (await bundle()).metafile;
     const packagesOf = (output: string): string[] =>
       (outputs[output]?.imports ?? [])
@@ -101,7 +101,7 @@ describe("openStorage", () => {
     await expect(storage.provider("a").getSession("s")).rejects.toMatchObject({ code: "unavailable" });
   });
 
-  it("hands limits and the logger on", async () => {
+  it("passes on limits and the logger", async () => {
     const warnings: unknown[] = [];
     const logger = { warn: (...all: unknown[]) => warnings.push(all) };
     const storage = await openStorage("memory:", { limits: { futureMs: 1 }, logger });

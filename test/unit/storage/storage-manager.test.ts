@@ -9,20 +9,20 @@ const OPERATIONS = Object.getOwnPropertyNames(StorageProvider.prototype).filter(
 ) as (keyof StorageOperations)[];
 
 describe("StorageManager", () => {
-  it("makes the first provider the active one, or the one that is named", () => {
+  it("activates the first provider, or the one that is named", () => {
     const [a, b] = [new Empty(), new Empty()];
     expect(new StorageManager({ a, b }).active).toBe(a);
     expect(new StorageManager({ a, b }, "b").active).toBe(b);
     expect(new StorageManager({ a, b }).names).toEqual(["a", "b"]);
   });
 
-  it("refuses a name that is not configured, and no providers at all", () => {
+  it("refuses a name that is not configured, and an empty set of providers", () => {
     expect(() => new StorageManager({ a: new Empty() }, "b")).toThrow(/"b".*configured: a/);
     expect(() => new StorageManager({ a: new Empty() }, "toString")).toThrow(RangeError);
     expect(() => new StorageManager({})).toThrow(RangeError);
   });
 
-  it.each(OPERATIONS)("forwards %s with its very arguments, to the active provider alone", async (operation) => {
+  it.each(OPERATIONS)("forwards %s with the same arguments, to the active provider only", async (operation) => {
     const asked: unknown[][] = [];
     const [active, idle] = [new Empty(), new Empty()];
     const answer = {};

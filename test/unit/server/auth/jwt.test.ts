@@ -80,13 +80,13 @@ describe("a token", () => {
     expect(await checker.check(good)).toMatchObject({ namespace: "a" });
   });
 
-  it("may name its claims otherwise", async () => {
+  it("may use other names for its claims", async () => {
     const checker = makeChecker({ namespaceClaim: "https://x.test/tenant", scopeClaim: "roles" });
     const token = await sign({ "https://x.test/tenant": "t", roles: ["write"] });
     expect(await checker.check(token)).toMatchObject({ namespace: "t", scope: "write" });
   });
 
-  it("is believed no longer once the file has other keys", async () => {
+  it("is no longer accepted once the file has other keys", async () => {
     const own = join(folder, "own.json");
     await writeKeys(pair, own);
     const checker = makeChecker({ jwks: own });
@@ -98,7 +98,7 @@ describe("a token", () => {
 });
 
 describe("a key set behind a URL", () => {
-  it("is fetched; when it cannot be, calls are unavailable and not refused", async () => {
+  it("is fetched; while it cannot be, calls are unavailable rather than refused", async () => {
     let isUp = true;
     const keys = JSON.stringify({ keys: [await publicKey(pair)] });
     const server = createServer((_request, response) => {
@@ -115,7 +115,7 @@ describe("a key set behind a URL", () => {
   });
 });
 
-it("refuses a file that is no key set with one clear line", () => {
+it("refuses a file that is not a key set with a one-line message", () => {
   const broken = join(folder, "broken.json");
   writeFileSync(broken, "{}");
   expect(() => makeChecker({ jwks: broken })).toThrow(/^JWKS file .* cannot be used/);

@@ -56,7 +56,7 @@ describe("a keys file", () => {
     expect(await file.check(before, PEER)).toBeUndefined();
   });
 
-  it("is read again when a folder on the way to it is replaced", async () => {
+  it("is read again when a folder on the path to it is replaced", async () => {
     const [before, after] = [newKey(), newKey()];
     for (const [folderName, key] of [
       ["one", before],
@@ -80,7 +80,7 @@ describe("a keys file", () => {
     expect(await file.check(after, PEER)).toBeDefined();
   });
 
-  it("withdraws the keys that were removed or changed, and no others", async () => {
+  it("revokes the keys that were removed or changed, and no others", async () => {
     const [kept, removed, changed] = [newKey(), newKey(), newKey()];
     const first = entry("kept", hashRandomKey(kept), "a", "read");
     write([

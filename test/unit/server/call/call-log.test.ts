@@ -50,7 +50,7 @@ describe("a line about a call", () => {
     },
   );
 
-  it("has a stack only for what is unexpected", () => {
+  it("has a stack only for unexpected errors", () => {
     const logger = new TestLogger();
     const log = new CallLog(logger.pino);
     log.ended(ended(new ApiError(Code.Unavailable, "The store does not answer", { cause: new Error("ECONNREFUSED") })));
@@ -64,14 +64,14 @@ describe("a line about a call", () => {
     expect(JSON.stringify(logger.lines[0])).not.toContain("stack");
   });
 
-  it("is one for all failures of the same kind within a second", () => {
+  it("is written once a second for all failures of the same kind", () => {
     const logger = new TestLogger();
     const log = new CallLog(logger.pino);
     for (let i = 0; i < 500; i++) log.ended(ended(new ApiError(Code.ResourceExhausted, "Too much")));
     expect(logger.lines).toHaveLength(1);
   });
 
-  it("tells of a refused key and where it came from, once a second for each address", () => {
+  it("reports a refused key and where it came from, once a second for each address", () => {
     const logger = new TestLogger();
     const log = new CallLog(logger.pino);
     const failure = new ApiError(Code.Unauthenticated, "The key is not known, or no longer valid");
@@ -83,7 +83,7 @@ describe("a line about a call", () => {
     expect(JSON.stringify(logger.lines)).not.toContain("sp_secret");
   });
 
-  it("tells of an outage of the key set once a second, without a stack", () => {
+  it("reports an outage of the key set once a second, without a stack", () => {
     const logger = new TestLogger();
     const log = new CallLog(logger.pino);
     const cause = new TypeError("fetch failed");

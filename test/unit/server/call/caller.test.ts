@@ -41,7 +41,7 @@ describe("a unary call", () => {
     expect(seen!.deadlineMs! - Date.now()).toBeLessThanOrEqual(DEFAULT_LOAD.unaryDeadlineMs);
   });
 
-  it("keeps a deadline of the client's that is sooner", async () => {
+  it("keeps an earlier deadline of the client", async () => {
     const { caller } = makeCaller({ load: { unaryDeadlineMs: 2 * MINUTE_MS } });
     const { call } = passingDeadline();
     let seen: number | undefined;
@@ -100,7 +100,7 @@ describe("a unary call", () => {
     expect(await caller.unary(write, REQUEST, frontCall({ principal: admin, admission }))).toBe(ANSWER);
   });
 
-  it("is refused beyond the limit of calls, before its body is read, and welcome again after an answer", async () => {
+  it("is refused beyond the limit of calls before its body is read, and accepted again after an answer", async () => {
     const { caller } = makeCaller({ load: { inFlightCalls: 2 } });
     const method = unaryMethod(async () => ANSWER);
     const admissions = [caller.admit(method, ARRIVAL), caller.admit(method, ARRIVAL)];
@@ -171,7 +171,7 @@ describe("a stream", () => {
     expect(caller.openStreams).toBe(0);
   });
 
-  it("ends at the client's deadline, also while nothing happens", async () => {
+  it("ends at the client's deadline, even while nothing happens", async () => {
     const { caller } = makeCaller();
     const { call, end } = passingDeadline();
     const events = await caller.stream(silentStream(), REQUEST, frontCall(call));
@@ -221,7 +221,7 @@ describe("a stream", () => {
     expect(caller.admit(silentStream(), ARRIVAL)).toBeDefined();
   });
 
-  it("is over when the beginning fails", async () => {
+  it("has ended when its beginning fails", async () => {
     const { caller } = makeCaller();
     const method = {
       ...streamMethod(async function* () {}),
@@ -265,7 +265,7 @@ describe("a stopping server", () => {
 });
 
 describe("a namespace", () => {
-  it("stays open until its call has ended, also when that was answered before", async () => {
+  it("stays open until its call has ended, even if that was answered before", async () => {
     const released: string[] = [];
     const { caller } = makeCaller({ onRelease: (namespace) => released.push(namespace), load: { unaryDeadlineMs: 1 } });
     const work = deferred<Message>();

@@ -84,7 +84,7 @@ describe("the binary wire", () => {
     expect(watch.decodeResponse(watch.encodeResponse(truncated))).toStrictEqual(truncated);
   });
 
-  it("tells an empty Struct from none", () => {
+  it("distinguishes an empty Struct from none", () => {
     for (const metadata of [{}, undefined]) {
       const request = create(UpdateSessionRequestSchema, { sessionId: "s", metadata });
       const read = update.decodeRequest(toBinary(UpdateSessionRequestSchema, request)) as typeof request;
@@ -95,14 +95,14 @@ describe("the binary wire", () => {
     }
   });
 
-  it("never changes what it is given", () => {
+  it("never changes its input", () => {
     const request = appendRequest(STRUCT, STRUCT);
     const before = structuredClone(request);
     append.encodeRequest(request);
     expect(request).toStrictEqual(before);
   });
 
-  it("keeps U+FEFF in front of text", () => {
+  it("keeps a leading U+FEFF of a text", () => {
     const createSession = wireMethod(SessionService.method.createSession);
     const request = create(CreateSessionRequestSchema, { title: "\ufefftitle" });
     const read = createSession.decodeRequest(toBinary(CreateSessionRequestSchema, request)) as typeof request;
@@ -131,7 +131,7 @@ describe("the binary wire", () => {
     expect(update.decodeRequest(bytes)).toStrictEqual(create(UpdateSessionRequestSchema, { sessionId: "s" }));
   });
 
-  it("has the library write messages as the bytes that they were written as", () => {
+  it("makes the library write messages as the bytes that they were written as", () => {
     const type = AppendMessageRequestSchema;
     for (const request of [appendRequest(STRUCT, AWKWARD), appendRequest(undefined, undefined), create(type)]) {
       const bytes = append.encodeRequest(request);

@@ -46,7 +46,7 @@ describe("binaryMessageWriter", () => {
     }
   });
 
-  it("answers bytes that the next message does not overwrite", () => {
+  it("returns bytes that the next message does not overwrite", () => {
     const write = binaryMessageWriter(MessageWithPartsSchema);
     const first = write(withText("first"));
     const before = Buffer.from(first);
@@ -54,7 +54,7 @@ describe("binaryMessageWriter", () => {
     expect(Buffer.from(first)).toEqual(before);
   });
 
-  it("goes on after a message that could not be written", () => {
+  it("continues after a message that could not be written", () => {
     const write = binaryMessageWriter(MessageWithPartsSchema);
     expect(() => write({ ...withText("x"), info: { id: 7 } } as unknown as Message)).toThrow();
     expect(Buffer.from(write(withText("x")))).toEqual(Buffer.from(toBinary(MessageWithPartsSchema, withText("x"))));

@@ -63,7 +63,7 @@ function answers(messages: readonly ChatMessage[]): [DescMessage, Message][] {
 }
 
 describe("answers with stored messages", () => {
-  it("are byte for byte what they are with the same messages as values, and what protobuf-es writes", () => {
+  it("are byte for byte the same as with messages made of values, and as protobuf-es writes", () => {
     const form = fc.constantFrom("bytes" as const, "string" as const, "earlier" as const);
     fc.assert(
       fc.property(fc.array(fc.tuple(message, form), { maxLength: 4 }), (given) => {
@@ -83,7 +83,7 @@ describe("answers with stored messages", () => {
     );
   });
 
-  it("pass the bytes on: nothing is decoded", () => {
+  it("pass the bytes on without decoding anything", () => {
     const body = MessageBody.stored(Buffer.from('{"sizes":[1,1],"parts":\n[no JSON\n,"metadata":\n{nor this}\n}'));
     const fields = { id: "m", sessionId: "s", role: "user", timestampMicros: 0, position: 1, originSessionId: "s" };
     const json = jsonMessageWriter(MessageWithPartsSchema)(toMessageWithParts(shownMessage(fields, body)));

@@ -51,19 +51,19 @@ describe("the Struct codec", () => {
     expect(value.polluted).toBeUndefined();
   });
 
-  it("keeps U+0000, U+FEFF in front, and other planes", () => {
+  it("keeps U+0000, a leading U+FEFF, and other planes", () => {
     const value = { "\ufeff\u0000": "\ufeff\u0000😀" };
     expect(decodeStruct(encodeStruct(value))).toStrictEqual(value);
   });
 
-  it("takes the last of a key that is there twice, and of two kinds", () => {
+  it("uses the last value of a key that occurs twice, and of two kinds", () => {
     const twice = Buffer.concat([encodeStruct({ a: 1 }), encodeStruct({ b: 2, a: "x" })]);
     expect(decodeStruct(twice)).toStrictEqual({ a: "x", b: 2 });
     const kinds = Buffer.concat([value({ case: "boolValue", value: true }), value({ case: "numberValue", value: 7 })]);
     expect(decodeStruct(entry("a", kinds))).toStrictEqual({ a: 7 });
   });
 
-  it("takes an entry without a key as the empty key", () => {
+  it("reads an entry without a key as the empty key", () => {
     const bytes = new BinaryWriter().tag(1, WireType.LengthDelimited).fork();
     bytes
       .tag(2, WireType.LengthDelimited)

@@ -19,13 +19,13 @@ describe("a page of another origin", () => {
     });
   }
 
-  it("may when its origin is allowed, and may always ask for what it then cannot read", () => {
+  it("may do so when its origin is allowed, and may always send reads whose answers it cannot see", () => {
     const headers = { origin: OTHER, "sec-fetch-site": "cross-site" };
     expect(ask([OTHER], "POST", headers)).toBe(false);
     expect(ask([], "GET", headers)).toBe(false);
   });
 
-  it("is told from the server's own pages, and from programs", () => {
+  it("is distinguished from the server's own pages and from programs", () => {
     expect(ask([], "POST", { origin: OTHER, "sec-fetch-site": "same-origin" })).toBe(false);
     expect(ask([], "POST", { origin: "http://localhost:8080" })).toBe(false);
     expect(ask([], "POST", {})).toBe(false);
@@ -42,7 +42,7 @@ describe("a page of another origin", () => {
     expect(ask([], "GET", headers)).toBe(false);
   });
 
-  it("is not taken for one when a proxy ends TLS, or the origin leaves out the scheme's own port", () => {
+  it("is not assumed when a proxy ends TLS, or the origin leaves out the scheme's default port", () => {
     expect(ask([], "POST", { origin: "https://sessions.example", host: "sessions.example" })).toBe(false);
     expect(ask([], "POST", { origin: "https://sessions.example", host: "sessions.example:443" })).toBe(false);
   });

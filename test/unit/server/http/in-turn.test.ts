@@ -27,8 +27,8 @@ afterEach(() => {
   server.close();
 });
 
-describe("requests that are sent ahead", () => {
-  it("begin when the answer before theirs has been sent", async () => {
+describe("pipelined requests", () => {
+  it("begin when the previous answer has been sent", async () => {
     let text = "";
     client.on("data", (bytes) => {
       text += bytes;

@@ -29,7 +29,7 @@ describe("the limits of one key", () => {
     admissions.admit(kind, ANN, undefined);
   });
 
-  it("leave memory of the process for another, and give it back", () => {
+  it("leave memory of the process to another key, and release it", () => {
     const admissions = new Admissions(LOAD, { perKey: true });
     const first = admissions.admit("call", ANN, undefined);
     first.hold(60);
@@ -45,7 +45,7 @@ describe("the limits of one key", () => {
     other.hold(20);
   });
 
-  it("hold for connections, whose places are free when they end", () => {
+  it("apply to connections, whose places are free when they end", () => {
     const admissions = new Admissions(LOAD, { perKey: true });
     const connections = new Connections(10);
     const sockets = [0, 1, 2].map(() => new FakeSocket());
@@ -57,7 +57,7 @@ describe("the limits of one key", () => {
     admissions.admit("call", ANN, three).end();
   });
 
-  it("hold for all together who need no key, and for nobody where keys are not asked for", () => {
+  it("apply jointly to all requests that need no key, and to nobody where keys are not asked for", () => {
     const admissions = new Admissions(LOAD, { perKey: true });
     for (let i = 0; i < 2; i += 1) admissions.admit("stream", undefined, undefined);
     expect(() => admissions.admit("stream", undefined, undefined)).toThrow(exhausted(/^Whoever has no key may have 2/));
@@ -76,7 +76,7 @@ it("serves pages when the memory for requests and answers is used up", () => {
 });
 
 describe("connections beyond the limit", () => {
-  it("take the place of silent ones, then of the one that has been idle for longest, never of one in a call", () => {
+  it("replace silent ones, then the one that has been idle for longest, never one in a call", () => {
     const connections = new Connections(3);
     const [silent, busy, idle, fourth, fifth] = Array.from({ length: 5 }, () => new FakeSocket()) as [
       FakeSocket,

@@ -13,7 +13,7 @@ afterEach(() => {
 describe("a write to a client", () => {
   const never = new AbortController().signal;
 
-  it("is done when it is said to be", async () => {
+  it("is done when that is reported", async () => {
     await expect(withinStallTime((done) => done(), never)).resolves.toBeUndefined();
     expect(vi.getTimerCount()).toBe(0);
   });

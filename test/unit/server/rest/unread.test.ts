@@ -13,7 +13,7 @@ const PATH = "/session/s/message/m";
 let server: RestServer;
 afterEach(() => server.stop());
 
-it.each([1, 2])("an answer that is left unread ends its stream or connection (HTTP/%i)", async (version) => {
+it.each([1, 2])("an unread answer ends its stream or connection (HTTP/%i)", async (version) => {
   server = await RestServer.start({ limits: { stalledMs: 100 }, http2: version === 2 });
   server.caller.answerWith(MessageWithPartsSchema, { parts: [{ type: "text", text: TEXT }] });
   if (version === 1) {

@@ -42,24 +42,24 @@ describe("idsToLookUp", () => {
     expect(idsToLookUp(headOf(3, 30), jobOf([{ id: "a" }], 3))).toEqual([]);
   });
 
-  it("names ids of the caller's own when there are segments", () => {
+  it("includes ids chosen by the caller when there are segments", () => {
     expect(idsToLookUp(inSegments, jobOf([{ id: "a" }]))).toEqual(["a"]);
     expect(idsToLookUp(inSegments, jobOf([{ id: "a", isMade: true }]))).toEqual([]);
   });
 
-  it("names the ids of several messages", () => {
+  it("includes the ids of several messages", () => {
     const several = jobOf([{ id: "a" }, { id: "b", isMade: true }, { id: "c" }]);
     expect(idsToLookUp(headOf(0, null), several)).toEqual(["a", "c"]);
   });
 
-  it("names the id of a message that is older than the last or expected elsewhere", () => {
+  it("includes the id of a message that is older than the last or expected elsewhere", () => {
     expect(idsToLookUp(headOf(3, 30), jobOf([{ id: "a", timestampMicros: 29 }]))).toEqual(["a"]);
     expect(idsToLookUp(headOf(3, 30), jobOf([{ id: "a" }], 2))).toEqual(["a"]);
   });
 });
 
 describe("planAppend", () => {
-  it("writes at the end, with the later of now and the last timestamp", () => {
+  it("writes at the end, with the current time or the last timestamp, whichever is later", () => {
     const plan = planAppend(headOf(3, 30), NONE, jobOf([{ id: "a" }], 3), NOW);
     const entries = [expect.objectContaining({ log: "u.1", seq: 4, id: "a", timestampMicros: NOW, owed: 0 })];
     expect(plan).toEqual({ kind: "write", entries, result: { messageIds: ["a"], position: 3 } });
@@ -67,7 +67,7 @@ describe("planAppend", () => {
     expect(ahead).toMatchObject({ entries: [{ timestampMicros: 2 * NOW }] });
   });
 
-  it("says of each message how many of its batch follow", () => {
+  it("records for each message how many of its batch follow", () => {
     const plan = planAppend(headOf(0, null), NONE, jobOf([{ id: "a" }, { id: "b" }]), NOW);
     expect(plan).toMatchObject({ kind: "write", entries: [{ owed: 1 }, { owed: 0 }] });
   });

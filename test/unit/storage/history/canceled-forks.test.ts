@@ -56,7 +56,7 @@ describe.each(kinds)("%s that ends after its source was raised", (_name, make) =
     expect(await store.readRecord("new")).toBeNull();
   });
 
-  it("because the end of its log cannot be read lowers it", async () => {
+  it("lowers the source when the end of its log cannot be read", async () => {
     changes.tail = async () => {
       throw new DomainError("unavailable", "no");
     };
@@ -64,7 +64,7 @@ describe.each(kinds)("%s that ends after its source was raised", (_name, make) =
     expect(await forks()).toBe(0);
   });
 
-  it("while its record is being stored is heard to the end, and keeps the source", async () => {
+  it("is completed while its record is being stored, and keeps the source", async () => {
     const stop = new AbortController();
     changes.createRecord = async (real, args) => {
       stop.abort();
@@ -76,7 +76,7 @@ describe.each(kinds)("%s that ends after its source was raised", (_name, make) =
     expect(await forks()).toBe(1);
   });
 
-  it("with an unknown outcome is read back, and answered when it is there", async () => {
+  it("reads an unknown outcome back, and succeeds when the record is there", async () => {
     changes.createRecord = async (real, args) => {
       await real(...args);
       throw new DomainError("unavailable", "The connection was lost");
@@ -86,7 +86,7 @@ describe.each(kinds)("%s that ends after its source was raised", (_name, make) =
     expect(await provider.getSession("new")).toMatchObject({ parentId: "source" });
   });
 
-  it("with an unknown outcome keeps the source raised when the record is not there: it may still come", async () => {
+  it("keeps the source raised after an unknown outcome when the record is not there, as it may still arrive", async () => {
     changes.createRecord = async () => {
       throw new DomainError("unavailable", "The connection was lost");
     };
@@ -94,7 +94,7 @@ describe.each(kinds)("%s that ends after its source was raised", (_name, make) =
     expect(await forks()).toBe(1);
   });
 
-  it("with a definite refusal of its record lowers it", async () => {
+  it("lowers the source after a definite refusal of its record", async () => {
     changes.createRecord = async () => {
       throw new DomainError("resource_exhausted", "The disk is full");
     };
@@ -104,7 +104,7 @@ describe.each(kinds)("%s that ends after its source was raised", (_name, make) =
 });
 
 describe("a copy into an empty session", () => {
-  it("that is canceled after its source was raised is heard to the end", async () => {
+  it("that is canceled after its source was raised is completed", async () => {
     const stop = new AbortController();
     changes.seal = async (real, args) => {
       stop.abort();
@@ -117,7 +117,7 @@ describe("a copy into an empty session", () => {
     expect(await forks()).toBe(1);
   });
 
-  it("that is lost against another edit lowers what it raised", async () => {
+  it("that loses to another edit lowers what it raised", async () => {
     changes.replaceRecord = async (real, args) => {
       changes = {};
       await provider.updateSession("target", { title: "first" });
@@ -130,7 +130,7 @@ describe("a copy into an empty session", () => {
 });
 
 describe("an edit that lets go of its sources", () => {
-  it("lowers them although the call is over", async () => {
+  it("lowers them even though the call has ended", async () => {
     await provider.logMessages("target", [{ id: "t1", role: "user", parts: [] }]);
     await provider.forkConversation("source", "fork", { as: "fork" });
     await provider.logMessages("fork", [{ id: "m0", role: "user", parts: [], timestampMicros: 1 }]);

@@ -11,7 +11,7 @@ async function finished(provider: LogHistoryProvider, id: string): Promise<void>
   await provider.finishDraft("s", id, { version: 2 });
 }
 
-it("erases the deltas of a message that was a draft, and leaves those of others", async () => {
+it("erases the deltas of a message that was a draft, and keeps those of others", async () => {
   const database = new MemoryLogDatabase();
   const provider = new LogHistoryProvider(database.namespace("n"));
   await provider.createSession({ sessionId: "s" });

@@ -26,7 +26,7 @@ describe("a session whose time passes", () => {
     await provider.logMessages("s", [{ ...MESSAGE, id: "m1" }]);
   };
 
-  it("is there until then, and from then on it is not, for what was cached, too", async () => {
+  it("exists until then and not afterwards, even if it was cached", async () => {
     await make();
     nowMs += 9;
     await provider.logMessages("s", [{ ...MESSAGE, id: "m2" }]);
@@ -37,7 +37,7 @@ describe("a session whose time passes", () => {
     await expect(provider.getMessage("s", "m1")).rejects.toMatchObject({ code: "not_found" });
   });
 
-  it("ends its followers though nobody writes anything", async () => {
+  it("ends its followers even if nobody writes anything", async () => {
     await make();
     const events = (await provider.followMessages("s", undefined))[Symbol.asyncIterator]();
     const next = events.next();
@@ -45,7 +45,7 @@ describe("a session whose time passes", () => {
     await expect(next).rejects.toMatchObject({ code: "not_found" });
   });
 
-  it("is deleted by the sweep after that, and its messages are cleared away", async () => {
+  it("is deleted by the next sweep, and its messages are cleared away", async () => {
     await make();
     await provider.sweep();
     expect(await provider.getSession("s")).toMatchObject({ messageCount: 1 });
@@ -58,7 +58,7 @@ describe("a session whose time passes", () => {
     expect([...database.dump().logs.values()].flatMap(({ entries }) => entries)).toEqual([]);
   });
 
-  it("counts as kept from its last change on, appends included", async () => {
+  it("is kept for a time from its last change, appends included", async () => {
     const retaining = open(30 * DAY_MS);
     await retaining.createSession({ sessionId: "s" });
     for (let day = 0; day < 40; day += 20) {
@@ -76,7 +76,7 @@ describe("a session whose time passes", () => {
     expect(database.dump().records).toMatchObject([{ deleted: true }]);
   });
 
-  it("is judged by the clock of the store where that has one", async () => {
+  it("expires by the clock of the store where that has one", async () => {
     let storeMs = nowMs;
     const store = Object.assign(database.namespace("default"), { knownTimeMs: () => storeMs });
     const other = new LogHistoryProvider(store, { nowMicros: () => nowMs * 1000 });

@@ -16,25 +16,25 @@ const UPDATED = { kind: "updated" } as const;
 const DELETED = { kind: "deleted", messageId: "m" } as const;
 
 describe("a step of a follower", () => {
-  it("leaves it all messages when nothing was edited since", () => {
+  it("keeps all messages when nothing was edited since", () => {
     expect(step(1, [])).toEqual(stands);
     expect(step(7, [edit(5, 2), edit(7, 3)])).toEqual(stands);
     expect(step(7, [edit(5, 2), edit(7, 3, UPDATED)])).toEqual(stands);
   });
 
-  it("leaves it the least that any edit since has kept", () => {
+  it("keeps the least that any edit since has kept", () => {
     expect(step(4, [edit(3, 1), edit(5, 6), edit(8, 7)])).toEqual(truncated(6));
     expect(step(1, [edit(5, 12)])).toEqual(stands);
     expect(step(1, [], 4)).toEqual(truncated(4));
   });
 
-  it("goes by the edits while the oldest that is remembered is the first one since", () => {
+  it("uses the edits as long as the oldest one remembered is the first one since", () => {
     const edits = [edit(5, 9), edit(6, 8), edit(7, 7)];
     expect(step(4, edits)).toEqual(truncated(7));
     expect(step(5, edits)).toEqual(truncated(7));
   });
 
-  it("tells everything again when edits since may have been forgotten", () => {
+  it("reports everything again when edits since may have been forgotten", () => {
     expect(step(3, [edit(5, 9), edit(6, 8), edit(7, 7)])).toEqual(truncated(0));
     expect(step(3, [edit(5, 9), edit(7, 7)])).toEqual(truncated(7));
     const forgetful = { edits: [edit(7, 4, UPDATED)] } as unknown as SessionRecord;
@@ -42,24 +42,24 @@ describe("a step of a follower", () => {
     expect(stepOf(forgetful, at, 20, 1)).toEqual(truncated(0));
   });
 
-  it("tells the one edit since that changed one message in front", () => {
+  it("reports the one edit since that changed a message before the position", () => {
     expect(step(6, [edit(5, 1), edit(7, 4, UPDATED)])).toEqual({ kind: "updated", index: 4, position: 10 });
     expect(step(6, [edit(7, 9, DELETED)])).toEqual({ kind: "deleted", index: 9, messageId: "m", position: 9 });
     expect(step(6, [edit(7, 0, DELETED)], 9)).toEqual({ kind: "deleted", index: 0, messageId: "m", position: 9 });
   });
 
-  it("tells nothing of one that changed a message that it has not been told", () => {
+  it("reports nothing for an edit of a message that was not reported yet", () => {
     expect(step(6, [edit(7, 10, UPDATED)])).toEqual(stands);
     expect(step(6, [edit(7, 10, DELETED)])).toEqual(stands);
   });
 
-  it("tells of two edits how many messages both have kept", () => {
+  it("reports for two edits how many messages both have kept", () => {
     expect(step(4, [edit(5, 6), edit(7, 4, UPDATED)])).toEqual(truncated(4));
     expect(step(4, [edit(5, 3), edit(7, 4, DELETED)])).toEqual(truncated(3));
     expect(step(4, [edit(5, 12), edit(7, 4, DELETED)])).toEqual(truncated(4));
   });
 
-  it("cuts a follower that is ahead of where it shall go on", () => {
+  it("cuts a follower that is ahead of where it must continue", () => {
     expect(step(6, [edit(7, 4, UPDATED)], 9)).toEqual(truncated(4));
     expect(step(6, [edit(7, 4, DELETED)], 3)).toEqual(truncated(3));
   });

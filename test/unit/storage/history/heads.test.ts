@@ -46,14 +46,14 @@ describe("cached heads", () => {
     expect([context.cached("a"), context.cached("b")]).toEqual([null, null]);
   });
 
-  it("have no age where the store checks names itself", async () => {
+  it("do not age where the store checks names itself", async () => {
     const context = contextOf({ tellsTime: false });
     await context.load("a");
     clockMs += 100 * STALE_MS;
     expect(context.cached("a")).not.toBeNull();
   });
 
-  it("are used for a minute by the process's clock and by the store's, where appends do not check names", async () => {
+  it("are used for a minute by both the process's and the store's clock, where appends do not check names", async () => {
     const context = contextOf({ tellsTime: true });
     await context.load("a");
     clockMs += STALE_MS;
@@ -81,14 +81,14 @@ describe("a record", () => {
     expect(await context.isCurrent(read)).toBe(false);
   });
 
-  it("is the same in two heads when log and revision are", () => {
+  it("is the same in two heads when log and revision are equal", () => {
     const head = (more: Partial<SessionRecord>) => ({ record: recordOf("a", more) }) as Head;
     expect(haveSameRecord(head({}), head({}))).toBe(true);
     expect(haveSameRecord(head({}), head({ revision: 2 }))).toBe(false);
     expect(haveSameRecord(head({}), head({ log: "a1.2" }))).toBe(false);
   });
 
-  it("has an open log that is named and not sealed when it was made just now", () => {
+  it("has a named and unsealed open log when it was just made", () => {
     const head = contextOf({ tellsTime: false }).rememberEmpty(recordOf("a", { lastTimestampMicros: 7 }), 5);
     expect(head).toMatchObject({ state: "open", seq: 0, count: 0, lastId: null, lastTimestampMicros: null, atMs: 5 });
   });

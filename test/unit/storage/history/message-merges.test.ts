@@ -39,7 +39,7 @@ async function longSession() {
   return { provider, written, segments: async () => (await store.readRecord("s"))?.segments.length ?? 0 };
 }
 
-it("copies but a small part of a history for an edit, however many messages far apart were edited before", async () => {
+it("copies only a small part of a history for an edit, even if many messages far apart were edited before", async () => {
   const { provider, written, segments } = await longSession();
   const copied: number[] = [];
   for (let i = 0; i < 100; i++) {
@@ -55,7 +55,7 @@ it("copies but a small part of a history for an edit, however many messages far 
   expect(all.filter(({ role }) => role !== "user")).toHaveLength(100);
 });
 
-it("copies nothing but the neighbours for edits of the newest messages", async () => {
+it("copies only the neighbours for edits of the newest messages", async () => {
   const { provider, written } = await longSession();
   let copied = 0;
   for (let i = 0; i < 100; i++) {

@@ -64,7 +64,7 @@ describe("while the messages of a session move to another log", () => {
     expect(movedBefore).toBeNull();
   });
 
-  it("what is not there is not found", async () => {
+  it("a missing message is not found", async () => {
     movedBefore = "findById";
     expect(await provider.getMessage("s", "none")).toBeNull();
   });
@@ -76,7 +76,7 @@ describe("while the messages of a session move to another log", () => {
     expect(await ids({ untilMicros: 2 })).toEqual(["m1", "m2"]);
   });
 
-  it("a page goes on after the message of its token", async () => {
+  it("a page continues after the message of its token", async () => {
     const { next: cursor } = await provider.listMessages("s", { limit: 2 });
     movedBefore = "readRange";
     expect(await ids({ cursor })).toEqual(["m3", "m4"]);

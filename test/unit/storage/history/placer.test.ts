@@ -38,7 +38,7 @@ const SIZES = [
 ] satisfies readonly HistoryOptions[];
 
 describe.each(["atomic", "weak"] as const)("older messages on the %s store", (kind) => {
-  it.each(SIZES)("come to their places one by one while segments are merged (%o)", async (sizes) => {
+  it.each(SIZES)("get to their places one by one while segments are merged (%o)", async (sizes) => {
     const beside = new Beside(kind, sizes);
     await beside.process.createSession({ sessionId: "a" });
     await beside.append(10, 20, 30, 40, 50, 60, 70, 80, 90);
@@ -51,7 +51,7 @@ describe.each(["atomic", "weak"] as const)("older messages on the %s store", (ki
     await beside.append(99);
   });
 
-  it.each(SIZES)("come to many places at once, among and after what is there (%o)", async (sizes) => {
+  it.each(SIZES)("get to many places at once, among and after existing messages (%o)", async (sizes) => {
     const beside = new Beside(kind, sizes);
     await beside.process.createSession({ sessionId: "a" });
     await beside.append(10, 20, 30, 40, 50, 60);

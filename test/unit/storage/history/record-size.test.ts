@@ -82,7 +82,7 @@ it("stays below 64 KB in the worst case", async () => {
   expect(size() + 460 * 8).toBeLessThan(64 * KIB);
 });
 
-it("merges a splintered parent whose segments a child cannot hold, and shows its messages all the same", async () => {
+it("merges a splintered parent whose segments do not fit into a child, and still shows its messages", async () => {
   const { provider, store } = measured();
   const sessionId = longId("parent");
   await provider.createSession({ sessionId });

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 
 describe("restoreSession", () => {
-  it("shows a session only when it is whole", async () => {
+  it("shows a session only when it is complete", async () => {
     const seen: unknown[] = [];
     const outcome = await provider.restoreSession(image([{ first: 1, last: 3 }]), async function* () {
       seen.push(await provider.listSessions({ parentId: "", limit: 10 }));
@@ -29,7 +29,7 @@ describe("restoreSession", () => {
     expect((await provider.getSessionMessages("s")).map(({ id }) => id)).toEqual(["m1", "m2", "m3"]);
   });
 
-  it("leaves nothing of a session that it cannot finish, and shares nothing any more", async () => {
+  it("leaves nothing of a session that it cannot finish, and shares nothing afterwards", async () => {
     const shared = await sharedRange("source");
     const failing: ReadNumbers = async function* () {
       yield [message(7)];
@@ -53,7 +53,7 @@ describe("restoreSession", () => {
     expect(database.dump().records).toMatchObject([{ sessionId: "source", forks: 0 }]);
   });
 
-  it("shares what the owner names, and not what it has dropped since", async () => {
+  it("shares what the owner names, but not what it has dropped since", async () => {
     const shared = await sharedRange("source");
     await provider.truncateMessages("source", "m1");
     expect(await provider.restoreSession(image([shared]), reading)).toEqual({ kind: "unshared" });

@@ -19,7 +19,7 @@ function contextOf() {
 }
 
 describe("retrying", () => {
-  it("ends with internal after 100 turns on the same state, and says what was seen", async () => {
+  it("ends with internal after 100 turns on the same state, and names it", async () => {
     const { context, waits, told } = contextOf();
     let turns = 0;
     const run = context.retrying("s", undefined, async (saw) => {
@@ -34,7 +34,7 @@ describe("retrying", () => {
     expect(waits.at(-1)).toBe(500);
   });
 
-  it("goes on for as long as somebody moves the session, with short waits", async () => {
+  it("continues as long as somebody moves the session, with short waits", async () => {
     const { context, waits } = contextOf();
     let turns = 0;
     const run = context.retrying("s", undefined, async (saw) => {
@@ -56,7 +56,7 @@ describe("retrying", () => {
     await expect(run).rejects.toMatchObject({ code: "canceled" });
   });
 
-  it("repeats nothing but what is out of date", async () => {
+  it("repeats only attempts that were out of date", async () => {
     const { context } = contextOf();
     const error = new DomainError("unavailable", "no");
     const run = context.retrying("s", undefined, async () => {

@@ -29,7 +29,7 @@ function entriesOf(list: readonly Segment[]): string[] {
 }
 
 describe("segments", () => {
-  it("joins lists without changing what they name, and leaves no neighbours that continue each other", () => {
+  it("joins lists without changing what they name, and joins neighbours that continue each other", () => {
     fc.assert(
       fc.property(segments, segments, (a, b) => {
         const joined = joinSegments(a, b);
@@ -74,7 +74,7 @@ describe("segments", () => {
     );
   });
 
-  it("drops exactly the places of its own logs that the next record no longer names", () => {
+  it("drops exactly the places of the session's own logs that the next record no longer names", () => {
     const record = (list: readonly Segment[], log: string, undo: readonly Segment[] = []) =>
       ({
         uid: "a",

@@ -67,7 +67,7 @@ beforeEach(() => {
 });
 
 describe("a tail", () => {
-  it("stands at the end of what it saw first, and tells what comes after it", async () => {
+  it("begins at the end of what it saw first, and reports what comes after it", async () => {
     tail.hold();
     await tail.refresh();
     const queue = tail.attach();
@@ -81,7 +81,7 @@ describe("a tail", () => {
     expect(tail.place()).toMatchObject({ head: { count: 3 }, at: at(3) });
   });
 
-  it("tells how far an edit has cut what it told", async () => {
+  it("reports how far an edit has cut what it reported before", async () => {
     count = 5;
     tail.hold();
     await tail.refresh();
@@ -94,7 +94,7 @@ describe("a tail", () => {
     ]);
   });
 
-  it("looks ever less often while nothing happens, and often again after an append or an edit", async () => {
+  it("looks less and less often while nothing happens, and often again after an append or an edit", async () => {
     tail.hold();
     await tail.refresh();
     const slept = async () => {
@@ -112,7 +112,7 @@ describe("a tail", () => {
     expect([await slept(), await slept()]).toEqual([200, 100]);
   });
 
-  it("looks every five seconds when the store tells of changes, and at once when it is told of one of its session", async () => {
+  it("looks every five seconds when the store reports changes, and at once on a change of its session", async () => {
     tail = tailThat(true);
     tail.hold();
     await tail.refresh();
@@ -130,7 +130,7 @@ describe("a tail", () => {
     expect(pauses.map(({ ms }) => ms)).toEqual([5000]);
   });
 
-  it("ends a follower for whom more events wait than are allowed, and goes on for the others", async () => {
+  it("ends a follower with more waiting events than allowed, and continues for the others", async () => {
     tail.hold();
     await tail.refresh();
     const [slow, quick] = [tail.attach(), tail.attach()];
@@ -143,7 +143,7 @@ describe("a tail", () => {
     expect(await quick.next(1)).toMatchObject({ message: { id: "m3" } });
   });
 
-  it("tells a follower that has gone away nothing more", async () => {
+  it("reports nothing more to a follower that has gone", async () => {
     tail.hold();
     await tail.refresh();
     const queue = tail.attach();
@@ -156,7 +156,7 @@ describe("a tail", () => {
     expect(await waiting).toBeNull();
   });
 
-  it("stops when the last one lets go of it, and is let go of once by each", async () => {
+  it("stops when the last follower releases it, and each releases it once", async () => {
     const holds = [tail.hold(), tail.hold()];
     await tail.refresh();
     await settle();
@@ -186,7 +186,7 @@ describe("a tail", () => {
     expect([unused, anomalies]).toEqual([1, []]);
   });
 
-  it("goes on after any other failure, and says so in the log", async () => {
+  it("continues after any other failure, and logs it", async () => {
     tail.hold();
     await tail.refresh();
     const queue = tail.attach();
@@ -208,7 +208,7 @@ describe("a tail", () => {
     await expect(tail.refresh()).rejects.toBe(first);
   });
 
-  it("has no place before it has looked", () => {
+  it("has no place before the first look", () => {
     expect(() => tail.place()).toThrow(notFound("Session", "s"));
   });
 });

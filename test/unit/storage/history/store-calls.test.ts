@@ -46,7 +46,7 @@ async function sessionOf(count: number) {
 }
 
 describe("store calls of an operation (docs/history.md, Operations)", () => {
-  it("takes one for an append on a cached head, alone or as a batch", async () => {
+  it("are one for an append on a cached head, alone or as a batch", async () => {
     const { callsOf } = await sessionOf(10);
     await callsOf((provider) => provider.logMessage({ sessionId: "s", role: "user", parts: [] }));
     expect(await callsOf((provider) => provider.logMessage({ sessionId: "s", role: "user", parts: [] }))).toEqual([
@@ -59,14 +59,14 @@ describe("store calls of an operation (docs/history.md, Operations)", () => {
     expect(await callsOf((provider) => provider.logMessages("s", batch))).toEqual(["append"]);
   });
 
-  it("takes two for an append with an id of its own in a forked session", async () => {
+  it("are two for an append with a chosen id in a forked session", async () => {
     const { callsOf } = await sessionOf(10);
     await callsOf((provider) => provider.forkConversation("s", "f", { as: "fork" }));
     const own = { sessionId: "f", id: "own", role: "user", parts: [] };
     expect(await callsOf((provider) => provider.logMessage(own))).toEqual(["findById", "append"]);
   });
 
-  it("takes two for a list, a count and a single message, three for the newest", async () => {
+  it("are two for a list, a count and a single message, three for the newest", async () => {
     const { callsOf } = await sessionOf(10);
     expect(await callsOf((provider) => provider.listMessages("s", { limit: 5 }))).toHaveLength(2);
     expect(await callsOf((provider) => provider.getMessageCount("s"))).toHaveLength(2);
@@ -85,7 +85,7 @@ describe("store calls of an operation (docs/history.md, Operations)", () => {
     ["delete of a message", 6, (provider) => provider.deleteMessage("s", "m3")],
     ["delete", 4, (provider) => provider.deleteSession("s")],
   ] satisfies [string, number, (provider: LogHistoryProvider) => Promise<unknown>][]) {
-    it(`takes ${most} at most for ${name}`, async () => {
+    it(`are at most ${most} for ${name}`, async () => {
       const { callsOf } = await sessionOf(10);
       if (name === "unrevert")
         await callsOf((provider) => provider.truncateMessages("s", "m5", { keepForUnrevert: true }));
@@ -96,7 +96,7 @@ describe("store calls of an operation (docs/history.md, Operations)", () => {
   }
 });
 
-it("takes seven for every further update, of the same message or another", async () => {
+it("are seven for every further update, of the same message or another", async () => {
   const { callsOf } = await sessionOf(10);
   const calls: number[] = [];
   for (const [id, role] of [

@@ -17,7 +17,7 @@ async function sessionIn(world: World): Promise<string> {
 }
 
 describe("a sweep", () => {
-  it("clears away the ranges of a log that are old, and keeps and remembers the others", async () => {
+  it("clears away old ranges of a log, and keeps and remembers the others", async () => {
     const world = new World("atomic");
     const log = await sessionIn(world);
     await world.process().truncateMessages("a", "m3");
@@ -46,7 +46,7 @@ describe("a sweep", () => {
     expect(seqsOf(world, log)).toContain(4);
   });
 
-  it("leaves a source that is marked later for the ten minutes after its own mark", async () => {
+  it("keeps a source that is marked later for ten minutes after its own mark", async () => {
     const world = new World("atomic");
     const process = world.process();
     await sessionIn(world);
@@ -62,7 +62,7 @@ describe("a sweep", () => {
     expect(await world.process().sweep()).toMatchObject({ sessions: 1 });
   });
 
-  it("tells how many sessions and ranges it has cleared, while it goes on and at the end", async () => {
+  it("reports how many sessions and ranges it has cleared, while it runs and at the end", async () => {
     const world = new World("atomic");
     await sessionIn(world);
     await world.process().truncateMessages("a", "m3");
@@ -76,7 +76,7 @@ describe("a sweep", () => {
     expect(told.at(-1)).toEqual(report);
   });
 
-  it("gives a tombstone a new revision when it marks it, so that nobody replaces what was read before", async () => {
+  it("gives a tombstone a new revision when marking it, so that nobody replaces an earlier state", async () => {
     const database = new MemoryLogDatabase({ now: () => 1_000_000 });
     const store = database.namespace("test");
     const provider = new LogHistoryProvider(store, {});
@@ -93,7 +93,7 @@ describe("a sweep", () => {
 });
 
 describe("a repair", () => {
-  it("counts forks anew, up and down", async () => {
+  it("recounts forks, up and down", async () => {
     const database = new MemoryLogDatabase({ now: () => 1_000_000 });
     const store = database.namespace("test");
     const provider = new LogHistoryProvider(store, {});

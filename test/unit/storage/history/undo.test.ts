@@ -20,7 +20,7 @@ it("puts nothing back after an append", () => {
   expect(undoAt({ undo: BEFORE }, 1)).toBeNull();
 });
 
-it("keeps the messages as they are at the first revert", () => {
+it("keeps the messages of the first revert", () => {
   const open = { log: "a.2", first: 1, last: 1 };
   const segments = [{ log: "a.1", first: 1, last: 2 }, open];
   expect(undoOfRevert(headOf(null, 1))).toEqual({ segments, lastTimestampMicros: 50 });

@@ -66,7 +66,7 @@ it("writes the times of all sessions together a moment later", async () => {
   expect(timers).toEqual([]);
 });
 
-it("keeps what could not be written, tells of it once, and writes it when the store answers again", async () => {
+it("keeps what could not be written, reports it once, and writes it when the store answers again", async () => {
   fail = new Error("gone");
   note("a");
   await elapse(1000);
@@ -87,7 +87,7 @@ it("keeps what could not be written, tells of it once, and writes it when the st
   expect(written).toHaveLength(2);
 });
 
-it("does not put an older time in the place of a newer one", async () => {
+it("does not replace a newer time by an older one", async () => {
   fail = new Error("gone");
   note("a");
   const failing = updateTimes.flush();
@@ -99,7 +99,7 @@ it("does not put an older time in the place of a newer one", async () => {
   expect(written).toEqual([[["a", 7]]]);
 });
 
-it("tells at the end what was not written by the deadline", async () => {
+it("reports at the end what was not written by the deadline", async () => {
   note("a");
   fail = new Error("gone");
   await updateTimes.close({ deadlineMs: 0 });
@@ -107,17 +107,17 @@ it("tells at the end what was not written by the deadline", async () => {
   expect(timers).toEqual([]);
 });
 
-describe("beside an append", () => {
+describe("along with an append", () => {
   const MINUTE = 60_000_000;
 
-  it("writes a time that is more than a minute old, and no other", async () => {
+  it("writes only a time that is more than a minute old", async () => {
     nowMicros = 5 * MINUTE;
     expect(updateTimes.writeOld(headOf("a", 4 * MINUTE), undefined)).toBeUndefined();
     await updateTimes.writeOld(headOf("a", 4 * MINUTE - 1), undefined);
     expect(written).toEqual([[["a", 5 * MINUTE]]]);
   });
 
-  it("writes none again that this process has written in the last minute, though the head does not tell", async () => {
+  it("does not repeat a time that this process has written in the last minute, even if the head does not show it", async () => {
     nowMicros = 5 * MINUTE;
     note("a");
     await elapse(1000);
@@ -127,7 +127,7 @@ describe("beside an append", () => {
     expect(updateTimes.writeOld(headOf("a"), undefined)).toBeDefined();
   });
 
-  it("forgets what it wrote of sessions that are long out of use", async () => {
+  it("forgets what it wrote for sessions that are long out of use", async () => {
     nowMicros = 5 * MINUTE;
     for (const uid of ["a", "b", "c"]) await updateTimes.writeOld(headOf(uid), undefined);
     expect(updateTimes.writeOld(headOf("c"), undefined)).toBeUndefined();

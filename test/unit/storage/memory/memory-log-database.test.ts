@@ -4,7 +4,7 @@ import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-dat
 import { created, entry, fill, replaced, seqs, T0 } from "../../../contract/log-store/fixtures.js";
 
 describe("a database in memory", () => {
-  it("hands out what nobody can change", async () => {
+  it("returns objects that nobody can change", async () => {
     const store = new MemoryLogDatabase().namespace("a");
     await fill(store, "u.1", 1, 1, () => ({ metadata: { list: [{ a: 1 }] } }));
     const record = await created(store, "u", { metadata: { b: { c: 2 } } });
@@ -37,12 +37,12 @@ describe("a database in memory", () => {
     expect(Object.isFrozen(await store.readRecord("s"))).toBe(true);
   });
 
-  it("tells the time by the clock it was given", async () => {
+  it("uses the clock it was given", async () => {
     const database = new MemoryLogDatabase({ now: () => 1_234 });
     expect(await database.namespace("a").timeMs()).toBe(1_234);
   });
 
-  it("dumps all that it holds", async () => {
+  it("dumps everything that it holds", async () => {
     const database = new MemoryLogDatabase({ now: () => T0 / 1000 });
     const record = await created(database.namespace("a"), "u");
     await fill(database.namespace("a"), "u.1", 1, 3);
@@ -69,7 +69,7 @@ describe("a database in memory", () => {
     expect(await store.listOrphans(10)).toEqual([]);
   });
 
-  it("goes on where it was with a range that is deleted in chunks, though entries were written there again", async () => {
+  it("continues deleting a range in chunks, even if entries were written there again", async () => {
     const store = new MemoryLogDatabase().namespace("a");
     await fill(store, "u.1", 1, 9);
     expect(await store.deleteEntries({ log: "u.1", first: 3, last: 8 }, 2)).toBe(true);
@@ -80,7 +80,7 @@ describe("a database in memory", () => {
     expect(await store.findById(["u.1"], ["new 3", "new 6"])).toEqual([]);
   });
 
-  it("lists as a sort of all records does, whatever was changed", async () => {
+  it("lists in the same order as sorting all records would, whatever was changed", async () => {
     const store = new MemoryLogDatabase().namespace("a");
     const expected = new Map<string, SessionRecord>();
     for (let i = 0; i < 300; i++) {
@@ -105,7 +105,7 @@ describe("a database in memory", () => {
     }
   });
 
-  it("answers unavailable once it is closed", async () => {
+  it("rejects with unavailable once it is closed", async () => {
     const database = new MemoryLogDatabase();
     const store = database.namespace("a");
     await database.close();

@@ -24,7 +24,7 @@ describe("message documents", () => {
     }
   });
 
-  it("keep places as one BSON type, and refuse what would be another", () => {
+  it("keep places as one BSON type, and refuse numbers that would be another", () => {
     for (const seq of [1, 2, 1_000_000, 2 ** 31 - 1]) {
       for (const document of [
         toDocument(new ObjectId(), "u.1", seq, entry("u.1", seq)),
@@ -40,7 +40,7 @@ describe("message documents", () => {
     }
   });
 
-  it("leave out what is not so", () => {
+  it("leave out absent fields", () => {
     const plain = toDocument(new ObjectId(), "u.1", 1, entry("u.1", 1));
     expect(plain).not.toHaveProperty("origin");
     expect(plain).not.toHaveProperty("owed");
@@ -50,7 +50,7 @@ describe("message documents", () => {
 });
 
 describe("seals", () => {
-  it("have ids that no client can have, never the same twice", () => {
+  it("have ids that no client can use, never the same twice", () => {
     const ids = Array.from({ length: 10 }, () => sealDocument(new ObjectId(), "u.1", 1).id);
     expect(ids.every((id) => id.startsWith("\u0000"))).toBe(true);
     expect(new Set(ids).size).toBe(10);
@@ -58,7 +58,7 @@ describe("seals", () => {
 });
 
 describe("WriteIds", () => {
-  it("knows its own ids, and no other's", () => {
+  it("recognises its own ids and no others", () => {
     const [one, two] = [new WriteIds(), new WriteIds()];
     expect(one.isOurs(one.next())).toBe(true);
     expect(one.isOurs(two.next())).toBe(false);

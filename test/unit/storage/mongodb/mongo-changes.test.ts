@@ -71,7 +71,7 @@ beforeEach(() => {
 });
 
 describe("MongoChanges", () => {
-  it("goes on after the last change that it told when the connection is lost", async () => {
+  it("continues after the last reported change when the connection is lost", async () => {
     const { told, watched } = await follow([
       { error: LOST },
       { uids: ["a", "b"], error: LOST },
@@ -86,20 +86,20 @@ describe("MongoChanges", () => {
     ]);
   });
 
-  it("begins at the present when the server has forgotten where it was", async () => {
+  it("begins at the present when the server has forgotten its position", async () => {
     const forgotten = new MongoServerError({ message: "gone", code: 286 });
     const { watched } = await follow([{ uids: ["a"], error: forgotten }]);
     expect(watched[1]).not.toHaveProperty("resumeAfter");
     expect(watched[1]).not.toHaveProperty("startAtOperationTime");
   });
 
-  it("waits longer after each failure and tells of the first only", async () => {
+  it("waits longer after each failure and reports only the first", async () => {
     const { failures } = await follow(Array.from({ length: 9 }, () => ({ error: LOST })));
     expect(failures).toEqual([LOST]);
     expect(pauses).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
   });
 
-  it("tells of a failure again, and waits little, after the stream has worked", async () => {
+  it("reports a failure again, and waits little, after the stream has worked", async () => {
     const { failures } = await follow([
       { error: LOST },
       { error: LOST },
@@ -110,7 +110,7 @@ describe("MongoChanges", () => {
     expect(pauses).toEqual([500, 1000, 500, 500]);
   });
 
-  it("tells of no failure when it is closed", async () => {
+  it("reports no failure when it is closed", async () => {
     const { failures } = await follow([]);
     expect(failures).toEqual([]);
   });

@@ -49,7 +49,7 @@ describe("mongoError", () => {
     expect(mapped.message).not.toContain(error.message);
   });
 
-  it("tells the caller's deadline from a limit of its own", () => {
+  it("distinguishes the caller's deadline from a limit of its own", () => {
     const late = new MongoOperationTimeoutError("late");
     expect(mongoError(late, { endsAtDeadline: true }).code).toBe("deadline_exceeded");
     expect(mongoError(late).code).toBe("unavailable");
@@ -57,13 +57,13 @@ describe("mongoError", () => {
     expect(mongoError(new MongoNetworkError("gone"), { endsAtDeadline: true }).code).toBe("unavailable");
   });
 
-  it("leaves errors of ours as they are", () => {
+  it("leaves our own errors unchanged", () => {
     const error = new DomainError("canceled", "gone");
     expect(mongoError(error)).toBe(error);
   });
 });
 
-describe("what became of a write", () => {
+describe("the outcome of a write", () => {
   it("is unknown after everything that makes the server unavailable", () => {
     expect(isUnknownOutcome(mongoError(new MongoNetworkError("gone")))).toBe(true);
     expect(isUnknownOutcome(mongoError(bulk(undefined, [])))).toBe(true);
@@ -72,14 +72,14 @@ describe("what became of a write", () => {
     expect(isUnknownOutcome(new DomainError("canceled", "gone"))).toBe(false);
   });
 
-  it("is known to be nothing only when no primary took it", () => {
+  it("is known to be none only when no primary took it", () => {
     expect(wasRefused(mongoError(server(10107)))).toBe(true);
     expect(wasRefused(mongoError(server(91)))).toBe(false);
     expect(wasRefused(mongoError(new MongoNetworkError("gone")))).toBe(false);
     expect(wasRefused(mongoError(bulk(10107, [])))).toBe(false);
   });
 
-  it("is known to be nothing when it lost to another write", () => {
+  it("is known to be none when it lost to another write", () => {
     for (const lost of [server(112), server(16_948_356, "deadlock detected")]) {
       expect(mongoError(lost).code).toBe("unavailable");
       expect(wasRefused(mongoError(lost))).toBe(true);
@@ -97,7 +97,7 @@ describe("what became of a write", () => {
     expect(duplicateKey(mongoError(server(11000, text)))).toEqual({ key, at: 0 });
   });
 
-  it("is told by key and place when it is a duplicate", () => {
+  it("is known by index and place when it is a duplicate", () => {
     expect(duplicateKey(mongoError(server(11000, DUPLICATE)))).toEqual({ key: "log_id", at: 0 });
     const second = bulk(11000, [{ index: 1, code: 11000, errmsg: DUPLICATE }]);
     expect(duplicateKey(mongoError(second))).toEqual({ key: "log_id", at: 1 });

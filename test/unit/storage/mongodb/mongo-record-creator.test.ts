@@ -104,7 +104,7 @@ describe("a record is created", () => {
     },
   );
 
-  it("or is surely not: a send that is on its way creates nothing after the answer `exists`", async () => {
+  it("or certainly not: a send that is on its way creates nothing after the answer `exists`", async () => {
     await createOther();
     sessions.fates = ["still on its way"];
     expect(await creator.create(child)).toBe("exists");
@@ -114,7 +114,7 @@ describe("a record is created", () => {
     expect(sessions.documents.find(({ _id }) => _id === "u")).toMatchObject({ sources: [], sweep_time: null });
   });
 
-  it("or is surely not, although the answers of later sends are lost too", async () => {
+  it("or certainly not, even if the answers of later sends are lost, too", async () => {
     await createOther();
     sessions.fates = ["still on its way", "not done", "done", "done, answer lost"];
     expect(await creator.create(child)).toBe("exists");
@@ -123,7 +123,7 @@ describe("a record is created", () => {
     expect(sessions.living("s")).toEqual([]);
   });
 
-  it("by the first send, when that comes before its uid is kept out", async () => {
+  it("by the first send, when that arrives before its uid is blocked", async () => {
     await createOther();
     sessions.fates = ["still on its way", "not done"];
     const answer = creator.create(child);
@@ -133,7 +133,7 @@ describe("a record is created", () => {
     expect(sessions.living("s")).toEqual(["u"]);
   });
 
-  it("`exists` leaves nothing where no send can be on its way", async () => {
+  it("leaves nothing behind after `exists` when no send can be on its way", async () => {
     await createOther();
     expect(await creator.create(child)).toBe("exists");
     expect(sessions.documents).toHaveLength(1);

@@ -49,10 +49,13 @@ function recordsThatHold(revision: number | null): MongoRecords {
   });
 }
 
-it("answers null after a lost answer when another's write came first", async () => {
+it("returns null after a lost answer when another write came first", async () => {
   expect(await recordsThatHold(4).replace(record, 3)).toBeNull();
 });
 
-it.each([5, null])("cannot tell after a lost answer when the record is at revision %s since", async (revision) => {
-  await expect(recordsThatHold(revision).replace(record, 3)).rejects.toMatchObject({ code: "unavailable" });
-});
+it.each([5, null])(
+  "cannot tell after a lost answer when the record has reached revision %s since",
+  async (revision) => {
+    await expect(recordsThatHold(revision).replace(record, 3)).rejects.toMatchObject({ code: "unavailable" });
+  },
+);

@@ -63,7 +63,7 @@ it.each([1, 10, 1000, 5000])(
   },
 );
 
-it("a sealer goes on where another one died half way, after a wall", async () => {
+it("a sealer continues where another one died half way, after a wall", async () => {
   const log = new BusyLog(() => 0);
   log.append(3);
   log.places.set(500, { _id: new ObjectId(), log: "u.1", seq: 500, id: "\u0000wall", seal: true });

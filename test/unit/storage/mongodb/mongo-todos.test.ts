@@ -19,10 +19,10 @@ function todosThatHold(revision: number): MongoTodos {
   return new MongoTodos("default", todos, new MongoCommands(5000), new WriteIds(), safeReads);
 }
 
-it("answers false after a lost answer when another's list came first", async () => {
+it("returns false after a lost answer when another list came first", async () => {
   expect(await todosThatHold(4).replace([], 3)).toBe(false);
 });
 
-it("cannot tell after a lost answer when the list has gone on since", async () => {
+it("cannot tell after a lost answer when the list has changed since", async () => {
   await expect(todosThatHold(5).replace([], 3)).rejects.toMatchObject({ code: "unavailable" });
 });

@@ -40,7 +40,7 @@ describe("the logical clock", () => {
     commands = new MongoCommands(5000, times);
   });
 
-  it("is at the time of an answer before the caller hears it, of an error too", async () => {
+  it("has the time of an answer before the caller gets it, even for an error", async () => {
     expect(times.knownMs()).toBe(10_000);
     client.seconds = 12;
     await commands.read(undefined, async ({ session }) => client.answer(session));
@@ -62,13 +62,13 @@ describe("the logical clock", () => {
     expect(times.knownMs()).toBe(10_000);
   });
 
-  it("goes on by heartbeats while nothing is asked", () => {
+  it("advances by heartbeats while nothing is asked", () => {
     client.emit("serverHeartbeatSucceeded", { reply: { $clusterTime: { clusterTime: at(70) } } });
     client.emit("serverHeartbeatSucceeded", { reply: {} });
     expect(times.knownMs()).toBe(70_000);
   });
 
-  it("is told by a write of its own, and by another one where two made its document at once", async () => {
+  it("is learnt from a write of its own, or from another process's when two make its document at once", async () => {
     let writes = 0;
     const updateOne = async (_filter: object, _update: object, { session }: { session: ClientSession }) => {
       if (++writes === 1) throw new MongoServerError({ message: "E11000 duplicate key error", code: 11000 });
@@ -82,7 +82,7 @@ describe("the logical clock", () => {
     expect(writes).toBe(2);
   });
 
-  it("asks no read that the driver repeats for a time", () => {
+  it("adds no time to reads that the driver repeats", () => {
     times.start();
     expect(client.sessions).toMatchObject([{ causalConsistency: false }]);
   });
@@ -101,20 +101,20 @@ describe("the wall clock", () => {
     await clock.timeMs();
   });
 
-  it("is the server's, whether that tells a date or a number", async () => {
+  it("is the server's, whether it sends a date or a number", async () => {
     expect(clock.knownMs()).toBe(90_000);
     localTime = 95_000;
     expect(await clock.timeMs()).toBe(95_000);
     expect(clock.knownMs()).toBe(95_000);
   });
 
-  it("goes on by the steady clock when the wall clock is set back", () => {
+  it("advances by the steady clock when the wall clock is set back", () => {
     local.wall -= 3_600_000;
     local.steady += 7;
     expect(clock.knownMs()).toBe(90_007);
   });
 
-  it("goes on by the wall clock when the machine was suspended, also after the wall clock was set back", () => {
+  it("advances by the wall clock when the machine was suspended, even after the wall clock was set back", () => {
     local.wall -= 3_600_000;
     expect(clock.knownMs()).toBe(90_000);
     local.wall += 600_000;

@@ -104,7 +104,7 @@ function makeOldFile(): void {
   db.close();
 }
 
-it("brings a file of version 0.1.0 up to date, with all that it holds", async () => {
+it("migrates a file of version 0.1.0 with everything that it holds", async () => {
   makeOldFile();
   let nowMs = 1_000_000;
   const database = await SqliteLogDatabase.open(path, { now: () => nowMs });
@@ -144,7 +144,7 @@ it("brings a file of version 0.1.0 up to date, with all that it holds", async ()
   await database.close();
 });
 
-it("brings it up to date once though many open it at once, and says so in the file", async () => {
+it("migrates once even if many open the file at once, and records it in the file", async () => {
   makeOldFile();
   const databases = await Promise.all(Array.from({ length: 4 }, () => SqliteLogDatabase.open(path)));
   for (const database of databases) {
@@ -157,7 +157,7 @@ it("brings it up to date once though many open it at once, and says so in the fi
   db.close();
 });
 
-it("leaves the file as it was when it cannot be brought up to date", async () => {
+it("leaves the file unchanged when it cannot be migrated", async () => {
   makeOldFile();
   const db = new Database(path);
   db.prepare("UPDATE sessions SET body = 'no JSON' WHERE uid = 'ub'").run([]);

@@ -68,7 +68,7 @@ describe("opening a SQLite file", () => {
     await database.close();
   });
 
-  it("keeps what was acknowledged through a loss of power, and says whose file it is", async () => {
+  it("keeps acknowledged writes through a loss of power, and marks the file as ours", async () => {
     const db = await openFile(path);
     const pragma = (name: string) => (db.prepare(`PRAGMA ${name}`).raw().get([]) as unknown[])[0];
     expect(pragma("journal_mode")).toBe("wal");
@@ -81,7 +81,7 @@ describe("opening a SQLite file", () => {
     db.close();
   });
 
-  it("takes an empty file for a new one", async () => {
+  it("treats an empty file as a new one", async () => {
     write("");
     await make();
     expect(statSync(path).size).toBeGreaterThan(8192);
@@ -108,14 +108,14 @@ describe("opening a SQLite file", () => {
     expect(existsSync(`${path}-wal`)).toBe(false);
   });
 
-  it("refuses what is no database, and leaves it alone", async () => {
+  it("refuses a file that is not a database, and leaves it alone", async () => {
     write("All work and no play makes Jack a dull boy. ".repeat(500));
     const before = readFileSync(path);
     expect(await refusal()).toBe(`${path} is damaged or not a SQLite database`);
     expect(readFileSync(path).equals(before)).toBe(true);
   });
 
-  it("refuses a file that was cut short", async () => {
+  it("refuses a truncated file", async () => {
     await makeElsewhere();
     truncateSync(path, 8192);
     expect(await refusal()).toBe(`${path} is damaged or not a SQLite database`);
@@ -156,14 +156,14 @@ describe("opening a SQLite file", () => {
     expect(await refusal()).toBe("Folder /proc/x/y of the database cannot be made: ENOENT: no such file or directory");
   });
 
-  it("names the right that it lacks to make a file", async () => {
+  it("names the missing right to make a file", async () => {
     chmodSync(folder, 0o500);
     path = join(folder, "my.db");
     expect(await asOtherUser(folder, refusal)).toBe(`${path} cannot be made: EACCES: permission denied`);
   });
 
   // Root may read whatever the mode says.
-  it.skipIf(process.getuid?.() === 0)("names the right that it lacks to read a file", async () => {
+  it.skipIf(process.getuid?.() === 0)("names the missing right to read a file", async () => {
     await make();
     chmodSync(path, 0o000);
     expect(await refusal()).toBe(`${path} cannot be opened as a database: EACCES: permission denied`);
@@ -183,7 +183,7 @@ describe("opening a SQLite file", () => {
     }
   });
 
-  it("leaves the modes of a file and a folder that exist", async () => {
+  it("keeps the modes of an existing file and folder", async () => {
     write("");
     chmodSync(path, 0o640);
     chmodSync(join(path, ".."), 0o750);
@@ -191,7 +191,7 @@ describe("opening a SQLite file", () => {
     expect([modeOf(path), modeOf(join(path, ".."))]).toEqual([0o640, 0o750]);
   });
 
-  it("finds its own schema though another process makes it between two looks", async () => {
+  it("recognises its own schema even if another process makes it between two looks", async () => {
     write("");
     const db = new Database(path);
     const other = new Database(path);
@@ -214,14 +214,14 @@ describe("opening a SQLite file", () => {
     other.close();
   });
 
-  it("makes the schema once though many open the file at once", async () => {
+  it("makes the schema once even if many open the file at once", async () => {
     const databases = await Promise.all(Array.from({ length: 8 }, () => SqliteLogDatabase.open(path)));
     for (const [i, database] of databases.entries()) await fill(database.namespace("a"), "u.1", i + 1, i + 1);
     expect(await seqs((databases[0] as SqliteLogDatabase).namespace("a"), "u.1", 1, 9)).toHaveLength(8);
     await Promise.all(databases.map((database) => database.close()));
   });
 
-  it("leaves a file that is whole without its write-ahead log", async () => {
+  it("leaves a complete file even without its write-ahead log", async () => {
     await make();
     expect(existsSync(`${path}-wal`) ? statSync(`${path}-wal`).size : 0).toBe(0);
   });

@@ -46,7 +46,7 @@ describe("lists of sessions that two processes append to", () => {
     return { ids: sessions.map(({ sessionId }) => sessionId), next };
   };
 
-  it("show at once what another process appended, though that process writes nothing any more", async () => {
+  it("show at once what another process appended, even if that process writes nothing more", async () => {
     await make("x", "y");
     nowMs += 1001;
     await append(one, "x", "m1");

@@ -64,7 +64,7 @@ describe("a SQLite connection", () => {
     expect(commits).toBe(1);
   });
 
-  it("begins another transaction when one has lasted 20 ms", async () => {
+  it("begins another transaction after 20 ms", async () => {
     const logs = Array.from({ length: 8 }, (_, i) => `u${i}.1`);
     await own(store, ...logs);
     const commits = await commitsDuring(5, () => Promise.all(logs.map((log) => store.append(log, 1, [entry(log, 1)]))));
@@ -90,7 +90,7 @@ describe("a SQLite connection", () => {
     expect(await store.findById(["u.1", "v.1"], ["m1"])).toHaveLength(2);
   });
 
-  it("answers unavailable when the disk is full, and goes on when it is not", async () => {
+  it("answers unavailable when the disk is full, and continues once there is room", async () => {
     await fill(store, "u.1", 1, 1);
     const [pages] = db.prepare("PRAGMA page_count").raw().get([]) as [number];
     db.exec(`PRAGMA max_page_count = ${pages}`);
@@ -137,7 +137,7 @@ describe("a SQLite connection", () => {
     other.exec("COMMIT");
   });
 
-  it("leaves no read open that would keep the write-ahead log growing", async () => {
+  it("leaves no read open that would make the write-ahead log grow", async () => {
     await fill(store, "u.1", 1, 300, () => ({ parts: [{ id: "", type: "text", text: "x".repeat(2000) }] }));
     await store.readRange("u.1", 1, 300, { limit: 250 });
     await store.readRange("u.1", 1, 300, { maxBytes: 50_000 });
@@ -149,7 +149,7 @@ describe("a SQLite connection", () => {
     expect(busy).toBe(0);
   });
 
-  it("gives up what still waits for a lock when the time to close is over", async () => {
+  it("gives up writes that still wait for a lock when the time to close is over", async () => {
     other.exec("BEGIN IMMEDIATE");
     const append = store.append("u.1", 1, [entry("u.1", 1)]).catch((error: unknown) => error);
     await connection.close({ deadlineMs: Date.now() + 20 });
@@ -161,7 +161,7 @@ describe("a SQLite connection", () => {
     expect(other.prepare("SELECT seq FROM messages").raw().all([])).toEqual([]);
   });
 
-  it("finishes what waits before it closes, and answers unavailable afterwards", async () => {
+  it("finishes waiting writes before it closes, and answers unavailable afterwards", async () => {
     const append = store.append("u.1", 1, [entry("u.1", 1)]);
     await Promise.all([connection.close(), connection.close()]);
     expect(await append).toBe(1);

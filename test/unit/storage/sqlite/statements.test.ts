@@ -73,7 +73,7 @@ describe("statements", () => {
     db.close();
   });
 
-  it.each(Object.entries(SQL))("%s looks its rows up by the right key and sorts nothing", (name, sql) => {
+  it.each(Object.entries(SQL))("%s uses the right index and sorts nothing", (name, sql) => {
     const plan = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all([]) as { detail: string }[];
     const wanted = [PLANS[name as keyof typeof SQL]].flat().filter((one) => one !== "");
     const steps = plan.map(({ detail }) => detail).filter((detail) => !detail.startsWith("CORRELATED SCALAR SUBQUERY"));

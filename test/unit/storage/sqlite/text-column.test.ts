@@ -5,7 +5,7 @@ import { fromColumn, toColumn } from "../../../../src/storage/sqlite/text-column
 const texts = fc.string({ unit: fc.constantFrom("\u0000", "\u0001", "0", "1", "a", "\u{1F600}"), maxLength: 12 });
 
 describe("text columns", () => {
-  it("hold no U+0000 and give back every text", () => {
+  it("contain no U+0000 and give back every text", () => {
     fc.assert(
       fc.property(texts, (text) => {
         expect(toColumn(text)).not.toContain("\u0000");

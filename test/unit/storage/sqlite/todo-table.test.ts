@@ -20,7 +20,7 @@ describe("todos in SQLite", () => {
     expect((await store.readTodos()).todos).toBe(first.todos);
   });
 
-  it("are read anew after any other handle changed them", async () => {
+  it("are read again after any other handle changed them", async () => {
     const [store, other] = [database.namespace("default"), database.namespace("default")];
     await store.replaceTodos([TODO], 0);
     const first = await store.readTodos();
@@ -31,7 +31,7 @@ describe("todos in SQLite", () => {
     expect(await other.readTodos()).toEqual({ todos: [done], revision: 2 });
   });
 
-  it("of another namespace are another list at the same revision", async () => {
+  it("of another namespace are a different list at the same revision", async () => {
     const [store, other] = [database.namespace("default"), database.namespace("other")];
     await store.replaceTodos([TODO], 0);
     await store.readTodos();

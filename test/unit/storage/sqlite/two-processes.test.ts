@@ -58,7 +58,7 @@ it.each([
   },
 );
 
-it("no append to a fork is lost when its maker hears of it only after another process has cut and swept it", async () => {
+it("no append to a fork is lost when its maker gets the answer only after another process has cut and swept it", async () => {
   await first.provider.createSession({ sessionId: "a" });
   await first.provider.logMessages("a", [message("m1"), message("m2")]);
   const held = holdCreate(first.store);
@@ -74,7 +74,7 @@ it("no append to a fork is lost when its maker hears of it only after another pr
   expect(await idsOf(first, "f")).toEqual(["m1", "x", "acked1", "acked2"]);
 });
 
-it("no append to a session is lost when its maker hears of it only after another process has made it anew", async () => {
+it("no append to a session is lost when its maker gets the answer only after another process has made it again", async () => {
   const held = holdCreate(first.store);
   const created = first.provider.createSession({ sessionId: "a" });
   await held.carriedOut;

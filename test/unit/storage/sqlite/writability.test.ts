@@ -16,7 +16,7 @@ const GONE = {
 const FULL = { code: "unavailable", message: "The disk of the database is full" };
 const LOCKED = { code: "unavailable", message: "The database file is locked by another process" };
 
-describe("a SQLite store refuses writes, and says so when asked,", () => {
+describe("a SQLite store refuses writes, and reports it when asked,", () => {
   let folder: string;
   let path: string;
   let db: Database.Database;
@@ -65,7 +65,7 @@ describe("a SQLite store refuses writes, and says so when asked,", () => {
     expect(await store.readTodos()).toMatchObject({ revision: 2 });
   });
 
-  it("while another file stands in its place, which it never touches", async () => {
+  it("while another file has its name, which it never touches", async () => {
     for (const end of ["", "-wal", "-shm"]) move(end, path, aside());
     const successor = await SqliteLogDatabase.open(path);
     expect(await successor.namespace("default").replaceTodos([], 0)).toBe(true);
@@ -101,7 +101,7 @@ describe("a SQLite store refuses writes, and says so when asked,", () => {
     await write();
   });
 
-  it("while callers have heard nothing but a full disk for five seconds, until one can write", async () => {
+  it("while callers have got only full-disk errors for five seconds, until one can write", async () => {
     let isFull = true;
     await connection.close();
     await open((real) => failingCommits(real, () => isFull));
@@ -116,7 +116,7 @@ describe("a SQLite store refuses writes, and says so when asked,", () => {
     await store.ping();
   });
 
-  it("when nobody writes any more, until the disk has room and a write of its own succeeds", async () => {
+  it("when nobody writes, until the disk has room and a write of its own succeeds", async () => {
     let isFull = true;
     await connection.close();
     await open((real) => failingCommits(real, () => isFull));
@@ -133,7 +133,7 @@ describe("a SQLite store refuses writes, and says so when asked,", () => {
     await store.ping();
   });
 
-  it("and lets its own try write a page", async () => {
+  it("and makes its own try write a page", async () => {
     let isFull = true;
     await connection.close();
     await open((real) => failingCommits(real, () => isFull));
