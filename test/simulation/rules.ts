@@ -1,8 +1,8 @@
 import type { BreakableRule, BrokenStatement } from "../support/broken-rules.js";
 
 const HISTORY = "src/storage/history";
-const WRITER = `${HISTORY}/edit/record-writer.ts`;
-const REPLACER = `${HISTORY}/edit/record-replacer.ts`;
+const WRITER = `${HISTORY}/write/record-writer.ts`;
+const REPLACER = `${HISTORY}/write/record-replacer.ts`;
 const BRANCHER = `${HISTORY}/edit/brancher.ts`;
 const COPIER = `${HISTORY}/edit/copier.ts`;
 const TURN = `${HISTORY}/append/append-turn.ts`;
@@ -31,7 +31,7 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     'const end: number | "unnamed" = head.seq;',
   ]),
   rule("wait-for-editor", [
-    `${HISTORY}/edit/editor-wait.ts`,
+    `${HISTORY}/write/editor-wait.ts`,
     "if (await this.#changesWithin(head, waitMs, call)) return;",
     "",
   ]),
@@ -87,7 +87,7 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     ],
   ),
   rule("side-log-reuse", [
-    `${HISTORY}/append/side-logs.ts`,
+    `${HISTORY}/write/side-logs.ts`,
     "const isNamed = namesLog(record, attempt.log);",
     "const isNamed = true;",
   ]),
@@ -178,7 +178,7 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
   ]),
   rule("entries-after-record", [SWEEPER, "await this.#deleteAll({ uid }, call);\n    } finally {", "} finally {"]),
   rule("orphans-deleted", [
-    `${HISTORY}/edit/orphans.ts`,
+    `${HISTORY}/write/orphans.ts`,
     "while (await store.deleteEntries({ uid }, options.chunk, call));",
     "",
   ]),

@@ -38,8 +38,6 @@ import {
   type TurnOutcome,
 } from "../storage-provider.js";
 import { Appender } from "./append/appender.js";
-import { Placer } from "./append/placer.js";
-import { SideLogs } from "./append/side-logs.js";
 import { AbandonedDrafts } from "./drafts/abandoned-drafts.js";
 import { DraftFinder } from "./drafts/draft-finder.js";
 import { DraftReads } from "./drafts/draft-reads.js";
@@ -47,11 +45,7 @@ import { Drafts } from "./drafts/drafts.js";
 import { Brancher } from "./edit/brancher.js";
 import { Copier } from "./edit/copier.js";
 import { Editor } from "./edit/editor.js";
-import { EditorWait } from "./edit/editor-wait.js";
 import { MessageEditor } from "./edit/message-editor.js";
-import { NamedLogs } from "./edit/named-logs.js";
-import { RecordReplacer } from "./edit/record-replacer.js";
-import { RecordWriter } from "./edit/record-writer.js";
 import { Eraser } from "./erase/eraser.js";
 import { Followers } from "./follow/followers.js";
 import { type Head, HistoryContext } from "./heads.js";
@@ -63,6 +57,12 @@ import { Sweeper } from "./sweeper.js";
 import { Restorer } from "./transfer/restorer.js";
 import { Snapshots } from "./transfer/snapshots.js";
 import { UpdateTimes } from "./update-times.js";
+import { EditorWait } from "./write/editor-wait.js";
+import { NamedLogs } from "./write/named-logs.js";
+import { Placer } from "./write/placer.js";
+import { RecordReplacer } from "./write/record-replacer.js";
+import { RecordWriter } from "./write/record-writer.js";
+import { SideLogs } from "./write/side-logs.js";
 
 export type { HistoryOptions } from "./history-options.js";
 

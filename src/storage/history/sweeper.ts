@@ -2,11 +2,11 @@ import { type Call, checkCall } from "../../domain/call.js";
 import type { SweepOptions, SweepReport } from "../storage-provider.js";
 import { DraftSweep } from "./drafts/draft-sweep.js";
 import type { Editor } from "./edit/editor.js";
-import { nextOf } from "./edit/record-replacer.js";
 import type { HistoryContext } from "./heads.js";
 import type { Markable, NamedLog, Segment, SessionRecord } from "./log-store.js";
 import { Again } from "./retries.js";
 import { OPEN_END } from "./segments.js";
+import { nextOf } from "./write/record-replacer.js";
 
 /** How many records are read at a time. */
 const BATCH = 100;

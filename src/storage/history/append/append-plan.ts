@@ -7,8 +7,8 @@ import { endMicros, type Head } from "../heads.js";
 import type { Entry } from "../log-store.js";
 import type { Located } from "../read/lookup.js";
 import { openDrafts } from "../record-facts.js";
+import type { Unplaced } from "../write/side-logs.js";
 import type { Given, Job } from "./append-job.js";
-import type { Unplaced } from "./side-logs.js";
 
 /** What one append means for a head. */
 export type Plan =

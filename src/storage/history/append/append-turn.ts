@@ -1,14 +1,16 @@
 import type { Call } from "../../../domain/call.js";
 import { DomainError, notFound } from "../../../domain/errors.js";
 import type { LogResult, TurnOutcome } from "../../storage-provider.js";
-import type { EditorWait } from "../edit/editor-wait.js";
-import { clearIfOrphaned } from "../edit/orphans.js";
-import type { RecordWriter } from "../edit/record-writer.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { Entry } from "../log-store.js";
 import { locateOnHead } from "../read/lookup.js";
 import { Again, Retries } from "../retries.js";
 import { positionOf } from "../segments.js";
+import type { EditorWait } from "../write/editor-wait.js";
+import { clearIfOrphaned } from "../write/orphans.js";
+import type { Placement, Placer } from "../write/placer.js";
+import type { RecordWriter } from "../write/record-writer.js";
+import type { Attempt, Unplaced } from "../write/side-logs.js";
 import type { Job, PendingJobs } from "./append-job.js";
 import {
   answerPlaced,
@@ -23,8 +25,6 @@ import {
   Refusal,
   wholePlans,
 } from "./append-plan.js";
-import type { Placement, Placer } from "./placer.js";
-import type { Attempt, Unplaced } from "./side-logs.js";
 
 /** Reacts to the appends to a session. */
 export interface AppendListener {

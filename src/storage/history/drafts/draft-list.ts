@@ -1,9 +1,9 @@
 import type { Call } from "../../../domain/call.js";
-import { nextOf, type RecordReplacer } from "../edit/record-replacer.js";
 import type { HistoryContext } from "../heads.js";
 import type { DraftRef, SessionRecord } from "../log-store.js";
 import { isOpenDraft } from "../record-facts.js";
 import { Again } from "../retries.js";
+import { nextOf, type RecordReplacer } from "../write/record-replacer.js";
 
 /** Ended drafts that a record keeps, so that their ids are not used again at once. A sweep takes them earlier. */
 const MOST_ENDED = 32;

@@ -1,9 +1,9 @@
 import { type Call, checkCall } from "../../../domain/call.js";
-import { nextOf } from "../edit/record-replacer.js";
 import type { HistoryContext } from "../heads.js";
 import type { DraftRef, Segment, SessionRecord } from "../log-store.js";
 import { isOpenDraft } from "../record-facts.js";
 import { OPEN_END } from "../segments.js";
+import { nextOf } from "../write/record-replacer.js";
 
 /** How many records are read at a time. */
 const BATCH = 100;

@@ -1,7 +1,7 @@
 import type { Call } from "../../../domain/call.js";
 import { DomainError } from "../../../domain/errors.js";
-import { clearIfOrphaned } from "../edit/orphans.js";
 import type { HistoryContext } from "../heads.js";
+import { clearIfOrphaned } from "../write/orphans.js";
 import { type DraftStep, sameStep, toEntry, toStep } from "./draft-entry.js";
 import type { DraftFinder, FoundDraft } from "./draft-finder.js";
 

@@ -2,17 +2,17 @@ import type { Call } from "../../../domain/call.js";
 import { untilCallEnd } from "../../../domain/call-end.js";
 import { DomainError, invalidArgument } from "../../../domain/errors.js";
 import type { ForkOptions } from "../../storage-provider.js";
-import type { Placer } from "../append/placer.js";
-import type { Attempt, SideLogs } from "../append/side-logs.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { Entry } from "../log-store.js";
 import { locate, readSegments } from "../read/lookup.js";
 import { openDrafts } from "../record-facts.js";
 import { Again } from "../retries.js";
 import { totalLength } from "../segments.js";
+import type { Placer } from "../write/placer.js";
+import type { RecordWriter } from "../write/record-writer.js";
+import type { Attempt, SideLogs } from "../write/side-logs.js";
 import { checkRevision, type Editor, isDefinite } from "./editor.js";
 import { ForkCounts } from "./fork-counts.js";
-import type { RecordWriter } from "./record-writer.js";
 import { type Taken, takeFrom } from "./taken.js";
 
 export interface Copied {

@@ -11,9 +11,9 @@ import { openDrafts } from "../record-facts.js";
 import { Again } from "../retries.js";
 import { sliceSegments, totalLength } from "../segments.js";
 import { undoAt, undoOfRevert } from "../undo.js";
-import type { EditorWait } from "./editor-wait.js";
-import { nextOf, type RecordReplacer } from "./record-replacer.js";
-import type { HistoryChange, RecordWriter } from "./record-writer.js";
+import type { EditorWait } from "../write/editor-wait.js";
+import { nextOf, type RecordReplacer } from "../write/record-replacer.js";
+import type { HistoryChange, RecordWriter } from "../write/record-writer.js";
 
 /** The answer of an edit on a head, and the change that it takes, if any. */
 export interface EditPlan<T> {

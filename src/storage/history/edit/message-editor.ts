@@ -5,14 +5,14 @@ import { contentOf, MessageBody } from "../../../domain/message-body.js";
 import { messageSize } from "../../../domain/message-size.js";
 import { checkBytes } from "../../../domain/validate.js";
 import type { RevisionOptions } from "../../storage-provider.js";
-import type { Placer } from "../append/placer.js";
-import type { Attempt, SideLogs, Unplaced } from "../append/side-logs.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { Entry, Segment } from "../log-store.js";
 import { entryAt, type Located, locateOnHead } from "../read/lookup.js";
 import { shownAs } from "../read/pieces.js";
 import { Again } from "../retries.js";
 import { joinSegments, sliceSegments } from "../segments.js";
+import type { Placer } from "../write/placer.js";
+import type { Attempt, SideLogs, Unplaced } from "../write/side-logs.js";
 import { checkRevision, type Editor, type EditPlan } from "./editor.js";
 
 /**

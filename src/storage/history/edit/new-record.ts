@@ -1,9 +1,9 @@
 import type { Call } from "../../../domain/call.js";
 import { DomainError } from "../../../domain/errors.js";
-import type { Placer } from "../append/placer.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { AncestrySegment, NextRecord } from "../log-store.js";
 import { Again } from "../retries.js";
+import type { Placer } from "../write/placer.js";
 
 /** A record of revision 1 with a uid and an open log of its own. */
 export function newRecord(

@@ -1,9 +1,9 @@
 import type { Call } from "../../../domain/call.js";
-import { nextOf, type RecordReplacer } from "../edit/record-replacer.js";
-import { withEdit } from "../edit/record-writer.js";
 import type { HistoryContext } from "../heads.js";
 import type { SessionRecord } from "../log-store.js";
 import { Again } from "../retries.js";
+import { nextOf, type RecordReplacer } from "../write/record-replacer.js";
+import { withEdit } from "../write/record-writer.js";
 import type { ErasedPlaces } from "./erased-places.js";
 
 /** What one erasure changes in records: followers read the message anew, and copies under way start over. */

@@ -1,11 +1,11 @@
 import type { Call } from "../../../domain/call.js";
 import { sameContent } from "../../../domain/chat-message.js";
 import { contentOf } from "../../../domain/message-body.js";
-import type { NamedLogs } from "../edit/named-logs.js";
-import { clearIfOrphaned } from "../edit/orphans.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { Entry } from "../log-store.js";
 import { namesLog } from "../record-facts.js";
+import type { NamedLogs } from "./named-logs.js";
+import { clearIfOrphaned } from "./orphans.js";
 
 /** A message that has no place in a log yet. */
 export type Unplaced = Omit<Entry, "log" | "seq">;

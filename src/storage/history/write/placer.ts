@@ -1,7 +1,5 @@
 import type { Call } from "../../../domain/call.js";
 import { DomainError } from "../../../domain/errors.js";
-import type { NamedLogs } from "../edit/named-logs.js";
-import type { RecordWriter } from "../edit/record-writer.js";
 import { endMicros, type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { Segment } from "../log-store.js";
 import { countBefore, entryAt, readInChunks } from "../read/lookup.js";
@@ -9,6 +7,8 @@ import { namesLog } from "../record-facts.js";
 import { Again } from "../retries.js";
 import { joinSegments, runToMerge, weaveSegments } from "../segments.js";
 import { undoAt } from "../undo.js";
+import type { NamedLogs } from "./named-logs.js";
+import type { RecordWriter } from "./record-writer.js";
 import type { Attempt, SideLogs, Unplaced } from "./side-logs.js";
 
 export type Placement<T> = { readonly answer: T } | { readonly lost: Attempt | null };
