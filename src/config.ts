@@ -54,6 +54,8 @@ export interface ServeConfig {
   readonly reflection: boolean;
   /** Whether the HTTP port serves OpenAI's conversations below /v1. */
   readonly openAi: boolean;
+  /** Whether messages can be searched. */
+  readonly search: boolean;
   readonly tls?: { readonly certPath: string; readonly keyPath: string } | undefined;
   readonly keysFile?: string | undefined;
   readonly jwt?: JwtConfig | undefined;
@@ -148,6 +150,7 @@ export function addServeOptions(command: Command): Command {
     flag("--no-console", "serve no console, no /docs and no /openapi.json"),
     flag("--no-reflection", "serve no gRPC reflection"),
     flag("--openai", "serve OpenAI's conversations below /v1 of the HTTP port").default(false),
+    flag("--search", "find messages by their words: gives a SQLite file an index").default(false),
     tlsCertFlag(),
     flag("--tls-key <file>", "key of the certificate (PEM)").argParser(parseText),
     flag("--keys-file <file>", "API keys (see session-pool keys)").argParser(parseText),
@@ -217,6 +220,7 @@ export function readServeConfig(flags: Flags): ServeConfig {
     console: flags.console as boolean,
     reflection: flags.reflection as boolean,
     openAi: flags.openai as boolean,
+    search: flags.search as boolean,
     tls: readTls(flags),
     keysFile: flags.keysFile as string | undefined,
     jwt: readJwt(flags),

@@ -23,6 +23,7 @@ export type {
   SessionCursor,
   SessionPage,
 } from "./domain/page.js";
+export type { SearchCursor, SearchHit, SearchPage, SearchTerm, Snippet, TextRange } from "./domain/search.js";
 export type { MessagePreview, NewSession, Session, SessionChange, SessionView } from "./domain/session.js";
 export type { Todo, TodoList } from "./domain/todo.js";
 export { DraftPool } from "./pool/draft-pool.js";

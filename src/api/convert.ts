@@ -7,6 +7,7 @@ import type {
   Draft as ProtoDraft,
   DraftExtended as ProtoDraftExtended,
   Part as ProtoPart,
+  SearchHit as ProtoSearchHit,
   WatchMessagesResponse,
 } from "../../gen/sessionpool/v1/message_service_pb.js";
 import {
@@ -20,6 +21,7 @@ import type { Draft, DraftDelta } from "../domain/draft.js";
 import { invalidArgument } from "../domain/errors.js";
 import type { JsonObject } from "../domain/json.js";
 import type { FollowEvent } from "../domain/page.js";
+import type { SearchHit } from "../domain/search.js";
 import type { MessagePreview, Session, SessionView } from "../domain/session.js";
 import { storedBodyOf } from "../domain/shown-message.js";
 import type { Todo } from "../domain/todo.js";
@@ -99,6 +101,21 @@ export function fromMessageChange(field: string, message: MessageWithParts | und
 
 function fromPart(part: ProtoPart): Part {
   return { id: part.id, type: part.type, text: part.text, data: part.data };
+}
+
+export function toSearchHit(hit: SearchHit): ProtoSearchHit {
+  const { text: snippet, highlights } = hit.snippet;
+  return {
+    $typeName: "sessionpool.v1.SearchHit",
+    sessionId: hit.sessionId,
+    sessionTitle: hit.sessionTitle,
+    messageId: hit.messageId,
+    role: hit.role,
+    timestamp: toTimestamp(hit.timestampMicros),
+    position: BigInt(hit.position),
+    snippet,
+    highlights: highlights.map(({ start, end }) => ({ $typeName: "sessionpool.v1.TextRange", start, end })),
+  };
 }
 
 export function toSession(session: Session): ProtoSession {

@@ -39,12 +39,14 @@ import { discardDraft, extendDraft, finishDraft, listDrafts, startDraft } from "
 import { maskedFields } from "./field-mask.js";
 import { mapEach } from "./map-each.js";
 import { decodeMessageToken, decodeResumeToken, encodeMessageToken } from "./page-token.js";
+import { searchMessages } from "./search-handler.js";
 
 export const messageMethods: ServiceMethods<typeof MessageService> = {
   appendMessage: { scope: "write", handle: appendMessage },
   appendMessages: { scope: "write", handle: appendMessages },
   getMessage: { scope: "read", handle: getMessage },
   listMessages: { scope: "read", handle: listMessages },
+  searchMessages: { scope: "read", handle: searchMessages },
   countMessages: { scope: "read", handle: countMessages },
   copyMessages: { scope: "write", handle: copyMessages },
   truncateMessages: { scope: "write", handle: truncateMessages },

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import { invalidArgument } from "../domain/errors.js";
 import type { FollowPosition, MessageCursor, SessionCursor } from "../domain/page.js";
+import type { SearchCursor } from "../domain/search.js";
 
 /**
  * A token is base64url of `crc32 (4 bytes) | JSON list`; the first two items of the list are the version and the kind.
@@ -11,13 +12,14 @@ import type { FollowPosition, MessageCursor, SessionCursor } from "../domain/pag
 const VERSION = 1;
 const CHECKSUM_BYTES = 4;
 
-type Kind = "messages" | "sessions" | "watch";
+type Kind = "messages" | "sessions" | "search" | "watch";
 type Scalar = string | number | boolean | null;
 
 /** Types of the fields after version and kind. `?` marks a field that may be null or, at the end, absent. */
 const FIELDS: Record<Kind, string> = {
   messages: "string boolean boolean integer? integer? string count string count?",
   sessions: "string integer string string?",
+  search: "string string",
   watch: "string count count",
 };
 
@@ -64,14 +66,39 @@ export function decodeSessionToken(token: string, filter: Pick<SessionCursor, "p
   return { ...filter, updateTimeMicros, sessionId };
 }
 
+/** What a search is for. */
+export interface SearchFilter {
+  readonly q: string;
+  readonly labels: readonly string[];
+  readonly sessionId: string;
+}
+
+export function encodeSearchToken({ place }: SearchCursor, filter: SearchFilter): string {
+  return encode("search", [searchDigest(filter), place]);
+}
+
+/** Refuses the token of another search. */
+export function decodeSearchToken(token: string, filter: SearchFilter): SearchCursor {
+  const [digest, place] = decode("page_token", "search", token) as [string, string];
+  if (digest === searchDigest(filter)) return { place };
+  throw invalidArgument("page_token belongs to a search with another q, label or session_id");
+}
+
+function searchDigest({ q, labels, sessionId }: SearchFilter): string {
+  return digestOf([q, sessionId, ...new Set(labels.toSorted())]);
+}
+
 /**
  * A short digest of a set of labels in any order, because the labels themselves would make tokens long. Null when there
  * are none.
  */
 function labelsDigest(labels: readonly string[] = []): string | null {
   if (labels.length === 0) return null;
-  const sorted = JSON.stringify([...new Set(labels)].sort());
-  return createHash("sha256").update(sorted).digest("base64url").slice(0, 22);
+  return digestOf([...new Set(labels)].sort());
+}
+
+function digestOf(texts: readonly string[]): string {
+  return createHash("sha256").update(JSON.stringify(texts)).digest("base64url").slice(0, 22);
 }
 
 export function encodeResumeToken(at: FollowPosition): string {

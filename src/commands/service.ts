@@ -52,6 +52,7 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
     limits: config.limits,
     retentionMs: config.retentionMs,
     draftTimeoutMs: config.draftTimeoutMs,
+    search: config.search,
     logger,
   });
   const pools = new Pools(storage, config.limits, logger);

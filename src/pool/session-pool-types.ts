@@ -1,5 +1,6 @@
 import type { Call } from "../domain/call.js";
 import type { SessionCursor } from "../domain/page.js";
+import type { SearchCursor } from "../domain/search.js";
 import type { Session, SessionView } from "../domain/session.js";
 import type { LogOptions, RevisionOptions, StartDraftOptions, TurnAppend } from "../storage/storage-provider.js";
 
@@ -62,6 +63,17 @@ export interface ListSessionsOptions extends Call {
   readonly view?: SessionView | undefined;
   readonly limit: number;
   readonly cursor?: SessionCursor | undefined;
+}
+
+export interface SearchMessagesOptions extends Call {
+  /** Words, `"phrases"` and `prefixes*`: 1-256 bytes. */
+  readonly q: string;
+  /** Only messages of sessions with all of these labels, each written `key=value`. */
+  readonly labels?: readonly string[] | undefined;
+  /** Only messages of this session; of all when empty or absent. */
+  readonly sessionId?: string | undefined;
+  readonly limit: number;
+  readonly cursor?: SearchCursor | undefined;
 }
 
 export interface RevertedSession {

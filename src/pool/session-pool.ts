@@ -12,6 +12,7 @@ import type {
   MessagePage,
   SessionPage,
 } from "../domain/page.js";
+import { parseSearch, type SearchPage } from "../domain/search.js";
 import type { NewSession, Session, SessionChange } from "../domain/session.js";
 import { checkId, checkOptionalId } from "../domain/validate.js";
 import { checkMessageChange, checkNewMessages } from "../domain/validate-message.js";
@@ -41,6 +42,7 @@ import type {
   ListSessionsOptions,
   RestoredSession,
   RevertedSession,
+  SearchMessagesOptions,
   ShareSessionOptions,
 } from "./session-pool-types.js";
 import { storeTurn } from "./store-turn.js";
@@ -115,6 +117,26 @@ export class SessionPool {
       () => storage.listMessages(sessionId, page),
       async () => computePage(sessionId, await this.#all(storage, sessionId, options), page, this.#root.limits),
     );
+  }
+
+  /**
+   * Finds messages of all sessions by their words, the newest first; each in the session that it was written to first, for as long as that shows it. `next` goes
+   * on also when the page holds fewer hits than `limit`, or none. `unimplemented`: searching is off, or the store cannot. `not_found`: no session `sessionId`.
+   */
+  async searchMessages(options: SearchMessagesOptions): Promise<SearchPage> {
+    checkCall(options);
+    const { q, labels = [], sessionId, limit, ...rest } = options;
+    const terms = parseSearch(q);
+    checkLabelFilter(labels, this.#root.limits);
+    checkOptionalId("session_id", sessionId, this.#root.limits);
+    const page = {
+      ...rest,
+      terms,
+      labels,
+      sessionId: sessionId || undefined,
+      limit: pageLimit(limit, this.#root.limits),
+    };
+    return await this.#storageFor("searching messages").searchMessages(page);
   }
 
   /**

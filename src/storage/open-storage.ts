@@ -11,6 +11,11 @@ export interface DatabaseOptions {
   /** Whether a missing database is made; true when absent. If false, a missing database is `failed_precondition`. */
   readonly create?: boolean | undefined;
   readonly mongo?: MongoOptions | undefined;
+  /** Whether messages can be searched: gives a SQLite file an index of words, which stays from then on. */
+  readonly search?: boolean | undefined;
+  /** Told what the operator should know. */
+  readonly onNotice?: ((text: string) => void) | undefined;
+  readonly onAnomaly?: ((text: string, error?: unknown) => void) | undefined;
 }
 
 export interface StorageOptions extends HistoryOptions, DatabaseOptions {
@@ -60,7 +65,9 @@ export async function openStorage(url: string, options: StorageOptions = {}): Pr
   const { logger, mongo, create, ...history } = options;
   const onAnomaly = (text: string, err?: unknown) => logger?.warn({ err }, text);
   const onNotice = (text: string) => logger?.info?.({}, text);
-  const database = await openDatabase(url, { mongo: { onNotice, onAnomaly, ...mongo }, create });
+  const mongoOptions = { onNotice, onAnomaly, ...mongo };
+  const { search } = history;
+  const database = await openDatabase(url, { mongo: mongoOptions, create, search, onNotice, onAnomaly });
   return new DatabaseStorage(database, { onAnomaly, ...history });
 }
 
@@ -120,7 +127,7 @@ async function openMemory(rest: string, { create = true }: DatabaseOptions): Pro
   return new MemoryLogDatabase();
 }
 
-async function openSqlite(rest: string, { create = true }: DatabaseOptions): Promise<LogDatabase> {
+async function openSqlite(rest: string, { create = true, ...options }: DatabaseOptions): Promise<LogDatabase> {
   // Users of other tools write `sqlite:///srv/x.db`.
   const path = rest.replace(/^\/\/(?=\/)/, "");
   if (path === "") throw invalidArgument("The storage URL sqlite: needs a path, such as sqlite:./data/session-pool.db");
@@ -128,7 +135,7 @@ async function openSqlite(rest: string, { create = true }: DatabaseOptions): Pro
     throw new DomainError("failed_precondition", `There is no database ${resolve(path)}`);
   }
   const { SqliteLogDatabase } = await import("./sqlite/sqlite-log-database.js");
-  return SqliteLogDatabase.open(path);
+  return SqliteLogDatabase.open(path, options);
 }
 
 async function openMongo(url: string, options: DatabaseOptions): Promise<LogDatabase> {

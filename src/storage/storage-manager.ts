@@ -71,6 +71,10 @@ export class StorageManager implements StorageOperations {
     return this.#active.getMessageCount(...args);
   }
 
+  searchMessages(...args: Args<"searchMessages">) {
+    return this.#active.searchMessages(...args);
+  }
+
   logMessages(...args: Args<"logMessages">) {
     return this.#active.logMessages(...args);
   }

@@ -13,6 +13,7 @@ import type {
   SessionCursor,
   SessionPage,
 } from "../domain/page.js";
+import type { SearchCursor, SearchPage, SearchTerm } from "../domain/search.js";
 import type { NewSession, Session, SessionChange, SessionView } from "../domain/session.js";
 import type {
   ReadNumbers,
@@ -41,6 +42,18 @@ export interface ListMessagesOptions extends Call, MessageQuery {
   readonly offset?: number | undefined;
   /** Continues after this place. */
   readonly cursor?: MessageCursor | undefined;
+}
+
+export interface SearchOptions extends Call {
+  /** What each message must hold: all of them. */
+  readonly terms: readonly SearchTerm[];
+  /** Only messages of sessions with all of these labels, each written `key=value`. */
+  readonly labels?: readonly string[] | undefined;
+  /** Only messages of this session. */
+  readonly sessionId?: string | undefined;
+  /** Most hits of the page. */
+  readonly limit: number;
+  readonly cursor?: SearchCursor | undefined;
 }
 
 export interface LogOptions extends Call {
@@ -245,6 +258,15 @@ export abstract class StorageProvider {
   /** Number of messages, without reading them. */
   getMessageCount(_sessionId: string, _call?: Call): Promise<number> {
     return this.#lacks("counting messages");
+  }
+
+  /**
+   * Messages by the words of their parts of the type `text`, newest first, each in the session that it was written to first and as long as that shows it: what
+   * forks, shares and copies took over is not found in them. Of a page that ends early, with fewer hits or none, `next` goes on. `not_found`: no such session.
+   * `unimplemented`: searching is off, or the store cannot.
+   */
+  searchMessages(_options: SearchOptions): Promise<SearchPage> {
+    return this.#lacks("searching messages");
   }
 
   /**

@@ -6,6 +6,7 @@ import type { StorageProviderHarness } from "./storage-provider.js";
 /** Stores in one MongoDB database: each case has a namespace of its own, which is as good as a database and much faster to make. */
 export function mongoHarness(database: () => LogDatabase): StorageProviderHarness {
   return {
+    searches: false,
     open: async () => {
       const namespace = randomBytes(8).toString("hex");
       return {

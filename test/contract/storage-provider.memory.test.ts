@@ -3,6 +3,7 @@ import { MemoryLogDatabase } from "../../src/storage/memory/memory-log-database.
 import { describeStorageManager, describeStorageProvider, type StorageProviderHarness } from "./storage-provider.js";
 
 const harness: StorageProviderHarness = {
+  searches: true,
   open: async (now) => {
     const database = new MemoryLogDatabase({ now });
     return {

@@ -11,13 +11,15 @@ let files = 0;
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-for (const [name, path] of [
-  ["a SQLite file", () => join(folder, `${files++}.db`)],
-  ["SQLite in memory", () => ":memory:"],
+for (const [name, path, searches] of [
+  ["a SQLite file", () => join(folder, `${files++}.db`), false],
+  ["a SQLite file with an index of words", () => join(folder, `${files++}.db`), true],
+  ["SQLite in memory", () => ":memory:", true],
 ] as const) {
   const harness: StorageProviderHarness = {
+    searches,
     open: async (now) => {
-      const database = await SqliteLogDatabase.open(path(), { now });
+      const database = await SqliteLogDatabase.open(path(), { now, search: searches });
       return {
         provider: (options) => new LogHistoryProvider(database.namespace("default"), options),
         close: () => database.close(),

@@ -23,6 +23,7 @@ import { describeMessageEdits } from "./storage-provider/message-edits.js";
 import { describeOlderMessages } from "./storage-provider/older-messages.js";
 import { describeReads } from "./storage-provider/reads.js";
 import { describeRestores } from "./storage-provider/restores.js";
+import { describeSearches } from "./storage-provider/searches.js";
 import { describeSessionLists } from "./storage-provider/session-lists.js";
 import { describeSessions } from "./storage-provider/sessions.js";
 import { describeSharing } from "./storage-provider/sharing.js";
@@ -39,6 +40,8 @@ export interface OpenedStorage {
 }
 
 export interface StorageProviderHarness {
+  /** Whether the store can find messages by their words. */
+  readonly searches: boolean;
   /** A new, empty store. `now`: the clock of a store that has none of its own, in milliseconds. */
   open(now: () => number): Promise<OpenedStorage>;
 }
@@ -46,6 +49,8 @@ export interface StorageProviderHarness {
 /** What a case works on; read its members inside `it` only. */
 export interface StorageProviderSubject {
   readonly provider: StorageOperations;
+  /** Whether the store can find messages by their words, for a provider that was opened with `search`. */
+  readonly searches: boolean;
   /** A second provider over the same store. */
   readonly other: StorageOperations;
   /** The providers' clock, microseconds since 1970. It stands still until it is set. */
@@ -72,6 +77,7 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   let opened: OpenedStorage;
   let providers: StorageOperations[];
   const subject: StorageProviderSubject = {
+    searches: harness.searches,
     nowMicros: T0,
     get provider() {
       return providers[0] as StorageOperations;
@@ -117,6 +123,7 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeForks(subject);
   describeSharing(subject);
   describeCopies(subject);
+  describeSearches(subject);
   describeTexts(subject);
   describeTodos(subject);
   describeCalls(subject);

@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import Database from "libsql";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { NewChatMessage } from "../../src/domain/chat-message.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
@@ -78,6 +79,39 @@ it("no file contains what a draft of an erased message held, and no watcher gets
   await provider.eraseMessage("s", "d");
   expect(await provider.getSession("s")).toMatchObject({ revision });
 });
+
+it("an index of words holds nothing of what was erased", async () => {
+  const searching = await SqliteLogDatabase.open(path, { search: true });
+  try {
+    const provider = new LogHistoryProvider(searching.namespace("default"), { search: true });
+    await provider.createSession({ sessionId: "s" });
+    // One by one, so that the index is made of many pieces.
+    for (let m = 0; m < 30; m++) {
+      const text = `${wordOf(m)} ${"x".repeat(m)}`;
+      await provider.logMessages("s", [{ id: `m${m}`, role: "user", parts: [textPart(text)] }]);
+    }
+    expect(indexed()).toHaveLength(30);
+    await provider.eraseMessage("s", "m7");
+    expect(indexed()).toEqual(Array.from({ length: 30 }, (_, m) => wordOf(m)).filter((_, m) => m !== 7));
+    expect(held([wordOf(7)])).toEqual([]);
+  } finally {
+    await searching.close();
+  }
+});
+
+/** A word that begins as no other does: an index keeps only what differs from the word before. */
+function wordOf(m: number): string {
+  return `${String.fromCodePoint(0x430 + m)}secretword`;
+}
+
+/** The secret words that the index holds. */
+function indexed(): string[] {
+  const db = new Database(path);
+  db.exec("CREATE VIRTUAL TABLE temp.words USING fts5vocab (main, search_texts, row)");
+  const rows = db.prepare("SELECT term FROM temp.words WHERE term LIKE '%secretword' ORDER BY term").raw().all([]);
+  db.close();
+  return (rows as [string][]).map(([term]) => term);
+}
 
 it("an erasure that stopped half way is completed by the next one", async () => {
   const provider = new LogHistoryProvider(database.namespace("default"));

@@ -29,6 +29,7 @@ export const TEST_CONFIG: ServeConfig = {
   console: true,
   reflection: true,
   openAi: false,
+  search: false,
   limits: DEFAULT_LIMITS,
   load: DEFAULT_LOAD,
   retentionMs: Number.POSITIVE_INFINITY,

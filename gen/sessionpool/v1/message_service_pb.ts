@@ -15,7 +15,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file sessionpool/v1/message_service.proto.
  */
 export const file_sessionpool_v1_message_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRzZXNzaW9ucG9vbC92MS9tZXNzYWdlX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxImcKEE1lc3NhZ2VXaXRoUGFydHMSLgoEaW5mbxgBIAEoCzIbLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VJbmZvQgPgQQISIwoFcGFydHMYAiADKAsyFC5zZXNzaW9ucG9vbC52MS5QYXJ0IugBCgtNZXNzYWdlSW5mbxIKCgJpZBgBIAEoCRIRCgRyb2xlGAIgASgJQgPgQQISLQoJdGltZXN0YW1wGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCghtZXRhZGF0YRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFwoKc2Vzc2lvbl9pZBgFIAEoCUID4EEDEhoKCHBvc2l0aW9uGAYgASgDQgPgQQNIAIgBARIeChFvcmlnaW5fc2Vzc2lvbl9pZBgHIAEoCUID4EEDQgsKCV9wb3NpdGlvbiJaCgRQYXJ0EgoKAmlkGAEgASgJEhEKBHR5cGUYAiABKAlCA+BBAhIMCgR0ZXh0GAMgASgJEiUKBGRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IqsBChRBcHBlbmRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEjEKB21lc3NhZ2UYAiABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEh4KEWV4cGVjdGVkX3Bvc2l0aW9uGAMgASgDSACIAQESFgoOY3JlYXRlX3Nlc3Npb24YBCABKAhCFAoSX2V4cGVjdGVkX3Bvc2l0aW9uIj0KFUFwcGVuZE1lc3NhZ2VSZXNwb25zZRISCgptZXNzYWdlX2lkGAEgASgJEhAKCHBvc2l0aW9uGAIgASgDIq0BChVBcHBlbmRNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIyCghtZXNzYWdlcxgCIAMoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSHgoRZXhwZWN0ZWRfcG9zaXRpb24YAyABKANIAIgBARIWCg5jcmVhdGVfc2Vzc2lvbhgEIAEoCEIUChJfZXhwZWN0ZWRfcG9zaXRpb24iPwoWQXBwZW5kTWVzc2FnZXNSZXNwb25zZRITCgttZXNzYWdlX2lkcxgBIAMoCRIQCghwb3NpdGlvbhgCIAEoAyI7ChFHZXRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiggIKE0xpc3RNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgVsaW1pdBgCIAEoBUgAiAEBEhMKBm9mZnNldBgDIAEoBUgBiAEBEhIKCnBhZ2VfdG9rZW4YBCABKAkSFAoMbmV3ZXN0X2ZpcnN0GAUgASgIEhkKEWluY2x1ZGVfYW5jZXN0b3JzGAYgASgIEikKBXNpbmNlGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgV1bnRpbBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCAoGX2xpbWl0QgkKB19vZmZzZXQiYwoUTGlzdE1lc3NhZ2VzUmVzcG9uc2USMgoIbWVzc2FnZXMYASADKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIqChRDb3VudE1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIiYKFUNvdW50TWVzc2FnZXNSZXNwb25zZRINCgVjb3VudBgBIAEoAyKUAQoTQ29weU1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhkKEXRhcmdldF9zZXNzaW9uX2lkGAIgASgJEhgKEHVwX3RvX21lc3NhZ2VfaWQYAyABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YBCABKANIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iWgoUQ29weU1lc3NhZ2VzUmVzcG9uc2USGgoNZm9ya19wb2ludF9pZBgBIAEoCUgAiAEBEhQKDGNvcGllZF9jb3VudBgCIAEoA0IQCg5fZm9ya19wb2ludF9pZCKPAQoXVHJ1bmNhdGVNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIYChB1cF90b19tZXNzYWdlX2lkGAIgASgJEhAKCHRvX3N0YXJ0GAMgASgIEh4KEWV4cGVjdGVkX3JldmlzaW9uGAQgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIjEKGFRydW5jYXRlTWVzc2FnZXNSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDItgBChRVcGRhdGVNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkSMQoHbWVzc2FnZRgDIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEh4KEWV4cGVjdGVkX3JldmlzaW9uGAUgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uInQKFERlbGV0ZU1lc3NhZ2VSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCRIeChFleHBlY3RlZF9yZXZpc2lvbhgDIAEoA0gAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiIXChVEZWxldGVNZXNzYWdlUmVzcG9uc2UiPQoTRXJhc2VNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiKgoURXJhc2VNZXNzYWdlUmVzcG9uc2USEgoKY29weV9jb3VudBgBIAEoAyJuChRXYXRjaE1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhoKDWZyb21fcG9zaXRpb24YAiABKANIAIgBARIUCgxyZXN1bWVfdG9rZW4YAyABKAlCEAoOX2Zyb21fcG9zaXRpb24iwQMKFVdhdGNoTWVzc2FnZXNSZXNwb25zZRI0CghhcHBlbmRlZBgBIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHNIABIuCgl0cnVuY2F0ZWQYAiABKAsyGS5zZXNzaW9ucG9vbC52MS5UcnVuY2F0ZWRIABIuCgloZWFydGJlYXQYAyABKAsyGS5zZXNzaW9ucG9vbC52MS5IZWFydGJlYXRIABImCgVkcmFmdBgFIAEoCzIVLnNlc3Npb25wb29sLnYxLkRyYWZ0SAASNwoOZHJhZnRfZXh0ZW5kZWQYBiABKAsyHS5zZXNzaW9ucG9vbC52MS5EcmFmdEV4dGVuZGVkSAASMQoLZHJhZnRfZW5kZWQYByABKAsyGi5zZXNzaW9ucG9vbC52MS5EcmFmdEVuZGVkSAASMwoHdXBkYXRlZBgIIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHNIABIqCgdkZWxldGVkGAkgASgLMhcuc2Vzc2lvbnBvb2wudjEuRGVsZXRlZEgAEhQKDHJlc3VtZV90b2tlbhgEIAEoCUIHCgVldmVudCI5CglUcnVuY2F0ZWQSGgoNbWVzc2FnZV9jb3VudBgBIAEoA0gAiAEBQhAKDl9tZXNzYWdlX2NvdW50IkEKB0RlbGV0ZWQSEgoKbWVzc2FnZV9pZBgBIAEoCRIVCghwb3NpdGlvbhgCIAEoA0gAiAEBQgsKCV9wb3NpdGlvbiILCglIZWFydGJlYXQiYAoNRHJhZnRFeHRlbmRlZBISCgptZXNzYWdlX2lkGAEgASgJEg8KB3ZlcnNpb24YAiABKAMSKgoGZGVsdGFzGAMgAygLMhouc2Vzc2lvbnBvb2wudjEuRHJhZnREZWx0YSIyCgpEcmFmdEVuZGVkEhIKCm1lc3NhZ2VfaWQYASABKAkSEAoIZmluaXNoZWQYAiABKAgizAEKBURyYWZ0EjEKB21lc3NhZ2UYASABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEg8KB3ZlcnNpb24YAiABKAMSLgoKc3RhcnRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh4KFmRpc2NhcmRfd2hlbl9hYmFuZG9uZWQYBSABKAgidgoKRHJhZnREZWx0YRIwCgthcHBlbmRfdGV4dBgBIAEoCzIZLnNlc3Npb25wb29sLnYxLlRleHREZWx0YUgAEi0KCHB1dF9wYXJ0GAIgASgLMhkuc2Vzc2lvbnBvb2wudjEuUGFydERlbHRhSABCBwoFZGVsdGEiKgoJVGV4dERlbHRhEg8KB3BhcnRfaWQYASABKAkSDAoEdGV4dBgCIAEoCSIvCglQYXJ0RGVsdGESIgoEcGFydBgBIAEoCzIULnNlc3Npb25wb29sLnYxLlBhcnQikgEKEVN0YXJ0RHJhZnRSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSMQoHbWVzc2FnZRgCIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSHgoWZGlzY2FyZF93aGVuX2FiYW5kb25lZBgDIAEoCBIWCg5jcmVhdGVfc2Vzc2lvbhgEIAEoCCI5ChJTdGFydERyYWZ0UmVzcG9uc2USEgoKbWVzc2FnZV9pZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgDInkKEkV4dGVuZERyYWZ0UmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkSDwoHdmVyc2lvbhgDIAEoAxIqCgZkZWx0YXMYBCADKAsyGi5zZXNzaW9ucG9vbC52MS5EcmFmdERlbHRhIiYKE0V4dGVuZERyYWZ0UmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoAyLaAQoSRmluaXNoRHJhZnRSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCRIPCgd2ZXJzaW9uGAMgASgDEioKBmRlbHRhcxgEIAMoCzIaLnNlc3Npb25wb29sLnYxLkRyYWZ0RGVsdGESKQoIbWV0YWRhdGEYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Eh4KEWV4cGVjdGVkX3Bvc2l0aW9uGAYgASgDSACIAQFCFAoSX2V4cGVjdGVkX3Bvc2l0aW9uIjsKE0ZpbmlzaERyYWZ0UmVzcG9uc2USEgoKbWVzc2FnZV9pZBgBIAEoCRIQCghwb3NpdGlvbhgCIAEoAyI9ChNEaXNjYXJkRHJhZnRSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCSIWChREaXNjYXJkRHJhZnRSZXNwb25zZSInChFMaXN0RHJhZnRzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIjsKEkxpc3REcmFmdHNSZXNwb25zZRIlCgZkcmFmdHMYASADKAsyFS5zZXNzaW9ucG9vbC52MS5EcmFmdDKbEgoOTWVzc2FnZVNlcnZpY2USjAEKDUFwcGVuZE1lc3NhZ2USJC5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLkFwcGVuZE1lc3NhZ2VSZXNwb25zZSIugtPkkwIoOgdtZXNzYWdlIh0vc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZRKPAQoOQXBwZW5kTWVzc2FnZXMSJS5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlc1JlcXVlc3QaJi5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlc1Jlc3BvbnNlIi6C0+STAig6ASoiIy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOmJhdGNoEogBCgpHZXRNZXNzYWdlEiEuc2Vzc2lvbnBvb2wudjEuR2V0TWVzc2FnZVJlcXVlc3QaIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzIjWQAgGC0+STAiwSKi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlL3ttZXNzYWdlX2lkfRKDAQoMTGlzdE1lc3NhZ2VzEiMuc2Vzc2lvbnBvb2wudjEuTGlzdE1lc3NhZ2VzUmVxdWVzdBokLnNlc3Npb25wb29sLnYxLkxpc3RNZXNzYWdlc1Jlc3BvbnNlIiiQAgGC0+STAh8SHS9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlEowBCg1Db3VudE1lc3NhZ2VzEiQuc2Vzc2lvbnBvb2wudjEuQ291bnRNZXNzYWdlc1JlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5Db3VudE1lc3NhZ2VzUmVzcG9uc2UiLpACAYLT5JMCJRIjL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6Y291bnQSiAEKDENvcHlNZXNzYWdlcxIjLnNlc3Npb25wb29sLnYxLkNvcHlNZXNzYWdlc1JlcXVlc3QaJC5zZXNzaW9ucG9vbC52MS5Db3B5TWVzc2FnZXNSZXNwb25zZSItgtPkkwInOgEqIiIvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTpjb3B5EpgBChBUcnVuY2F0ZU1lc3NhZ2VzEicuc2Vzc2lvbnBvb2wudjEuVHJ1bmNhdGVNZXNzYWdlc1JlcXVlc3QaKC5zZXNzaW9ucG9vbC52MS5UcnVuY2F0ZU1lc3NhZ2VzUmVzcG9uc2UiMYLT5JMCKzoBKiImL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6dHJ1bmNhdGUSlAEKDVVwZGF0ZU1lc3NhZ2USJC5zZXNzaW9ucG9vbC52MS5VcGRhdGVNZXNzYWdlUmVxdWVzdBogLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMiO4LT5JMCNToHbWVzc2FnZTIqL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2Uve21lc3NhZ2VfaWR9EpABCg1EZWxldGVNZXNzYWdlEiQuc2Vzc2lvbnBvb2wudjEuRGVsZXRlTWVzc2FnZVJlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5EZWxldGVNZXNzYWdlUmVzcG9uc2UiMoLT5JMCLCoqL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2Uve21lc3NhZ2VfaWR9EpYBCgxFcmFzZU1lc3NhZ2USIy5zZXNzaW9ucG9vbC52MS5FcmFzZU1lc3NhZ2VSZXF1ZXN0GiQuc2Vzc2lvbnBvb2wudjEuRXJhc2VNZXNzYWdlUmVzcG9uc2UiO4LT5JMCNToBKiIwL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2Uve21lc3NhZ2VfaWR9OmVyYXNlEqwBCg1XYXRjaE1lc3NhZ2VzEiQuc2Vzc2lvbnBvb2wudjEuV2F0Y2hNZXNzYWdlc1JlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5XYXRjaE1lc3NhZ2VzUmVzcG9uc2UiTMrzGB0KDHJlc3VtZV90b2tlbhINZnJvbV9wb3NpdGlvboLT5JMCJRIjL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6d2F0Y2gwARJ7CgpTdGFydERyYWZ0EiEuc2Vzc2lvbnBvb2wudjEuU3RhcnREcmFmdFJlcXVlc3QaIi5zZXNzaW9ucG9vbC52MS5TdGFydERyYWZ0UmVzcG9uc2UiJoLT5JMCIDoBKiIbL3Nlc3Npb24ve3Nlc3Npb25faWR9L2RyYWZ0EpIBCgtFeHRlbmREcmFmdBIiLnNlc3Npb25wb29sLnYxLkV4dGVuZERyYWZ0UmVxdWVzdBojLnNlc3Npb25wb29sLnYxLkV4dGVuZERyYWZ0UmVzcG9uc2UiOoLT5JMCNDoBKiIvL3Nlc3Npb24ve3Nlc3Npb25faWR9L2RyYWZ0L3ttZXNzYWdlX2lkfTpleHRlbmQSkgEKC0ZpbmlzaERyYWZ0EiIuc2Vzc2lvbnBvb2wudjEuRmluaXNoRHJhZnRSZXF1ZXN0GiMuc2Vzc2lvbnBvb2wudjEuRmluaXNoRHJhZnRSZXNwb25zZSI6gtPkkwI0OgEqIi8vc2Vzc2lvbi97c2Vzc2lvbl9pZH0vZHJhZnQve21lc3NhZ2VfaWR9OmZpbmlzaBKLAQoMRGlzY2FyZERyYWZ0EiMuc2Vzc2lvbnBvb2wudjEuRGlzY2FyZERyYWZ0UmVxdWVzdBokLnNlc3Npb25wb29sLnYxLkRpc2NhcmREcmFmdFJlc3BvbnNlIjCC0+STAioqKC9zZXNzaW9uL3tzZXNzaW9uX2lkfS9kcmFmdC97bWVzc2FnZV9pZH0SewoKTGlzdERyYWZ0cxIhLnNlc3Npb25wb29sLnYxLkxpc3REcmFmdHNSZXF1ZXN0GiIuc2Vzc2lvbnBvb2wudjEuTGlzdERyYWZ0c1Jlc3BvbnNlIiaQAgGC0+STAh0SGy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9kcmFmdGIGcHJvdG8z", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sessionpool_v1_options]);
+  fileDesc("CiRzZXNzaW9ucG9vbC92MS9tZXNzYWdlX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxImcKEE1lc3NhZ2VXaXRoUGFydHMSLgoEaW5mbxgBIAEoCzIbLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VJbmZvQgPgQQISIwoFcGFydHMYAiADKAsyFC5zZXNzaW9ucG9vbC52MS5QYXJ0IugBCgtNZXNzYWdlSW5mbxIKCgJpZBgBIAEoCRIRCgRyb2xlGAIgASgJQgPgQQISLQoJdGltZXN0YW1wGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCghtZXRhZGF0YRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFwoKc2Vzc2lvbl9pZBgFIAEoCUID4EEDEhoKCHBvc2l0aW9uGAYgASgDQgPgQQNIAIgBARIeChFvcmlnaW5fc2Vzc2lvbl9pZBgHIAEoCUID4EEDQgsKCV9wb3NpdGlvbiJaCgRQYXJ0EgoKAmlkGAEgASgJEhEKBHR5cGUYAiABKAlCA+BBAhIMCgR0ZXh0GAMgASgJEiUKBGRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IqsBChRBcHBlbmRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEjEKB21lc3NhZ2UYAiABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEh4KEWV4cGVjdGVkX3Bvc2l0aW9uGAMgASgDSACIAQESFgoOY3JlYXRlX3Nlc3Npb24YBCABKAhCFAoSX2V4cGVjdGVkX3Bvc2l0aW9uIj0KFUFwcGVuZE1lc3NhZ2VSZXNwb25zZRISCgptZXNzYWdlX2lkGAEgASgJEhAKCHBvc2l0aW9uGAIgASgDIq0BChVBcHBlbmRNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIyCghtZXNzYWdlcxgCIAMoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSHgoRZXhwZWN0ZWRfcG9zaXRpb24YAyABKANIAIgBARIWCg5jcmVhdGVfc2Vzc2lvbhgEIAEoCEIUChJfZXhwZWN0ZWRfcG9zaXRpb24iPwoWQXBwZW5kTWVzc2FnZXNSZXNwb25zZRITCgttZXNzYWdlX2lkcxgBIAMoCRIQCghwb3NpdGlvbhgCIAEoAyI7ChFHZXRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiggIKE0xpc3RNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgVsaW1pdBgCIAEoBUgAiAEBEhMKBm9mZnNldBgDIAEoBUgBiAEBEhIKCnBhZ2VfdG9rZW4YBCABKAkSFAoMbmV3ZXN0X2ZpcnN0GAUgASgIEhkKEWluY2x1ZGVfYW5jZXN0b3JzGAYgASgIEikKBXNpbmNlGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgV1bnRpbBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCAoGX2xpbWl0QgkKB19vZmZzZXQiYwoUTGlzdE1lc3NhZ2VzUmVzcG9uc2USMgoIbWVzc2FnZXMYASADKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJ/ChVTZWFyY2hNZXNzYWdlc1JlcXVlc3QSCQoBcRgBIAEoCRINCgVsYWJlbBgCIAMoCRISCgpzZXNzaW9uX2lkGAMgASgJEhYKCXBhZ2Vfc2l6ZRgEIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YBSABKAlCDAoKX3BhZ2Vfc2l6ZSJaChZTZWFyY2hNZXNzYWdlc1Jlc3BvbnNlEicKBGhpdHMYASADKAsyGS5zZXNzaW9ucG9vbC52MS5TZWFyY2hIaXQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJItkBCglTZWFyY2hIaXQSEgoKc2Vzc2lvbl9pZBgBIAEoCRIVCg1zZXNzaW9uX3RpdGxlGAIgASgJEhIKCm1lc3NhZ2VfaWQYAyABKAkSDAoEcm9sZRgEIAEoCRItCgl0aW1lc3RhbXAYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHBvc2l0aW9uGAYgASgDEg8KB3NuaXBwZXQYByABKAkSLQoKaGlnaGxpZ2h0cxgIIAMoCzIZLnNlc3Npb25wb29sLnYxLlRleHRSYW5nZSInCglUZXh0UmFuZ2USDQoFc3RhcnQYASABKAUSCwoDZW5kGAIgASgFIioKFENvdW50TWVzc2FnZXNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiJgoVQ291bnRNZXNzYWdlc1Jlc3BvbnNlEg0KBWNvdW50GAEgASgDIpQBChNDb3B5TWVzc2FnZXNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGQoRdGFyZ2V0X3Nlc3Npb25faWQYAiABKAkSGAoQdXBfdG9fbWVzc2FnZV9pZBgDIAEoCRIeChFleHBlY3RlZF9yZXZpc2lvbhgEIAEoA0gAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiJaChRDb3B5TWVzc2FnZXNSZXNwb25zZRIaCg1mb3JrX3BvaW50X2lkGAEgASgJSACIAQESFAoMY29waWVkX2NvdW50GAIgASgDQhAKDl9mb3JrX3BvaW50X2lkIo8BChdUcnVuY2F0ZU1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhgKEHVwX3RvX21lc3NhZ2VfaWQYAiABKAkSEAoIdG9fc3RhcnQYAyABKAgSHgoRZXhwZWN0ZWRfcmV2aXNpb24YBCABKANIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iMQoYVHJ1bmNhdGVNZXNzYWdlc1Jlc3BvbnNlEhUKDXJlbW92ZWRfY291bnQYASABKAMi2AEKFFVwZGF0ZU1lc3NhZ2VSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCRIxCgdtZXNzYWdlGAMgASgLMiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0cxIvCgt1cGRhdGVfbWFzaxgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sSHgoRZXhwZWN0ZWRfcmV2aXNpb24YBSABKANIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24idAoURGVsZXRlTWVzc2FnZVJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgptZXNzYWdlX2lkGAIgASgJEh4KEWV4cGVjdGVkX3JldmlzaW9uGAMgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIhcKFURlbGV0ZU1lc3NhZ2VSZXNwb25zZSI9ChNFcmFzZU1lc3NhZ2VSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCSIqChRFcmFzZU1lc3NhZ2VSZXNwb25zZRISCgpjb3B5X2NvdW50GAEgASgDIm4KFFdhdGNoTWVzc2FnZXNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGgoNZnJvbV9wb3NpdGlvbhgCIAEoA0gAiAEBEhQKDHJlc3VtZV90b2tlbhgDIAEoCUIQCg5fZnJvbV9wb3NpdGlvbiLBAwoVV2F0Y2hNZXNzYWdlc1Jlc3BvbnNlEjQKCGFwcGVuZGVkGAEgASgLMiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0c0gAEi4KCXRydW5jYXRlZBgCIAEoCzIZLnNlc3Npb25wb29sLnYxLlRydW5jYXRlZEgAEi4KCWhlYXJ0YmVhdBgDIAEoCzIZLnNlc3Npb25wb29sLnYxLkhlYXJ0YmVhdEgAEiYKBWRyYWZ0GAUgASgLMhUuc2Vzc2lvbnBvb2wudjEuRHJhZnRIABI3Cg5kcmFmdF9leHRlbmRlZBgGIAEoCzIdLnNlc3Npb25wb29sLnYxLkRyYWZ0RXh0ZW5kZWRIABIxCgtkcmFmdF9lbmRlZBgHIAEoCzIaLnNlc3Npb25wb29sLnYxLkRyYWZ0RW5kZWRIABIzCgd1cGRhdGVkGAggASgLMiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0c0gAEioKB2RlbGV0ZWQYCSABKAsyFy5zZXNzaW9ucG9vbC52MS5EZWxldGVkSAASFAoMcmVzdW1lX3Rva2VuGAQgASgJQgcKBWV2ZW50IjkKCVRydW5jYXRlZBIaCg1tZXNzYWdlX2NvdW50GAEgASgDSACIAQFCEAoOX21lc3NhZ2VfY291bnQiQQoHRGVsZXRlZBISCgptZXNzYWdlX2lkGAEgASgJEhUKCHBvc2l0aW9uGAIgASgDSACIAQFCCwoJX3Bvc2l0aW9uIgsKCUhlYXJ0YmVhdCJgCg1EcmFmdEV4dGVuZGVkEhIKCm1lc3NhZ2VfaWQYASABKAkSDwoHdmVyc2lvbhgCIAEoAxIqCgZkZWx0YXMYAyADKAsyGi5zZXNzaW9ucG9vbC52MS5EcmFmdERlbHRhIjIKCkRyYWZ0RW5kZWQSEgoKbWVzc2FnZV9pZBgBIAEoCRIQCghmaW5pc2hlZBgCIAEoCCLMAQoFRHJhZnQSMQoHbWVzc2FnZRgBIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSDwoHdmVyc2lvbhgCIAEoAxIuCgpzdGFydF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHgoWZGlzY2FyZF93aGVuX2FiYW5kb25lZBgFIAEoCCJ2CgpEcmFmdERlbHRhEjAKC2FwcGVuZF90ZXh0GAEgASgLMhkuc2Vzc2lvbnBvb2wudjEuVGV4dERlbHRhSAASLQoIcHV0X3BhcnQYAiABKAsyGS5zZXNzaW9ucG9vbC52MS5QYXJ0RGVsdGFIAEIHCgVkZWx0YSIqCglUZXh0RGVsdGESDwoHcGFydF9pZBgBIAEoCRIMCgR0ZXh0GAIgASgJIi8KCVBhcnREZWx0YRIiCgRwYXJ0GAEgASgLMhQuc2Vzc2lvbnBvb2wudjEuUGFydCKSAQoRU3RhcnREcmFmdFJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIxCgdtZXNzYWdlGAIgASgLMiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0cxIeChZkaXNjYXJkX3doZW5fYWJhbmRvbmVkGAMgASgIEhYKDmNyZWF0ZV9zZXNzaW9uGAQgASgIIjkKElN0YXJ0RHJhZnRSZXNwb25zZRISCgptZXNzYWdlX2lkGAEgASgJEg8KB3ZlcnNpb24YAiABKAMieQoSRXh0ZW5kRHJhZnRSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCRIPCgd2ZXJzaW9uGAMgASgDEioKBmRlbHRhcxgEIAMoCzIaLnNlc3Npb25wb29sLnYxLkRyYWZ0RGVsdGEiJgoTRXh0ZW5kRHJhZnRSZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgDItoBChJGaW5pc2hEcmFmdFJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgptZXNzYWdlX2lkGAIgASgJEg8KB3ZlcnNpb24YAyABKAMSKgoGZGVsdGFzGAQgAygLMhouc2Vzc2lvbnBvb2wudjEuRHJhZnREZWx0YRIpCghtZXRhZGF0YRgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSHgoRZXhwZWN0ZWRfcG9zaXRpb24YBiABKANIAIgBAUIUChJfZXhwZWN0ZWRfcG9zaXRpb24iOwoTRmluaXNoRHJhZnRSZXNwb25zZRISCgptZXNzYWdlX2lkGAEgASgJEhAKCHBvc2l0aW9uGAIgASgDIj0KE0Rpc2NhcmREcmFmdFJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgptZXNzYWdlX2lkGAIgASgJIhYKFERpc2NhcmREcmFmdFJlc3BvbnNlIicKEUxpc3REcmFmdHNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiOwoSTGlzdERyYWZ0c1Jlc3BvbnNlEiUKBmRyYWZ0cxgBIAMoCzIVLnNlc3Npb25wb29sLnYxLkRyYWZ0MpATCg5NZXNzYWdlU2VydmljZRKMAQoNQXBwZW5kTWVzc2FnZRIkLnNlc3Npb25wb29sLnYxLkFwcGVuZE1lc3NhZ2VSZXF1ZXN0GiUuc2Vzc2lvbnBvb2wudjEuQXBwZW5kTWVzc2FnZVJlc3BvbnNlIi6C0+STAig6B21lc3NhZ2UiHS9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlEo8BCg5BcHBlbmRNZXNzYWdlcxIlLnNlc3Npb25wb29sLnYxLkFwcGVuZE1lc3NhZ2VzUmVxdWVzdBomLnNlc3Npb25wb29sLnYxLkFwcGVuZE1lc3NhZ2VzUmVzcG9uc2UiLoLT5JMCKDoBKiIjL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6YmF0Y2gSiAEKCkdldE1lc3NhZ2USIS5zZXNzaW9ucG9vbC52MS5HZXRNZXNzYWdlUmVxdWVzdBogLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMiNZACAYLT5JMCLBIqL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2Uve21lc3NhZ2VfaWR9EoMBCgxMaXN0TWVzc2FnZXMSIy5zZXNzaW9ucG9vbC52MS5MaXN0TWVzc2FnZXNSZXF1ZXN0GiQuc2Vzc2lvbnBvb2wudjEuTGlzdE1lc3NhZ2VzUmVzcG9uc2UiKJACAYLT5JMCHxIdL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2UScwoOU2VhcmNoTWVzc2FnZXMSJS5zZXNzaW9ucG9vbC52MS5TZWFyY2hNZXNzYWdlc1JlcXVlc3QaJi5zZXNzaW9ucG9vbC52MS5TZWFyY2hNZXNzYWdlc1Jlc3BvbnNlIhKQAgGC0+STAgkSBy9zZWFyY2gSjAEKDUNvdW50TWVzc2FnZXMSJC5zZXNzaW9ucG9vbC52MS5Db3VudE1lc3NhZ2VzUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLkNvdW50TWVzc2FnZXNSZXNwb25zZSIukAIBgtPkkwIlEiMvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTpjb3VudBKIAQoMQ29weU1lc3NhZ2VzEiMuc2Vzc2lvbnBvb2wudjEuQ29weU1lc3NhZ2VzUmVxdWVzdBokLnNlc3Npb25wb29sLnYxLkNvcHlNZXNzYWdlc1Jlc3BvbnNlIi2C0+STAic6ASoiIi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOmNvcHkSmAEKEFRydW5jYXRlTWVzc2FnZXMSJy5zZXNzaW9ucG9vbC52MS5UcnVuY2F0ZU1lc3NhZ2VzUmVxdWVzdBooLnNlc3Npb25wb29sLnYxLlRydW5jYXRlTWVzc2FnZXNSZXNwb25zZSIxgtPkkwIrOgEqIiYvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTp0cnVuY2F0ZRKUAQoNVXBkYXRlTWVzc2FnZRIkLnNlc3Npb25wb29sLnYxLlVwZGF0ZU1lc3NhZ2VSZXF1ZXN0GiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0cyI7gtPkkwI1OgdtZXNzYWdlMiovc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZS97bWVzc2FnZV9pZH0SkAEKDURlbGV0ZU1lc3NhZ2USJC5zZXNzaW9ucG9vbC52MS5EZWxldGVNZXNzYWdlUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLkRlbGV0ZU1lc3NhZ2VSZXNwb25zZSIygtPkkwIsKiovc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZS97bWVzc2FnZV9pZH0SlgEKDEVyYXNlTWVzc2FnZRIjLnNlc3Npb25wb29sLnYxLkVyYXNlTWVzc2FnZVJlcXVlc3QaJC5zZXNzaW9ucG9vbC52MS5FcmFzZU1lc3NhZ2VSZXNwb25zZSI7gtPkkwI1OgEqIjAvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZS97bWVzc2FnZV9pZH06ZXJhc2USrAEKDVdhdGNoTWVzc2FnZXMSJC5zZXNzaW9ucG9vbC52MS5XYXRjaE1lc3NhZ2VzUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLldhdGNoTWVzc2FnZXNSZXNwb25zZSJMyvMYHQoMcmVzdW1lX3Rva2VuEg1mcm9tX3Bvc2l0aW9ugtPkkwIlEiMvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTp3YXRjaDABEnsKClN0YXJ0RHJhZnQSIS5zZXNzaW9ucG9vbC52MS5TdGFydERyYWZ0UmVxdWVzdBoiLnNlc3Npb25wb29sLnYxLlN0YXJ0RHJhZnRSZXNwb25zZSImgtPkkwIgOgEqIhsvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vZHJhZnQSkgEKC0V4dGVuZERyYWZ0EiIuc2Vzc2lvbnBvb2wudjEuRXh0ZW5kRHJhZnRSZXF1ZXN0GiMuc2Vzc2lvbnBvb2wudjEuRXh0ZW5kRHJhZnRSZXNwb25zZSI6gtPkkwI0OgEqIi8vc2Vzc2lvbi97c2Vzc2lvbl9pZH0vZHJhZnQve21lc3NhZ2VfaWR9OmV4dGVuZBKSAQoLRmluaXNoRHJhZnQSIi5zZXNzaW9ucG9vbC52MS5GaW5pc2hEcmFmdFJlcXVlc3QaIy5zZXNzaW9ucG9vbC52MS5GaW5pc2hEcmFmdFJlc3BvbnNlIjqC0+STAjQ6ASoiLy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9kcmFmdC97bWVzc2FnZV9pZH06ZmluaXNoEosBCgxEaXNjYXJkRHJhZnQSIy5zZXNzaW9ucG9vbC52MS5EaXNjYXJkRHJhZnRSZXF1ZXN0GiQuc2Vzc2lvbnBvb2wudjEuRGlzY2FyZERyYWZ0UmVzcG9uc2UiMILT5JMCKiooL3Nlc3Npb24ve3Nlc3Npb25faWR9L2RyYWZ0L3ttZXNzYWdlX2lkfRJ7CgpMaXN0RHJhZnRzEiEuc2Vzc2lvbnBvb2wudjEuTGlzdERyYWZ0c1JlcXVlc3QaIi5zZXNzaW9ucG9vbC52MS5MaXN0RHJhZnRzUmVzcG9uc2UiJpACAYLT5JMCHRIbL3Nlc3Npb24ve3Nlc3Npb25faWR9L2RyYWZ0YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sessionpool_v1_options]);
 
 /**
  * A message: what it is, and its parts.
@@ -408,6 +408,177 @@ export const ListMessagesResponseSchema: GenMessage<ListMessagesResponse> = /*@_
   messageDesc(file_sessionpool_v1_message_service, 9);
 
 /**
+ * @generated from message sessionpool.v1.SearchMessagesRequest
+ */
+export type SearchMessagesRequest = Message<"sessionpool.v1.SearchMessagesRequest"> & {
+  /**
+   * What to look for: 1-256 bytes of UTF-8.
+   *
+   * @generated from field: string q = 1;
+   */
+  q: string;
+
+  /**
+   * Only messages of sessions with all of these labels, each written `key=value`: 32 at most.
+   *
+   * @generated from field: repeated string label = 2;
+   */
+  label: string[];
+
+  /**
+   * Only messages of this session; of all when empty.
+   *
+   * @generated from field: string session_id = 3;
+   */
+  sessionId: string;
+
+  /**
+   * Most hits to return: 100 when absent, more than 1000 is taken as 1000.
+   *
+   * @generated from field: optional int32 page_size = 4;
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * `next_page_token` of an earlier answer with the same `q`, `label` and `session_id`.
+   *
+   * @generated from field: string page_token = 5;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message sessionpool.v1.SearchMessagesRequest.
+ * Use `create(SearchMessagesRequestSchema)` to create a new message.
+ */
+export const SearchMessagesRequestSchema: GenMessage<SearchMessagesRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 10);
+
+/**
+ * @generated from message sessionpool.v1.SearchMessagesResponse
+ */
+export type SearchMessagesResponse = Message<"sessionpool.v1.SearchMessagesResponse"> & {
+  /**
+   * Messages, the newest first by timestamp.
+   *
+   * @generated from field: repeated sessionpool.v1.SearchHit hits = 1;
+   */
+  hits: SearchHit[];
+
+  /**
+   * Goes on; empty when nothing follows now.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message sessionpool.v1.SearchMessagesResponse.
+ * Use `create(SearchMessagesResponseSchema)` to create a new message.
+ */
+export const SearchMessagesResponseSchema: GenMessage<SearchMessagesResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 11);
+
+/**
+ * A message that was found.
+ *
+ * @generated from message sessionpool.v1.SearchHit
+ */
+export type SearchHit = Message<"sessionpool.v1.SearchHit"> & {
+  /**
+   * Session that it was written to.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * Title of the session.
+   *
+   * @generated from field: string session_title = 2;
+   */
+  sessionTitle: string;
+
+  /**
+   * Id of the message.
+   *
+   * @generated from field: string message_id = 3;
+   */
+  messageId: string;
+
+  /**
+   * Its role.
+   *
+   * @generated from field: string role = 4;
+   */
+  role: string;
+
+  /**
+   * Its timestamp.
+   *
+   * @generated from field: google.protobuf.Timestamp timestamp = 5;
+   */
+  timestamp?: Timestamp | undefined;
+
+  /**
+   * Number of messages in front of it in the session.
+   *
+   * @generated from field: int64 position = 6;
+   */
+  position: bigint;
+
+  /**
+   * Plain text around the first word that was found: about 200 code points, with an ellipsis where something was left out.
+   *
+   * @generated from field: string snippet = 7;
+   */
+  snippet: string;
+
+  /**
+   * What was found in `snippet`, in order and apart from each other. May be empty when the words stand after the first MiB of a text.
+   *
+   * @generated from field: repeated sessionpool.v1.TextRange highlights = 8;
+   */
+  highlights: TextRange[];
+};
+
+/**
+ * Describes the message sessionpool.v1.SearchHit.
+ * Use `create(SearchHitSchema)` to create a new message.
+ */
+export const SearchHitSchema: GenMessage<SearchHit> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 12);
+
+/**
+ * A range of a text.
+ *
+ * @generated from message sessionpool.v1.TextRange
+ */
+export type TextRange = Message<"sessionpool.v1.TextRange"> & {
+  /**
+   * Unicode code points in front of it.
+   *
+   * @generated from field: int32 start = 1;
+   */
+  start: number;
+
+  /**
+   * Unicode code points up to its end.
+   *
+   * @generated from field: int32 end = 2;
+   */
+  end: number;
+};
+
+/**
+ * Describes the message sessionpool.v1.TextRange.
+ * Use `create(TextRangeSchema)` to create a new message.
+ */
+export const TextRangeSchema: GenMessage<TextRange> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 13);
+
+/**
  * @generated from message sessionpool.v1.CountMessagesRequest
  */
 export type CountMessagesRequest = Message<"sessionpool.v1.CountMessagesRequest"> & {
@@ -424,7 +595,7 @@ export type CountMessagesRequest = Message<"sessionpool.v1.CountMessagesRequest"
  * Use `create(CountMessagesRequestSchema)` to create a new message.
  */
 export const CountMessagesRequestSchema: GenMessage<CountMessagesRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 10);
+  messageDesc(file_sessionpool_v1_message_service, 14);
 
 /**
  * @generated from message sessionpool.v1.CountMessagesResponse
@@ -443,7 +614,7 @@ export type CountMessagesResponse = Message<"sessionpool.v1.CountMessagesRespons
  * Use `create(CountMessagesResponseSchema)` to create a new message.
  */
 export const CountMessagesResponseSchema: GenMessage<CountMessagesResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 11);
+  messageDesc(file_sessionpool_v1_message_service, 15);
 
 /**
  * @generated from message sessionpool.v1.CopyMessagesRequest
@@ -483,7 +654,7 @@ export type CopyMessagesRequest = Message<"sessionpool.v1.CopyMessagesRequest"> 
  * Use `create(CopyMessagesRequestSchema)` to create a new message.
  */
 export const CopyMessagesRequestSchema: GenMessage<CopyMessagesRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 12);
+  messageDesc(file_sessionpool_v1_message_service, 16);
 
 /**
  * @generated from message sessionpool.v1.CopyMessagesResponse
@@ -509,7 +680,7 @@ export type CopyMessagesResponse = Message<"sessionpool.v1.CopyMessagesResponse"
  * Use `create(CopyMessagesResponseSchema)` to create a new message.
  */
 export const CopyMessagesResponseSchema: GenMessage<CopyMessagesResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 13);
+  messageDesc(file_sessionpool_v1_message_service, 17);
 
 /**
  * @generated from message sessionpool.v1.TruncateMessagesRequest
@@ -549,7 +720,7 @@ export type TruncateMessagesRequest = Message<"sessionpool.v1.TruncateMessagesRe
  * Use `create(TruncateMessagesRequestSchema)` to create a new message.
  */
 export const TruncateMessagesRequestSchema: GenMessage<TruncateMessagesRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 14);
+  messageDesc(file_sessionpool_v1_message_service, 18);
 
 /**
  * @generated from message sessionpool.v1.TruncateMessagesResponse
@@ -568,7 +739,7 @@ export type TruncateMessagesResponse = Message<"sessionpool.v1.TruncateMessagesR
  * Use `create(TruncateMessagesResponseSchema)` to create a new message.
  */
 export const TruncateMessagesResponseSchema: GenMessage<TruncateMessagesResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 15);
+  messageDesc(file_sessionpool_v1_message_service, 19);
 
 /**
  * @generated from message sessionpool.v1.UpdateMessageRequest
@@ -615,7 +786,7 @@ export type UpdateMessageRequest = Message<"sessionpool.v1.UpdateMessageRequest"
  * Use `create(UpdateMessageRequestSchema)` to create a new message.
  */
 export const UpdateMessageRequestSchema: GenMessage<UpdateMessageRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 16);
+  messageDesc(file_sessionpool_v1_message_service, 20);
 
 /**
  * @generated from message sessionpool.v1.DeleteMessageRequest
@@ -648,7 +819,7 @@ export type DeleteMessageRequest = Message<"sessionpool.v1.DeleteMessageRequest"
  * Use `create(DeleteMessageRequestSchema)` to create a new message.
  */
 export const DeleteMessageRequestSchema: GenMessage<DeleteMessageRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 17);
+  messageDesc(file_sessionpool_v1_message_service, 21);
 
 /**
  * Nothing: the message is gone.
@@ -663,7 +834,7 @@ export type DeleteMessageResponse = Message<"sessionpool.v1.DeleteMessageRespons
  * Use `create(DeleteMessageResponseSchema)` to create a new message.
  */
 export const DeleteMessageResponseSchema: GenMessage<DeleteMessageResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 18);
+  messageDesc(file_sessionpool_v1_message_service, 22);
 
 /**
  * @generated from message sessionpool.v1.EraseMessageRequest
@@ -689,7 +860,7 @@ export type EraseMessageRequest = Message<"sessionpool.v1.EraseMessageRequest"> 
  * Use `create(EraseMessageRequestSchema)` to create a new message.
  */
 export const EraseMessageRequestSchema: GenMessage<EraseMessageRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 19);
+  messageDesc(file_sessionpool_v1_message_service, 23);
 
 /**
  * @generated from message sessionpool.v1.EraseMessageResponse
@@ -709,7 +880,7 @@ export type EraseMessageResponse = Message<"sessionpool.v1.EraseMessageResponse"
  * Use `create(EraseMessageResponseSchema)` to create a new message.
  */
 export const EraseMessageResponseSchema: GenMessage<EraseMessageResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 20);
+  messageDesc(file_sessionpool_v1_message_service, 24);
 
 /**
  * @generated from message sessionpool.v1.WatchMessagesRequest
@@ -742,7 +913,7 @@ export type WatchMessagesRequest = Message<"sessionpool.v1.WatchMessagesRequest"
  * Use `create(WatchMessagesRequestSchema)` to create a new message.
  */
 export const WatchMessagesRequestSchema: GenMessage<WatchMessagesRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 21);
+  messageDesc(file_sessionpool_v1_message_service, 25);
 
 /**
  * @generated from message sessionpool.v1.WatchMessagesResponse
@@ -832,7 +1003,7 @@ export type WatchMessagesResponse = Message<"sessionpool.v1.WatchMessagesRespons
  * Use `create(WatchMessagesResponseSchema)` to create a new message.
  */
 export const WatchMessagesResponseSchema: GenMessage<WatchMessagesResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 22);
+  messageDesc(file_sessionpool_v1_message_service, 26);
 
 /**
  * The history was cut: only its first messages still stand.
@@ -853,7 +1024,7 @@ export type Truncated = Message<"sessionpool.v1.Truncated"> & {
  * Use `create(TruncatedSchema)` to create a new message.
  */
 export const TruncatedSchema: GenMessage<Truncated> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 23);
+  messageDesc(file_sessionpool_v1_message_service, 27);
 
 /**
  * A message is gone: the positions after it go down by one.
@@ -881,7 +1052,7 @@ export type Deleted = Message<"sessionpool.v1.Deleted"> & {
  * Use `create(DeletedSchema)` to create a new message.
  */
 export const DeletedSchema: GenMessage<Deleted> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 24);
+  messageDesc(file_sessionpool_v1_message_service, 28);
 
 /**
  * A sign of life.
@@ -896,7 +1067,7 @@ export type Heartbeat = Message<"sessionpool.v1.Heartbeat"> & {
  * Use `create(HeartbeatSchema)` to create a new message.
  */
 export const HeartbeatSchema: GenMessage<Heartbeat> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 25);
+  messageDesc(file_sessionpool_v1_message_service, 29);
 
 /**
  * What came to a draft.
@@ -931,7 +1102,7 @@ export type DraftExtended = Message<"sessionpool.v1.DraftExtended"> & {
  * Use `create(DraftExtendedSchema)` to create a new message.
  */
 export const DraftExtendedSchema: GenMessage<DraftExtended> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 26);
+  messageDesc(file_sessionpool_v1_message_service, 30);
 
 /**
  * A draft is no more.
@@ -959,7 +1130,7 @@ export type DraftEnded = Message<"sessionpool.v1.DraftEnded"> & {
  * Use `create(DraftEndedSchema)` to create a new message.
  */
 export const DraftEndedSchema: GenMessage<DraftEnded> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 27);
+  messageDesc(file_sessionpool_v1_message_service, 31);
 
 /**
  * A message that is being written.
@@ -1008,7 +1179,7 @@ export type Draft = Message<"sessionpool.v1.Draft"> & {
  * Use `create(DraftSchema)` to create a new message.
  */
 export const DraftSchema: GenMessage<Draft> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 28);
+  messageDesc(file_sessionpool_v1_message_service, 32);
 
 /**
  * A piece of a draft.
@@ -1045,7 +1216,7 @@ export type DraftDelta = Message<"sessionpool.v1.DraftDelta"> & {
  * Use `create(DraftDeltaSchema)` to create a new message.
  */
 export const DraftDeltaSchema: GenMessage<DraftDelta> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 29);
+  messageDesc(file_sessionpool_v1_message_service, 33);
 
 /**
  * Text that follows what a part holds.
@@ -1073,7 +1244,7 @@ export type TextDelta = Message<"sessionpool.v1.TextDelta"> & {
  * Use `create(TextDeltaSchema)` to create a new message.
  */
 export const TextDeltaSchema: GenMessage<TextDelta> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 30);
+  messageDesc(file_sessionpool_v1_message_service, 34);
 
 /**
  * A whole part, for example a tool call, or the same tool call with its result.
@@ -1094,7 +1265,7 @@ export type PartDelta = Message<"sessionpool.v1.PartDelta"> & {
  * Use `create(PartDeltaSchema)` to create a new message.
  */
 export const PartDeltaSchema: GenMessage<PartDelta> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 31);
+  messageDesc(file_sessionpool_v1_message_service, 35);
 
 /**
  * @generated from message sessionpool.v1.StartDraftRequest
@@ -1134,7 +1305,7 @@ export type StartDraftRequest = Message<"sessionpool.v1.StartDraftRequest"> & {
  * Use `create(StartDraftRequestSchema)` to create a new message.
  */
 export const StartDraftRequestSchema: GenMessage<StartDraftRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 32);
+  messageDesc(file_sessionpool_v1_message_service, 36);
 
 /**
  * @generated from message sessionpool.v1.StartDraftResponse
@@ -1160,7 +1331,7 @@ export type StartDraftResponse = Message<"sessionpool.v1.StartDraftResponse"> & 
  * Use `create(StartDraftResponseSchema)` to create a new message.
  */
 export const StartDraftResponseSchema: GenMessage<StartDraftResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 33);
+  messageDesc(file_sessionpool_v1_message_service, 37);
 
 /**
  * @generated from message sessionpool.v1.ExtendDraftRequest
@@ -1200,7 +1371,7 @@ export type ExtendDraftRequest = Message<"sessionpool.v1.ExtendDraftRequest"> & 
  * Use `create(ExtendDraftRequestSchema)` to create a new message.
  */
 export const ExtendDraftRequestSchema: GenMessage<ExtendDraftRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 34);
+  messageDesc(file_sessionpool_v1_message_service, 38);
 
 /**
  * @generated from message sessionpool.v1.ExtendDraftResponse
@@ -1219,7 +1390,7 @@ export type ExtendDraftResponse = Message<"sessionpool.v1.ExtendDraftResponse"> 
  * Use `create(ExtendDraftResponseSchema)` to create a new message.
  */
 export const ExtendDraftResponseSchema: GenMessage<ExtendDraftResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 35);
+  messageDesc(file_sessionpool_v1_message_service, 39);
 
 /**
  * @generated from message sessionpool.v1.FinishDraftRequest
@@ -1273,7 +1444,7 @@ export type FinishDraftRequest = Message<"sessionpool.v1.FinishDraftRequest"> & 
  * Use `create(FinishDraftRequestSchema)` to create a new message.
  */
 export const FinishDraftRequestSchema: GenMessage<FinishDraftRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 36);
+  messageDesc(file_sessionpool_v1_message_service, 40);
 
 /**
  * @generated from message sessionpool.v1.FinishDraftResponse
@@ -1300,7 +1471,7 @@ export type FinishDraftResponse = Message<"sessionpool.v1.FinishDraftResponse"> 
  * Use `create(FinishDraftResponseSchema)` to create a new message.
  */
 export const FinishDraftResponseSchema: GenMessage<FinishDraftResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 37);
+  messageDesc(file_sessionpool_v1_message_service, 41);
 
 /**
  * @generated from message sessionpool.v1.DiscardDraftRequest
@@ -1326,7 +1497,7 @@ export type DiscardDraftRequest = Message<"sessionpool.v1.DiscardDraftRequest"> 
  * Use `create(DiscardDraftRequestSchema)` to create a new message.
  */
 export const DiscardDraftRequestSchema: GenMessage<DiscardDraftRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 38);
+  messageDesc(file_sessionpool_v1_message_service, 42);
 
 /**
  * @generated from message sessionpool.v1.DiscardDraftResponse
@@ -1339,7 +1510,7 @@ export type DiscardDraftResponse = Message<"sessionpool.v1.DiscardDraftResponse"
  * Use `create(DiscardDraftResponseSchema)` to create a new message.
  */
 export const DiscardDraftResponseSchema: GenMessage<DiscardDraftResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 39);
+  messageDesc(file_sessionpool_v1_message_service, 43);
 
 /**
  * @generated from message sessionpool.v1.ListDraftsRequest
@@ -1358,7 +1529,7 @@ export type ListDraftsRequest = Message<"sessionpool.v1.ListDraftsRequest"> & {
  * Use `create(ListDraftsRequestSchema)` to create a new message.
  */
 export const ListDraftsRequestSchema: GenMessage<ListDraftsRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 40);
+  messageDesc(file_sessionpool_v1_message_service, 44);
 
 /**
  * @generated from message sessionpool.v1.ListDraftsResponse
@@ -1377,7 +1548,7 @@ export type ListDraftsResponse = Message<"sessionpool.v1.ListDraftsResponse"> & 
  * Use `create(ListDraftsResponseSchema)` to create a new message.
  */
 export const ListDraftsResponseSchema: GenMessage<ListDraftsResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 41);
+  messageDesc(file_sessionpool_v1_message_service, 45);
 
 /**
  * The message history of a session: ordered by timestamp, oldest first; equal timestamps keep the order of appending.
@@ -1443,6 +1614,30 @@ export const MessageService: GenService<{
     methodKind: "unary";
     input: typeof ListMessagesRequestSchema;
     output: typeof ListMessagesResponseSchema;
+  },
+  /**
+   * Finds messages of all sessions of the namespace by the words in them, the newest first.
+   *
+   * Served only with `--search`, by SQLite and in memory; `unimplemented` otherwise. What is searched is the texts of a message's parts
+   * of the type `text`; tool calls and their results, reasoning, metadata and drafts are not. A message is found in the session that it
+   * was written to first, for as long as that session shows it: not after it was truncated, reverted or deleted, or updated to another
+   * content, and not in the forks, shares and copies that took it over.
+   *
+   * `q` holds words, each of which the message must have, in any order. `"several words"` must follow each other. With a `*` right
+   * after it, the last word may go on: `azal*`. Case and the accents of letters do not matter. All else in `q` is text: what is neither
+   * a letter nor a digit stands between words, so that `foo-bar` is the same as `"foo bar"`. In scripts that are written without
+   * spaces, everything up to the next punctuation mark is one word.
+   *
+   * A page may hold fewer hits than asked for, or even none, and have a `next_page_token`: each call looks at a limited number of
+   * messages. When a store gets its index, older messages are found as they are put into it. Errors: `not_found` (no session
+   * `session_id`), `invalid_argument` (`q` without a word or over 256 bytes, a prefix of fewer than 3 bytes, a token of another search).
+   *
+   * @generated from rpc sessionpool.v1.MessageService.SearchMessages
+   */
+  searchMessages: {
+    methodKind: "unary";
+    input: typeof SearchMessagesRequestSchema;
+    output: typeof SearchMessagesResponseSchema;
   },
   /**
    * Counts the messages without reading them.

@@ -66,6 +66,8 @@ export interface HistoryOptions {
   readonly touchDelayMs?: number | undefined;
   /** How many messages may wait for one follower before it is ended: 1,000. */
   readonly maxFollowerBacklog?: number | undefined;
+  /** Whether messages can be searched, where the store can do so: false when absent. */
+  readonly search?: boolean | undefined;
   /** How long nobody may extend a draft before it counts as abandoned: 15 minutes. */
   readonly draftTimeoutMs?: number | undefined;
   /** Receives failures in the background, and reports of rows that were missing although the read was recent. */
@@ -102,6 +104,7 @@ export function resolveHistoryOptions(options: HistoryOptions): ResolvedHistoryO
     touchDelayMs: options.touchDelayMs ?? 1000,
     heartbeatMs: options.heartbeatMs ?? 15_000,
     draftTimeoutMs: options.draftTimeoutMs ?? 900_000,
+    search: options.search ?? false,
     maxFollowerBacklog: options.maxFollowerBacklog ?? 1000,
     onAnomaly: options.onAnomaly ?? (() => {}),
     limits: { ...DEFAULT_LIMITS, ...options.limits },

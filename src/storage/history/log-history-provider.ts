@@ -9,6 +9,7 @@ import type {
   MessagePage,
   SessionPage,
 } from "../../domain/page.js";
+import type { SearchPage } from "../../domain/search.js";
 import type { NewSession, Session, SessionChange } from "../../domain/session.js";
 import type {
   ReadNumbers,
@@ -30,6 +31,7 @@ import {
   type LogOptions,
   type LogResult,
   type RevisionOptions,
+  type SearchOptions,
   StorageProvider,
   type SweepOptions,
   type SweepReport,
@@ -52,6 +54,7 @@ import { type Head, HistoryContext } from "./heads.js";
 import type { HistoryOptions } from "./history-options.js";
 import type { LogStore } from "./log-store.js";
 import { Reader } from "./read/reader.js";
+import { Searcher } from "./read/searcher.js";
 import { SessionLister } from "./read/session-lister.js";
 import { Sweeper } from "./sweeper.js";
 import { Restorer } from "./transfer/restorer.js";
@@ -85,6 +88,7 @@ export class LogHistoryProvider extends StorageProvider {
   readonly #eraser: Eraser;
   readonly #reader: Reader;
   readonly #lister: SessionLister;
+  readonly #searcher: Searcher;
   readonly #sweeper: Sweeper;
   readonly #followers: Followers;
   readonly #updateTimes: UpdateTimes;
@@ -105,6 +109,7 @@ export class LogHistoryProvider extends StorageProvider {
     this.#draftReads = new DraftReads(context, finder);
     this.#reader = new Reader(context, this.#draftReads);
     this.#lister = new SessionLister(context);
+    this.#searcher = new Searcher(context);
     this.#followers = new Followers(context, this.#reader);
     this.#updateTimes = new UpdateTimes(context);
     this.#appender = new Appender({
@@ -194,6 +199,10 @@ export class LogHistoryProvider extends StorageProvider {
 
   override getMessageCount(sessionId: string, call?: Call): Promise<number> {
     return this.#reader.withHead(sessionId, call, async (head) => head.count);
+  }
+
+  override searchMessages(options: SearchOptions): Promise<SearchPage> {
+    return this.#searcher.search(options);
   }
 
   override logMessage(

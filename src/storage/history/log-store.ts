@@ -1,5 +1,6 @@
 import type { Call } from "../../domain/call.js";
 import type { MessageIdentity } from "../../domain/erasure.js";
+import type { SearchTerm } from "../../domain/search.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type { Entry, NextRecord, Segment, SessionRecord, Tail } from "./session-record.js";
 
@@ -45,6 +46,28 @@ export interface Range {
   readonly entries: readonly Entry[];
   /** Whether `maxBytes` ended the read. */
   readonly cut: boolean;
+}
+
+/** Which entries to find: those whose searched text (`searchedText`) holds every term. */
+export interface EntrySearch {
+  readonly terms: readonly SearchTerm[];
+  /** Only entries of logs that these uids own; absent: all. */
+  readonly owners?: readonly string[] | undefined;
+}
+
+export interface FoundEntry {
+  readonly log: string;
+  readonly seq: number;
+  readonly originSessionId: string;
+  /** Goes on right after this entry. */
+  readonly place: string;
+}
+
+export interface FoundEntries {
+  /** By timestamp, the newest first. Of those with the same timestamp in one log, the last first. */
+  readonly entries: readonly FoundEntry[];
+  /** Where to go on, also when no entry was found; null when nothing follows. */
+  readonly next: string | null;
 }
 
 /**
@@ -184,6 +207,18 @@ export interface LogStore {
    * there is skipped. Safe to repeat. Only erasing may use this, because entries never change in any other way.
    */
   overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void>;
+
+  /**
+   * Finds entries of logs of this namespace by their words, whether or not a record shows them; those that a record of
+   * another namespace owns never. Copies of a message are entries of their own. `after`: a place that an earlier call
+   * answered. At most `limit`; a store may look at only a part at a time and answer fewer, with `next`. Absent where the
+   * store has no index of words.
+   */
+  searchEntries?(
+    search: EntrySearch,
+    page: { readonly limit: number; readonly after?: string | undefined },
+    call?: Call,
+  ): Promise<FoundEntries>;
 
   /**
    * Resolves once the files of the database hold nothing of what was erased or deleted before the call. This may take

@@ -4,7 +4,9 @@ import { DomainError } from "../../domain/errors.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type {
   Entry,
+  EntrySearch,
   ExpiryBounds,
+  FoundEntries,
   LogStore,
   NextRecord,
   Range,
@@ -17,6 +19,7 @@ import type {
 } from "../history/log-store.js";
 import { namesLog, ownerOf, UPDATE_TIME_SLACK_MICROS } from "../history/record-facts.js";
 import { frozenCopy } from "./frozen-copy.js";
+import { entriesOf, pageOf } from "./log-search.js";
 import type { LogTable } from "./log-table.js";
 import type { RecordTable } from "./record-table.js";
 
@@ -181,6 +184,19 @@ export class MemoryLogStore implements LogStore {
   async overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void> {
     this.#enter(call);
     for (const entry of entries) this.#state.logs.get(entry.log)?.replace(entry);
+  }
+
+  /** Looks through everything that the namespace holds. */
+  async searchEntries(
+    { terms, owners }: EntrySearch,
+    page: { readonly limit: number; readonly after?: string | undefined },
+    call?: Call,
+  ): Promise<FoundEntries> {
+    this.#enter(call);
+    const uids = owners ?? [...this.#own.records.all()].map(({ uid }) => uid);
+    const own = uids.filter((uid) => this.#own.records.get(uid) !== undefined);
+    const logs = own.flatMap((uid) => [...this.#state.logs.ownedBy(uid)]);
+    return pageOf(await entriesOf(logs, terms, call), page);
   }
 
   async listSweepable(untilMs: number, limit: number, call?: Call): Promise<readonly SessionRecord[]> {

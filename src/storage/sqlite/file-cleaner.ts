@@ -12,7 +12,8 @@ const LIMIT_MS = 60_000;
 /**
  * The code of the thread, as text because the build makes a single bundle. VACUUM rewrites every page, and so leaves
  * nothing of what was overwritten or deleted; `secure_delete` alone misses what earlier page splits left behind. The
- * write-ahead log still holds the old pages until it is truncated.
+ * write-ahead log still holds the old pages until it is truncated. An index of words keeps deleted words
+ * until all of its pieces are merged into one.
  */
 const THREAD = `
 const { parentPort, workerData } = require("node:worker_threads");
@@ -36,7 +37,9 @@ try {
   const db = new Database(workerData.path, { timeout: 1000 });
   for (const pragma of ["synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON"]) db.exec("PRAGMA " + pragma);
   const cut = db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").raw();
-  const isClean = repeat(() => (db.exec("VACUUM"), true)) && repeat(() => cut.get([])[0] === 0);
+  const hasWords = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'search_texts'").get([]) !== undefined;
+  const mergeWords = () => (hasWords && db.exec("INSERT INTO search_texts (search_texts) VALUES ('optimize')"), true);
+  const isClean = repeat(mergeWords) && repeat(() => (db.exec("VACUUM"), true)) && repeat(() => cut.get([])[0] === 0);
   db.close();
   answer = { isClean };
 } catch (error) {

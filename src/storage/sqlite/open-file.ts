@@ -5,6 +5,7 @@ import Database from "libsql";
 import { DomainError } from "../../domain/errors.js";
 import { createPrivateFile, makePrivateFolder, systemReason } from "../private-file.js";
 import { ensureSchema, PAGE_BYTES, schemaVersion } from "./schema.js";
+import { ensureSearch } from "./search-schema.js";
 import { DRIVER_WAIT_MS } from "./sqlite-connection.js";
 import { isBusy, isDamaged } from "./sqlite-errors.js";
 
@@ -14,15 +15,18 @@ const OPEN_LIMIT_MS = 30_000;
 
 /**
  * Opens a file. A missing file or folder is made, accessible to its owner alone; SQLite gives `-wal` and `-shm` the
- * mode of the database. `failed_precondition`, naming the file and the reason: the file cannot be used, and trying
- * again does not help.
+ * mode of the database. With `search` the file gets an index of words. `failed_precondition`, naming the file and the
+ * reason: the file cannot be used, and trying again does not help.
  */
-export async function openFile(path: string): Promise<Database.Database> {
+export async function openFile(
+  path: string,
+  { search = false }: { readonly search?: boolean | undefined } = {},
+): Promise<Database.Database> {
   if (path !== IN_MEMORY) makeFile(path);
   const giveUpAtMs = Date.now() + OPEN_LIMIT_MS;
   for (;;) {
     try {
-      return tryOpen(path);
+      return tryOpen(path, search);
     } catch (error) {
       if (error instanceof DomainError) throw error;
       if (isDamaged(error)) throw refusal(`${path} is damaged or not a SQLite database`, error);
@@ -33,7 +37,7 @@ export async function openFile(path: string): Promise<Database.Database> {
   }
 }
 
-function tryOpen(path: string): Database.Database {
+function tryOpen(path: string, search: boolean): Database.Database {
   // An absolute path is never mistaken for the URL of a server.
   const db = new Database(path === IN_MEMORY ? path : resolve(path), { timeout: DRIVER_WAIT_MS });
   try {
@@ -47,6 +51,7 @@ function tryOpen(path: string): Database.Database {
     db.exec("PRAGMA fullfsync = ON");
     db.exec("PRAGMA checkpoint_fullfsync = ON");
     ensureSchema(db, path);
+    if (search) ensureSearch(db);
     return db;
   } catch (error) {
     db.close();

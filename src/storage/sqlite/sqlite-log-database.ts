@@ -3,11 +3,15 @@ import type { LogDatabase } from "../history/log-store.js";
 import { DatabaseFiles } from "./database-files.js";
 import { FileCleaner } from "./file-cleaner.js";
 import { IN_MEMORY, openFile } from "./open-file.js";
+import { SearchBuilder, type SearchNotices } from "./search-builder.js";
+import { SearchTable } from "./search-table.js";
 import { namespacesOf } from "./session-table.js";
 import { SqliteConnection } from "./sqlite-connection.js";
 import { SqliteLogStore } from "./sqlite-log-store.js";
 
-export interface SqliteLogDatabaseOptions {
+export interface SqliteLogDatabaseOptions extends SearchNotices {
+  /** Whether messages can be searched: gives the file an index of words, which stays from then on. */
+  readonly search?: boolean | undefined;
   /** The store's clock, in milliseconds since 1970. */
   readonly now?: (() => number) | undefined;
 }
@@ -18,31 +22,46 @@ export class SqliteLogDatabase implements LogDatabase {
   readonly #connection: SqliteConnection;
   readonly #now: () => number;
   readonly #cleaner: FileCleaner | undefined;
+  readonly #search: SearchTable | undefined;
+  readonly #builder: SearchBuilder | undefined;
 
   /** Opens a file, or `:memory:`, and makes it if it is missing; `failed_precondition` if the file cannot be used. */
   static async open(path: string, options: SqliteLogDatabaseOptions = {}): Promise<SqliteLogDatabase> {
-    const db = await openFile(path);
+    const db = await openFile(path, options);
     const files = path === IN_MEMORY ? undefined : new DatabaseFiles(path);
     const connection = new SqliteConnection(db, { files });
-    return new SqliteLogDatabase(path, connection, options.now ?? Date.now);
+    return new SqliteLogDatabase(path, connection, options, options.search ? new SearchTable(db) : undefined);
   }
 
-  private constructor(path: string, connection: SqliteConnection, now: () => number) {
+  private constructor(
+    path: string,
+    connection: SqliteConnection,
+    options: SqliteLogDatabaseOptions,
+    search?: SearchTable,
+  ) {
     this.name = `sqlite:${path}`;
     this.#connection = connection;
-    this.#now = now;
+    this.#now = options.now ?? Date.now;
+    this.#search = search;
+    this.#builder = search && new SearchBuilder(connection, search, options);
     this.#cleaner = path === IN_MEMORY ? undefined : new FileCleaner(path);
   }
 
   namespace(namespace: string): SqliteLogStore {
-    return new SqliteLogStore(this.#connection, namespace, this.#now, this.#cleaner);
+    return new SqliteLogStore(this.#connection, namespace, this.#now, { cleaner: this.#cleaner, search: this.#search });
   }
 
   async listNamespaces(): Promise<readonly string[]> {
     return this.#connection.read(() => namespacesOf(this.#connection.statements), undefined);
   }
 
+  /** Resolves when messages that the file held before it got its index are in it, too. */
+  async searchBuilt(): Promise<void> {
+    await this.#builder?.finished;
+  }
+
   async close(call?: Call): Promise<void> {
+    await this.#builder?.stop();
     await this.#connection.close(call);
   }
 }

@@ -18,6 +18,7 @@ import type {
 import type { FileCleaner } from "./file-cleaner.js";
 import { MessageTable } from "./message-table.js";
 import { entryToRow } from "./rows.js";
+import type { SearchTable } from "./search-table.js";
 import { SessionTable } from "./session-table.js";
 import type { SqliteConnection } from "./sqlite-connection.js";
 import { TodoTable } from "./todo-table.js";
@@ -35,16 +36,25 @@ export class SqliteLogStore implements LogStore {
   readonly #todos: TodoTable;
   /** The store's clock, in milliseconds: all processes of a file are on one machine. */
   readonly #now: () => number;
-  readonly cleanFiles?: (call?: Call) => Promise<void>;
+  readonly cleanFiles?: NonNullable<LogStore["cleanFiles"]>;
+  readonly searchEntries?: NonNullable<LogStore["searchEntries"]>;
 
-  /** `cleaner`: absent for a database in memory. */
-  constructor(connection: SqliteConnection, namespace: string, now: () => number, cleaner?: FileCleaner) {
+  /** `cleaner`: absent for a database in memory. `search`: absent where messages cannot be searched. */
+  constructor(
+    connection: SqliteConnection,
+    namespace: string,
+    now: () => number,
+    { cleaner, search }: { readonly cleaner?: FileCleaner | undefined; readonly search?: SearchTable | undefined } = {},
+  ) {
     this.#connection = connection;
     this.#messages = new MessageTable(connection.statements);
     this.#sessions = new SessionTable(connection.statements, namespace);
     this.#todos = new TodoTable(connection.statements, namespace);
     this.#now = now;
     if (cleaner) this.cleanFiles = (call) => cleaner.clean(call);
+    if (search)
+      this.searchEntries = (...[wanted, page, call]) =>
+        connection.read(() => search.find(namespace, wanted, page), call);
   }
 
   async createRecord(record: NextRecord, call?: Call): Promise<"created" | "exists"> {

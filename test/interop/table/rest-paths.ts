@@ -25,6 +25,7 @@ export const REST_PATHS: Readonly<Record<Rpc, RestCall>> = {
   "MessageService.AppendMessages": { method: "POST", path: "/session/{sessionId}/message:batch", body: "*" },
   "MessageService.GetMessage": { method: "GET", path: "/session/{sessionId}/message/{messageId}" },
   "MessageService.ListMessages": { method: "GET", path: "/session/{sessionId}/message" },
+  "MessageService.SearchMessages": { method: "GET", path: "/search" },
   "MessageService.CountMessages": { method: "GET", path: "/session/{sessionId}/message:count" },
   "MessageService.CopyMessages": { method: "POST", path: "/session/{sessionId}/message:copy", body: "*" },
   "MessageService.TruncateMessages": { method: "POST", path: "/session/{sessionId}/message:truncate", body: "*" },

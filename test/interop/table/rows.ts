@@ -2,6 +2,7 @@ import { DRAFT_ROWS } from "./draft-rows.js";
 import { MESSAGE_EDIT_ROWS } from "./message-edit-rows.js";
 import { MESSAGE_ROWS } from "./message-rows.js";
 import type { Row } from "./row.js";
+import { SEARCH_ROWS } from "./search-rows.js";
 import { SESSION_ROWS } from "./session-rows.js";
 import { TODO_ROWS } from "./todo-rows.js";
 
@@ -10,6 +11,7 @@ export const ROWS: readonly Row[] = [
   ...SESSION_ROWS,
   ...MESSAGE_ROWS,
   ...MESSAGE_EDIT_ROWS,
+  ...SEARCH_ROWS,
   ...DRAFT_ROWS,
   ...TODO_ROWS,
 ];

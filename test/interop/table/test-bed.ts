@@ -49,7 +49,7 @@ export class TestBed {
     const jwks = join(folder, "jwks.json");
     const sign = await makeSigner(jwks);
     const logger = createLogger("silent");
-    const storage = await openStorage("memory:", { limits: DEFAULT_LIMITS, logger });
+    const storage = await openStorage("memory:", { limits: DEFAULT_LIMITS, logger, search: true });
     const pools = new Pools(storage, DEFAULT_LIMITS, logger);
     const hanging = { calls: 0 };
     const onCall = () => {

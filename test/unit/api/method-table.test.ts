@@ -10,6 +10,7 @@ const READS = [
   "ListSessions",
   "GetMessage",
   "ListMessages",
+  "SearchMessages",
   "CountMessages",
   "WatchMessages",
   "ListDrafts",

@@ -4,9 +4,11 @@ import { describe, expect, it } from "vitest";
 import {
   decodeMessageToken,
   decodeResumeToken,
+  decodeSearchToken,
   decodeSessionToken,
   encodeMessageToken,
   encodeResumeToken,
+  encodeSearchToken,
   encodeSessionToken,
 } from "../../../src/api/page-token.js";
 import type { MessageCursor } from "../../../src/domain/page.js";
@@ -57,6 +59,20 @@ describe("page tokens", () => {
     }
     const { labels: _labels, ...unlabeled } = place;
     expect(() => decodeSessionToken(encodeSessionToken(unlabeled), filter)).toThrow(other);
+  });
+
+  it("give back any place of a search, of the same search only", () => {
+    const filter = { q: "a", labels: ["a=1", "b=2"], sessionId: "s" };
+    const token = encodeSearchToken({ place: "-7" }, filter);
+    expect(decodeSearchToken(token, filter)).toStrictEqual({ place: "-7" });
+    expect(decodeSearchToken(token, { ...filter, labels: ["b=2", "a=1", "a=1"] })).toStrictEqual({ place: "-7" });
+    const other = refusal("page_token belongs to a search with another q, label or session_id");
+    for (const change of [{ q: "A" }, { sessionId: "" }, { labels: ["a=1"] }, { labels: [], sessionId: "s,a=1,b=2" }]) {
+      expect(() => decodeSearchToken(token, { ...filter, ...change })).toThrow(other);
+    }
+    const sessions = encodeSessionToken({ parentId: "", updateTimeMicros: 1, sessionId: "s" });
+    expect(() => decodeSearchToken(sessions, filter)).toThrow(refusal("page_token belongs to another list"));
+    expect(() => decodeSessions(token)).toThrow(refusal("page_token belongs to another list"));
   });
 
   it("of a list of sessions without labels are what earlier versions gave out", () => {

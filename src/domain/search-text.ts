@@ -1,0 +1,106 @@
+import type { Part } from "./chat-message.js";
+import { type SearchTerm, type Snippet, type TextRange, wordsOf } from "./search.js";
+
+/** Code units of a message in which words are marked: what is found further on is shown without marks. */
+const MARKED_UNITS = 1024 * 1024;
+/** Code points of a snippet, and how many of them may stand in front of the first mark. */
+const SNIPPET_POINTS = 200;
+const LEAD_POINTS = 40;
+const ELLIPSIS = "…";
+
+/** What is searched of a message: the texts of its parts of the type `text`, a line each. */
+export function searchedText(parts: readonly Part[]): string {
+  return parts
+    .filter(({ type }) => type === "text")
+    .map(({ text }) => text)
+    .join("\n");
+}
+
+/** Whether a text holds every term. */
+export function holdsTerms(text: string, terms: readonly SearchTerm[]): boolean {
+  const missing = new Set(terms);
+  for (const { term } of matches(text, terms)) {
+    missing.delete(term);
+    if (missing.size === 0) return true;
+  }
+  return false;
+}
+
+/** The piece of a text in which the first term is found, with all marks in it. */
+export function snippetOf(text: string, terms: readonly SearchTerm[]): Snippet {
+  const shown = text.slice(0, MARKED_UNITS);
+  const { value: first } = matches(shown, terms).next();
+  const start = first === undefined ? 0 : pointsBefore(shown, first.start, LEAD_POINTS);
+  const end = pointsAfter(text, start, SNIPPET_POINTS);
+  const front = start === 0 ? "" : ELLIPSIS;
+  const back = end === text.length ? "" : ELLIPSIS;
+  const piece = text.slice(start, end);
+  const found = [...matches(piece, terms)].sort((a, b) => a.start - b.start || b.end - a.end);
+  const highlights = joined(found).map((range) => ({
+    start: front.length + countPoints(piece, 0, range.start),
+    end: front.length + countPoints(piece, 0, range.end),
+  }));
+  return { text: `${front}${piece}${back}`, highlights };
+}
+
+/** Where terms are found, in the order of their last words, as offsets in code units. */
+function* matches(text: string, terms: readonly SearchTerm[]): Generator<TextRange & { readonly term: SearchTerm }> {
+  const most = terms.reduce((longest, { words }) => Math.max(longest, words.length), 0);
+  const last: { readonly word: string; readonly start: number; readonly end: number }[] = [];
+  for (const word of wordsOf(text)) {
+    last.push(word);
+    if (last.length > most) last.shift();
+    for (const term of terms) {
+      const from = last.length - term.words.length;
+      if (from >= 0 && endsHere(last, from, term)) yield { term, start: last[from]?.start ?? 0, end: word.end };
+    }
+  }
+}
+
+function endsHere(last: readonly { readonly word: string }[], from: number, { words, isPrefix }: SearchTerm): boolean {
+  return words.every((word, i) => {
+    const found = last[from + i]?.word;
+    return isPrefix && i === words.length - 1 ? found?.startsWith(word) === true : found === word;
+  });
+}
+
+/** Ranges in the order of their starts, with those that touch or overlap made one. */
+function joined(ranges: readonly TextRange[]): TextRange[] {
+  const apart: TextRange[] = [];
+  for (const { start, end } of ranges) {
+    const before = apart.at(-1);
+    if (before !== undefined && start <= before.end) {
+      apart[apart.length - 1] = { start: before.start, end: Math.max(before.end, end) };
+    } else {
+      apart.push({ start, end });
+    }
+  }
+  return apart;
+}
+
+/** Where `count` code points before a place begin, or the first word in the first half of that. */
+function pointsBefore(text: string, from: number, count: number): number {
+  let at = from;
+  for (let left = count; left > 0 && at > 0; left--) at -= isLowSurrogate(text, at - 1) && at > 1 ? 2 : 1;
+  if (at === 0) return 0;
+  const space = text.slice(at, at + ((from - at) >> 1)).search(/\s/);
+  return space < 0 ? at : at + space + 1;
+}
+
+/** Where `count` code points after a place end. */
+function pointsAfter(text: string, from: number, count: number): number {
+  let at = from;
+  for (let left = count; left > 0 && at < text.length; left--) at += isLowSurrogate(text, at + 1) ? 2 : 1;
+  return Math.min(at, text.length);
+}
+
+function countPoints(text: string, start: number, end: number): number {
+  let count = 0;
+  for (let at = start; at < end; at++) if (!isLowSurrogate(text, at)) count++;
+  return count;
+}
+
+function isLowSurrogate(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  return code >= 0xdc00 && code <= 0xdfff;
+}

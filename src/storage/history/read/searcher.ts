@@ -1,0 +1,130 @@
+import { type Call, checkCall } from "../../../domain/call.js";
+import { DomainError, notFound } from "../../../domain/errors.js";
+import { labelTexts } from "../../../domain/labels.js";
+import type { SearchHit, SearchPage, SearchTerm } from "../../../domain/search.js";
+import { searchedText, snippetOf } from "../../../domain/search-text.js";
+import type { SearchOptions } from "../../storage-provider.js";
+import type { HistoryContext } from "../heads.js";
+import type { Entry, FoundEntry, LogStore, SessionRecord } from "../log-store.js";
+import { ownerOf } from "../record-facts.js";
+import { logsOf, positionOf } from "../segments.js";
+import { openSegments } from "./pieces.js";
+
+/** Entries that are looked at for one page, and how many of them the store is asked for at a time. */
+const MOST_LOOKED_AT = 2000;
+const AT_ONCE = 200;
+/** What a part of the store in which nothing was found counts for. */
+const LEAST_COUNTED = 20;
+
+/** The store finds entries by their words; the records say which of them are messages that can be seen. */
+export class Searcher {
+  readonly #context: HistoryContext;
+
+  constructor(context: HistoryContext) {
+    this.#context = context;
+  }
+
+  /** See StorageProvider.searchMessages. */
+  async search({ terms, labels = [], sessionId, limit, cursor, ...call }: SearchOptions): Promise<SearchPage> {
+    const search = this.#storeSearch();
+    const sessions = new ShownSessions(this.#context, labels, call);
+    const only = sessionId === undefined ? undefined : await sessions.need(sessionId);
+    const owners = only && ownersOf(only);
+    const hits: SearchHit[] = [];
+    let last = cursor;
+    for (let after = cursor?.place, lookedAt = 0; ; ) {
+      checkCall(call);
+      const { entries, next } = await search({ terms, owners }, { limit: AT_ONCE, after }, call);
+      for (const found of entries) {
+        const hit = only && found.originSessionId !== only.sessionId ? null : await sessions.hit(found, terms);
+        if (hit === null) continue;
+        if (hits.length === limit) return { hits, next: last };
+        hits.push(hit);
+        last = { place: found.place };
+      }
+      if (next === null) return { hits };
+      after = next;
+      lookedAt += Math.max(entries.length, LEAST_COUNTED);
+      if (lookedAt >= MOST_LOOKED_AT) return { hits, next: { place: after } };
+    }
+  }
+
+  #storeSearch(): NonNullable<LogStore["searchEntries"]> {
+    const { store, options } = this.#context;
+    if (!options.search) {
+      throw new DomainError("unimplemented", "Searching messages is off; --search turns it on");
+    }
+    if (store.searchEntries === undefined) {
+      throw new DomainError(
+        "unimplemented",
+        "Searching messages is not possible with this store: SQLite and memory can",
+      );
+    }
+    return store.searchEntries.bind(store);
+  }
+}
+
+/** Who may own messages that were written to a session first. What a fork or share took over was not. */
+function ownersOf({ uid, origin, segments }: SessionRecord): string[] {
+  return origin === null ? [...new Set([uid, ...logsOf(segments).map(ownerOf)])] : [uid];
+}
+
+/** The records of sessions, read once for a page. */
+class ShownSessions {
+  readonly #context: HistoryContext;
+  readonly #labels: readonly string[];
+  readonly #call: Call;
+  readonly #records = new Map<string, SessionRecord | null>();
+
+  constructor(context: HistoryContext, labels: readonly string[], call: Call) {
+    this.#context = context;
+    this.#labels = labels;
+    this.#call = call;
+  }
+
+  /** The record of a session, whatever its labels. */
+  async need(sessionId: string): Promise<SessionRecord> {
+    const record = await this.#context.store.readRecord(sessionId, this.#call);
+    if (record === null || this.#context.isExpired(record)) throw notFound("Session", sessionId);
+    return record;
+  }
+
+  /** What is to be shown of an entry; null when the session that the message was written to does not show it. */
+  async hit({ log, seq, originSessionId }: FoundEntry, terms: readonly SearchTerm[]): Promise<SearchHit | null> {
+    const record = await this.#listed(originSessionId);
+    if (record === null) return null;
+    const position = positionOf(openSegments(record), log, seq);
+    if (position < 0) return null;
+    const [entry] = (await this.#context.store.readRange(log, seq, seq, {}, this.#call)).entries;
+    return entry === undefined ? null : hitOf(entry, record, position, terms);
+  }
+
+  async #listed(sessionId: string): Promise<SessionRecord | null> {
+    let record = this.#records.get(sessionId);
+    if (record === undefined) {
+      const read = await this.#context.store.readRecord(sessionId, this.#call);
+      record = read !== null && this.#isListed(read) ? read : null;
+      this.#records.set(sessionId, record);
+    }
+    return record;
+  }
+
+  #isListed(record: SessionRecord): boolean {
+    const labels = labelTexts(record.labels);
+    return this.#labels.every((label) => labels.includes(label)) && !this.#context.isExpired(record);
+  }
+}
+
+function hitOf(entry: Entry, record: SessionRecord, position: number, terms: readonly SearchTerm[]): SearchHit {
+  const { id: messageId, role, timestampMicros, body } = entry;
+  const snippet = snippetOf(searchedText(body.parts), terms);
+  return {
+    sessionId: record.sessionId,
+    sessionTitle: record.title,
+    messageId,
+    role,
+    timestampMicros,
+    position,
+    snippet,
+  };
+}

@@ -1,0 +1,74 @@
+import { setImmediate } from "node:timers/promises";
+import { type Call, checkCall } from "../../domain/call.js";
+import { invalidArgument } from "../../domain/errors.js";
+import type { SearchTerm } from "../../domain/search.js";
+import { holdsTerms, searchedText } from "../../domain/search-text.js";
+import type { Entry, FoundEntries } from "../history/log-store.js";
+import type { MemoryLog } from "./memory-log.js";
+
+/** How much text is looked through before the event loop gets its turn. */
+const UNITS_AT_ONCE = 1024 * 1024;
+
+/** What orders entries: the newest first. */
+type Place = Pick<Entry, "timestampMicros" | "log" | "seq">;
+
+/** The entries of logs whose text holds the terms, in no order. */
+export async function entriesOf(
+  logs: readonly MemoryLog[],
+  terms: readonly SearchTerm[],
+  call: Call | undefined,
+): Promise<Entry[]> {
+  const found: Entry[] = [];
+  let units = 0;
+  for (const log of logs) {
+    for (const entry of [...log.entries()]) {
+      const text = searchedText(entry.body.parts);
+      if (holdsTerms(text, terms)) found.push(entry);
+      units += text.length;
+      if (units < UNITS_AT_ONCE) continue;
+      units = 0;
+      await setImmediate();
+      checkCall(call);
+    }
+  }
+  return found;
+}
+
+/** A page of found entries, which it sorts. */
+export function pageOf(
+  found: Entry[],
+  { limit, after }: { readonly limit: number; readonly after?: string | undefined },
+): FoundEntries {
+  const sorted = found.sort(compare);
+  const from = after === undefined ? 0 : countUpTo(sorted, readPlace(after));
+  const page = sorted.slice(from, from + limit);
+  const entries = page.map((entry) => ({
+    log: entry.log,
+    seq: entry.seq,
+    originSessionId: entry.originSessionId,
+    place: writePlace(entry),
+  }));
+  return { entries, next: from + limit < sorted.length ? (entries.at(-1)?.place ?? null) : null };
+}
+
+function countUpTo(sorted: readonly Entry[], place: Place): number {
+  const next = sorted.findIndex((entry) => compare(entry, place) > 0);
+  return next < 0 ? sorted.length : next;
+}
+
+/** Negative when `a` comes first. */
+function compare(a: Place, b: Place): number {
+  if (a.timestampMicros !== b.timestampMicros) return b.timestampMicros - a.timestampMicros;
+  if (a.log !== b.log) return a.log < b.log ? 1 : -1;
+  return b.seq - a.seq;
+}
+
+function writePlace({ timestampMicros, log, seq }: Place): string {
+  return `${timestampMicros} ${seq} ${log}`;
+}
+
+function readPlace(text: string): Place {
+  const [, timestamp, seq, log] = /^(-?\d+) (\d+) (.*)$/s.exec(text) ?? [];
+  if (log === undefined) throw invalidArgument("page_token belongs to another store");
+  return { timestampMicros: Number(timestamp), seq: Number(seq), log };
+}

@@ -1,0 +1,72 @@
+import type Database from "libsql";
+import { invalidArgument } from "../../domain/errors.js";
+import type { SearchTerm } from "../../domain/search.js";
+import type { EntrySearch, FoundEntries } from "../history/log-store.js";
+import { SEARCH_SQL } from "./search-schema.js";
+import { Statement } from "./statements.js";
+import { fromColumn, toColumn } from "./text-column.js";
+
+const LAST_PLACE = "9223372036854775807";
+/** What one step of indexing takes on: as much as keeps the event loop going. */
+const STEP_ENTRIES = 100;
+const STEP_BYTES = 128 * 1024;
+
+/** The index of words of a file that has one. Nothing here waits; changes are made inside a transaction that the caller holds. */
+export class SearchTable {
+  readonly #sql: { readonly [name in keyof typeof SEARCH_SQL]: Statement };
+
+  constructor(db: Database.Database) {
+    this.#sql = {
+      find: new Statement(db, SEARCH_SQL.find),
+      progress: new Statement(db, SEARCH_SQL.progress),
+      setProgress: new Statement(db, SEARCH_SQL.setProgress),
+      entriesAfter: new Statement(db, SEARCH_SQL.entriesAfter),
+      indexEntry: new Statement(db, SEARCH_SQL.indexEntry),
+    };
+  }
+
+  find(
+    namespace: string,
+    { terms, owners }: EntrySearch,
+    { limit, after = LAST_PLACE }: { readonly limit: number; readonly after?: string | undefined },
+  ): FoundEntries {
+    if (!/^-?\d{1,19}$/.test(after)) throw invalidArgument("page_token belongs to another store");
+    const match = matchOf(namespace, terms, owners);
+    const entries = this.#sql.find.all(match, after, limit).map((row) => {
+      const [place, log, seq, origin] = row as [string, string, number, string];
+      return { place, log: fromColumn(log), seq, originSessionId: fromColumn(origin) };
+    });
+    return { entries, next: entries.length < limit ? null : (entries.at(-1)?.place ?? null) };
+  }
+
+  /** Puts some of the entries from before the index into it; resolves to how many were looked at so far, and whether all were. */
+  indexSome(): { readonly entries: number; readonly done: boolean } {
+    const [log, seq, before, done] = this.#sql.progress.get() as [string, number, number, number];
+    if (done === 1) return { entries: before, done: true };
+    const rows = this.#sql.entriesAfter.all(log, seq, STEP_ENTRIES) as [string, number, number, number][];
+    let bytes = 0;
+    const over = rows.findIndex(([, , , size]) => {
+      bytes += size;
+      return bytes > STEP_BYTES;
+    });
+    const some = over < 0 ? rows : rows.slice(0, Math.max(over, 1));
+    const isLast = some.length === rows.length && rows.length < STEP_ENTRIES;
+    const [endLog, endSeq] = some.at(-1) ?? [log, seq];
+    // What is written in the order of places makes fewer pieces of an index.
+    const inOrder = some.toSorted(([, , a], [, , b]) => a - b);
+    for (const [entryLog, entrySeq] of inOrder) this.#sql.indexEntry.run(entryLog, entrySeq);
+    this.#sql.setProgress.run(endLog, endSeq, some.length, isLast ? 1 : 0);
+    return { entries: before + some.length, done: isLast };
+  }
+}
+
+/** A query in the language of FTS5, in which every text of a caller stands in quotation marks. */
+function matchOf(namespace: string, terms: readonly SearchTerm[], owners: readonly string[] | undefined): string {
+  const words = terms.map(({ text, isPrefix }) => `"${text.replaceAll('"', " ")}"${isPrefix ? " *" : ""}`);
+  const ofOwners = owners === undefined ? "" : `scope : (${owners.map((uid) => `u${hex(uid)}`).join(" OR ")}) AND `;
+  return `scope : n${hex(namespace)} AND ${ofOwners}text : (${words.join(" AND ")})`;
+}
+
+function hex(text: string): string {
+  return Buffer.from(toColumn(text)).toString("hex");
+}

@@ -1,0 +1,248 @@
+import { describe, expect, it } from "vitest";
+import type { NewChatMessage } from "../../../src/domain/chat-message.js";
+import { parseSearch, type SearchCursor, type SearchHit } from "../../../src/domain/search.js";
+import type { StorageOperations } from "../../../src/storage/storage-manager.js";
+import type { SearchOptions } from "../../../src/storage/storage-provider.js";
+import type { StorageProviderSubject } from "../storage-provider.js";
+import { message, messageAt, refusal, SECOND, sessionWith, T0 } from "./fixtures.js";
+
+type Filter = Partial<Pick<SearchOptions, "labels" | "sessionId" | "limit">>;
+
+function said(id: string, ...texts: readonly string[]): NewChatMessage {
+  return message(id, { parts: texts.map((text) => ({ id: "", type: "text", text })) });
+}
+
+/** All hits of all pages; every page but the last may be short. */
+async function hitsOf(provider: StorageOperations, q: string, filter: Filter = {}): Promise<readonly SearchHit[]> {
+  const hits: SearchHit[] = [];
+  let cursor: SearchCursor | undefined;
+  do {
+    const page = await provider.searchMessages({ terms: parseSearch(q), limit: 10, ...filter, cursor });
+    expect(page.hits.length).toBeLessThanOrEqual(filter.limit ?? 10);
+    hits.push(...page.hits);
+    cursor = page.next;
+  } while (cursor !== undefined);
+  return hits;
+}
+
+export function describeSearches(subject: StorageProviderSubject): void {
+  /** `session/message` of each hit. */
+  const found = async (q: string, filter?: Filter) => {
+    const searching = subject.open({ search: true });
+    return (await hitsOf(searching, q, filter)).map(({ sessionId, messageId }) => `${sessionId}/${messageId}`);
+  };
+
+  describe("searchMessages where the store cannot or searching is off", () => {
+    it("is unimplemented, and says why", async (context) => {
+      const search = { terms: parseSearch("x"), limit: 1 };
+      const off = await refusal(subject.provider.searchMessages(search), "unimplemented");
+      expect(off.message).toBe("Searching messages is off; --search turns it on");
+      if (subject.searches) return context.skip("the store can search");
+      const lacking = await refusal(subject.open({ search: true }).searchMessages(search), "unimplemented");
+      expect(lacking.message).toContain("is not possible with this store");
+    });
+  });
+
+  describe("searchMessages", () => {
+    const searches = (what: string, test: () => Promise<void>) =>
+      it(what, async (context) => (subject.searches ? test() : context.skip("the store cannot search")));
+
+    searches("finds words, whatever their case, accents and punctuation", async () => {
+      await sessionWith(subject.provider, "s", [
+        said("m1", "Late April: when do the AZALEAS bloom? naïve foo-bar 京都 x2"),
+      ]);
+      for (const q of [
+        "azaleas",
+        "Azaleas bloom",
+        "bloom azaleas",
+        "naive",
+        "NAÏVE",
+        "foo bar",
+        "foo-bar",
+        "京都",
+        "x2",
+      ]) {
+        expect(await found(q), q).toEqual(["s/m1"]);
+      }
+      for (const q of ["azalea", "azaleas rose", "zaleas", "x", "京"]) expect(await found(q), q).toEqual([]);
+    });
+
+    searches("finds phrases and prefixes", async () => {
+      await sessionWith(subject.provider, "s", [said("m1", "one two three"), said("m2", "three two one")]);
+      expect(await found('"two three"')).toEqual(["s/m1"]);
+      expect(await found('"two three" one')).toEqual(["s/m1"]);
+      expect(await found('"one three"')).toEqual([]);
+      expect(await found("thr*")).toEqual(["s/m2", "s/m1"]);
+      expect(await found('"two thr"*')).toEqual(["s/m1"]);
+      expect(await found('"two thr"')).toEqual([]);
+      expect(await found('"two three')).toEqual(["s/m1"]);
+    });
+
+    searches("takes everything else for text", async () => {
+      await sessionWith(subject.provider, "s", [said("m1", "alpha beta AND OR NOT NEAR text scope")]);
+      const hits = [
+        ...["alpha AND beta", "alpha OR beta", "NOT alpha", "^alpha", "alpha + beta", "-alpha", "(alpha", "alpha)"],
+        ...[
+          "{text scope}: alpha",
+          'alpha""',
+          '"alpha" "',
+          "alpha\u0000beta",
+          "*alpha",
+          "alpha **",
+          '"" * alpha',
+          "alpha \\",
+        ],
+      ];
+      for (const q of hits) expect(await found(q), q).toEqual(["s/m1"]);
+      const misses = ["NEAR(alpha beta)", "text:alpha", "scope:alpha", "alpha '); DROP TABLE messages; --"];
+      for (const q of misses) expect(await found(q), q).toEqual([]);
+    });
+
+    searches("looks into the parts of the type text, and into no others", async () => {
+      const parts = [
+        { id: "", type: "text", text: "first" },
+        { id: "", type: "reasoning", text: "thought" },
+        { id: "", type: "tool_result", text: "output", data: { inner: "deep" } },
+        { id: "", type: "text", text: "second" },
+      ];
+      await sessionWith(subject.provider, "s", [message("m1", { parts, metadata: { key: "meta" } })]);
+      expect(await found("first second")).toEqual(["s/m1"]);
+      expect(await found('"first second"')).toEqual(["s/m1"]);
+      for (const q of ["thought", "output", "deep", "meta", "user", "tool_result"])
+        expect(await found(q), q).toEqual([]);
+    });
+
+    searches("tells where a hit is, with a snippet", async () => {
+      await subject.provider.createSession({ sessionId: "s", title: "Kyoto in May" });
+      const text = `${"before ".repeat(50)}\u{1F600} The Maples of autumn, maples!${" after".repeat(50)}`;
+      await subject.provider.logMessages("s", [said("m1", "nothing"), said("m2", text)]);
+      const [hit] = await hitsOf(subject.open({ search: true }), "maples");
+      const { snippet, ...place } = hit as SearchHit;
+      const { timestampMicros } = (await subject.provider.getMessage("s", "m2")) ?? {};
+      expect(place).toEqual({
+        ...{ sessionId: "s", sessionTitle: "Kyoto in May", messageId: "m2", role: "user" },
+        ...{ timestampMicros, position: 1 },
+      });
+      const points = [...snippet.text];
+      expect(snippet.text).toMatch(/^…before .* after.*…$/);
+      expect(snippet.highlights.map(({ start, end }) => points.slice(start, end).join(""))).toEqual([
+        "Maples",
+        "maples",
+      ]);
+    });
+
+    searches("answers the newest first by timestamp, page by page", async () => {
+      await sessionWith(subject.provider, "a", [messageAt("m1", 1), messageAt("m5", 5)]);
+      await sessionWith(subject.provider, "b", [messageAt("m4", 4), messageAt("m2", 2)]);
+      await subject.provider.logMessages("a", [messageAt("m3", 3), messageAt("n3", 3), messageAt("o3", 3)]);
+      const newestFirst = ["a/m5", "b/m4", "a/o3", "a/n3", "a/m3", "b/m2", "a/m1"];
+      for (const limit of [1, 2, 3, 7, 100]) expect(await found("text", { limit })).toEqual(newestFirst);
+      const searching = subject.open({ search: true });
+      expect((await searching.searchMessages({ terms: parseSearch("text"), limit: 7 })).next).toBeUndefined();
+    });
+
+    searches("keeps the order of timestamps at the ends of their range, and when thousands are the same", async () => {
+      const times = [Number.MIN_SAFE_INTEGER, -1, 0, T0];
+      const many = Array.from({ length: 1100 }, (_, i) => message(`x${i}`, { timestampMicros: 7 }));
+      const messages = times.map((timestampMicros) => message(`t${timestampMicros}`, { timestampMicros }));
+      await sessionWith(subject.provider, "s", [...messages.slice(0, 3)]);
+      for (let i = 0; i < many.length; i += 1000) await subject.provider.logMessages("s", many.slice(i, i + 1000));
+      await subject.provider.logMessages("s", [messages[3] as NewChatMessage]);
+      const ids = (await found("text", { limit: 500 })).map((id) => id.slice(2));
+      expect(ids).toHaveLength(1104);
+      expect(ids.filter((id) => id.startsWith("t"))).toEqual(times.toReversed().map((micros) => `t${micros}`));
+      expect(ids.filter((id) => id.startsWith("x"))).toEqual(many.map(({ id }) => id).reverse());
+    });
+
+    searches("finds nothing that was truncated or reverted, until that is undone", async () => {
+      await sessionWith(subject.provider, "s", ["m1", "m2", "m3", "m4"]);
+      await subject.provider.truncateMessages("s", "m3");
+      expect(await found("text")).toEqual(["s/m3", "s/m2", "s/m1"]);
+      await subject.provider.truncateMessages("s", "m1", { keepForUnrevert: true });
+      expect(await found("text")).toEqual(["s/m1"]);
+      await subject.provider.restoreMessages("s");
+      expect(await found("text")).toEqual(["s/m3", "s/m2", "s/m1"]);
+    });
+
+    searches("finds what a message says now, and nothing once it is gone", async () => {
+      await sessionWith(subject.provider, "s", [said("m1", "before"), said("m2", "other")]);
+      await subject.provider.updateMessage("s", "m1", { parts: [{ id: "", type: "text", text: "after" }] });
+      expect(await found("before")).toEqual([]);
+      expect(await found("after")).toEqual(["s/m1"]);
+      await subject.provider.deleteMessage("s", "m1");
+      expect(await found("after")).toEqual([]);
+      await subject.provider.eraseMessage("s", "m2");
+      expect(await found("other")).toEqual([]);
+      expect(await found("erased")).toEqual([]);
+    });
+
+    searches("finds nothing of a session that was deleted or has expired, nor when its id is used again", async () => {
+      await sessionWith(subject.provider, "s", ["m1"]);
+      await sessionWith(subject.provider, "t", ["m1"]);
+      await subject.provider.deleteSession("s");
+      await subject.provider.updateSession("t", { expireTimeMicros: Number.MIN_SAFE_INTEGER });
+      await sessionWith(subject.provider, "s", ["m2"]);
+      expect(await found("text")).toEqual(["s/m2"]);
+      await refusal(found("text", { sessionId: "t" }), "not_found");
+      await refusal(found("text", { sessionId: "nobody" }), "not_found");
+    });
+
+    searches("finds a message in the session that it was written to, not in what took it over", async () => {
+      await sessionWith(subject.provider, "s", ["m1", "m2"]);
+      await sessionWith(subject.provider, "copy", ["c1"]);
+      await subject.provider.forkConversation("s", "fork", { as: "fork", upToMessageId: "m1" });
+      await subject.provider.forkConversation("s", "share", { as: "share" });
+      await subject.provider.forkConversation("s", "copy", { as: "copy" });
+      await subject.provider.logMessages("fork", [message("f1")]);
+      expect([...(await found("text"))].sort()).toEqual(["copy/c1", "fork/f1", "s/m1", "s/m2"]);
+      expect(await found("text", { sessionId: "fork" })).toEqual(["fork/f1"]);
+      await subject.provider.truncateMessages("s", null);
+      expect([...(await found("text"))].sort()).toEqual(["copy/c1", "fork/f1"]);
+    });
+
+    searches("finds messages of one session, and of sessions with all of the labels", async () => {
+      for (const [sessionId, labels] of [
+        ["a", { k: "1", l: "" }],
+        ["b", { k: "1" }],
+        ["c", {}],
+      ] as const) {
+        subject.nowMicros += SECOND;
+        await subject.provider.createSession({ sessionId, labels });
+        await subject.provider.logMessages(sessionId, [message("m1")]);
+      }
+      expect(await found("text")).toEqual(["c/m1", "b/m1", "a/m1"]);
+      expect(await found("text", { sessionId: "b" })).toEqual(["b/m1"]);
+      expect(await found("text", { labels: ["k=1"] })).toEqual(["b/m1", "a/m1"]);
+      expect(await found("text", { labels: ["l=", "k=1"] })).toEqual(["a/m1"]);
+      expect(await found("text", { labels: ["k=2"] })).toEqual([]);
+      expect(await found("text", { labels: ["l="], sessionId: "b" })).toEqual([]);
+    });
+
+    searches("finds a draft only once it is finished", async () => {
+      await sessionWith(subject.provider, "s");
+      const draft = { id: "d", role: "assistant", parts: [{ id: "p", type: "text", text: "begun" }] };
+      const { version } = await subject.provider.startDraft("s", draft);
+      const delta = { kind: "append_text", partId: "p", text: " ended" } as const;
+      await subject.provider.extendDraft("s", "d", version, [delta]);
+      expect(await found("begun")).toEqual([]);
+      await subject.provider.finishDraft("s", "d", { version: version + 1 });
+      expect(await found("begun ended")).toEqual(["s/d"]);
+    });
+
+    searches("finds messages after their segments were merged, once each", async () => {
+      const provider = subject.open({ maxSegments: 4, mergeSegments: 3, search: true });
+      await sessionWith(provider, "s", [messageAt("m0", 100)]);
+      for (let i = 1; i <= 12; i++) await provider.logMessages("s", [messageAt(`m${i}`, i * 7)]);
+      await provider.sweep();
+      const ids = await found("text");
+      expect(ids).toHaveLength(13);
+      expect(new Set(ids).size).toBe(13);
+    });
+
+    searches("refuses the place of another store", async () => {
+      const cursor = { place: "elsewhere" };
+      const refused = subject.open({ search: true }).searchMessages({ terms: parseSearch("x"), limit: 1, cursor });
+      await refusal(refused, "invalid_argument");
+    });
+  });
+}

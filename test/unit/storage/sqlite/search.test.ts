@@ -1,0 +1,152 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Database from "libsql";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parseSearch } from "../../../../src/domain/search.js";
+import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
+import {
+  SqliteLogDatabase,
+  type SqliteLogDatabaseOptions,
+} from "../../../../src/storage/sqlite/sqlite-log-database.js";
+
+let folder: string;
+let path: string;
+let opened: SqliteLogDatabase[];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "session-pool-search-"));
+  path = join(folder, "pool.db");
+  opened = [];
+});
+
+afterEach(async () => {
+  for (const database of opened) await database.close();
+  rmSync(folder, { recursive: true });
+});
+
+async function open(options: SqliteLogDatabaseOptions = {}): Promise<SqliteLogDatabase> {
+  const database = await SqliteLogDatabase.open(path, options);
+  opened.push(database);
+  return database;
+}
+
+function providerOf(database: SqliteLogDatabase, namespace = "default"): LogHistoryProvider {
+  return new LogHistoryProvider(database.namespace(namespace), { search: true });
+}
+
+async function say(provider: LogHistoryProvider, sessionId: string, ...texts: readonly string[]): Promise<void> {
+  const messages = texts.map((text) => ({
+    id: text.replaceAll(/\p{Cc}/gu, "-"),
+    role: "user",
+    parts: [{ id: "", type: "text", text }],
+  }));
+  await provider.logMessages(sessionId, messages);
+}
+
+async function found(database: SqliteLogDatabase, q: string, namespace?: string): Promise<readonly string[]> {
+  const page = await providerOf(database, namespace).searchMessages({ terms: parseSearch(q), limit: 1000 });
+  return page.hits.map(({ messageId }) => messageId);
+}
+
+describe("the index of words", () => {
+  it("is kept by processes that do not search, also by those that had the file open before", async () => {
+    const before = providerOf(await open());
+    await before.createSession({ sessionId: "s" });
+    await say(before, "s", "word one");
+    const searching = await open({ search: true });
+    await searching.searchBuilt();
+    await say(before, "s", "word two");
+    await say(providerOf(await open()), "s", "word three");
+    expect(await found(searching, "word")).toEqual(["word three", "word two", "word one"]);
+    await before.deleteMessage("s", "word two");
+    expect(await found(searching, "word")).toEqual(["word three", "word one"]);
+  });
+
+  it("is not there unless it was asked for, and then stays", async () => {
+    const tables = () => {
+      const db = new Database(path);
+      const names = db.prepare("SELECT name FROM sqlite_schema WHERE name LIKE 'search%'").all([]);
+      const version = db.prepare("PRAGMA user_version").raw().get([]);
+      db.close();
+      return { count: names.length, version };
+    };
+    await (await open()).close();
+    const bare = tables();
+    expect(bare).toMatchObject({ count: 0 });
+    await (await open({ search: true })).close();
+    const indexed = tables();
+    expect(indexed).toEqual({ count: expect.any(Number), version: bare.version });
+    expect(indexed.count).toBeGreaterThan(7);
+    await (await open()).close();
+    expect(tables()).toEqual(indexed);
+  });
+
+  it("gets what was there before, in steps, by any number of processes, and tells how far it is", async () => {
+    const writer = providerOf(await open());
+    const ids = Array.from({ length: 1200 }, (_, i) => `word ${i}`);
+    for (const sessionId of ["s", "t", "u"]) {
+      await writer.createSession({ sessionId });
+      const own = ids.filter((_, i) => i % 3 === "stu".indexOf(sessionId));
+      await say(writer, sessionId, ...own);
+    }
+    const notices: string[] = [];
+    const stopped = await open({ search: true });
+    await stopped.close();
+    const [a, b] = await Promise.all([
+      open({ search: true, onNotice: (text) => notices.push(text) }),
+      open({ search: true }),
+    ]);
+    await say(writer, "s", "word meanwhile");
+    await writer.deleteSession("u");
+    await Promise.all([a.searchBuilt(), b.searchBuilt()]);
+    const expected = [...ids.filter((_, i) => i % 3 !== 2), "word meanwhile"];
+    expect([...(await found(b, "word"))].sort()).toEqual(expected.sort());
+    expect(notices.at(-1)).toMatch(/^Earlier messages are indexed for search: \d+$/);
+    const again: string[] = [];
+    const later = await open({ search: true, onNotice: (text) => again.push(text) });
+    await later.searchBuilt();
+    expect(again).toEqual([]);
+  });
+
+  it("never mixes namespaces", async () => {
+    const database = await open({ search: true });
+    for (const namespace of ["a", "A", "a b", "default"]) {
+      const provider = providerOf(database, namespace);
+      await provider.createSession({ sessionId: "s" });
+      await say(provider, "s", `word of ${namespace}`);
+    }
+    for (const namespace of ["a", "A", "a b"])
+      expect(await found(database, "word", namespace)).toEqual([`word of ${namespace}`]);
+    expect(await found(database, "word", "nobody")).toEqual([]);
+  });
+
+  it("takes any text, and appends go on when a body is no JSON", async () => {
+    const database = await open({ search: true });
+    const provider = providerOf(database);
+    await provider.createSession({ sessionId: "s" });
+    const texts = ["nul\u0000inside word", "\u{1F600} word", '"word" * NEAR(', "\u0001word", "\\u0000 word"];
+    await say(provider, "s", ...texts.map((text, i) => `${text} ${i}`));
+    expect(await found(database, "word")).toHaveLength(texts.length);
+    const db = new Database(path);
+    const insert = db.prepare(
+      "INSERT INTO messages (log, seq, id, timestamp, role, session_id, size, body) VALUES ('x.1', 1, 'm', 1, 'user', 's', 1, 'no JSON')",
+    );
+    expect(insert.run([]).changes).toBe(1);
+    db.close();
+  });
+
+  it("leaves nothing of what was swept", async () => {
+    const database = await open({ search: true });
+    const provider = new LogHistoryProvider(database.namespace("default"), { search: true, sweepAgeMs: -1 });
+    await provider.createSession({ sessionId: "s" });
+    await say(provider, "s", "one word", "two words");
+    await provider.deleteSession("s");
+    for (let i = 0; i < 4; i++) await provider.sweep();
+    const db = new Database(path);
+    const [places] = db.prepare("SELECT count(*) FROM search_places").raw().get([]) as [number];
+    const [sizes] = db.prepare("SELECT count(*) FROM search_texts_docsize").raw().get([]) as [number];
+    db.close();
+    expect([places, sizes]).toEqual([0, 0]);
+  });
+});
