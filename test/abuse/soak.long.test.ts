@@ -40,6 +40,7 @@ it(
     const refused = new Map<string, number>();
     const endMs = Date.now() + minutes * 60_000;
     for (let round = 1; Date.now() < endMs; round += 1) {
+      const waitedMs = target.waitedMs();
       const attacks = Object.entries(attacksOn(target)).map(([name, start]) => [name, start()] as const);
       const seen = await observer.watch(Math.min(ROUND_MS, endMs - Date.now()));
       const message = { info: { role: "user" }, parts: [{ type: "text", text: `round ${round}` }] };
@@ -55,7 +56,8 @@ it(
       calls += seen.calls;
       console.log(
         `round ${round}: memory +${seen.memoryMiB} MiB at most, slowest call ${seen.slowestMs} ms, ${seen.calls} calls,`,
-        `${seen.failures.length} refused, ${watched.events} events watched, ${watched.ends.length} watchers cut off`,
+        `${seen.failures.length} refused, ${watched.events} events watched, ${watched.ends.length} watchers cut off,`,
+        `${Math.round(target.waitedMs() - waitedMs)} ms without a processor`,
       );
     }
     isOver = true;

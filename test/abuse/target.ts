@@ -59,6 +59,12 @@ export class Target {
     return Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)], { encoding: "utf8" })) * 1024;
   }
 
+  /** Milliseconds that the process was ready to run and had no processor: what it is slower by on a busy machine. 0 where nobody tells. */
+  waitedMs(): number {
+    const file = `/proc/${this.#child.process.pid}/schedstat`;
+    return existsSync(file) ? Number(readFileSync(file, "utf8").split(" ")[1]) / 1e6 : 0;
+  }
+
   isRunning(): boolean {
     return this.#child.process.exitCode === null && this.#child.process.signalCode === null;
   }
