@@ -16,6 +16,8 @@ export interface Principal {
 
 /** The facts about a request that authentication and log lines need. */
 export interface RequestFacts {
+  /** What log lines and answers call the request. */
+  readonly requestId: string;
   /** Takes the name in lower case. */
   header(name: string): string | undefined;
   /** The address of the client, or of the proxy it came through, without a port. */

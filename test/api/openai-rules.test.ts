@@ -18,7 +18,7 @@ describe("OpenAI's conversations", () => {
   it("are not served unless enabled", async () => {
     const plain = await startTestServer();
     const answer = await send("POST", BASE, {}, { httpUrl: plain.httpUrl });
-    expect(answer).toMatchObject({ status: 404, body: { code: 5, details: [] } });
+    expect(answer).toMatchObject({ status: 404, body: { code: 5, details: [{ requestId: expect.any(String) }] } });
     await plain.stop();
   });
 

@@ -194,7 +194,10 @@ describe("messages", () => {
     await ok(`POST ${path}/message:truncate`, { upToMessageId: "m0" });
     expect(await resumed.next()).toMatchObject({ event: "truncated", data: { truncated: { messageCount: "1" } } });
     await ok(`DELETE ${path}`);
-    expect(await resumed.next()).toMatchObject({ event: "error", data: { code: Code.NotFound, details: [] } });
+    expect(await resumed.next()).toMatchObject({
+      event: "error",
+      data: { code: Code.NotFound, details: [expect.objectContaining({ requestId: expect.any(String) })] },
+    });
   });
 });
 
@@ -276,7 +279,11 @@ describe("errors", () => {
     const answer = await send(line, body);
     expect([answer.status, answer.json]).toEqual([
       status,
-      { code, message: expect.stringMatching(/\w+/), details: [] },
+      {
+        code,
+        message: expect.stringMatching(/\w+/),
+        details: [expect.objectContaining({ requestId: expect.any(String) })],
+      },
     ]);
     expect(answer.headers["content-type"]).toBe("application/json");
   });

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import type { Span } from "@opentelemetry/api";
@@ -31,9 +30,6 @@ const LEVELS: Partial<Record<Code, LineLevel>> = {
 };
 
 const MAX_ID_LENGTH = 128;
-/** Visible ASCII characters. */
-const SANE_ID = /^[!-~]{1,128}$/;
-const madeIds = new WeakMap<RequestFacts, string>();
 
 /** Writes lines about calls: who called what, and from where. They never contain a key or any part of a message. */
 export class CallLog {
@@ -89,21 +85,9 @@ function fieldsOf({ method, request, call, elapsedMs, failure, span }: EndedCall
   };
 }
 
-/**
- * The id that a proxy or a client gave the request. Without a valid one, the request gets an id here, the same on all
- * its lines.
- */
-function idsOf(request: RequestFacts): object {
-  const given = request.header("x-request-id") ?? "";
-  const requestId = SANE_ID.test(given) ? given : madeIdOf(request);
-  const traceId = /^[\da-f]{2}-([\da-f]{32})-/.exec(request.header("traceparent") ?? "")?.[1];
+function idsOf({ requestId, header }: RequestFacts): object {
+  const traceId = /^[\da-f]{2}-([\da-f]{32})-/.exec(header("traceparent") ?? "")?.[1];
   return { requestId, ...(traceId && { traceId }) };
-}
-
-function madeIdOf(request: RequestFacts): string {
-  const requestId = madeIds.get(request) ?? randomUUID();
-  madeIds.set(request, requestId);
-  return requestId;
 }
 
 /** Adds a stack only to errors that a developer has to look into. */

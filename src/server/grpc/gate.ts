@@ -1,6 +1,6 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { Code } from "@connectrpc/connect";
-import { type Metadata, ServerInterceptingCall, type ServerInterceptor, status } from "@grpc/grpc-js";
+import { type Metadata, ServerInterceptingCall, type ServerInterceptor } from "@grpc/grpc-js";
 import { ApiError } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
 import type { LoadLimits } from "../../config.js";
@@ -10,8 +10,10 @@ import type { Admission, AdmissionKind } from "../load/admissions.js";
 import type { Connection } from "../load/connections.js";
 import type { Logger } from "../logging.js";
 import type { Principal, RequestFacts } from "../principal.js";
-import { type BodyGuard, guardBody } from "./body-guard.js";
-import { headerOf, type Status, toStatus } from "./status.js";
+import { REQUEST_ID, requestIdFrom } from "../request-id.js";
+import { guardBody } from "./body-guard.js";
+import { adjustAnswers, type CallAnswers, type InterceptedCall } from "./call-answers.js";
+import { headerOf, toStatus } from "./status.js";
 
 /** A method that needs no key, by its path. */
 export interface OpenMethod {
@@ -47,73 +49,119 @@ export interface Admitted {
 /** Admitted requests, by the metadata object that grpc-js passes from the interceptor to the handler. */
 export type AdmittedCalls = WeakMap<Metadata, Admitted>;
 
-type InterceptedCall = Parameters<ServerInterceptor>[1];
-type Responder = Exclude<ConstructorParameters<typeof ServerInterceptingCall>[1], undefined>;
-
 /** Checks the host, the key, the scope and the limits before the body is read, and the body while it arrives. */
 export function makeGate(options: GateOptions, admitted: AdmittedCalls): ServerInterceptor {
   const methods = new Map(
     options.methods.map((method) => [`/${method.desc.parent.typeName}/${method.desc.name}`, method]),
   );
   return ({ path, responseSerialize }, call) => {
-    blameClient(call);
-    const stream = streamOf(call);
-    const method = methods.get(path);
     const open = options.openMethods.get(path);
-    const guard: BodyGuard = {
-      maxBytes: open?.maxBytes ?? options.maxBytes,
-      timeoutMs: options.load.bodyTimeoutMs,
-      refuse: (error) => refuse(call, stream, error),
-    };
-    const admit = async (metadata: Metadata): Promise<Admitted> => {
-      if (!options.isServedHost(call.getHost())) throw new ApiError(Code.PermissionDenied, notServed(call.getHost()));
-      const connection = options.connectionAt(call.getPeer());
-      const facts = { header: (name: string) => headerOf(metadata, name), peer: () => withoutPort(call.getPeer()) };
-      if (method === undefined) {
-        if (open === undefined) throw new ApiError(Code.Unimplemented, `No such RPC: ${path}`);
-        return {
-          principal: undefined,
-          connection,
-          facts,
-          stream,
-          admission: options.caller.admitAnyone(open.kind, connection),
-        };
-      }
-      const principal = await options.caller.authenticate(facts);
-      const admission = options.caller.admit(method, { front: "grpc", principal, facts, connection });
-      return { principal, connection, facts, stream, admission };
-    };
-    /** The API's handlers count their own answers. */
-    const countAnswer: Required<Responder>["sendMessage"] = (message, next) => {
-      try {
-        current?.admission.hold(responseSerialize(message).length);
-        next(message);
-      } catch (error) {
-        refuse(call, stream, error);
-      }
-    };
-    let current: Admitted | undefined;
+    const gated = new GatedCall(options, call, { path, method: methods.get(path), open });
     return new ServerInterceptingCall(call as ServerInterceptingCall, {
-      ...(open !== undefined && { sendMessage: countAnswer }),
+      ...(open !== undefined && {
+        sendMessage: (message, next) =>
+          gated.sendCounted(
+            () => responseSerialize(message).length,
+            () => next(message),
+          ),
+      }),
       start: (next) =>
         next({
           onReceiveMetadata: (metadata, proceed) => {
-            admit(metadata)
-              .then(
-                (admittedCall) => {
-                  current = admittedCall;
-                  admitted.set(metadata, admittedCall);
-                  if (open?.lifetimeMs !== undefined) closeAfter(stream, open.lifetimeMs);
-                  guardBody(stream, admittedCall.admission, guard);
-                  proceed(metadata);
-                },
-                (error: unknown) => refuse(call, stream, error),
-              )
+            gated
+              .begin(metadata, (call) => {
+                admitted.set(metadata, call);
+                proceed(metadata);
+              })
               .catch((err: unknown) => options.logger.error({ err }, "A call could not be begun"));
           },
         }),
     });
   };
+}
+
+/** What a call is for: a method of the API, or one that needs no key, or neither. */
+interface Destination {
+  readonly path: string;
+  readonly method: ApiMethod | undefined;
+  readonly open: OpenMethod | undefined;
+}
+
+/** One call on its way in. */
+class GatedCall {
+  readonly #options: GateOptions;
+  readonly #call: InterceptedCall;
+  readonly #destination: Destination;
+  readonly #stream: ServerHttp2Stream;
+  readonly #answers: CallAnswers;
+  #admission: Admission | undefined;
+
+  constructor(options: GateOptions, call: InterceptedCall, destination: Destination) {
+    this.#options = options;
+    this.#call = call;
+    this.#destination = destination;
+    this.#stream = streamOf(call);
+    this.#answers = adjustAnswers(call);
+  }
+
+  /** Lets the call in, and then watches its body, or answers why not. */
+  async begin(metadata: Metadata, proceed: (call: Admitted) => void): Promise<void> {
+    const { open } = this.#destination;
+    let call: Admitted;
+    try {
+      call = await this.#admit(metadata);
+    } catch (error) {
+      return this.#refuse(error);
+    }
+    this.#admission = call.admission;
+    if (open?.lifetimeMs !== undefined) closeAfter(this.#stream, open.lifetimeMs);
+    guardBody(this.#stream, call.admission, {
+      maxBytes: open?.maxBytes ?? this.#options.maxBytes,
+      timeoutMs: this.#options.load.bodyTimeoutMs,
+      refuse: (error) => this.#refuse(error),
+    });
+    proceed(call);
+  }
+
+  /** The API's handlers count their own answers. */
+  sendCounted(measure: () => number, send: () => void): void {
+    try {
+      this.#admission?.hold(measure());
+      send();
+    } catch (error) {
+      this.#refuse(error);
+    }
+  }
+
+  async #admit(metadata: Metadata): Promise<Admitted> {
+    const { caller, isServedHost, connectionAt } = this.#options;
+    const { path, method, open } = this.#destination;
+    const [host, peer] = [this.#call.getHost(), this.#call.getPeer()];
+    const requestId = requestIdFrom(headerOf(metadata, REQUEST_ID));
+    this.#answers.requestId = requestId;
+    if (!isServedHost(host)) throw new ApiError(Code.PermissionDenied, notServed(host));
+    const facts: RequestFacts = {
+      requestId,
+      header: (name) => headerOf(metadata, name),
+      peer: () => withoutPort(peer),
+    };
+    const arrived = { facts, connection: connectionAt(peer), stream: this.#stream };
+    if (method !== undefined) {
+      const principal = await caller.authenticate(facts);
+      const admission = caller.admit(method, { front: "grpc", principal, facts, connection: arrived.connection });
+      return { ...arrived, principal, admission };
+    }
+    if (open === undefined) throw new ApiError(Code.Unimplemented, `No such RPC: ${path}`);
+    return { ...arrived, principal: undefined, admission: caller.admitAnyone(open.kind, arrived.connection) };
+  }
+
+  /** Answers, and reads nothing more: grpc-js alone would keep a stream open until its client ends it. */
+  #refuse(error: unknown): void {
+    this.#call.sendStatus(toStatus(error));
+    setImmediate(() => {
+      if (!this.#stream.destroyed) this.#stream.close();
+    });
+  }
 }
 
 function withoutPort(peer: string): string {
@@ -125,29 +173,9 @@ function closeAfter(stream: ServerHttp2Stream, lifetimeMs: number): void {
   stream.once("close", () => clearTimeout(timer));
 }
 
-/** Answers and stops reading. By itself, grpc-js would keep the stream open until its client ends it. */
-function refuse(call: InterceptedCall, stream: ServerHttp2Stream, error: unknown): void {
-  const answer: Status = toStatus(error);
-  call.sendStatus(answer);
-  setImmediate(() => {
-    if (!stream.destroyed) stream.close();
-  });
-}
-
-/** grpc-js keeps the stream private, but nothing else tells how many bytes of an incomplete message have come. */
+/** grpc-js keeps it private, and has nothing else that tells of the bytes of a message that is not complete. */
 function streamOf(call: InterceptedCall): ServerHttp2Stream {
   const { stream } = call as unknown as { readonly stream?: ServerHttp2Stream };
   if (stream === undefined) throw new Error("grpc-js does not tell the stream of a call");
   return stream;
-}
-
-/** Errors that grpc-js itself answers with `internal` although the client caused them. */
-const CLIENT_FAULTS = /^(Failed to decompress message|Invalid grpc-timeout value)/;
-
-function blameClient(call: InterceptedCall): void {
-  const send = call.sendStatus;
-  call.sendStatus = function (answer) {
-    const isClientFault = answer.code === status.INTERNAL && CLIENT_FAULTS.test(String(answer.details));
-    send.call(this, isClientFault ? { ...answer, code: status.INVALID_ARGUMENT } : answer);
-  };
 }

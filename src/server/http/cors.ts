@@ -23,6 +23,7 @@ const REQUEST_HEADERS = [
   "X-User-Agent",
   "Traceparent",
   "Tracestate",
+  "X-Request-Id",
 ].join(", ");
 
 /** Headers that pages may read. */
@@ -35,6 +36,7 @@ const RESPONSE_HEADERS = [
   "Retry-After",
   "WWW-Authenticate",
   "Allow",
+  "X-Request-Id",
 ].join(", ");
 
 /** Lets pages of other origins call. Returns whether the request was a preflight, which has then been answered. */

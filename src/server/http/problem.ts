@@ -46,7 +46,8 @@ export function toProblem(error: unknown): HttpProblem {
   return new HttpProblem(code, message);
 }
 
-/** The body of every error answer. */
-export function problemJson({ code, message }: HttpProblem): string {
-  return JSON.stringify({ code, message, details: [] });
+/** The body of every error answer: a google.rpc.Status, whose details name the request. */
+export function problemJson({ code, message }: HttpProblem, requestId: string): string {
+  const requestInfo = { "@type": "type.googleapis.com/google.rpc.RequestInfo", requestId };
+  return JSON.stringify({ code, message, details: [requestInfo] });
 }

@@ -1,9 +1,11 @@
 import type { RequestFacts } from "../principal.js";
 import type { HttpRequest } from "./listener.js";
+import { requestIdOf } from "./request-id.js";
 
 /** The facts about a request that the checks of all fronts need. */
 export function factsOf(request: HttpRequest): RequestFacts {
   return {
+    requestId: requestIdOf(request),
     header: (name) => {
       const value = request.headers[name];
       return typeof value === "string" ? value : undefined;

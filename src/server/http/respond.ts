@@ -6,6 +6,7 @@ import { STALL_MS } from "../load/stall.js";
 import { hasBody, type Request } from "./body.js";
 import { chooseEncoding, compress, MIN_COMPRESSED_BYTES } from "./compression.js";
 import { type HttpProblem, problemJson } from "./problem.js";
+import { requestIdOf } from "./request-id.js";
 
 export type Response = ServerResponse | Http2ServerResponse;
 
@@ -48,7 +49,7 @@ export function sendProblem(
   request: Request,
   response: Response,
   problem: HttpProblem,
-  json = problemJson(problem),
+  json = problemJson(problem, requestIdOf(request)),
 ): void {
   const headers = { "content-type": "application/json", ...problem.headers };
   send(request, response, problem.status, headers, json);

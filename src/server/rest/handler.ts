@@ -10,6 +10,7 @@ import { readDeadline } from "../http/deadline.js";
 import { goneSignal } from "../http/gone-signal.js";
 import { HttpProblem, toProblem } from "../http/problem.js";
 import { factsOf } from "../http/request-facts.js";
+import { requestIdOf } from "../http/request-id.js";
 import { endWhenSent, header, type Response, sendAllowed, sendJson, sendProblem } from "../http/respond.js";
 import type { Admission } from "../load/admissions.js";
 import { STALL_MS } from "../load/stall.js";
@@ -79,6 +80,7 @@ export function createRestHandler({ methods, caller, limits = {}, onUnexpected =
     const events = await caller.stream(method, message, call);
     const framing = chooseFraming(request, method.desc, transcoder.writeResponse);
     await sendStream(response, events, framing, {
+      requestId: requestIdOf(request),
       headOnly: request.method === "HEAD",
       stalledMs,
       onUnexpected: report,

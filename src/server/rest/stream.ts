@@ -80,7 +80,12 @@ export async function sendStream(
   response: Response,
   events: AsyncIterable<Message>,
   framing: Framing,
-  options: { readonly headOnly: boolean; readonly stalledMs: number; readonly onUnexpected: (error: unknown) => void },
+  options: {
+    readonly requestId: string;
+    readonly headOnly: boolean;
+    readonly stalledMs: number;
+    readonly onUnexpected: (error: unknown) => void;
+  },
 ): Promise<void> {
   if (isGone(response)) return closeEvents(events);
   writeHead(response, 200, {
@@ -102,7 +107,7 @@ export async function sendStream(
   } catch (error) {
     if (isGone(response)) return;
     options.onUnexpected(error);
-    (response as ServerResponse).end(framing.frameProblem(problemJson(toProblem(error))));
+    (response as ServerResponse).end(framing.frameProblem(problemJson(toProblem(error), options.requestId)));
   }
 }
 

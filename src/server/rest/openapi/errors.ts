@@ -37,7 +37,18 @@ export const ERROR_SCHEMA: Schema = {
   properties: {
     code: { type: "integer", description: "gRPC's code.", minimum: 1, maximum: 16 },
     message: { type: "string", description: "Names the id and the limit." },
-    details: { type: "array", items: {} },
+    details: {
+      type: "array",
+      description: "Names the request, as the header X-Request-Id does.",
+      items: {
+        type: "object",
+        properties: {
+          "@type": { type: "string", const: "type.googleapis.com/google.rpc.RequestInfo" },
+          requestId: { type: "string" },
+        },
+        required: ["@type", "requestId"],
+      },
+    },
   },
   required: ["code", "message", "details"],
 };

@@ -289,7 +289,7 @@ describe("the Authorization header", () => {
 });
 
 function factsWith(authorization: string | undefined): RequestFacts {
-  return { header: () => authorization, peer: () => PEER };
+  return { requestId: "r", header: () => authorization, peer: () => PEER };
 }
 
 function entry(name: string, hash: string, namespace: string, scope: string): object {

@@ -10,10 +10,9 @@ import { TestLogger } from "../../../support/test-logger.js";
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const HEADERS: Record<string, string> = {
   authorization: "Bearer sp_secret",
-  "x-request-id": "req-7",
   traceparent: `00-${TRACE}-00f067aa0ba902b7-01`,
 };
-const FACTS: RequestFacts = { header: (name) => HEADERS[name], peer: () => "192.0.2.9" };
+const FACTS: RequestFacts = { requestId: "req-7", header: (name) => HEADERS[name], peer: () => "192.0.2.9" };
 
 describe("a line about a call", () => {
   it("names session, request, trace and peer, and neither key nor content", () => {
@@ -31,24 +30,6 @@ describe("a line about a call", () => {
     });
     expect(JSON.stringify(logger.lines)).not.toMatch(/sp_secret|hello/);
   });
-
-  it.each(["", "two words", "x".repeat(129), "line\nbreak"])(
-    "names the request by an id of our own where %j was given, the same on all its lines",
-    (given) => {
-      const logger = new TestLogger("debug");
-      const log = new CallLog(logger.pino);
-      const facts = (): RequestFacts => ({
-        header: (name) => (name === "x-request-id" ? given : undefined),
-        peer: () => "192.0.2.9",
-      });
-      const [one, another] = [facts(), facts()];
-      for (const each of [one, one, another]) log.ended({ ...ended(), call: { ...ended().call, facts: each } });
-      const ids = logger.lines.map(({ requestId }) => requestId);
-      expect(ids[0]).toMatch(/^[\da-f-]{36}$/);
-      expect(ids[1]).toBe(ids[0]);
-      expect(ids[2]).not.toBe(ids[0]);
-    },
-  );
 
   it("has a stack only for unexpected errors", () => {
     const logger = new TestLogger();

@@ -57,7 +57,11 @@ function isEmptyObject(value: unknown): boolean {
 function expectProblem(answer: Answer, status: number, code: Code, message?: string | RegExp): void {
   expect([answer.status, (answer.json as { code?: number })?.code]).toEqual([status, code]);
   expect(answer.headers["content-type"]).toBe("application/json");
-  expect(answer.json).toEqual({ code, message: expect.any(String), details: [] });
+  expect(answer.json).toEqual({
+    code,
+    message: expect.any(String),
+    details: [expect.objectContaining({ requestId: expect.any(String) })],
+  });
   if (message !== undefined) expect((answer.json as { message: string }).message).toMatch(message);
 }
 

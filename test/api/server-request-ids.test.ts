@@ -1,0 +1,151 @@
+import { connect as connectH2 } from "node:http2";
+import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startTestServer, type TestServer } from "../support/server.js";
+
+const GET_SESSION = "/sessionpool.v1.SessionService/GetSession";
+const WATCH = "/sessionpool.v1.MessageService/WatchMessages";
+const MADE = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+/** Requests of proto that ask for a session by its id. */
+const KNOWN = Buffer.from("\n\u0004trip");
+const UNKNOWN = Buffer.from("\n\u0007nowhere");
+
+let server: TestServer;
+let grpc: Client;
+
+beforeAll(async () => {
+  server = await startTestServer({ openAi: true });
+  await fetch(`${server.httpUrl}/session`, { method: "POST", body: '{"sessionId": "trip"}', headers: JSON_TYPE });
+  grpc = new Client(server.grpcAddress, credentials.createInsecure());
+});
+
+afterAll(async () => {
+  grpc.close();
+  await server.stop();
+});
+
+const JSON_TYPE = { "content-type": "application/json" };
+const CONNECT = { ...JSON_TYPE, "connect-protocol-version": "1" };
+const GRPC_WEB = { "content-type": "application/grpc-web+proto" };
+
+type Ask = (id: string | undefined) => Promise<string | null | undefined>;
+
+/** Each front, with an answer and with an error: the id that is sent back when a request gives one. */
+const FRONTS: readonly (readonly [string, Ask])[] = [
+  ["REST", http("GET", "/session/trip")],
+  ["REST, an error", http("GET", "/session/nowhere")],
+  ["REST, an unknown path", http("GET", "/no/such/path")],
+  ["REST, a stream", http("GET", "/session/trip/message:watch")],
+  ["OpenAI's API", http("GET", "/v1/conversations/nowhere")],
+  ["Connect", http("POST", GET_SESSION, CONNECT, '{"sessionId": "trip"}')],
+  ["Connect, an error", http("POST", GET_SESSION, CONNECT, '{"sessionId": "nowhere"}')],
+  ["Connect, an unknown method", http("POST", "/sessionpool.v1.SessionService/Nope", CONNECT, "{}")],
+  ["gRPC-Web", http("POST", GET_SESSION, GRPC_WEB, frame(KNOWN))],
+  ["gRPC-Web, an error", http("POST", GET_SESSION, GRPC_WEB, frame(UNKNOWN))],
+  ["a page", http("GET", "/docs")],
+  ["health", http("GET", "/healthz")],
+  ["HTTP/2", http2("/session/trip")],
+  ["gRPC", (id) => callGrpc(GET_SESSION, KNOWN, id)],
+  ["gRPC, an error", (id) => callGrpc(GET_SESSION, UNKNOWN, id)],
+  ["gRPC, an unknown method", (id) => callGrpc("/sessionpool.v1.SessionService/Nope", KNOWN, id)],
+  ["gRPC, a stream", (id) => watchGrpc(KNOWN, id)],
+  ["gRPC, a stream that cannot begin", (id) => watchGrpc(UNKNOWN, id)],
+  ["gRPC health", (id) => callGrpc("/grpc.health.v1.Health/Check", Buffer.alloc(0), id)],
+];
+
+describe.each(FRONTS)("the id of a request by %s", (_front, ask) => {
+  it("is the caller's own, and comes back", async () => {
+    expect(await ask("req-7/~!")).toBe("req-7/~!");
+    expect(await ask("x".repeat(128))).toBe("x".repeat(128));
+  });
+
+  it("is made where the caller gives none, or none that is 1 to 128 visible characters of ASCII", async () => {
+    const made = [await ask(undefined), await ask("two words"), await ask("x".repeat(129))];
+    for (const id of made) expect(id).toMatch(MADE);
+    expect(new Set(made).size).toBe(3);
+  });
+});
+
+it("is in the body of an error by REST, too", async () => {
+  const answer = await fetch(`${server.httpUrl}/session/nowhere`, { headers: { "x-request-id": "req-7" } });
+  expect(await answer.json()).toMatchObject({
+    details: [{ "@type": "type.googleapis.com/google.rpc.RequestInfo", requestId: "req-7" }],
+  });
+});
+
+it("comes back from a call that grpc-js refuses by itself", async () => {
+  const client = connectH2(`http://${server.grpcAddress}`);
+  const stream = client.request({
+    ":method": "POST",
+    ":path": GET_SESSION,
+    "content-type": "application/grpc",
+    "grpc-timeout": "soon",
+  });
+  const headers = await new Promise<Record<string, unknown>>((resolve) => stream.once("response", resolve));
+  expect(headers).toMatchObject({ "grpc-status": "3", "x-request-id": expect.stringMatching(MADE) });
+  client.destroy();
+});
+
+function http(method: string, path: string, headers: Record<string, string> = {}, body?: string | Buffer): Ask {
+  return async (id) => {
+    const stop = new AbortController();
+    const init = { method, headers: { ...headers, ...named(id) }, signal: stop.signal };
+    const answer = await fetch(server.httpUrl + path, body === undefined ? init : { ...init, body });
+    stop.abort();
+    return answer.headers.get("x-request-id");
+  };
+}
+
+function http2(path: string): Ask {
+  return async (id) => {
+    const client = connectH2(server.httpUrl);
+    const stream = client.request({ ":path": path, ...named(id) });
+    const headers = await new Promise<Record<string, unknown>>((resolve) => stream.once("response", resolve));
+    client.destroy();
+    return String(headers["x-request-id"]);
+  };
+}
+
+function callGrpc(path: string, request: Buffer, id: string | undefined): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    let answered: string | undefined;
+    const call = grpc.makeUnaryRequest(path, Buffer.from, Buffer.from, request, metadataOf(id), (error) => {
+      resolve(answered ?? idIn((error as ServiceError | null)?.metadata));
+    });
+    call.on("metadata", (metadata) => {
+      answered = idIn(metadata);
+    });
+  });
+}
+
+function watchGrpc(request: Buffer, id: string | undefined): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const stream = grpc.makeServerStreamRequest(WATCH, Buffer.from, Buffer.from, request, metadataOf(id));
+    stream.on("metadata", (metadata) => {
+      resolve(idIn(metadata));
+      stream.cancel();
+    });
+    stream.on("error", (error: ServiceError) => resolve(idIn(error.metadata)));
+  });
+}
+
+function idIn(metadata: Metadata | undefined): string | undefined {
+  const ids = metadata?.get("x-request-id") ?? [];
+  return ids.length === 1 ? String(ids[0]) : undefined;
+}
+
+function metadataOf(id: string | undefined): Metadata {
+  const metadata = new Metadata();
+  if (id !== undefined) metadata.set("x-request-id", id);
+  return metadata;
+}
+
+function named(id: string | undefined): Record<string, string> {
+  return id === undefined ? {} : { "x-request-id": id };
+}
+
+function frame(message: Buffer): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(message.length, 1);
+  return Buffer.concat([head, message]);
+}
