@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { existsSync } from "node:fs";
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { existsSync, type Stats } from "node:fs";
+import { chmod, chown, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import { readKeyFile } from "../server/auth/key-file.js";
 import { hashChosenKey, hashRandomKey, newKey } from "../server/auth/key-hash.js";
@@ -45,11 +45,28 @@ async function readEntries(path: string): Promise<readonly Entry[]> {
   return JSON.parse(await readFile(path, "utf8")) as readonly Entry[];
 }
 
-/** The new file is moved into place, so that a server reading it meanwhile sees either the old one or the new one. */
+/**
+ * Moved into place: a server that reads the file meanwhile sees the old one or the new one. The file keeps its owner and mode, because
+ * a server that could not read it any more would go on with the keys from before; a link to it stays a link.
+ */
 async function writeEntries(path: string, entries: readonly Entry[]): Promise<void> {
-  const draft = `${path}.${randomUUID()}`;
+  const old = existsSync(path) ? await stat(path) : undefined;
+  const target = old === undefined ? path : await realpath(path);
+  const draft = `${target}.${randomUUID()}`;
   await writeFile(draft, `${JSON.stringify(entries, null, 2)}\n`, { mode: 0o600, flag: "wx" });
-  await rename(draft, path);
+  try {
+    if (old !== undefined) await takeAfter(draft, old);
+    await rename(draft, target);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+}
+
+async function takeAfter(path: string, { uid, gid, mode }: Stats): Promise<void> {
+  const made = await stat(path);
+  if (made.uid !== uid || made.gid !== gid) await chown(path, uid, gid);
+  await chmod(path, mode & 0o777);
 }
 
 /** Prints the slow hash of a key that the user has chosen, read from standard input so that no shell remembers it. */

@@ -15,7 +15,9 @@ export async function writeOutput<T>(path: string, run: (write: Write) => Promis
   // A pipe or a device is written directly.
   const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() ?? true;
   const partial = isFile ? `${path}.partial` : path;
-  const out = createWriteStream(partial, isFile ? { mode: 0o600, flush: true } : {});
+  // Made anew: a file or a link that is there already would keep its mode, and may be somebody else's.
+  if (isFile) await rm(partial, { force: true });
+  const out = createWriteStream(partial, isFile ? { mode: 0o600, flags: "wx", flush: true } : {});
   await once(out, "open");
   try {
     const result = await run(writerOf(out));

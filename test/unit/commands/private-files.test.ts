@@ -1,0 +1,105 @@
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { addKey, removeKey } from "../../../src/commands/keys.js";
+import { writeOutput } from "../../../src/commands/transfer/output.js";
+import { Spool } from "../../../src/commands/transfer/spool.js";
+
+const MIB = 1024 * 1024;
+const KEY = { name: "robot", namespace: "default", scope: "read" } as const;
+let folder: string;
+const umask = process.umask();
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "session-pool-private-"));
+  process.umask(0);
+});
+
+afterEach(() => {
+  process.umask(umask);
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true });
+});
+
+describe("with a umask that leaves everybody every right, only its owner may read", () => {
+  it("an export", async () => {
+    const path = join(folder, "export.jsonl");
+    await writeOutput(path, (write) => write("{}\n"));
+    expect([modeOf(path), readFileSync(path, "utf8")]).toEqual([0o600, "{}\n"]);
+  });
+
+  it("an export that takes the place of one that others may read", async () => {
+    const path = join(folder, "export.jsonl");
+    for (const old of [path, `${path}.partial`]) writeFileSync(old, "old", { mode: 0o666 });
+    await writeOutput(path, (write) => write("{}\n"));
+    expect([modeOf(path), readdirSync(folder)]).toEqual([0o600, ["export.jsonl"]]);
+  });
+
+  it("an export where somebody else has put a link", async () => {
+    const [path, elsewhere] = [join(folder, "export.jsonl"), join(folder, "elsewhere")];
+    writeFileSync(elsewhere, "");
+    symlinkSync(elsewhere, `${path}.partial`);
+    await writeOutput(path, (write) => write("{}\n"));
+    expect([modeOf(path), readFileSync(elsewhere, "utf8")]).toEqual([0o600, ""]);
+    expect(lstatSync(path).isFile()).toBe(true);
+  });
+
+  it("what an export keeps of a long session meanwhile", async () => {
+    vi.stubEnv("TMPDIR", folder);
+    const spool = new Spool();
+    await spool.add("x".repeat(9 * MIB));
+    const [made] = readdirSync(folder);
+    expect(modeOf(join(folder, made!))).toBe(0o700);
+    expect(modeOf(join(folder, made!, "session.jsonl"))).toBe(0o600);
+    await spool.close();
+  });
+
+  it("a keys file", async () => {
+    const path = join(folder, "keys.json");
+    await add(path, "robot");
+    expect(modeOf(path)).toBe(0o600);
+  });
+});
+
+describe("a keys file that is changed", () => {
+  it("keeps its mode, and is still reached by the same link", async () => {
+    const [path, target] = [join(folder, "keys.json"), join(folder, "target.json")];
+    writeFileSync(target, "[]");
+    chmodSync(target, 0o640);
+    symlinkSync("target.json", path);
+    await add(path, "robot");
+    await removeKey(path, "robot");
+    expect([modeOf(target), readFileSync(target, "utf8")]).toEqual([0o640, "[]\n"]);
+    expect(lstatSync(path).isSymbolicLink()).toBe(true);
+  });
+
+  it.skipIf(process.geteuid?.() !== 0)("keeps its owner, so that the server can read that a key has gone", async () => {
+    const path = join(folder, "keys.json");
+    await add(path, "robot");
+    chownSync(path, 1000, 1001);
+    await removeKey(path, "robot");
+    expect(statSync(path)).toMatchObject({ uid: 1000, gid: 1001 });
+  });
+});
+
+async function add(path: string, name: string): Promise<void> {
+  vi.spyOn(process.stdout, "write").mockReturnValue(true);
+  await addKey(path, { ...KEY, name });
+}
+
+function modeOf(path: string): number {
+  return statSync(path).mode & 0o777;
+}
