@@ -47,7 +47,6 @@ const FRONTS: readonly (readonly [string, Ask])[] = [
   ["HTTP/2", http2("/session/trip")],
   ["gRPC", (id) => callGrpc(GET_SESSION, KNOWN, id)],
   ["gRPC, an error", (id) => callGrpc(GET_SESSION, UNKNOWN, id)],
-  ["gRPC, an unknown method", (id) => callGrpc("/sessionpool.v1.SessionService/Nope", KNOWN, id)],
   ["gRPC, a stream", (id) => watchGrpc(KNOWN, id)],
   ["gRPC, a stream that cannot begin", (id) => watchGrpc(UNKNOWN, id)],
   ["gRPC health", (id) => callGrpc("/grpc.health.v1.Health/Check", Buffer.alloc(0), id)],
