@@ -1,21 +1,18 @@
+import { type ByteString, byteStringOf, sliceBytes, textOf, toByteString } from "./byte-string.js";
 import type { MessageContent, Part } from "./chat-message.js";
 import type { JsonObject } from "./json.js";
 import { type BodySizes, bodySizes } from "./message-size.js";
 
 export type BodyContent = Omit<MessageContent, "role">;
 
-/** JSON as UTF-8 bytes where a database returns bytes, otherwise as a string. */
-export type JsonText = string | Buffer;
-
 /** The body of a message in protobuf's JSON form, including zero values. */
 export interface BodyJson {
-  readonly parts: JsonText;
-  readonly metadata: JsonText | undefined;
+  readonly parts: ByteString;
+  readonly metadata: ByteString | undefined;
 }
 
 /** Every text that this codec writes begins like this. Earlier versions wrote `{"parts":[...],"metadata":{...}}`. */
 const SIGNATURE = '{"sizes":[';
-const NEWLINE = 0x0a;
 const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
 
@@ -36,9 +33,9 @@ const DIGIT_9 = 0x39;
 export class MessageBody implements BodyContent {
   #content: BodyContent | undefined;
   #sizes: BodySizes | undefined;
-  readonly #stored: JsonText | undefined;
+  readonly #stored: ByteString | undefined;
 
-  private constructor(content: BodyContent | undefined, stored: JsonText | undefined) {
+  private constructor(content: BodyContent | undefined, stored: ByteString | undefined) {
     this.#content = content;
     this.#stored = stored;
   }
@@ -48,9 +45,14 @@ export class MessageBody implements BodyContent {
     return content instanceof MessageBody ? content : new MessageBody(content, undefined);
   }
 
-  /** Makes a body of text that `encode` returned, in this or an earlier version. */
-  static stored(text: JsonText): MessageBody {
-    return isOurs(text) ? new MessageBody(undefined, text) : new MessageBody(parse(text), undefined);
+  /** Makes a body of what `encode` returned, in this or an earlier version: as text, or as UTF-8. */
+  static stored(text: string | Buffer): MessageBody {
+    return MessageBody.storedBytes(typeof text === "string" ? toByteString(text) : byteStringOf(text));
+  }
+
+  /** Makes the same of UTF-8 in a string. */
+  static storedBytes(bytes: ByteString): MessageBody {
+    return bytes.startsWith(SIGNATURE) ? new MessageBody(undefined, bytes) : new MessageBody(parse(bytes), undefined);
   }
 
   get parts(): readonly Part[] {
@@ -73,12 +75,15 @@ export class MessageBody implements BodyContent {
 
   get json(): BodyJson {
     const stored = this.#stored;
-    if (stored === undefined) return writeJson(this.#decoded());
-    const start = lineEnd(stored, SIGNATURE.length) + 1;
-    if (!endsWithMetadata(stored)) return { parts: between(stored, start, stored.length - 2), metadata: undefined };
-    const end = lineEnd(stored, start);
-    const metadata = between(stored, lineEnd(stored, end + 1) + 1, stored.length - 2);
-    return { parts: between(stored, start, end), metadata };
+    if (stored === undefined) {
+      const { parts, metadata } = writeJson(this.#decoded());
+      return { parts: toByteString(parts), metadata: metadata === undefined ? undefined : toByteString(metadata) };
+    }
+    const start = stored.indexOf("\n", SIGNATURE.length) + 1;
+    if (!endsWithMetadata(stored)) return { parts: sliceBytes(stored, start, -2), metadata: undefined };
+    const end = stored.indexOf("\n", start);
+    const metadata = sliceBytes(stored, stored.indexOf("\n", end + 1) + 1, -2);
+    return { parts: sliceBytes(stored, start, end), metadata };
   }
 
   /**
@@ -86,10 +91,10 @@ export class MessageBody implements BodyContent {
    * which takes a third of the time. Undefined where only `parts` is correct. Not cached.
    */
   get partsOfBytes(): readonly Part[] | undefined {
-    if (this.#content !== undefined || !(this.#stored instanceof Buffer)) return undefined;
-    const parts = this.json.parts as Buffer;
+    if (this.#content !== undefined) return undefined;
+    const { parts } = this.json;
     // A lone surrogate is the only character beyond ASCII that JSON.stringify escapes.
-    return parts.includes("\\ud") ? undefined : (JSON.parse(parts.toString("latin1")) as Part[]);
+    return parts.includes("\\ud") ? undefined : (JSON.parse(parts) as Part[]);
   }
 
   get sizes(): BodySizes {
@@ -99,14 +104,14 @@ export class MessageBody implements BodyContent {
 
   /** Returns the text to be stored. */
   encode(): string {
-    if (this.#stored !== undefined) return this.#stored.toString();
+    if (this.#stored !== undefined) return textOf(this.#stored);
     const { parts, metadata } = writeJson(this.#decoded());
     const front = `${SIGNATURE}${this.sizes.parts},${this.sizes.metadata}],"parts":\n${parts}\n`;
     return metadata === undefined ? `${front}}` : `${front},"metadata":\n${metadata}\n}`;
   }
 
   #decoded(): BodyContent {
-    this.#content ??= parse(this.#stored as JsonText);
+    this.#content ??= parse(this.#stored as ByteString);
     return this.#content;
   }
 }
@@ -117,8 +122,8 @@ export function contentOf({ role, body }: { readonly role: string; readonly body
   return { role, parts, metadata };
 }
 
-function parse(text: JsonText): BodyContent {
-  return JSON.parse(text.toString()) as BodyContent;
+function parse(bytes: ByteString): BodyContent {
+  return JSON.parse(textOf(bytes)) as BodyContent;
 }
 
 /** Writes only these members of a part, in this order, whatever else the object has. */
@@ -129,38 +134,20 @@ function writeJson({ parts, metadata }: BodyContent): { parts: string; metadata:
   };
 }
 
-function isOurs(text: JsonText): boolean {
-  return typeof text === "string"
-    ? text.startsWith(SIGNATURE)
-    : text.toString("latin1", 0, SIGNATURE.length) === SIGNATURE;
-}
-
 /** The text ends with `]`, line feed, `}`, or with `}`, line feed, `}` when there is metadata. */
-function endsWithMetadata(text: JsonText): boolean {
-  return codeAt(text, text.length - 3) === 0x7d;
+function endsWithMetadata(bytes: ByteString): boolean {
+  return bytes.charCodeAt(bytes.length - 3) === 0x7d;
 }
 
-function readSizes(text: JsonText): BodySizes {
+function readSizes(bytes: ByteString): BodySizes {
   let at = SIGNATURE.length;
   const next = (): number => {
     let value = 0;
-    for (let code = codeAt(text, at); code >= DIGIT_0 && code <= DIGIT_9; code = codeAt(text, ++at)) {
+    for (let code = bytes.charCodeAt(at); code >= DIGIT_0 && code <= DIGIT_9; code = bytes.charCodeAt(++at)) {
       value = value * 10 + code - DIGIT_0;
     }
     at += 1;
     return value;
   };
   return { parts: next(), metadata: next() };
-}
-
-function codeAt(text: JsonText, at: number): number {
-  return typeof text === "string" ? text.charCodeAt(at) : (text[at] as number);
-}
-
-function lineEnd(text: JsonText, from: number): number {
-  return typeof text === "string" ? text.indexOf("\n", from) : text.indexOf(NEWLINE, from);
-}
-
-function between(text: JsonText, start: number, end: number): JsonText {
-  return typeof text === "string" ? text.slice(start, end) : text.subarray(start, end);
 }

@@ -1,3 +1,4 @@
+import { textOf } from "../../domain/byte-string.js";
 import { DomainError } from "../../domain/errors.js";
 import { onOneLine } from "../../domain/json.js";
 import type { SessionSnapshot, StoredMessage } from "../../domain/session-image.js";
@@ -121,7 +122,9 @@ function lineOf(line: FileItem | typeof FILE_HEADER): string {
 
 /** The line of a FileMessage, whose body is written as it is stored. */
 function messageLine({ id, role, timestampMicros, originSessionId, body }: StoredMessage, sessionId: string): string {
-  const { parts, metadata } = body.json;
+  const json = body.json;
+  const parts = textOf(json.parts);
+  const metadata = json.metadata && textOf(json.metadata);
   const origin = originSessionId === sessionId ? "" : `,"originSessionId":${JSON.stringify(originSessionId)}`;
   const front = JSON.stringify({ id, role, timestampMicros }).slice(0, -1);
   const ofBody = metadata === undefined ? `,"parts":${parts}` : `,"parts":${parts},"metadata":${metadata}`;

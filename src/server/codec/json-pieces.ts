@@ -1,37 +1,28 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import { StoredMessage } from "../../api/stored-message.js";
-import type { BodyJson, JsonText } from "../../domain/message-body.js";
+import { type ByteString, toByteString, toBytes } from "../../domain/byte-string.js";
+import type { BodyJson } from "../../domain/message-body.js";
 
-/** JSON in the making: text, and bytes that are passed on as they are. */
+/** JSON in the making, as the bytes that it is sent in. */
 export class JsonPieces {
-  readonly #pieces: JsonText[] = [];
-  #text = "";
+  #bytes = "";
 
-  add(piece: JsonText): void {
-    if (typeof piece === "string") {
-      this.#text += piece;
-      return;
-    }
-    this.#pieces.push(this.#text, piece);
-    this.#text = "";
+  add(piece: ByteString): void {
+    this.#bytes += piece;
   }
 
-  /** Bytes where there were some, else text. */
-  finish(): JsonText {
-    if (this.#pieces.length === 0) return this.#text;
-    this.#pieces.push(this.#text);
-    const bytes = Buffer.allocUnsafe(this.#pieces.reduce((sum, piece) => sum + mostBytes(piece), 0));
-    let end = 0;
-    for (const piece of this.#pieces) {
-      end += typeof piece === "string" ? bytes.write(piece, end) : piece.copy(bytes, end);
-    }
-    return bytes.subarray(0, end);
+  /** The bytes of ASCII are its characters. */
+  addAscii(text: string): void {
+    this.#bytes += text;
   }
-}
 
-/** No UTF-16 code unit takes more than three bytes. */
-function mostBytes(piece: JsonText): number {
-  return typeof piece === "string" ? 3 * piece.length : piece.length;
+  addText(text: string): void {
+    this.#bytes += toByteString(text);
+  }
+
+  finish(): Buffer {
+    return toBytes(this.#bytes as ByteString);
+  }
 }
 
 export type PiecesWriter = (pieces: JsonPieces, message: Message) => void;
@@ -46,8 +37,8 @@ export interface FieldJson {
   converterOf(desc: DescMessage): (message: unknown) => unknown;
 }
 
-/** Adds `separator`, key and value; false when the field is left out. `body`: of the stored message that is being written. */
-type WriteMember = (pieces: JsonPieces, message: Message, separator: string, body: BodyJson | undefined) => boolean;
+/** Adds key and value, after what stands in front of them; false when the field is left out. `body`: of the stored message that is being written. */
+type WriteMember = (pieces: JsonPieces, message: Message, isFirst: boolean, body: BodyJson | undefined) => boolean;
 type WriteObject = (pieces: JsonPieces, message: Message, body?: BodyJson) => void;
 
 /** ASCII without control characters, quotes and backslashes. */
@@ -70,7 +61,7 @@ function storedWriter(desc: DescMessage, json: FieldJson): PiecesWriter {
   const write = objectWriter(desc, json);
   return (pieces, message) => {
     const body = StoredMessage.bodyOf(message);
-    if (body === undefined) pieces.add(JSON.stringify(convert(message)));
+    if (body === undefined) pieces.addText(JSON.stringify(convert(message)));
     else write(pieces, message, body.json);
   };
 }
@@ -78,19 +69,30 @@ function storedWriter(desc: DescMessage, json: FieldJson): PiecesWriter {
 function objectWriter(desc: DescMessage, json: FieldJson): WriteObject {
   const members = [...desc.fields].sort((a, b) => a.number - b.number).map((field) => memberWriter(field, json));
   return (pieces, message, body) => {
-    let separator = "{";
-    for (const write of members) if (write(pieces, message, separator, body)) separator = ",";
-    pieces.add(separator === "{" ? "{}" : "}");
+    let isEmpty = true;
+    for (const write of members) if (write(pieces, message, isEmpty, body)) isEmpty = false;
+    pieces.addAscii(isEmpty ? "{}" : "}");
   };
+}
+
+/** A key with what stands in front of it, where its member is the first of an object and where it is not. */
+interface Key {
+  readonly first: string;
+  readonly next: string;
+}
+
+function keyOf({ jsonName }: DescField): Key {
+  const key = `${JSON.stringify(jsonName)}:`;
+  return { first: `{${key}`, next: `,${key}` };
 }
 
 function memberWriter(field: DescField, json: FieldJson): WriteMember {
   const { parent, name, localName, message: type } = field;
-  const key = `${JSON.stringify(field.jsonName)}:`;
+  const key = keyOf(field);
   if (parent.typeName === STORED_MESSAGE && name === "info") {
     const write = objectWriter(type as DescMessage, json);
-    return (pieces, message, separator, body) => {
-      pieces.add(separator + key);
+    return (pieces, message, isFirst, body) => {
+      pieces.addAscii(isFirst ? key.first : key.next);
       write(pieces, (message as Message & { info: Message }).info, body);
       return true;
     };
@@ -101,49 +103,55 @@ function memberWriter(field: DescField, json: FieldJson): WriteMember {
   const write = messageWriter(type, json);
   const read = reader(field);
   if (field.fieldKind !== "list") {
-    return (pieces, message, separator) => {
+    return (pieces, message, isFirst) => {
       const value = read(message);
       if (value === undefined) return false;
-      pieces.add(separator + key);
+      pieces.addAscii(isFirst ? key.first : key.next);
       write(pieces, value as Message);
       return true;
     };
   }
-  return (pieces, message, separator) => {
+  return (pieces, message, isFirst) => {
     const items = (message as Message & Record<string, Message[] | undefined>)[localName];
     if (items === undefined || (json.omitsZeros && items.length === 0)) return false;
-    pieces.add(`${separator}${key}[`);
+    pieces.addAscii(isFirst ? key.first : key.next);
+    pieces.addAscii("[");
     for (let i = 0; i < items.length; i++) {
-      if (i > 0) pieces.add(",");
+      if (i > 0) pieces.addAscii(",");
       write(pieces, items[i] as Message);
     }
-    pieces.add("]");
+    pieces.addAscii("]");
     return true;
   };
 }
 
-function bodyMember(key: string, name: "parts" | "metadata", { omitsZeros }: FieldJson): WriteMember {
-  return (pieces, _message, separator, body) => {
+function bodyMember(key: Key, name: "parts" | "metadata", { omitsZeros }: FieldJson): WriteMember {
+  return (pieces, _message, isFirst, body) => {
     const piece = body?.[name];
     if (piece === undefined || (omitsZeros && name === "parts" && piece.length === NO_PARTS.length)) return false;
-    pieces.add(separator + key);
+    pieces.addAscii(isFirst ? key.first : key.next);
     pieces.add(piece);
     return true;
   };
 }
 
-function plainMember(key: string, jsonOf: (message: Message) => unknown): WriteMember {
-  return (pieces, message, separator) => {
+/** Remembers the value that was written last: messages of a page have most of theirs in common. */
+function plainMember(key: Key, jsonOf: (message: Message) => unknown): WriteMember {
+  let last: string | undefined;
+  let lastJson = "";
+  return (pieces, message, isFirst) => {
     const value = jsonOf(message);
     if (value === undefined) return false;
-    pieces.add(separator + key + (typeof value === "string" ? quote(value) : JSON.stringify(value)));
+    pieces.addAscii(isFirst ? key.first : key.next);
+    if (typeof value !== "string") pieces.addText(JSON.stringify(value));
+    else if (value === last) pieces.addAscii(lastJson);
+    else if (NEEDS_NO_ESCAPE.test(value)) {
+      last = value;
+      lastJson = `"${value}"`;
+      pieces.addAscii(lastJson);
+    } else pieces.addText(JSON.stringify(value));
     return true;
   };
-}
-
-/** What JSON.stringify writes of a text, several times as fast for ids and times. */
-function quote(text: string): string {
-  return NEEDS_NO_ESCAPE.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
 function reader({ localName, oneof }: DescField): (message: Message) => unknown {

@@ -8,7 +8,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence as Presence, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import type { JsonText } from "../../domain/message-body.js";
+import type { JsonText } from "../../domain/json.js";
 import { type FieldJson, JsonPieces, piecesWriter } from "./json-pieces.js";
 import { timestampText } from "./timestamp-text.js";
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { createAsyncIterable, type UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { ApiError } from "../../api/api-error.js";
-import type { JsonText } from "../../domain/message-body.js";
+import type { JsonText } from "../../domain/json.js";
 import { chooseEncoding, compress, MIN_COMPRESSED_BYTES } from "../http/compression.js";
 import type { HttpRequest, HttpResponse } from "../http/listener.js";
 import { abandonUnread } from "../http/respond.js";

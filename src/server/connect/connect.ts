@@ -11,7 +11,7 @@ import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/conne
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { toApiError } from "../../api/error-mapping.js";
 import type { ApiMethod } from "../../api/method-table.js";
-import type { JsonText } from "../../domain/message-body.js";
+import type { JsonText } from "../../domain/json.js";
 import { wireMethod, writtenMessage } from "../codec/binary-codec.js";
 import { shortMessageWriter } from "../codec/json-writer.js";
 import type { Caller, FrontCall } from "../front-call.js";

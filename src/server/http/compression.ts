@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 
-import type { JsonText } from "../../domain/message-body.js";
+import type { JsonText } from "../../domain/json.js";
 
 export type Encoding = "br" | "gzip";
 

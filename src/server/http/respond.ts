@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { constants, type Http2ServerResponse } from "node:http2";
-import type { JsonText } from "../../domain/message-body.js";
+import type { JsonText } from "../../domain/json.js";
 import type { Admission } from "../load/admissions.js";
 import { STALL_MS } from "../load/stall.js";
 import { hasBody, type Request } from "./body.js";

@@ -1,8 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { type DescMethod, getOption, type Message } from "@bufbuild/protobuf";
 import { resumption as resumptionOption } from "../../../gen/sessionpool/v1/options_pb.js";
+import type { JsonText } from "../../domain/json.js";
 import { onOneLine } from "../../domain/json.js";
-import type { JsonText } from "../../domain/message-body.js";
 import type { MessageWriter } from "../codec/json-writer.js";
 import type { Request } from "../http/body.js";
 import { readQualities } from "../http/compression.js";

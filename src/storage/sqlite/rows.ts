@@ -1,3 +1,4 @@
+import { byteStringOf, sliceBytes } from "../../domain/byte-string.js";
 import { MessageBody } from "../../domain/message-body.js";
 import type { DraftRef, Entry, NamedLog, NextRecord, SessionRecord } from "../history/log-store.js";
 import { sideLogs, sweepTimeOf } from "../history/record-facts.js";
@@ -45,11 +46,13 @@ export function rowToEntry(row: Row): Entry {
 export type PageRow = readonly [number, string, Buffer] | readonly [null, null, null];
 
 export function pageToEntries(log: string, columns: string, bodies: Buffer): Entry[] {
+  // Bodies are cut from one string: a Buffer of each would cost as much as the whole.
+  const text = byteStringOf(bodies);
   let end = 0;
   return (JSON.parse(columns) as [...EntryColumns, number][]).map((values) => {
     const [seq, id, timestamp, role, sessionId, origin, bytes] = values;
     end += bytes;
-    const body = MessageBody.stored(bodies.subarray(end - bytes, end));
+    const body = MessageBody.storedBytes(sliceBytes(text, end - bytes, end));
     return toEntry(log, [seq, id, timestamp, role, sessionId, origin], body);
   });
 }
