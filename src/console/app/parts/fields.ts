@@ -91,7 +91,7 @@ export function imageOfBytes(base64: string, mediaType: string, name = ""): Imag
   return imageOf(base64.startsWith("data:") ? base64 : `data:${mediaType};base64,${base64}`, mediaType, name);
 }
 
-/** Blocks with a picture: Anthropic's `image`, MCP's `image`, OpenAI's `image_url` and `input_image`, the AI SDK's `media`. */
+/** Blocks with a picture: Anthropic's `image`, MCP's `image`, OpenAI's `image_url`, `input_image` and `computer_screenshot`, the AI SDK's `media`. */
 export function imageOfBlock(block: JsonObject): ImageView | undefined {
   const type = textAt(block, "type");
   const source = objectAt(block, "source");
@@ -99,8 +99,8 @@ export function imageOfBlock(block: JsonObject): ImageView | undefined {
     const url = textAt(source, "url");
     return url ? imageOf(url) : imageOfBytes(textAt(source, "data"), textAt(source, "media_type"));
   }
-  if (type === "image_url" || type === "input_image") {
-    return imageOf(textAt(block, "image_url") || textAt(objectAt(block, "image_url"), "url"));
+  if (type === "image_url" || type === "input_image" || type === "computer_screenshot") {
+    return imageOf(textAt(block, "image_url", "image", "data") || textAt(objectAt(block, "image_url"), "url"));
   }
   const bytes = textAt(block, "data", "image");
   const mediaType = textAt(block, "mimeType", "mediaType", "media_type");

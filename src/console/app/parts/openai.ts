@@ -1,4 +1,4 @@
-import type { JsonObject } from "../api/types.js";
+import type { Json, JsonObject } from "../api/types.js";
 import type { Recognise } from "./common.js";
 import { imageOfBlock, imageOfBytes, isObject, objectAt, outputOf, parsed, textAt, valueAt } from "./fields.js";
 import type { CallStatus, CallView, PartView } from "./part-view.js";
@@ -50,6 +50,12 @@ export const OPENAI: Readonly<Record<string, Recognise>> = {
     return { ...call, status: error ? "failed" : "done", output: outputOf(error ?? valueAt(data, "output")) };
   },
   image_generation_call: ({ data }) => imageOfBytes(textAt(data, "result"), "image/png", "generated image"),
+  hosted_tool_call: ({ data }) => {
+    const output = valueAt(data, "output");
+    return { ...callOf(data), ...own(data), ...(output !== undefined && { output: outputOf(output) }) };
+  },
+  function_call_result: ({ text, data }) => resultOf(text, data),
+  computer_call_result: ({ text, data }) => resultOf(text, data),
   function_call_output: ({ text, data }) => resultOf(text, data),
   custom_tool_call_output: ({ text, data }) => resultOf(text, data),
   local_shell_call_output: ({ text, data }) => resultOf(text, data),
@@ -70,7 +76,7 @@ function callOf(data: JsonObject): CallView {
   const status = STATUS[textAt(data, "status")];
   return {
     kind: "call",
-    callId: textAt(data, "call_id", "id"),
+    callId: textAt(data, "call_id", "callId", "id"),
     name: textAt(data, "name") || "function",
     args: parsed(valueAt(data, "arguments", "input")),
     ...(status && { status }),
@@ -86,11 +92,20 @@ function resultOf(text: string, data: JsonObject): PartView {
   const output = valueAt(data, "output");
   return {
     kind: "result",
-    callId: textAt(data, "call_id"),
+    callId: textAt(data, "call_id", "callId"),
     name: textAt(data, "name"),
-    isError: textAt(data, "status") === "failed" || data.is_error === true,
-    output: outputOf(isObject(output) && isObject(output) && "type" in output ? [output] : (output ?? text)),
+    isError: textAt(data, "status") === "failed" || data.is_error === true || hasFailed(output),
+    output: outputOf(isObject(output) && "type" in output ? [output] : (output ?? text)),
   };
+}
+
+/** A shell answers with an outcome for each of its commands. */
+function hasFailed(output: Json | undefined): boolean {
+  if (!Array.isArray(output)) return false;
+  return output.filter(isObject).some((one) => {
+    const outcome = objectAt(one, "outcome");
+    return outcome.type === "timeout" || Boolean(valueAt(outcome, "exitCode", "exit_code"));
+  });
 }
 
 function contentOf(data: JsonObject): readonly PartView[] {

@@ -1,15 +1,16 @@
 import type { Message, Part } from "../api/types.js";
+import { ADAPTERS } from "./adapters.js";
 import { AI_SDK, recogniseNamed } from "./ai-sdk.js";
 import { ANTHROPIC } from "./anthropic.js";
 import { COMMON, type Recognise } from "./common.js";
-import { fieldsOf, textAt } from "./fields.js";
+import { fieldsOf, objectAt, outputOf, textAt } from "./fields.js";
 import { callsOfChat, OPENAI } from "./openai.js";
 import { OPENCODE } from "./opencode.js";
 import type { PartView } from "./part-view.js";
 
 /** How a part of each type is understood, whichever format it comes from. */
 const TABLE = new Map<string, Recognise>(
-  [COMMON, OPENCODE, OPENAI, ANTHROPIC, AI_SDK].flatMap((table) => Object.entries(table)),
+  [COMMON, OPENCODE, OPENAI, ANTHROPIC, AI_SDK, ADAPTERS].flatMap((table) => Object.entries(table)),
 );
 
 export const KNOWN_TYPES: readonly string[] = [...TABLE.keys()];
@@ -41,14 +42,16 @@ function toolCalls(message: Message): unknown {
   return message.info.metadata?.tool_calls;
 }
 
-/** In Chat Completions the message names the call, and its text is the result. */
-function resultOfChat({ info }: Message, views: readonly PartView[]): readonly PartView[] {
-  const callId = info.metadata ? textAt(info.metadata, "tool_call_id") : "";
+/** In Chat Completions, and in LangChain, the message names the call, and its text is the result. */
+function resultOfChat({ info, parts }: Message, views: readonly PartView[]): readonly PartView[] {
+  const kept = parts.find(({ type }) => type === "langchain")?.data ?? {};
+  const named = textAt(kept, "type") === "tool" ? objectAt(kept, "data") : (info.metadata ?? {});
+  const callId = textAt(named, "tool_call_id");
   if (callId === "") return views;
+  const isError = textAt(named, "status") === "error";
+  const name = textAt(named, "name");
   return views.map((view) =>
-    view.kind === "text"
-      ? { kind: "result", callId, name: "", isError: false, output: { text: view.text, images: [] } }
-      : view,
+    view.kind === "text" ? { kind: "result", callId, name, isError, output: outputOf(view.text) } : view,
   );
 }
 
@@ -56,6 +59,7 @@ function resultOfChat({ info }: Message, views: readonly PartView[]): readonly P
 function mergeTexts(views: readonly PartView[]): readonly PartView[] {
   const merged: PartView[] = [];
   for (const view of views) {
+    if (view.kind === "text" && view.text === "") continue;
     const last = merged.at(-1);
     if (view.kind === "text" && last?.kind === "text")
       merged[merged.length - 1] = { kind: "text", text: `${last.text}\n\n${view.text}` };
