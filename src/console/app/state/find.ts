@@ -1,6 +1,6 @@
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import type { Message } from "../api/types.js";
-import { walkBack } from "./walk.js";
+import { BackwardWalk } from "./walk.js";
 
 export interface Hit {
   readonly position: number;
@@ -18,38 +18,30 @@ const AROUND = 60;
 /** Looks for a text in the messages of one session, from the newest back. */
 export class Find {
   readonly hits = signal<readonly Hit[]>([]);
-  /** Position of the oldest message that has been looked at. */
-  readonly readTo = signal<number | undefined>(undefined);
-  readonly state = signal<"idle" | "reading" | "full" | "done" | "failed">("idle");
-  #running: AbortController | undefined;
+  readonly walk = new BackwardWalk();
+  readonly state = computed((): "idle" | "reading" | "full" | "done" | "failed" => {
+    if (this.walk.error.value !== undefined) return "failed";
+    if (this.walk.isReading.value) return "reading";
+    if (this.walk.readTo.value === undefined) return "idle";
+    return this.hits.value.length < MAX_HITS ? "done" : "full";
+  });
 
   /** An empty text ends the search. */
   start(sessionId: string, text: string): void {
     this.stop();
     if (text === "") return;
-    this.#running = new AbortController();
-    void this.#run(sessionId, text.toLowerCase(), this.#running.signal);
+    const wanted = text.toLowerCase();
+    void this.walk.start(sessionId, (page) => {
+      this.hits.value = [...this.hits.value, ...page.flatMap((message) => hitOf(message, wanted) ?? [])];
+      return this.hits.value.length < MAX_HITS;
+    });
   }
 
   stop(): void {
-    this.#running?.abort();
+    this.walk.stop();
+    this.walk.readTo.value = undefined;
+    this.walk.error.value = undefined;
     this.hits.value = [];
-    this.readTo.value = undefined;
-    this.state.value = "idle";
-  }
-
-  async #run(sessionId: string, text: string, abort: AbortSignal): Promise<void> {
-    this.state.value = "reading";
-    try {
-      await walkBack(sessionId, abort, (page) => {
-        this.hits.value = [...this.hits.value, ...page.flatMap((message) => hitOf(message, text) ?? [])];
-        this.readTo.value = Number(page.at(-1)?.info.position ?? 0);
-        return this.hits.value.length < MAX_HITS;
-      });
-      if (!abort.aborted) this.state.value = this.hits.value.length < MAX_HITS ? "done" : "full";
-    } catch {
-      if (!abort.aborted) this.state.value = "failed";
-    }
   }
 }
 

@@ -5,7 +5,7 @@ import { errorLine } from "../parts/outcome.js";
 import type { CallView } from "../parts/part-view.js";
 import { viewsOf } from "../parts/recognise.js";
 import { firstLine } from "../text/format.js";
-import { walkBack } from "./walk.js";
+import { BackwardWalk } from "./walk.js";
 
 /** What a reader looks for first: what was asked, and what went wrong. */
 export type OutlineEntry =
@@ -27,21 +27,25 @@ const FIRST = 20;
 /** Entries of one session, oldest first; reads back from the end, a thousand messages and more on demand. */
 export class Outline {
   readonly entries = signal<readonly OutlineEntry[]>([]);
-  /** Position of the oldest message that has been read; undefined before the first answer. */
+  readonly walk = new BackwardWalk();
+  /** Position of the oldest message that the entries are of; undefined before the first answer. */
   readonly readTo = signal<number | undefined>(undefined);
   /** What the user asked first, wherever the reading has come to. */
   readonly first = signal<OutlineEntry | undefined>(undefined);
-  readonly isReading = signal(false);
-  readonly error = signal<unknown>(undefined);
   readonly #sessionId: string;
-  readonly #signal: AbortSignal;
   /** Calls whose result said that they failed, until the call itself is met and gives its name. */
   readonly #unnamed = new Map<string, OutlineEntry & { kind: "failed" }>();
   #wanted = UNASKED;
 
-  constructor(sessionId: string, signal: AbortSignal) {
+  /** Messages that the last reading has read. */
+  #read = 0;
+
+  constructor(sessionId: string) {
     this.#sessionId = sessionId;
-    this.#signal = signal;
+  }
+
+  stop(): void {
+    this.walk.stop();
   }
 
   /** Reads that many messages more. */
@@ -50,35 +54,29 @@ export class Outline {
     void this.read();
   }
 
-  /** Reads anew from the end. */
+  /** Reads anew from the end. What was shown stays until as much has been read again. */
   async read(): Promise<void> {
-    if (this.isReading.peek()) return;
-    this.isReading.value = true;
+    if (this.walk.isReading.peek()) return;
     void this.#readFirst();
-    this.error.value = undefined;
     const found: OutlineEntry[] = [];
     let count = 0;
+    let oldest = 0;
     this.#unnamed.clear();
-    try {
-      await walkBack(this.#sessionId, this.#signal, (messages) => {
-        for (const message of messages) this.#takeBack(message, found);
-        count += messages.length;
-        this.#show(found);
-        const oldest = messages.at(-1);
-        if (oldest) this.readTo.value = Number(oldest.info.position);
-        return count < this.#wanted;
-      });
-      if (count === 0) this.readTo.value = 0;
-    } catch (error) {
-      if (!this.#signal.aborted) this.error.value = error;
-    } finally {
-      this.isReading.value = false;
-    }
+    await this.walk.start(this.#sessionId, (messages) => {
+      for (const message of messages) this.#takeBack(message, found);
+      count += messages.length;
+      oldest = Number(messages.at(-1)?.info.position ?? 0);
+      if (count >= this.#read) this.#show(found, oldest);
+      return count < this.#wanted;
+    });
+    if (this.walk.error.peek() !== undefined) return;
+    this.#read = count;
+    this.#show(found, oldest);
   }
 
   async #readFirst(): Promise<void> {
     if (this.first.peek() !== undefined) return;
-    const page = await listMessages(this.#sessionId, { limit: FIRST }, this.#signal).catch(() => undefined);
+    const page = await listMessages(this.#sessionId, { limit: FIRST }).catch(() => undefined);
     const asked = page?.messages.flatMap((message) => entriesOf(message, Number(message.info.position)));
     this.first.value = asked?.find(({ kind }) => kind === "asked");
   }
@@ -100,7 +98,8 @@ export class Outline {
     if (index >= 0) found[index] = { ...entry, name: call.name, position };
   }
 
-  #show(found: readonly OutlineEntry[]): void {
+  #show(found: readonly OutlineEntry[], readTo: number): void {
+    this.readTo.value = readTo;
     this.entries.value = [...found].sort((a, b) => a.position - b.position);
   }
 }

@@ -12,12 +12,13 @@ const AGAIN_MS = 1500;
 
 /** What was asked and what failed, in order; each leads to its place. */
 export function OutlinePanel({ conversation }: { conversation: Conversation }) {
-  const outline = useMemo(() => new Outline(conversation.sessionId, conversation.signal), [conversation]);
+  const outline = useMemo(() => new Outline(conversation.sessionId), [conversation]);
   const total = conversation.history.count.value;
   useEffect(() => {
     const timer = setTimeout(() => void outline.read(), outline.readTo.peek() === undefined ? 0 : AGAIN_MS);
     return () => clearTimeout(timer);
   }, [outline, total]);
+  useEffect(() => () => outline.stop(), [outline]);
 
   const entries = outline.entries.value;
   const failed = entries.filter(({ kind }) => kind === "failed");
@@ -47,11 +48,18 @@ export function OutlinePanel({ conversation }: { conversation: Conversation }) {
       <section>
         <h3>What was asked</h3>
         {readTo !== undefined && readTo > 0 && (
-          <button type="button" class="fold" disabled={outline.isReading.value} onClick={() => outline.readFurther()}>
-            {outline.isReading.value ? `Reading, back to #${count(readTo)}` : `Read on before #${count(readTo)}`}
+          <button
+            type="button"
+            class="fold"
+            disabled={outline.walk.isReading.value}
+            onClick={() => outline.readFurther()}
+          >
+            {outline.walk.isReading.value
+              ? `Reading, back to #${count(outline.walk.readTo.value)}`
+              : `Read on before #${count(readTo)}`}
           </button>
         )}
-        {outline.error.value !== undefined && <p class="bad">{reasonOf(outline.error.value)}</p>}
+        {outline.walk.error.value !== undefined && <p class="bad">{reasonOf(outline.walk.error.value)}</p>}
         <EntryList entries={entries.filter(({ kind }) => kind === "asked")} />
       </section>
     </>

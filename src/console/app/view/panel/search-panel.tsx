@@ -65,12 +65,12 @@ function HitText({ hit, length }: { hit: Hit; length: number }) {
   );
 }
 
-function stateLine({ state, readTo }: Find, hits: number): string {
+function stateLine({ state, walk }: Find, hits: number): string {
   switch (state.value) {
     case "idle":
       return "From the newest message to the first.";
     case "reading":
-      return `${plural(hits, "hit")} so far, read back to #${count(readTo.value ?? 0)}`;
+      return `${plural(hits, "hit")} so far, read back to #${count(walk.readTo.value ?? 0)}`;
     case "full":
       return `The newest ${plural(hits, "hit")}; older ones need a longer text`;
     case "done":
