@@ -135,7 +135,7 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
       await page.keyboard.press("Escape");
       const last = page.locator("article.message").last();
       for (const name of ["Edit this message", "Erase this message everywhere"]) {
-        await last.locator(".message-body").click({ position: { x: 2, y: 2 } });
+        await last.locator(".message-body").click({ position: { x: 8, y: 12 } });
         await last.getByRole("button", { name }).click();
         await page.getByRole("dialog").getByRole("textbox").waitFor();
         await expectNoViolation();

@@ -83,7 +83,7 @@ export class ConsolePage {
   async useTool(position: number, label: string): Promise<void> {
     await this.message(position)
       .locator(".message-body")
-      .click({ position: { x: 2, y: 2 } });
+      .click({ position: { x: 8, y: 12 } });
     await this.message(position).getByRole("button", { name: label, exact: true }).click();
   }
 

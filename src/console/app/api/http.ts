@@ -30,6 +30,11 @@ export class Unreachable extends Error {
   }
 }
 
+/** Whether the key is missing, unknown, expired or removed: trying again with the same one is of no use. */
+export function isKeyProblem(error: unknown): boolean {
+  return error instanceof ApiError && error.code === CODE.unauthenticated;
+}
+
 const KEY = "session-pool-key";
 
 /** The API key, kept for this tab only. */

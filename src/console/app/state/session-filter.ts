@@ -1,7 +1,7 @@
 import { computed, signal } from "@preact/signals";
 import type { Session } from "../api/types.js";
 import { startOfDay } from "../text/format.js";
-import { listLabels, restartList, sessions } from "./session-list.js";
+import { foundById, listLabels, readBackTo, restartList, sessions } from "./session-list.js";
 
 /** How far back the list goes: everything, since yesterday began, or seven days. */
 export type Since = "all" | "yesterday" | "week";
@@ -12,22 +12,33 @@ export const asTree = signal(false);
 
 const DAYS: Readonly<Record<Exclude<Since, "all">, number>> = { yesterday: 1, week: 7 };
 
-function cutoff(since: Since, now = new Date()): number {
+/** Milliseconds since 1970 before which nothing is wanted. */
+export function cutoff(since: Since, now = new Date()): number {
   return since === "all" ? Number.NEGATIVE_INFINITY : startOfDay(now, DAYS[since]).getTime();
 }
 
+/** What has been typed but labels, in small letters: a session has to have all of these words. */
+export const filterWords = computed(() => split(filterText.value.toLowerCase()).filter((word) => !isLabel(word)));
+
+/** What has been read and matches, then what a search has found beyond. */
 export const filtered = computed(() => {
-  const words = split(filterText.value.toLowerCase()).filter((word) => !isLabel(word));
+  const words = filterWords.value;
   const from = cutoff(filterSince.value);
-  return sessions.value.filter(
-    (session) => Date.parse(session.updateTime) >= from && words.every((word) => textOf(session).includes(word)),
-  );
+  const read = sessions.value.filter((session) => matches(session, words, from));
+  if (words.length === 0 || foundById.value.size === 0) return read;
+  const ids = new Set(read.map(({ sessionId }) => sessionId));
+  return [...read, ...[...foundById.value.values()].filter(({ sessionId }) => !ids.has(sessionId))];
 });
+
+export function matches(session: Session, words: readonly string[], from: number): boolean {
+  if (Date.parse(session.updateTime) < from) return false;
+  const text = textOf(session);
+  return words.every((word) => text.includes(word));
+}
 
 /** Whether pages that have not been read may still hold something that the list would show. */
 export const mayHoldMore = computed(() => {
-  const oldest = sessions.value.at(-1);
-  return oldest === undefined || Date.parse(oldest.updateTime) >= cutoff(filterSince.value);
+  return readBackTo.value === undefined || Date.parse(readBackTo.value) >= cutoff(filterSince.value);
 });
 
 function split(text: string): readonly string[] {

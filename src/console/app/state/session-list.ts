@@ -1,5 +1,6 @@
 import { computed, signal } from "@preact/signals";
-import { listSessions } from "../api/calls.js";
+import { listSessions, type SessionPage } from "../api/calls.js";
+import { isKeyProblem } from "../api/http.js";
 import type { Session } from "../api/types.js";
 
 const PAGE = 50;
@@ -9,9 +10,14 @@ const POLL_AFTER_FAILURE_MS = 5000;
 
 const byId = signal<ReadonlyMap<string, Session>>(new Map());
 
+/** What a search has found beyond the pages that have been read. */
+export const foundById = signal<ReadonlyMap<string, Session>>(new Map());
+
 /** What has been read of the list, the most recently updated first. */
 export const sessions = computed(() => [...byId.value.values()].sort(newestFirst));
 export const nextPageToken = signal("");
+/** Last change of the oldest session of the pages that have been read; one that was opened by its address may be older. */
+export const readBackTo = signal<string | undefined>(undefined);
 export const listState = signal<"loading" | "ready">("loading");
 export const listError = signal<unknown>(undefined);
 /** Labels that the service filters by, each `key=value`. */
@@ -23,7 +29,7 @@ function newestFirst(a: Session, b: Session): number {
 }
 
 export function sessionById(sessionId: string): Session | undefined {
-  return byId.value.get(sessionId);
+  return byId.value.get(sessionId) ?? foundById.value.get(sessionId);
 }
 
 /** Takes in what a call has just answered about a session. */
@@ -33,8 +39,10 @@ export function noteSession(session: Session): void {
 }
 
 export function forgetSession(sessionId: string): void {
-  const rest = new Map(byId.value);
-  if (rest.delete(sessionId)) byId.value = rest;
+  for (const list of [byId, foundById]) {
+    const rest = new Map(list.value);
+    if (rest.delete(sessionId)) list.value = rest;
+  }
 }
 
 export async function readMore(): Promise<void> {
@@ -45,13 +53,18 @@ export async function readMore(): Promise<void> {
     isFull: true,
   });
   merge(page.sessions);
-  nextPageToken.value = page.nextPageToken;
+  notePage(page);
+}
+
+function notePage({ sessions, nextPageToken: next }: SessionPage): void {
+  nextPageToken.value = next;
+  readBackTo.value = sessions.at(-1)?.updateTime ?? readBackTo.peek();
 }
 
 /** Reads the first page, and takes away what is no longer where it would have to be: it was deleted. */
 async function refresh(signal: AbortSignal): Promise<void> {
   const page = await listSessions({ limit: PAGE, labels: listLabels.value, isFull: true }, signal);
-  if (listState.value === "loading") nextPageToken.value = page.nextPageToken;
+  if (listState.value === "loading") notePage(page);
   const oldest = page.nextPageToken === "" ? undefined : page.sessions.at(-1);
   const listed = new Set(page.sessions.map(({ sessionId }) => sessionId));
   const gone = sessions.value.filter(
@@ -74,6 +87,7 @@ function merge(found: readonly Session[], gone: readonly Session[] = []): void {
 }
 
 let polling: AbortController | undefined;
+let pollNow: () => void = () => undefined;
 
 /** Begins anew, for example with another key. */
 export function restartList(): void {
@@ -81,8 +95,15 @@ export function restartList(): void {
   polling = new AbortController();
   byId.value = new Map();
   nextPageToken.value = "";
+  readBackTo.value = undefined;
   listState.value = "loading";
+  listError.value = undefined;
   void poll(polling.signal);
+}
+
+/** Tries again at once, without waiting for the next turn. */
+export function retryList(): void {
+  pollNow();
 }
 
 async function poll(signal: AbortSignal): Promise<void> {
@@ -94,9 +115,14 @@ async function poll(signal: AbortSignal): Promise<void> {
       } catch (error) {
         if (signal.aborted) return;
         listError.value = error;
+        // It would be refused again, and count as a guess; the dialog for the key begins anew.
+        if (isKeyProblem(error)) return;
         waitMs = POLL_AFTER_FAILURE_MS;
       }
     }
-    await new Promise((resolve) => setTimeout(resolve, waitMs));
+    await new Promise<void>((resolve) => {
+      pollNow = resolve;
+      setTimeout(resolve, waitMs);
+    });
   }
 }

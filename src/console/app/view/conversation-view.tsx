@@ -4,7 +4,7 @@ import { reasonOf } from "../state/toasts.js";
 import { openConversation } from "../state/ui.js";
 import { MessageList } from "./message-list.js";
 import { SidePanel } from "./panel/side-panel.js";
-import { Problem } from "./problem.js";
+import { Problem, WayOn } from "./problem.js";
 import { SessionHeader } from "./session-header.js";
 
 /** The open session. */
@@ -23,13 +23,11 @@ export function ConversationView({ conversation }: { conversation: Conversation 
           {conversation.live.value === "ended"
             ? `${error instanceof ApiError ? error.message : "The session cannot be followed"}. What you see is no longer live.`
             : `${reasonOf(error)} Trying again…`}
-          <button
-            type="button"
+          <WayOn
+            error={error}
             class="text-button"
-            onClick={() => (conversation.live.value === "ended" ? reopen() : conversation.retry())}
-          >
-            Try now
-          </button>
+            onRetry={() => (conversation.live.value === "ended" ? reopen() : conversation.retry())}
+          />
         </p>
       )}
       <div class="split">

@@ -1,9 +1,12 @@
 import { MessagesSquare } from "lucide";
+import type { VNode } from "preact";
 import { titleOf } from "../state/actions.js";
 import { sessionLink } from "../state/route.js";
-import { listState, sessions } from "../state/session-list.js";
+import { filterText } from "../state/session-filter.js";
+import { listError, listState, retryList, sessions } from "../state/session-list.js";
 import { clock, dayOf, plural, startOfDay } from "../text/format.js";
 import { Icon } from "./icon.js";
+import { Problem } from "./problem.js";
 
 const SHOWN = 30;
 
@@ -11,8 +14,9 @@ const SHOWN = 30;
 export function Home() {
   const from = startOfDay(new Date(), 1).getTime();
   const changed = sessions.value.filter(({ updateTime }) => Date.parse(updateTime) >= from);
-  if (listState.value === "loading") return <main class="home" aria-busy="true" />;
-  if (sessions.value.length === 0) return <Welcome />;
+  const instead = insteadOfSessions();
+  if (instead !== undefined) return instead;
+  if (listState.value === "loading") return <main class="home" aria-busy="true" aria-label="Loading" />;
   const made = changed.filter(({ createTime }) => Date.parse(createTime) >= from);
   return (
     <main class="home">
@@ -46,6 +50,14 @@ export function Home() {
       </ul>
     </main>
   );
+}
+
+/** What takes the place of the sessions while there are none to show: why, and a way on. */
+export function insteadOfSessions(): VNode | undefined {
+  if (listState.value === "loading") {
+    return listError.value === undefined ? undefined : <Problem error={listError.value} onRetry={retryList} />;
+  }
+  return sessions.value.length === 0 && filterText.value === "" ? <Welcome /> : undefined;
 }
 
 const EXAMPLE = `curl ${location.origin}/session --json '{"sessionId": "first", "title": "First questions"}'

@@ -1,5 +1,6 @@
 import { KeyRound, SearchX, Unplug } from "lucide";
-import { ApiError, apiKey, CODE } from "../api/http.js";
+import { ApiError, apiKey, CODE, isKeyProblem } from "../api/http.js";
+import { route } from "../state/route.js";
 import { dialog } from "../state/ui.js";
 import { Icon } from "./icon.js";
 
@@ -11,7 +12,6 @@ interface Shown {
 
 /** Why there is nothing to see, and a way on. */
 export function Problem({ error, onRetry }: { error: unknown; onRetry: () => void }) {
-  const isKeyProblem = error instanceof ApiError && error.code === CODE.unauthenticated;
   const { node, title, text } = describe(error);
   return (
     <main class="home problem">
@@ -19,20 +19,31 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry: () => voi
       <h1>{title}</h1>
       <p>{text}</p>
       <p class="actions">
-        {isKeyProblem ? (
-          <button type="button" class="button primary" onClick={() => (dialog.value = { kind: "key" })}>
-            Enter a key
-          </button>
-        ) : (
-          <button type="button" class="button primary" onClick={onRetry}>
-            Try again
-          </button>
+        <WayOn error={error} class="button primary" onRetry={onRetry} />
+        {route.value.view !== "home" && (
+          <a class="button" href="#/">
+            All sessions
+          </a>
         )}
-        <a class="button" href="#/">
-          All sessions
-        </a>
       </p>
     </main>
+  );
+}
+
+/** Leads on: another key where this one is the problem, else another try. */
+export function WayOn(props: { error: unknown; class: string; onRetry: () => void }) {
+  const isKey = isKeyProblem(props.error);
+  return (
+    <button
+      type="button"
+      class={props.class}
+      onClick={() => {
+        if (isKey) dialog.value = { kind: "key" };
+        else props.onRetry();
+      }}
+    >
+      {isKey ? "Enter a key" : "Try again"}
+    </button>
   );
 }
 

@@ -65,6 +65,8 @@ export function SessionMenu({ session, conversation }: { session: Session; conve
               tabindex={-1}
               class={isDanger ? "danger" : ""}
               onClick={() => {
+                // What is opened now gives the focus back to where it was.
+                box.current?.querySelector("button")?.focus();
                 setOpen(false);
                 run();
               }}

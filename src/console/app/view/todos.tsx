@@ -1,7 +1,7 @@
 import { ArrowLeft, CircleCheck, CircleDashed, LoaderCircle } from "lucide";
 import { useEffect, useState } from "preact/hooks";
 import { listTodos } from "../api/calls.js";
-import { apiKey } from "../api/http.js";
+import { apiKey, Unreachable } from "../api/http.js";
 import type { Todo } from "../api/types.js";
 import { plural } from "../text/format.js";
 import { Icon } from "./icon.js";
@@ -9,15 +9,27 @@ import { Problem } from "./problem.js";
 
 const ICONS = { completed: CircleCheck, in_progress: LoaderCircle };
 
+const RETRY_MS = 3000;
+
 /** The one list that all sessions share. */
 export function Todos() {
   const [todos, setTodos] = useState<readonly Todo[] | undefined>(undefined);
   const [error, setError] = useState<unknown>(undefined);
   const [turn, setTurn] = useState(0);
   useEffect(() => {
+    if (!(error instanceof Unreachable)) return;
+    const timer = setTimeout(() => setTurn(turn + 1), RETRY_MS);
+    return () => clearTimeout(timer);
+  }, [error, turn]);
+  useEffect(() => {
     const left = new AbortController();
-    setError(undefined);
-    listTodos(left.signal).then(setTodos, (reason) => !left.signal.aborted && setError(reason));
+    listTodos(left.signal).then(
+      (read) => {
+        setTodos(read);
+        setError(undefined);
+      },
+      (reason) => !left.signal.aborted && setError(reason),
+    );
     return () => left.abort();
   }, [turn, apiKey.value]);
   if (error !== undefined) return <Problem error={error} onRetry={() => setTurn(turn + 1)} />;

@@ -2,7 +2,7 @@ import type { Virtualizer } from "@tanstack/virtual-core";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { getMessage } from "../api/calls.js";
 import type { Conversation } from "../state/conversation.js";
-import { noteWhere, route } from "../state/route.js";
+import { noteWhere, type Route, route } from "../state/route.js";
 import { reasonOf, toast } from "../state/toasts.js";
 import { jump, selected } from "../state/ui.js";
 
@@ -17,6 +17,7 @@ export const END_PX = 60;
 export function useListPosition(conversation: Conversation, list: List, base: number) {
   const [seen, setSeen] = useState(conversation.history.count.value);
   const isPlaced = useRef(false);
+  const opened = useRef<Route | undefined>(route.peek());
   const count = conversation.history.count.value;
   const isAtEnd = list.isAtEnd(END_PX);
 
@@ -33,6 +34,9 @@ export function useListPosition(conversation: Conversation, list: List, base: nu
   useEffect(
     () =>
       route.subscribe((to) => {
+        // The address that the session was opened by is told as well; the effect above goes there.
+        if (to === opened.current) return;
+        opened.current = undefined;
         if (!isPlaced.current || to.view !== "session" || to.sessionId !== conversation.sessionId) return;
         if (to.messageId !== undefined) void jumpToMessage(conversation, to.messageId);
         else if (to.at !== undefined) jump.value = { to: to.at };

@@ -1,14 +1,13 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError } from "../../api/http.js";
+import { apiKey, isKeyProblem } from "../../api/http.js";
 import { route } from "../../state/route.js";
-import { asTree, filtered, filterSince, filterText, mayHoldMore, treeRows } from "../../state/session-filter.js";
-import { listError, listState, nextPageToken, readMore, sessions } from "../../state/session-list.js";
+import { asTree, filtered, filterText, filterWords, mayHoldMore, treeRows } from "../../state/session-filter.js";
+import { listError, listState, nextPageToken, readMore, retryList, sessions } from "../../state/session-list.js";
+import { MAX_FOUND, type SearchProgress, searchProgress } from "../../state/session-search.js";
 import { reasonOf } from "../../state/toasts.js";
 import { dayOf, plural } from "../../text/format.js";
+import { WayOn } from "../problem.js";
 import { SessionItem } from "./session-item.js";
-
-/** Pages that a filter reads by itself before it asks. */
-const PAGES_UNASKED = 10;
 
 export function SessionList() {
   const list = filtered.value;
@@ -17,11 +16,7 @@ export function SessionList() {
   let day = "";
   return (
     <nav class="session-list" aria-label="Sessions">
-      {listError.value !== undefined && (
-        <p class="list-note bad" role="status">
-          {listError.value instanceof ApiError ? listError.value.message : reasonOf(listError.value)} Trying again…
-        </p>
-      )}
+      {listError.value !== undefined && <ListProblem error={listError.value} />}
       <ul>
         {rows.map(({ session, depth }) => {
           const ownDay = depth === 0 ? dayOf(session.updateTime) : day;
@@ -38,31 +33,37 @@ export function SessionList() {
           );
         })}
       </ul>
-      <ListEnd found={rows.length} />
+      {filterWords.value.length > 0 ? <SearchEnd found={rows.length} /> : <ListEnd found={rows.length} />}
     </nav>
+  );
+}
+
+function ListProblem({ error }: { error: unknown }) {
+  return (
+    <p class="list-note bad" role="status">
+      {apiKey.value === "" && isKeyProblem(error) ? "A key is needed." : reasonOf(error)}{" "}
+      <WayOn error={error} class="text-button" onRetry={retryList} />
+    </p>
   );
 }
 
 /** Reads on when its end comes into view. */
 function ListEnd({ found }: { found: number }) {
   const end = useRef<HTMLDivElement>(null);
-  const [pages, setPages] = useState(0);
   const [isReading, setReading] = useState(false);
   const hasMore = nextPageToken.value !== "" && mayHoldMore.value;
-  const isFiltering = filterText.value !== "";
-  const mayRead = hasMore && !isReading && (!isFiltering || pages < PAGES_UNASKED);
+  const isLoading = listState.value === "loading";
+  const isEmpty = sessions.value.length === 0 && filterText.value === "";
 
   async function read(): Promise<void> {
     setReading(true);
     // The list's own state tells what is wrong with the server.
     await readMore().catch(() => undefined);
-    setPages(pages + 1);
     setReading(false);
   }
 
-  useEffect(() => setPages(0), [filterText.value, filterSince.value]);
   useEffect(() => {
-    if (!mayRead || listState.value === "loading" || end.current === null) return;
+    if (!hasMore || isReading || isLoading || end.current === null) return;
     const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && void read(), {
       rootMargin: "400px",
     });
@@ -72,16 +73,36 @@ function ListEnd({ found }: { found: number }) {
 
   return (
     <div class="list-end" ref={end}>
-      {listState.value === "loading" && listError.value === undefined && <p class="list-note">Loading…</p>}
-      {listState.value === "ready" && found === 0 && !hasMore && (
-        <p class="list-note">{sessions.value.length === 0 ? "No sessions yet" : "No session matches"}</p>
+      {isLoading && listError.value === undefined && <p class="list-note">Loading…</p>}
+      {!isLoading && found === 0 && !hasMore && (
+        <p class="list-note">{isEmpty ? "No sessions yet" : "No session matches"}</p>
       )}
       {isReading && <p class="list-note">Loading more…</p>}
-      {hasMore && !isReading && isFiltering && pages >= PAGES_UNASKED && (
-        <button type="button" class="fold" onClick={() => setPages(0)}>
-          {`${plural(sessions.value.length, "session")} looked at. Look further`}
-        </button>
-      )}
     </div>
   );
+}
+
+/** How far a search for words has come. */
+function SearchEnd({ found }: { found: number }) {
+  return (
+    <p class="list-note" role="status">
+      {searchProgress.value === undefined ? "Searching…" : lineOf(searchProgress.value, found)}
+    </p>
+  );
+}
+
+function lineOf({ state, searched, backTo }: SearchProgress, found: number): string {
+  const far = `${plural(searched, "session")}${backTo ? `, back to ${dayOf(backTo)}` : ""}`;
+  switch (state) {
+    case "searching":
+      return `Searched ${far}…`;
+    case "interrupted":
+      return `Searched ${far}. The server does not answer; trying again…`;
+    case "full":
+      return `The newest ${plural(MAX_FOUND, "match", "matches")}. Type more to find older ones.`;
+    case "done":
+      return found === 0
+        ? `No match in ${plural(searched, "session")}`
+        : `All matches in ${plural(searched, "session")}`;
+  }
 }

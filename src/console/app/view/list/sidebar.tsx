@@ -3,6 +3,7 @@ import { keyWanted } from "../../api/http.js";
 import { route } from "../../state/route.js";
 import { asTree, filterSince, filterText, type Since } from "../../state/session-filter.js";
 import { dialog } from "../../state/ui.js";
+import { insteadOfSessions } from "../home.js";
 import { Icon, IconButton } from "../icon.js";
 import { SessionList } from "./session-list.js";
 
@@ -75,14 +76,19 @@ export function Sidebar({ isMain }: { isMain: boolean }) {
           </button>
         </div>
       </search>
-      {isMain ? (
-        <main class="list-main">
-          <h1 class="unseen">Sessions</h1>
-          <SessionList />
-        </main>
-      ) : (
-        <SessionList />
-      )}
+      {isMain ? <MainList /> : <SessionList />}
     </div>
+  );
+}
+
+/** The list as the page of its own that it is on a small screen. */
+function MainList() {
+  return (
+    insteadOfSessions() ?? (
+      <main class="list-main">
+        <h1 class="unseen">Sessions</h1>
+        <SessionList />
+      </main>
+    )
   );
 }

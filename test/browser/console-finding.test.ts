@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { builtPages } from "../support/console-pages.js";
+import { startTestServer, type TestServer } from "../support/server.js";
+import { describeWith } from "../support/toolchain.js";
+import { DESKTOP, findBrowser } from "./browser.js";
+import { ConsolePage, callRest, textMessage } from "./console-page.js";
+
+/** More than two requests of a search, which takes 1,000 sessions at a time. */
+const COUNT = 2100;
+const DAY_MS = 24 * 3600 * 1000;
+
+await describeWith("finding sessions in the console", findBrowser, (browserPath) => {
+  let server: TestServer;
+  let open: ConsolePage;
+  const call = (method: string, path: string, body?: unknown) => callRest(server.httpUrl, method, path, body);
+
+  beforeAll(async () => {
+    server = await startTestServer({}, undefined, await builtPages());
+    await call("POST", "/session", { sessionId: "oldest", title: "The needle", labels: { team: "ops" } });
+    for (let i = 0; i < COUNT; i++) await call("POST", "/session", { sessionId: `s${i}`, title: `Hay ${i}` });
+    open = await ConsolePage.open(browserPath, server.httpUrl, DESKTOP);
+  });
+
+  afterAll(async () => {
+    await open.close();
+    await server.stop();
+    expect(open.problems).toEqual([]);
+  });
+
+  const items = () => open.page.locator(".session-item");
+  const filter = (text: string) => open.page.getByLabel("Filter sessions").fill(text);
+
+  it("looks for words in sessions that have not been read, and tells how far it has come", async () => {
+    let searched = 0;
+    let goOn = () => {};
+    const isSeen = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    await open.page.route(/session\?limit=1000/, async (route) => {
+      searched += 1;
+      if (searched === 2) await isSeen;
+      await route.continue();
+    });
+    await open.goTo("/");
+    await items().nth(20).waitFor();
+    await filter("needle");
+    await open.page.getByText("Searched 1,050 sessions, back to Today…").waitFor();
+    expect(await items().count()).toBe(0);
+    goOn();
+    await items().getByText("The needle").waitFor();
+    await open.page.getByText("All matches in 2,101 sessions").waitFor();
+    expect(await items().count()).toBe(1);
+    await open.page.unroute(/session\?limit=1000/);
+  });
+
+  it("says that nothing matches only after all sessions were looked at", async () => {
+    await open.goTo("/");
+    await items().nth(20).waitFor();
+    await filter("nowhere to be found");
+    await open.page.getByText("No match in 2,101 sessions").waitFor();
+    await filter("");
+    await items().nth(20).waitFor();
+  });
+
+  it("stops at 500 matches, and asks for more words", async () => {
+    await filter("hay");
+    await open.page.getByText("The newest 500 matches").waitFor();
+    await filter("hay 1234");
+    await items().getByText("Hay 1234", { exact: true }).waitFor();
+    await open.page.getByText("All matches in 2,101 sessions").waitFor();
+  });
+
+  it("has the service filter by label", async () => {
+    await filter("team=ops");
+    await expect.poll(() => items().count()).toBe(1);
+    await items().getByText("The needle").waitFor();
+    await filter("team=nobody");
+    await open.page.getByText("No sessions yet").or(open.page.getByText("No session matches")).first().waitFor();
+    await filter("");
+    await items().nth(20).waitFor();
+  });
+
+  it("shows new sessions, new messages, new titles and deletions without being asked", async () => {
+    const first = items().first();
+    await call("POST", "/session", { sessionId: "new", title: "Just made" });
+    await first.getByText("Just made").waitFor();
+    await call("POST", "/session/s7/message", textMessage("m", "user", "Awake again"));
+    await first.getByText("Awake again").waitFor();
+    await call("PATCH", "/session/s7", { title: "Hay no more" });
+    await first.getByText("Hay no more").waitFor();
+    await call("DELETE", "/session/new");
+    await open.page.locator('a[href="#/session/new"]').first().waitFor({ state: "detached" });
+  });
+
+  it("goes by the time of the last change", async () => {
+    await open.page.clock.setFixedTime(Date.now() + 3 * DAY_MS);
+    await open.goTo("/");
+    await items().nth(20).waitFor();
+    await open.page.getByRole("button", { name: "Since yesterday" }).click();
+    await open.page.getByText("No session matches").waitFor();
+    await filter("needle");
+    await open.page.getByText("No match in 50 sessions").waitFor();
+    await open.page.getByRole("button", { name: "7 days" }).click();
+    await items().getByText("The needle").waitFor();
+  });
+
+  it("puts forks below their parents, and leads from one to the other", async () => {
+    await call("POST", "/session", { sessionId: "root", title: "Root" });
+    const messages = ["a", "b", "c"].map((id) => textMessage(id, "user", `Message ${id}`));
+    await call("POST", "/session/root/message:batch", { messages });
+    await call("POST", "/session/root/fork", { newSessionId: "child", title: "Child", upToMessageId: "b" });
+    await call("POST", "/session/child/fork", { newSessionId: "grandchild", title: "Grandchild" });
+    await open.openSession("child");
+    await open.page.getByRole("link", { name: "fork of Root" }).waitFor();
+    await open.page.locator(".session-tools").getByRole("button", { name: "Forks", exact: true }).click();
+    const tree = open.page.getByRole("complementary", { name: "Forks" });
+    await expect.poll(() => tree.locator(".tree-node > a").allTextContents()).toEqual(["Root", "Child", "Grandchild"]);
+    await tree.getByRole("link", { name: "left at #1" }).first().click();
+    await open.page.getByRole("heading", { name: "Root", level: 1 }).waitFor();
+    await open.message(1).waitFor();
+    await open.page.locator(".child-forks").getByRole("link", { name: "Child" }).click();
+    await open.page.getByText("Forked here from").getByRole("link", { name: "Root" }).waitFor();
+  });
+});

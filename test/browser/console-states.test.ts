@@ -1,0 +1,213 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
+import { builtPages } from "../support/console-pages.js";
+import { startTestServer, type TestServer } from "../support/server.js";
+import { describeWith } from "../support/toolchain.js";
+import { DESKTOP, findBrowser, PHONE } from "./browser.js";
+import { ConsolePage, callRest, textMessage } from "./console-page.js";
+
+interface Key {
+  readonly name: string;
+  readonly key: string;
+  readonly scope: "read" | "write" | "admin";
+}
+
+const makeKey = (scope: Key["scope"]): Key => ({ name: scope, key: newKey(), scope });
+
+await describeWith("the states of the console", findBrowser, (browserPath) => {
+  let folder: string;
+  let server: TestServer;
+  let open: ConsolePage | undefined;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "session-pool-states-"));
+  });
+
+  afterEach(async () => {
+    await open?.close();
+    // The browser itself logs each answer that is an error, and each request without one.
+    const uncaught = open?.problems.filter((line) => !/Failed to load resource|net::ERR_/.test(line));
+    open = undefined;
+    await server.stop();
+    await rm(folder, { recursive: true });
+    expect(uncaught).toEqual([]);
+  });
+
+  /** A server that keeps its sessions, so that it can be stopped and started again where it was. */
+  async function start(port = 0, keysFile?: string): Promise<void> {
+    const config = {
+      storage: `sqlite:${join(folder, "sessions.db")}`,
+      httpAddress: { host: "127.0.0.1", port },
+      ...(keysFile && { keysFile }),
+    };
+    server = await startTestServer(config, undefined, await builtPages());
+  }
+
+  async function openConsole(screen: typeof PHONE): Promise<ConsolePage> {
+    open = await ConsolePage.open(browserPath, server.httpUrl, screen);
+    return open;
+  }
+
+  async function writeKeys(keys: readonly Key[]): Promise<string> {
+    const entries = keys.map(({ name, key, scope }) => ({ name, hash: hashRandomKey(key), namespace: "n", scope }));
+    const file = join(folder, "keys.json");
+    await writeFile(file, JSON.stringify(entries));
+    return file;
+  }
+
+  async function makeSession(id: string, key?: string): Promise<void> {
+    await callRest(server.httpUrl, "POST", "/session", { sessionId: id, title: `Title of ${id}` }, key);
+    await callRest(server.httpUrl, "POST", `/session/${id}/message`, textMessage("m0", "user", `Hello ${id}`), key);
+  }
+
+  describe.each([
+    ["phone", PHONE],
+    ["desktop", DESKTOP],
+  ])("on a %s", (screenName, screen) => {
+    const picture = (name: string) => open!.picture(`${screenName}-${name}`);
+
+    it("an empty store says how to begin, and the first session comes up by itself", async () => {
+      await start();
+      const shown = await openConsole(screen);
+      const { page } = shown;
+      await shown.goTo("/");
+      await page.getByRole("heading", { name: "No sessions yet" }).waitFor();
+      await page.getByText("curl").waitFor();
+      await shown.expectNoSideways();
+      await picture("empty-store");
+      await makeSession("first");
+      await page.getByRole("link", { name: "Title of first" }).first().waitFor();
+    });
+
+    it("a server that goes down and comes back: says so, and goes on by itself", async () => {
+      await start();
+      await makeSession("a");
+      await makeSession("b");
+      const shown = await openConsole(screen);
+      const { page } = shown;
+      await shown.openSession("a");
+      await shown.message(0).waitFor();
+      const { httpPort } = server;
+      await server.stop();
+      await page.getByText("Reconnecting", { exact: true }).waitFor();
+      await page.locator(".banner").getByText("The server cannot be reached").waitFor();
+      await page.locator(".banner").getByRole("button", { name: "Try again" }).click();
+      await shown.message(0).getByText("Hello a").waitFor();
+      await shown.expectNoSideways();
+      await picture("server-down");
+      await start(httpPort);
+      await shown.isLive();
+      await page.locator(".banner").waitFor({ state: "detached" });
+      await callRest(server.httpUrl, "POST", "/session/a/message", textMessage("m1", "user", "Back again"));
+      await shown.message(1).getByText("Back again").waitFor();
+    });
+
+    it.each([
+      ["/session/b", "Title of b"],
+      ["/todos", "Todos"],
+      ["/", screenName === "phone" ? "Sessions" : "Since yesterday"],
+    ])("what is opened while the server is down: %s", async (address, heading) => {
+      await start();
+      await makeSession("a");
+      await makeSession("b");
+      const shown = await openConsole(screen);
+      const { page } = shown;
+      await shown.openSession("a");
+      const { httpPort } = server;
+      await server.stop();
+      await page.evaluate(`location.hash = "${address}"`);
+      if (address === "/") await page.locator(".list-note.bad").getByText("The server cannot be reached").waitFor();
+      else await page.getByRole("heading", { name: "The server cannot be reached" }).waitFor();
+      await picture(`down-${heading}`);
+      await start(httpPort);
+      await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
+      await page.getByText("The server cannot be reached").first().waitFor({ state: "detached" });
+    });
+
+    it("a missing, a wrong and a removed key: each asks for another", async () => {
+      const [one, other] = [makeKey("write"), { ...makeKey("write"), name: "other" }];
+      const keysFile = await writeKeys([one]);
+      await start(0, keysFile);
+      await makeSession("a", one.key);
+      const shown = await openConsole(screen);
+      const { page, dialog } = shown;
+      const enter = async (key: string) => {
+        await dialog.getByLabel("API key").fill(key);
+        await shown.confirm("Use it");
+      };
+      await shown.goTo("/");
+      await page.getByRole("heading", { name: "This server wants a key" }).waitFor();
+      await shown.expectNoSideways();
+      await picture("no-key");
+      await page.locator("main").getByRole("button", { name: "Enter a key" }).click();
+      await enter(newKey());
+      await page.getByRole("heading", { name: "The key is not accepted" }).waitFor();
+      await picture("wrong-key");
+      await page.locator("main").getByRole("button", { name: "Enter a key" }).click();
+      await enter(one.key);
+      await page.getByRole("navigation", { name: "Sessions" }).getByRole("link", { name: "Title of a" }).click();
+      await shown.isLive();
+
+      await writeKeys([other]);
+      server.reload();
+      await page.getByText("Ended", { exact: true }).waitFor();
+      await shown.message(0).getByText("Hello a").waitFor();
+      await shown.expectNoSideways();
+      await picture("removed-key");
+      await page.locator(".banner").getByRole("button", { name: "Enter a key" }).click();
+      await enter(other.key);
+      await shown.isLive();
+      await shown.message(0).getByText("Hello a").waitFor();
+      await page.locator(".banner").waitFor({ state: "detached" });
+    });
+
+    it("a key that may not do it: says so where it was asked", async () => {
+      const [reader, writer] = [makeKey("read"), makeKey("write")];
+      await start(0, await writeKeys([reader, writer]));
+      await makeSession("a", writer.key);
+      const shown = await openConsole(screen);
+      const { page, dialog } = shown;
+      const useKey = async (key: string) => {
+        await shown.goTo("/");
+        await page.getByRole("button", { name: "Key", exact: true }).click();
+        await dialog.getByLabel("API key").fill(key);
+        await shown.confirm("Use it");
+      };
+      await useKey(reader.key);
+      await shown.openSession("a");
+      await shown.useMenu("Rename");
+      await dialog.getByRole("button", { name: "Rename" }).click();
+      await dialog.getByRole("alert").getByText("This key may not do it").waitFor();
+      await page.keyboard.press("Escape");
+      await useKey(writer.key);
+      await shown.openSession("a");
+      await shown.useTool(0, "Erase this message everywhere");
+      await dialog.getByLabel("Type erase to go on").fill("erase");
+      await dialog.getByRole("button", { name: "Erase", exact: true }).click();
+      await dialog.getByRole("alert").getByText("This key may not do it").waitFor();
+      await picture("erase-refused");
+      const { parts } = await callRest(server.httpUrl, "GET", "/session/a/message/m0", undefined, writer.key);
+      expect(parts[0].text).toBe("Hello a");
+    });
+
+    it("an address that leads nowhere: shows what there is", async () => {
+      await start();
+      await makeSession("a");
+      const shown = await openConsole(screen);
+      const { page } = shown;
+      await shown.goTo("/session/nobody");
+      await page.getByRole("heading", { name: "It is not here" }).waitFor();
+      await page.getByRole("link", { name: "All sessions" }).last().click();
+      await page.getByRole("link", { name: "Title of a" }).first().waitFor();
+      await shown.openSession("a", "?m=gone");
+      await shown.toast("That message cannot be shown").waitFor();
+      await shown.openSession("a", "?at=999999");
+      await shown.message(0).waitFor();
+      await shown.goTo("/session/%E0%A4%A");
+      await page.getByRole("link", { name: "Title of a" }).first().waitFor();
+    });
+  });
+});
