@@ -1,0 +1,87 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { importSessions } from "../../src/commands/transfer/import-sessions.js";
+import { builtPages } from "../support/console-pages.js";
+import { startTestServer, type TestServer } from "../support/server.js";
+import { describeWith, run } from "../support/toolchain.js";
+import { DESKTOP, findBrowser, PHONE } from "./browser.js";
+import { ConsolePage } from "./console-page.js";
+
+/** The questions of docs/console.md, answered by the page without scrolling through a session. */
+await describeWith("the demo store in the console", findBrowser, (browserPath) => {
+  let folder: string;
+  let server: TestServer;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "session-pool-demo-"));
+    const file = join(folder, "demo.jsonl");
+    await writeFile(file, await run(process.execPath, ["scripts/demo-store.mjs"]));
+    const storage = `sqlite:${join(folder, "demo.db")}`;
+    await importSessions({ storage, namespace: "default" }, file);
+    server = await startTestServer({ storage }, undefined, await builtPages());
+  });
+
+  afterAll(async () => {
+    await server.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  describe.each([
+    ["phone", PHONE],
+    ["desktop", DESKTOP],
+  ])("on a %s", (screenName, screen) => {
+    let open: ConsolePage;
+
+    beforeAll(async () => {
+      open = await ConsolePage.open(browserPath, server.httpUrl, screen);
+    });
+
+    afterAll(async () => {
+      await open.close();
+      expect(open.problems).toEqual([]);
+    });
+
+    async function openPanel(name: string): Promise<void> {
+      const button = open.page.locator(".session-tools").getByRole("button", { name, exact: true });
+      if ((await button.getAttribute("aria-pressed")) !== "true") await button.click();
+      await open.page.getByRole("complementary", { name }).waitFor();
+    }
+
+    it("says which call failed, and why", async () => {
+      await open.openSession("import-map");
+      await openPanel("Outline");
+      const failed = open.page.locator(".entry-failed");
+      await failed.getByText("expected orders.reference to be 'C-1009', received undefined").waitFor();
+      expect(await failed.count()).toBe(1);
+      await open.picture(`${screenName}-demo-failed`);
+    });
+
+    it("says where a fork left its parent", async () => {
+      await open.openSession("import-map");
+      await openPanel("Forks");
+      await open.page.getByRole("complementary").getByText("left at #3").first().waitFor();
+      await open.picture(`${screenName}-demo-forks`);
+      await open.page.getByRole("complementary").getByRole("link", { name: "left at #3" }).first().click();
+      await open.page.getByRole("heading", { name: "Nightly import fails", level: 1 }).waitFor();
+      await open.message(3).getByText("There are two ways out").waitFor();
+    });
+
+    it("says what was asked first in a long session", async () => {
+      await open.openSession("billing");
+      await openPanel("Outline");
+      await open.page.getByRole("complementary").getByText("move from MySQL to Postgres without downtime").waitFor();
+      await open.picture(`${screenName}-demo-long`);
+    });
+
+    it("says what has changed since yesterday", async () => {
+      await open.goTo("/");
+      await open.page.locator(".session-item").first().waitFor();
+      if (screenName === "phone") await open.page.getByRole("button", { name: "Since yesterday" }).click();
+      else await open.page.getByText("4 sessions changed, 3 of them new.").waitFor();
+      await open.picture(`${screenName}-demo-changed`);
+      if (screenName === "phone") await expect.poll(() => open.page.locator(".session-item").count()).toBe(4);
+    });
+  });
+});
