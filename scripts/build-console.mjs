@@ -15,7 +15,7 @@ export async function buildConsole(folder) {
     absWorkingDir: ROOT,
     entryPoints: [
       { in: `${APP}/main.tsx`, out: "console" },
-      { in: `${APP}/docs/docs.tsx`, out: "docs" },
+      { in: `${APP}/docs/docs.ts`, out: "docs" },
       { in: `${APP}/style/index.css`, out: "console" },
     ],
     outdir: folder,
@@ -32,16 +32,20 @@ export async function buildConsole(folder) {
   await writeFile(join(folder, "LICENSES.txt"), await licensesOf(metafile));
 }
 
-/** The licences of the packages that are part of the bundle, as they ask for. */
+/** The licences of the packages that are part of the bundle, and of what these have bundled, as they ask for. */
 async function licensesOf({ inputs }) {
-  const packages = new Set(
-    Object.keys(inputs).flatMap((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []),
-  );
+  const paths = Object.keys(inputs).filter((path) => path.includes("node_modules/"));
+  const packages = new Set(paths.map((path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)[1]));
   const texts = [...packages].sort().map(async (name) => {
     const base = join(ROOT, "node_modules", name);
     const file = ["LICENSE", "LICENSE.md", "LICENSE.txt"].map((one) => join(base, one)).find((one) => existsSync(one));
     if (file === undefined) throw new Error(`${name} has no file with its licence`);
-    return `${name}\n\n${(await readFile(file, "utf8")).trim()}\n`;
+    const bundled = paths.filter((path) => path.includes(`node_modules/${name}/`)).map((path) => `${path}.LICENSE.txt`);
+    const files = [file, join(base, "NOTICE"), ...bundled.map((path) => join(ROOT, path))].filter((one) =>
+      existsSync(one),
+    );
+    const parts = await Promise.all(files.map(async (one) => (await readFile(one, "utf8")).trim()));
+    return `${name}\n\n${parts.join("\n\n")}\n`;
   });
   return (await Promise.all(texts)).join(`\n${"-".repeat(80)}\n\n`);
 }

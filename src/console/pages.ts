@@ -21,6 +21,7 @@ const FILES = {
   "/console/console.js": "console.js",
   "/console/docs.js": "docs.js",
   "/console/console.css": "console.css",
+  "/console/docs.css": "docs.css",
 };
 
 /** Where the build puts the web page: beside the bundle. */

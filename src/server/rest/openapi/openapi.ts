@@ -5,6 +5,7 @@ import { type Binding, readBindings } from "../binding.js";
 import { isTextual } from "../text-fields.js";
 import { constraintsFor } from "./constraints.js";
 import { ERROR_SCHEMA, errorResponses, referErrors } from "./errors.js";
+import { exampleBody, exampleInPath } from "./examples.js";
 import { commentOf, describedBy, type Schema, SchemaBook } from "./schema.js";
 
 const DESCRIPTION = [
@@ -101,8 +102,14 @@ function describeOperation(binding: Binding, index: number, book: SchemaBook): S
 function describeParameters(binding: Binding, book: SchemaBook): Schema[] {
   const inPath = [...binding.pathFields].map(([name, fields]) => {
     const field = fields.at(-1) as DescField;
-    const shape = { ...describedBy(commentOf(field)), schema: book.requiredValue(field) };
-    return { name: parameterName(binding, name), in: "path", required: true, ...shape };
+    const shape = { schema: book.requiredValue(field), example: exampleInPath(field) };
+    return {
+      name: parameterName(binding, name),
+      in: "path",
+      required: true,
+      ...describedBy(commentOf(field)),
+      ...shape,
+    };
   });
   const inQuery = queryFields(binding).map((field) => ({
     name: field.jsonName,
@@ -133,10 +140,11 @@ function describeBody({ desc, body, pathFields }: Binding, book: SchemaBook): Sc
     [...pathFields.values()].filter(({ length }) => length === 1).map(([field]) => field as DescField),
   );
   const schema = body === "*" ? book.describe(desc.input, inPath) : book.value(body);
+  const example = exampleBody(desc.input) ?? {};
   return {
     required: body !== "*" || "required" in schema || "allOf" in schema,
     ...(body !== "*" && describedBy(commentOf(body))),
-    content: { "application/json": { schema } },
+    content: { "application/json": { schema, example } },
   };
 }
 

@@ -1,0 +1,33 @@
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+
+const text = (content: string) => [{ type: "text", text: content }];
+
+/** Bodies that work one after the other, in this order, on a server that has nothing yet. */
+const BODIES: Readonly<Record<string, object>> = {
+  CreateSessionRequest: { sessionId: "trip", title: "Kyoto in May" },
+  AppendMessageRequest: { info: { id: "m1", role: "user" }, parts: text("When do the azaleas bloom?") },
+  AppendMessagesRequest: {
+    messages: [{ info: { id: "m2", role: "assistant" }, parts: text("Late April to the middle of May.") }],
+  },
+  UpdateSessionRequest: { title: "Kyoto in spring" },
+  UpdateMessageRequest: { info: { role: "user" }, parts: text("When do the azaleas and the maples bloom?") },
+  ForkSessionRequest: { newSessionId: "other-way", upToMessageId: "m1" },
+  ShareSessionRequest: { newSessionId: "trip-to-share" },
+  CopyMessagesRequest: { targetSessionId: "trip-to-copy-to" },
+  StartDraftRequest: { message: { info: { id: "m9", role: "assistant" } } },
+  ExtendDraftRequest: { version: "1", deltas: [{ appendText: { text: "Late April" } }] },
+  FinishDraftRequest: { version: "2", deltas: [{ appendText: { text: " to the middle of May." } }] },
+  RevertSessionRequest: { upToMessageId: "m1" },
+  TruncateMessagesRequest: { upToMessageId: "m1" },
+};
+
+/** What the body of a request may be; undefined where an empty one says all. */
+export function exampleBody(request: DescMessage): object | undefined {
+  return BODIES[request.name];
+}
+
+/** A value for a field of a path that goes with the bodies. */
+export function exampleInPath({ name, parent }: DescField): string {
+  if (name === "session_id") return "trip";
+  return parent.name.endsWith("DraftRequest") ? "m9" : "m1";
+}

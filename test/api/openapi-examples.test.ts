@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { startTestServer, type TestServer } from "../support/server.js";
+
+/** Each after those whose results it needs; drafts before their end. */
+const IN_ORDER = [
+  "createSession",
+  "appendMessage",
+  "appendMessages",
+  "listSessions",
+  "getSession",
+  "updateSession",
+  "loadSession",
+  "listMessages",
+  "getMessage",
+  "updateMessage",
+  "countMessages",
+  "forkSession",
+  "shareSession",
+  "startDraft",
+  "listDrafts",
+  "extendDraft",
+  "finishDraft",
+  "revertSession",
+  "unrevertSession",
+  "truncateMessages",
+  "listTodos",
+  "listTodos2",
+];
+
+interface Operation {
+  readonly operationId: string;
+  readonly parameters: readonly { readonly name?: string; readonly in?: string; readonly example?: string }[];
+  readonly requestBody?: { readonly content: { readonly "application/json": { readonly example: object } } };
+}
+
+let server: TestServer;
+const operations = new Map<string, { readonly method: string; readonly path: string; readonly body: string | null }>();
+
+beforeAll(async () => {
+  server = await startTestServer();
+  const { paths } = (await (await fetch(`${server.httpUrl}/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, Operation>>;
+  };
+  for (const [template, item] of Object.entries(paths)) {
+    for (const [method, { operationId, parameters, requestBody }] of Object.entries(item)) {
+      const path = template.replace(/\{(\w+)\}/g, (_, name) => {
+        const { example } = parameters.find((one) => one.in === "path" && one.name === name) ?? {};
+        return encodeURIComponent(example as string);
+      });
+      const body = requestBody && JSON.stringify(requestBody.content["application/json"].example);
+      operations.set(operationId, { method: method.toUpperCase(), path, body: body ?? null });
+    }
+  }
+});
+
+afterAll(() => server.stop());
+
+async function send(operationId: string, body?: object): Promise<void> {
+  const found = operations.get(operationId);
+  if (found === undefined) throw new Error(`${operationId} is not in the document`);
+  const { method, path } = found;
+  const response = await fetch(server.httpUrl + path, {
+    method,
+    headers: { "content-type": "application/json" },
+    body: body === undefined ? found.body : JSON.stringify(body),
+  });
+  expect(response.status, `${operationId}: ${await response.text()}`).toBe(200);
+}
+
+it("the examples of the OpenAPI document work one after the other on an empty server", async () => {
+  for (const operationId of IN_ORDER) await send(operationId);
+  await send("createSession", { sessionId: "trip-to-copy-to" });
+  for (const operationId of ["copyMessages", "deleteMessage", "deleteSession"]) await send(operationId);
+  for (const operationId of ["createSession", "startDraft", "discardDraft"]) await send(operationId);
+});
+
+it("every operation but a stream and the erasure, which needs another key, is among them", () => {
+  const sent = [...IN_ORDER, "copyMessages", "discardDraft", "deleteMessage", "deleteSession"];
+  const others = [...operations.keys()].filter((id) => !sent.includes(id));
+  expect(others).toEqual(["eraseMessage", "watchMessages"]);
+});

@@ -1,0 +1,154 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { BrowserContext, Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
+import { builtPages } from "../support/console-pages.js";
+import { startTestServer, type TestServer } from "../support/server.js";
+import { describeWith, needPrograms, ROOT, run } from "../support/toolchain.js";
+import { DESKTOP, findBrowser, openBrowser, PHONE } from "./browser.js";
+
+/** Pictures of the last run, to be looked at. */
+const PICTURES = join(ROOT, "node_modules/.cache/console");
+
+async function findPrograms(): Promise<string> {
+  needPrograms("sh", "curl");
+  return findBrowser();
+}
+
+await describeWith("the description of the API at /docs", findPrograms, (browserPath) => {
+  const key = newKey();
+  let folder: string;
+  let server: TestServer;
+
+  beforeAll(async () => {
+    await mkdir(PICTURES, { recursive: true });
+    folder = await mkdtemp(join(tmpdir(), "session-pool-docs-"));
+    const keysFile = join(folder, "keys.json");
+    await writeFile(
+      keysFile,
+      JSON.stringify([{ name: "k", hash: hashRandomKey(key), namespace: "n", scope: "write" }]),
+    );
+    server = await startTestServer({ keysFile }, undefined, await builtPages());
+  });
+
+  afterAll(async () => {
+    await server.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  describe.each([
+    ["phone", PHONE],
+    ["desktop", DESKTOP],
+  ])("on a %s", (name, screen) => {
+    let browser: BrowserContext;
+    let page: Page;
+    const problems: string[] = [];
+    const foreign: string[] = [];
+    const sessionId = `trip-on-a-${name}`;
+
+    beforeAll(async () => {
+      browser = await openBrowser(browserPath, screen);
+      await browser.grantPermissions(["clipboard-read", "clipboard-write"], { origin: server.httpUrl });
+      page = await browser.newPage();
+      page.on("pageerror", (error) => problems.push(String(error)));
+      page.on("console", (line) => line.type() === "error" && problems.push(line.text()));
+      page.on("request", (request) => {
+        if (!request.url().startsWith(`${server.httpUrl}/`) && !request.url().startsWith("data:"))
+          foreign.push(request.url());
+      });
+      await page.goto(`${server.httpUrl}/docs`);
+      await page.getByRole("heading", { name: "session-pool" }).waitFor();
+    });
+
+    afterAll(() => browser.close());
+
+    /** Opens an operation; resolves to its box. */
+    async function open(operation: string): Promise<Locator> {
+      const box = page.locator(`[id$="-${operation}"].opblock`);
+      await box.locator(".opblock-summary-control").click();
+      await box.locator(".curl-command").waitFor();
+      return box;
+    }
+
+    async function curlLine(box: Locator): Promise<string> {
+      await box.getByRole("button", { name: "Copy cURL command to clipboard" }).click();
+      return page.evaluate("navigator.clipboard.readText()");
+    }
+
+    it("finds operations by the words of their descriptions", async () => {
+      const shown = page.locator(".opblock");
+      const all = await shown.count();
+      await page.getByPlaceholder("Filter by tag or path").fill("POST draft deltas");
+      await page.locator('[id$="-extendDraft"].opblock').waitFor();
+      await page.locator('[id$="-createSession"].opblock').waitFor({ state: "detached" });
+      expect(await shown.count()).toBeLessThan(5);
+      await page.getByPlaceholder("Filter by tag or path").fill("");
+      await page.locator('[id$="-createSession"].opblock').waitFor();
+      expect(await shown.count()).toBe(all);
+    });
+
+    it("sends a request with a key", async () => {
+      await page.getByRole("button", { name: "Authorize" }).click();
+      const dialog = page.locator(".modal-ux");
+      await dialog.locator("input").fill(key);
+      await dialog.getByRole("button", { name: "Apply credentials" }).click();
+      await dialog.getByRole("button", { name: "Close", exact: true }).click();
+      const box = await open("createSession");
+      await box.locator("textarea").fill(JSON.stringify({ sessionId, title: "Kyoto in May" }));
+      await box.getByRole("button", { name: "Execute" }).click();
+      const answer = box.locator(".live-responses-table .response");
+      await answer.waitFor();
+      expect(await answer.getAttribute("data-code")).toBeNull();
+      expect(await answer.locator(".response-col_status").textContent()).toContain("200");
+      expect(await answer.textContent()).toContain(sessionId);
+      await page.screenshot({ path: join(PICTURES, `docs-${name}.png`) });
+    });
+
+    it("has a curl line that does what the form says, with the key", async () => {
+      const box = await open("appendMessage");
+      await box.locator('[data-param-name="sessionId"] input').fill(sessionId);
+      const line = await curlLine(box);
+      expect(line).toContain(`/session/${sessionId}/message`);
+      expect(JSON.parse(await run("sh", ["-c", line.replace("curl ", "curl --silent --show-error ")]))).toEqual({
+        messageId: "m1",
+        position: "0",
+      });
+    });
+
+    it("shows what parameters that are referred to mean", async () => {
+      const box = await open("getSession");
+      expect(await box.locator('[data-param-name="Grpc-Timeout"]').textContent()).toContain(
+        "How long the client waits",
+      );
+    });
+
+    it("sends no request for a stream, which has no end", async () => {
+      const box = await open("watchMessages");
+      expect(await curlLine(box)).toContain("/session/trip/message:watch");
+      expect(await box.getByRole("button", { name: "Execute" }).count()).toBe(0);
+    });
+
+    it("stays inside the screen, and loads nothing from elsewhere", async () => {
+      const width = await page.evaluate("document.documentElement.scrollWidth");
+      expect(width).toBeLessThanOrEqual(screen.width);
+      expect({ problems, foreign }).toEqual({ problems: [], foreign: [] });
+    });
+  });
+
+  it("takes the key of the console, and has a curl line for every operation", async () => {
+    const browser = await openBrowser(browserPath, DESKTOP);
+    const page = await browser.newPage();
+    await page.goto(server.httpUrl);
+    await page.evaluate(`sessionStorage.setItem("session-pool-key", ${JSON.stringify(key)})`);
+    await page.goto(`${server.httpUrl}/docs`);
+    const boxes = page.locator(".opblock");
+    await boxes.first().waitFor();
+    for (const box of await boxes.all()) {
+      await box.locator(".opblock-summary-control").click();
+      await expect.poll(() => box.locator(".curl-command code").textContent(), { timeout: 20_000 }).toContain(key);
+    }
+    await browser.close();
+  });
+});
