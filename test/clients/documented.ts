@@ -1,0 +1,65 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { build, type Plugin } from "esbuild";
+import { ROOT } from "../support/toolchain.js";
+
+/** The programs of docs/clients.md in a language, as its code blocks name it. */
+export function documentedPrograms(language: "ts" | "tsx" | "js"): readonly string[] {
+  const blocks = readFileSync(join(ROOT, "docs/clients.md"), "utf8").matchAll(/^ *```(\w+)\n(.*?)^ *```$/gms);
+  return [...blocks].filter(([, of]) => of === language).map(([, , text]) => text as string);
+}
+
+/** The program that contains this text; there is one. */
+export function documentedProgram(language: "ts" | "tsx" | "js", text: string): string {
+  const found = documentedPrograms(language).filter((program) => program.includes(text));
+  if (found.length !== 1) throw new Error(`docs/clients.md has ${found.length} programs with ${text}`);
+  return found[0] as string;
+}
+
+/** Bundles programs for Node.js into a folder from which they find the packages of this project. */
+export class Bundler {
+  readonly folder: string;
+
+  constructor(name: string) {
+    const cache = join(ROOT, "node_modules/.cache");
+    mkdirSync(cache, { recursive: true });
+    this.folder = mkdtempSync(join(cache, name));
+  }
+
+  /** Resolves to the path of the bundle. What imports `session-pool/…` gets the source; an alias stands for another package. */
+  async bundle(name: string, contents: string, alias: Readonly<Record<string, string>> = {}): Promise<string> {
+    const outfile = join(this.folder, `${name}.mjs`);
+    await build({
+      stdin: { contents, resolveDir: ROOT, loader: "ts" },
+      bundle: true,
+      format: "esm",
+      platform: "node",
+      target: "node20.19",
+      packages: "external",
+      plugins: [findsPackages(alias)],
+      outfile,
+      logLevel: "silent",
+    });
+    return outfile;
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true });
+  }
+}
+
+function findsPackages(alias: Readonly<Record<string, string>>): Plugin {
+  return {
+    name: "packages",
+    setup({ onResolve }) {
+      onResolve({ filter: /^session-pool\/client$/ }, () => ({ path: join(ROOT, "src/client/index.ts") }));
+      onResolve({ filter: /^session-pool\/adapters\// }, ({ path }) => ({
+        path: `${join(ROOT, "src", path.slice("session-pool/".length))}.ts`,
+      }));
+      onResolve({ filter: /^@/ }, ({ path: name }) => {
+        const path = alias[name];
+        return path === undefined ? null : { path, external: !path.endsWith(".ts") };
+      });
+    },
+  };
+}
