@@ -1,5 +1,6 @@
-import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import type { Limits } from "../../../domain/limits.js";
+import { isRequired } from "./behavior.js";
 import type { Schema } from "./schema.js";
 
 /** What values must be besides their type. Lengths are characters here and bytes in the service, which are more for some texts. */
@@ -10,8 +11,6 @@ export interface Constraints {
   ofRequired(field: DescField): Schema;
   /** For a message as a whole: keywords beside its properties. */
   ofMessage(message: DescMessage): Schema;
-  /** Fields that a request needs, by their proto names. */
-  requiredOf(message: DescMessage): readonly string[];
 }
 
 const IDS = /^((origin_|new_|target_)?session_id|(up_to_)?message_id|parent_id|fork_point_id)$/;
@@ -20,13 +19,15 @@ const WITH_OWN_ID = ["MessageInfo"];
 const CONTROLS = "\\u0000-\\u001f\\u007f-\\u009f";
 const COUNTS = /^expected_(position|revision)$|^from_position$/;
 
-const REQUIRED: Readonly<Record<string, readonly string[]>> = {
-  AppendMessagesRequest: ["messages"],
-  CopyMessagesRequest: ["target_session_id"],
-  StartDraftRequest: ["message"],
-  ExtendDraftRequest: ["version", "deltas"],
-  FinishDraftRequest: ["version"],
+/** What an update may name, as JSON writes the paths of a mask. */
+const MASKS: Readonly<Record<string, readonly string[]>> = {
+  UpdateSessionRequest: ["title", "metadata", "labels", "expireTime"],
+  UpdateMessageRequest: ["parts", "info.metadata", "info.role"],
 };
+
+/** Years of times that are kept as microseconds in whole numbers; a little less than the service takes. */
+const KEPT_YEARS = "^(1[7-9][0-9]{2}|2[01][0-9]{2}|22[0-4][0-9])-";
+const YEARS_SINCE_1970 = "^(19[7-9][0-9]|2[01][0-9]{2}|22[0-4][0-9])-";
 
 /** One of the two names what stays. */
 const CUT: Schema = {
@@ -40,15 +41,13 @@ const CUTS = ["TruncateMessagesRequest", "RevertSessionRequest"];
 /** The constraints of a service with these limits. */
 export function constraintsFor(limits: Limits): Constraints {
   const { idBytes, titleBytes, batchMessages, draftDeltas, labels, labelKeyBytes, labelValueBytes } = limits;
-  const id = { maxLength: idBytes, pattern: `^(?!\\.{1,2}$)[^${CONTROLS}]*$` };
+  const id = { examples: ["trip"], maxLength: idBytes, pattern: `^[^${CONTROLS}]*$`, not: { enum: [".", ".."] } };
+  const label = { type: "string", pattern: `^[^=${CONTROLS}]+=`, examples: ["team=ops"] };
   const exact: Readonly<Record<string, Schema>> = {
-    "MessageInfo.role": { minLength: 1 },
-    "Part.type": { minLength: 1 },
-    "CopyMessagesRequest.target_session_id": { ...id, minLength: 1 },
-    "AppendMessagesRequest.messages": { minItems: 1, maxItems: batchMessages },
-    "ExtendDraftRequest.deltas": { minItems: 1, maxItems: draftDeltas },
-    "ExtendDraftRequest.version": { pattern: "^[1-9][0-9]{0,17}$" },
-    "FinishDraftRequest.version": { pattern: "^[1-9][0-9]{0,17}$" },
+    "AppendMessagesRequest.messages": { maxItems: batchMessages },
+    "ExtendDraftRequest.deltas": { maxItems: draftDeltas },
+    "MessageInfo.timestamp": { pattern: KEPT_YEARS },
+    "ListSessionsRequest.label": { items: label, maxItems: labels },
   };
 
   const labelMap = {
@@ -58,6 +57,10 @@ export function constraintsFor(limits: Limits): Constraints {
   };
 
   function ofField(field: DescField): Schema {
+    return { ...byName(field), ...(isRequired(field) && notEmpty(field)) };
+  }
+
+  function byName(field: DescField): Schema {
     const { name, parent } = field;
     const own = exact[`${parent.name}.${name}`];
     if (own !== undefined) return own;
@@ -66,6 +69,8 @@ export function constraintsFor(limits: Limits): Constraints {
     if (name === "title") return { maxLength: titleBytes };
     if (name === "limit" && parent.name.endsWith("Request")) return { minimum: 1 };
     if (name === "offset") return { minimum: 0 };
+    if (name === "expire_time") return { pattern: YEARS_SINCE_1970 };
+    if (name === "update_mask") return maskOf(MASKS[parent.name] ?? []);
     if (COUNTS.test(name)) return { pattern: "^(0|[1-9][0-9]{0,17})$" };
     return {};
   }
@@ -74,7 +79,6 @@ export function constraintsFor(limits: Limits): Constraints {
     ofField,
     ofRequired: (field) => (isId(field) ? { ...ofField(field), minLength: 1 } : ofField(field)),
     ofMessage: ({ name }) => (CUTS.includes(name) ? { allOf: [CUT] } : {}),
-    requiredOf: ({ name }) => REQUIRED[name] ?? [],
   };
 }
 
@@ -82,4 +86,16 @@ export function constraintsFor(limits: Limits): Constraints {
 function isId({ name, parent }: DescField): boolean {
   if (parent.name === "ListTodosRequest") return false;
   return name === "id" ? WITH_OWN_ID.includes(parent.name) : IDS.test(name);
+}
+
+/** A field that is required has another value than the one that it has when it is left out. */
+function notEmpty(field: DescField): Schema {
+  if (field.fieldKind === "list") return { minItems: 1 };
+  if (field.fieldKind !== "scalar") return {};
+  return field.scalar === ScalarType.STRING ? { minLength: 1 } : { pattern: "^[1-9][0-9]{0,17}$" };
+}
+
+function maskOf(paths: readonly string[]): Schema {
+  const one = `(${paths.map((path) => path.replace(".", "\\.")).join("|")})`;
+  return { pattern: `^${one}(,${one})*$`, examples: [paths[0]] };
 }

@@ -1,7 +1,7 @@
-import { type DescEnum, type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
+import { type DescEnum, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { comments } from "../../../../gen/comments.js";
-import { FieldBehavior, field_behavior as fieldBehavior } from "../../../../gen/google/api/field_behavior_pb.js";
 import { DEFAULT_LIMITS } from "../../../domain/limits.js";
+import { isOutputOnly, isRequired } from "./behavior.js";
 import { type Constraints, constraintsFor } from "./constraints.js";
 
 /** A JSON Schema, as OpenAPI 3.1 has it. */
@@ -31,10 +31,7 @@ export class SchemaBook {
   /** The schema of a message without some of its fields. */
   describe(desc: DescMessage, without: ReadonlySet<DescField> = new Set()): Schema {
     const fields = desc.fields.filter((field) => !without.has(field));
-    const needed = this.#constraints.requiredOf(desc);
-    const required = fields
-      .filter((field) => hasBehavior(field, FieldBehavior.REQUIRED) || needed.includes(field.name))
-      .map((field) => field.jsonName);
+    const required = fields.filter(isRequired).map((field) => field.jsonName);
     const choices = desc.oneofs.map((oneof) => ({
       oneOf: oneof.fields.map((field) => ({ required: [field.jsonName] })),
     }));
@@ -51,7 +48,7 @@ export class SchemaBook {
 
   /** The schema of a field with its comment. */
   field(field: DescField): Schema {
-    const readOnly = hasBehavior(field, FieldBehavior.OUTPUT_ONLY) && { readOnly: true };
+    const readOnly = isOutputOnly(field) && { readOnly: true };
     return { ...this.value(field), ...describedBy(commentOf(field)), ...readOnly };
   }
 
@@ -90,10 +87,6 @@ export class SchemaBook {
     if (message) return this.refer(message);
     return scalar === undefined ? enumSchema(field.enum as DescEnum) : scalarSchema(scalar);
   }
-}
-
-function hasBehavior(field: DescField, behavior: FieldBehavior): boolean {
-  return getOption(field, fieldBehavior).includes(behavior);
 }
 
 function enumSchema(desc: DescEnum): Schema {
@@ -138,9 +131,9 @@ function scalarSchema(scalar: ScalarType): Schema {
     case ScalarType.INT64:
     case ScalarType.SINT64:
     case ScalarType.SFIXED64:
-      return { type: "string", format: "int64", pattern: "^-?[0-9]+$" };
+      return { type: "string", format: "int64", pattern: "^-?[0-9]+$", examples: ["1"] };
     case ScalarType.UINT64:
     case ScalarType.FIXED64:
-      return { type: "string", format: "int64", pattern: "^[0-9]+$" };
+      return { type: "string", format: "int64", pattern: "^[0-9]+$", examples: ["1"] };
   }
 }
