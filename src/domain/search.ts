@@ -3,7 +3,7 @@ import type { Session } from "./session.js";
 import { checkBytes, checkText } from "./validate.js";
 
 /** Most bytes of a query. */
-const MOST_QUERY_BYTES = 256;
+export const MOST_QUERY_BYTES = 256;
 /**
  * A shorter prefix would be that of a large part of all words. Three letters of Latin script, or one character of most
  * scripts that are written without spaces.

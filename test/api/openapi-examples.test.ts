@@ -14,6 +14,7 @@ const IN_ORDER = [
   "getMessage",
   "updateMessage",
   "countMessages",
+  "searchMessages",
   "forkSession",
   "shareSession",
   "startDraft",
@@ -27,9 +28,17 @@ const IN_ORDER = [
   "listTodos2",
 ];
 
+interface Parameter {
+  readonly name?: string;
+  readonly in?: string;
+  readonly required?: boolean;
+  readonly example?: string;
+  readonly schema?: { readonly examples?: readonly string[] };
+}
+
 interface Operation {
   readonly operationId: string;
-  readonly parameters: readonly { readonly name?: string; readonly in?: string; readonly example?: string }[];
+  readonly parameters: readonly Parameter[];
   readonly requestBody?: { readonly content: { readonly "application/json": { readonly example: object } } };
 }
 
@@ -37,7 +46,7 @@ let server: TestServer;
 const operations = new Map<string, { readonly method: string; readonly path: string; readonly body: string | null }>();
 
 beforeAll(async () => {
-  server = await startTestServer();
+  server = await startTestServer({ search: true });
   const { paths } = (await (await fetch(`${server.httpUrl}/openapi.json`)).json()) as {
     paths: Record<string, Record<string, Operation>>;
   };
@@ -47,8 +56,11 @@ beforeAll(async () => {
         const { example } = parameters.find((one) => one.in === "path" && one.name === name) ?? {};
         return encodeURIComponent(example as string);
       });
+      const needed = parameters.filter((one) => one.in === "query" && one.required);
+      const query = new URLSearchParams();
+      for (const { name = "", schema } of needed) query.set(name, schema?.examples?.[0] ?? "");
       const body = requestBody && JSON.stringify(requestBody.content["application/json"].example);
-      operations.set(operationId, { method: method.toUpperCase(), path, body: body ?? null });
+      operations.set(operationId, { method: method.toUpperCase(), path: `${path}?${query}`, body: body ?? null });
     }
   }
 });

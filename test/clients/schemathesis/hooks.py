@@ -15,6 +15,9 @@ WHAT_NO_SCHEMA_SAYS = re.compile(
             r"(Draft|Message) .* is (finished|discarded|a draft)",
             r"page_token is not a token",
             r"offset and page_token",
+            # Words of a search.
+            r"^q holds no letter",
+            r"^The prefix",
             # The clock.
             r"ahead of the service's clock",
             # Bytes of UTF-8, where a schema counts characters.

@@ -1,5 +1,6 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import type { Limits } from "../../../domain/limits.js";
+import { MOST_QUERY_BYTES } from "../../../domain/search.js";
 import { isRequired } from "./behavior.js";
 import type { Schema } from "./schema.js";
 
@@ -47,7 +48,7 @@ export function constraintsFor(limits: Limits): Constraints {
     "AppendMessagesRequest.messages": { maxItems: batchMessages },
     "ExtendDraftRequest.deltas": { maxItems: draftDeltas },
     "MessageInfo.timestamp": { pattern: KEPT_YEARS },
-    "ListSessionsRequest.label": { items: label, maxItems: labels },
+    "SearchMessagesRequest.q": { maxLength: MOST_QUERY_BYTES, examples: ["azaleas"] },
   };
 
   const labelMap = {
@@ -65,9 +66,10 @@ export function constraintsFor(limits: Limits): Constraints {
     const own = exact[`${parent.name}.${name}`];
     if (own !== undefined) return own;
     if (isId(field)) return id;
+    if (name === "label" && field.fieldKind === "list") return { items: label, maxItems: labels };
     if (name === "labels" && field.fieldKind === "map") return labelMap;
     if (name === "title") return { maxLength: titleBytes };
-    if (name === "limit" && parent.name.endsWith("Request")) return { minimum: 1 };
+    if (/^(limit|page_size)$/.test(name) && parent.name.endsWith("Request")) return { minimum: 1 };
     if (name === "offset") return { minimum: 0 };
     if (name === "expire_time") return { pattern: YEARS_SINCE_1970 };
     if (name === "update_mask") return maskOf(MASKS[parent.name] ?? []);

@@ -3,6 +3,7 @@ import type { ApiMethod } from "../../../api/method-table.js";
 import { DEFAULT_LIMITS } from "../../../domain/limits.js";
 import { type Binding, readBindings } from "../binding.js";
 import { isTextual } from "../text-fields.js";
+import { isRequired } from "./behavior.js";
 import { constraintsFor } from "./constraints.js";
 import { ERROR_SCHEMA, errorResponses, referErrors } from "./errors.js";
 import { exampleBody, exampleInPath } from "./examples.js";
@@ -121,7 +122,7 @@ function describeParameters(binding: Binding, book: SchemaBook): Schema[] {
 }
 
 function describeParameter(field: DescField, book: SchemaBook): Schema {
-  return { ...describedBy(commentOf(field)), schema: book.value(field) };
+  return { ...describedBy(commentOf(field)), ...(isRequired(field) && { required: true }), schema: book.value(field) };
 }
 
 /** As generated clients like it: the path says `session_id`, JSON `sessionId`. */
