@@ -14,6 +14,7 @@ await build({
     server: `${root}src/main.ts`,
     bench: `${root}test/bench/main.ts`,
     drafts: `${root}test/bench/drafts.ts`,
+    growth: `${root}test/bench/growth/main.ts`,
     "bare-server": `${root}test/bench/bare-server.ts`,
     generator: `${root}test/bench/load/generator.ts`,
     worker: `${root}test/bench/engine/worker.ts`,
@@ -31,8 +32,9 @@ await build({
 });
 await buildConsole(`${folder}assets`);
 const [name, ...rest] = process.argv.slice(2);
-// `drafts` is a measurement of its own; everything else is for the rows.
-const args = name === "drafts" ? [`${folder}drafts.mjs`, ...rest] : [`${folder}bench.mjs`, ...process.argv.slice(2)];
+// `drafts` and `growth` are measurements of their own; everything else is for the rows.
+const own = ["drafts", "growth"].includes(name);
+const args = own ? [`${folder}${name}.mjs`, ...rest] : [`${folder}bench.mjs`, ...process.argv.slice(2)];
 const bench = spawn(process.execPath, args, { stdio: "inherit" });
 bench.on("exit", (code, signal) => {
   process.exitCode = code ?? (signal === null ? 0 : 1);
