@@ -1,6 +1,5 @@
-import type { JsonObject } from "./json.js";
-import type { Labels } from "./labels.js";
 import type { MessageBody } from "./message-body.js";
+import type { SessionFields } from "./session.js";
 
 /** Messages `first` to `last`, inclusive, that are stored together under one name. They never change. */
 export interface StoredRange {
@@ -16,17 +15,7 @@ export interface NumberRange {
 }
 
 /** The whole state of a session at one moment, with ranges instead of messages. */
-export interface SessionImage<R> {
-  readonly sessionId: string;
-  readonly parentId: string;
-  readonly forkPointId: string;
-  readonly inheritedCount: number;
-  readonly title: string;
-  readonly metadata?: JsonObject | undefined;
-  readonly labels?: Labels | undefined;
-  readonly expireTimeMicros?: number | undefined;
-  readonly createTimeMicros: number;
-  readonly updateTimeMicros: number;
+export interface SessionImage<R> extends SessionFields {
   /** The revision that callers see. */
   readonly revision: number;
   /** How a fork or share was made, so that a retry is recognised; null for other sessions. */

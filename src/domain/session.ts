@@ -1,13 +1,15 @@
 import type { JsonObject } from "./json.js";
 import type { Labels } from "./labels.js";
 
-/** A session as callers see it. */
-export interface Session {
+/** The fields that a session has wherever it is: with callers, in a store and in a backup. */
+export interface SessionFields {
   readonly sessionId: string;
   /** Empty when the session has no parent. */
   readonly parentId: string;
   /** The last message taken from the source of a fork or share; empty otherwise. Never changes. */
   readonly forkPointId: string;
+  /** The number of messages that a fork or share began with. Never changes. */
+  readonly inheritedCount: number;
   readonly title: string;
   readonly metadata?: JsonObject | undefined;
   /** Absent when there are none. */
@@ -19,12 +21,14 @@ export interface Session {
   readonly expireTimeMicros?: number | undefined;
   /** Microseconds since 1970. */
   readonly createTimeMicros: number;
-  /** Microseconds since 1970; exact from getSession, elsewhere it may lag appends by up to a minute. */
+  /** Microseconds since 1970. */
   readonly updateTimeMicros: number;
+}
+
+/** A session as callers see it. Its update time is exact from getSession; elsewhere it may lag appends by up to a minute. */
+export interface Session extends SessionFields {
   /** Number of messages; absent in the basic view of lists of sessions. */
   readonly messageCount?: number | undefined;
-  /** The number of messages that a fork or share began with. Never changes. */
-  readonly inheritedCount: number;
   /** Increases with every change that a caller makes, except appends. */
   readonly revision: number;
   /** Whether an unrevert would work now. */
@@ -64,4 +68,20 @@ export interface SessionChange {
   readonly labels?: Labels | undefined;
   /** Null removes the session's own expiry. */
   readonly expireTimeMicros?: number | null | undefined;
+}
+
+/** Only the fields that every session has. */
+export function sessionFields(session: SessionFields): SessionFields {
+  return {
+    sessionId: session.sessionId,
+    parentId: session.parentId,
+    forkPointId: session.forkPointId,
+    inheritedCount: session.inheritedCount,
+    title: session.title,
+    metadata: session.metadata,
+    labels: session.labels,
+    expireTimeMicros: session.expireTimeMicros,
+    createTimeMicros: session.createTimeMicros,
+    updateTimeMicros: session.updateTimeMicros,
+  };
 }

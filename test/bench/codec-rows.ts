@@ -9,7 +9,8 @@ import {
 import { binaryMessageWriter } from "../../src/server/codec/binary-writer.js";
 import { messageReader } from "../../src/server/codec/json-reader.js";
 import { jsonMessageWriter } from "../../src/server/codec/json-writer.js";
-import { decodeStruct, encodeStruct } from "../../src/server/codec/struct-codec.js";
+import { decodeStruct } from "../../src/server/codec/struct-codec.js";
+import { encodeStruct } from "../support/encode-struct.js";
 import type { Row } from "./row.js";
 import { NEW_MESSAGE_JSON, PAGE, storedMessage } from "./samples.js";
 import { alternate, during } from "./slices.js";

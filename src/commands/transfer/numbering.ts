@@ -65,30 +65,19 @@ function fileSession(
   snapshot: SessionSnapshot,
   number: (ranges: readonly SnapshotRange[]) => readonly Numbers[],
 ): FileSession {
-  const {
-    sessionId,
-    title,
-    metadata,
-    labels,
-    expireTimeMicros,
-    createTimeMicros,
-    updateTimeMicros,
-    revision,
-    origin,
-    undo,
-  } = snapshot;
+  const { origin, undo } = snapshot;
   // The order in which the lists are numbered is part of the format.
   const ancestry = snapshot.ancestry.map((one) => ({ sessionId: one.sessionId, messages: number(one.ranges) }));
   const messages = number(snapshot.messages);
   return {
-    sessionId,
-    title,
-    metadata,
-    labels,
-    expireTimeMicros,
-    createTimeMicros,
-    updateTimeMicros,
-    revision,
+    sessionId: snapshot.sessionId,
+    title: snapshot.title,
+    metadata: snapshot.metadata,
+    labels: snapshot.labels,
+    expireTimeMicros: snapshot.expireTimeMicros,
+    createTimeMicros: snapshot.createTimeMicros,
+    updateTimeMicros: snapshot.updateTimeMicros,
+    revision: snapshot.revision,
     parentId: snapshot.parentId || undefined,
     forkPointId: snapshot.forkPointId || undefined,
     inheritedCount: snapshot.inheritedCount || undefined,

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { Code } from "@connectrpc/connect";
 import { ApiError } from "../../api/api-error.js";
-import { BackwardWriter } from "./backward-writer.js";
+import type { BackwardWriter } from "./backward-writer.js";
 import { decodeText } from "./exact-text.js";
 
 /** Bounds the recursion, as protobuf's own decoders do. How deep a Struct may really be, the domain's checks say. */
@@ -31,12 +31,6 @@ export function decodeStruct(bytes: Uint8Array, field: string): JsonObject {
     const why = cause instanceof Malformed ? cause.message : "its bytes are no protobuf";
     throw new ApiError(Code.InvalidArgument, `${field} is malformed: ${why}`, { cause });
   }
-}
-
-export function encodeStruct(struct: JsonObject): Uint8Array {
-  const writer = new BackwardWriter();
-  writeStruct(writer, struct);
-  return writer.finish();
 }
 
 /** The fields of a google.protobuf.Struct, without its length. */

@@ -39,70 +39,81 @@ export function createOpenAiHandler({
   onUnexpected = () => {},
 }: OpenAiOptions): OpenAiHandler {
   const bodyLimits: BodyLimits = { ...DEFAULT_LOAD, ...limits };
-  const byDesc = new Map(methods.map((method) => [method.desc, method]));
-
-  async function serve(path: string, request: Request, response: Response): Promise<void> {
-    const url = request.url ?? "";
-    const route = findRoute(request.method ?? "", path);
-    const call = await startCall(route, request, response);
-    const query = readQuery(url.slice(path.length), route.query);
-    const body = await readJson(request, call.admission);
-    const answer = await route.run(rpcOf(call), { ...route, query, body });
-    await sendJson(request, response, JSON.stringify(answer), call.admission);
-  }
-
-  async function startCall({ admittedAs }: Operation, request: Request, response: Response): Promise<FrontCall> {
-    const deadlineMs = readDeadline(request.headers, Date.now());
-    const facts = factsOf(request);
-    const principal = await caller.authenticate(facts);
-    const arrival = { front: "openai" as const, principal, facts, connection: connectionOf(request) };
-    const admission = caller.admit(methodOf(admittedAs), arrival);
-    endWhenSent(admission, response);
-    return { ...arrival, admission, deadlineMs, signal: goneSignal(request, response) };
-  }
-
-  /** The first call takes the place of the request; each further call is admitted by itself. */
-  function rpcOf(call: FrontCall): Rpc {
-    let isFirst = true;
-    return async (desc, init) => {
-      const method = methodOf(desc);
-      const admission = isFirst ? call.admission : caller.admit(method, call);
-      const isOwn = !isFirst;
-      isFirst = false;
-      try {
-        return (await caller.unary(method, create(desc.input, init) as Message, { ...call, admission })) as never;
-      } finally {
-        if (isOwn) admission.end();
-      }
-    };
-  }
-
-  function methodOf(desc: Operation["admittedAs"]): ApiMethod {
-    const method = byDesc.get(desc);
-    if (method === undefined) throw new Error(`The table of methods lacks ${desc}`);
-    return method;
-  }
-
-  async function readJson(request: Request, admission: Admission): Promise<unknown> {
-    if (!hasBody(request)) return undefined;
-    checkBodyHeaders(request, bodyLimits.bodyBytes);
-    const bytes = await readBody(request, bodyLimits, admission);
-    return bytes.length === 0 ? undefined : parseJson(bytes);
-  }
-
+  const calls = new Calls(methods, caller);
   return (path, request, response) => {
     if (!isOurs(path)) return false;
     // Broken connections are noticed by their "close" event. Without a listener, an "error" event would end the
     // process.
     request.on("error", () => {});
     response.on("error", () => {});
-    serve(path, request, response).catch((error: unknown) => {
+    serve(path, request, response, calls, bodyLimits).catch((error: unknown) => {
       if (!(error instanceof ApiError)) onUnexpected(error);
       const problem = toProblem(error);
       sendProblem(request, response, problem, problemJson(problem));
     });
     return true;
   };
+}
+
+async function serve(path: string, request: Request, response: Response, calls: Calls, limits: BodyLimits) {
+  const url = request.url ?? "";
+  const route = findRoute(request.method ?? "", path);
+  const call = await calls.start(route, request, response);
+  const query = readQuery(url.slice(path.length), route.query);
+  const body = await readJson(request, call.admission, limits);
+  const answer = await route.run(calls.rpcOf(call), { ...route, query, body });
+  await sendJson(request, response, JSON.stringify(answer), call.admission);
+}
+
+async function readJson(request: Request, admission: Admission, limits: BodyLimits): Promise<unknown> {
+  if (!hasBody(request)) return undefined;
+  checkBodyHeaders(request, limits.bodyBytes);
+  const bytes = await readBody(request, limits, admission);
+  return bytes.length === 0 ? undefined : parseJson(bytes);
+}
+
+/** The calls of the API that requests are made of. */
+class Calls {
+  readonly #methods: ReadonlyMap<Operation["admittedAs"], ApiMethod>;
+  readonly #caller: Caller;
+
+  constructor(methods: readonly ApiMethod[], caller: Caller) {
+    this.#methods = new Map(methods.map((method) => [method.desc, method]));
+    this.#caller = caller;
+  }
+
+  /** Authenticates a request and admits it as the operation's first call. */
+  async start({ admittedAs }: Operation, request: Request, response: Response): Promise<FrontCall> {
+    const deadlineMs = readDeadline(request.headers, Date.now());
+    const facts = factsOf(request);
+    const principal = await this.#caller.authenticate(facts);
+    const arrival = { front: "openai" as const, principal, facts, connection: connectionOf(request) };
+    const admission = this.#caller.admit(this.#methodOf(admittedAs), arrival);
+    endWhenSent(admission, response);
+    return { ...arrival, admission, deadlineMs, signal: goneSignal(request, response) };
+  }
+
+  /** The first call takes the place of the request; each further call is admitted by itself. */
+  rpcOf(call: FrontCall): Rpc {
+    let isFirst = true;
+    return async (desc, init) => {
+      const method = this.#methodOf(desc);
+      const admission = isFirst ? call.admission : this.#caller.admit(method, call);
+      const isOwn = !isFirst;
+      isFirst = false;
+      try {
+        return (await this.#caller.unary(method, create(desc.input, init) as Message, { ...call, admission })) as never;
+      } finally {
+        if (isOwn) admission.end();
+      }
+    };
+  }
+
+  #methodOf(desc: Operation["admittedAs"]): ApiMethod {
+    const method = this.#methods.get(desc);
+    if (method === undefined) throw new Error(`The table of methods lacks ${desc}`);
+    return method;
+  }
 }
 
 /**

@@ -1,6 +1,5 @@
-import type { JsonObject } from "../../domain/json.js";
-import type { Labels } from "../../domain/labels.js";
 import type { MessageBody } from "../../domain/message-body.js";
+import type { SessionFields } from "../../domain/session.js";
 
 /** Entries `first` to `last` of a log, inclusive. Entries are numbered from 1. */
 export interface Segment {
@@ -121,22 +120,13 @@ export interface Origin {
   readonly upToMessageId: string;
 }
 
-/** A session's record. It is replaced as a whole, by compare-and-set of `revision`. */
-export interface SessionRecord {
+/**
+ * A session's record. It is replaced as a whole, by compare-and-set of `revision`. A tombstone keeps its labels, but no
+ * list uses them. Heads that name the open log know the time of expiry, so changing that time closes the log.
+ */
+export interface SessionRecord extends SessionFields {
   /** Random, never used again. */
   readonly uid: string;
-  readonly sessionId: string;
-  readonly parentId: string;
-  readonly forkPointId: string;
-  readonly inheritedCount: number;
-  readonly title: string;
-  readonly metadata?: JsonObject | undefined;
-  /** Absent when there are none. A tombstone keeps them, but no list uses them. */
-  readonly labels?: Labels | undefined;
-  /** Absent when it has no expiry of its own. Heads that name the open log know it, so changing it closes that log. */
-  readonly expireTimeMicros?: number | undefined;
-  readonly createTimeMicros: number;
-  readonly updateTimeMicros: number;
   readonly origin: Origin | null;
   /** The revision of the record. Every replacement adds 1. */
   readonly revision: number;

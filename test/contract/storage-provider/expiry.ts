@@ -61,6 +61,16 @@ export function describeExpiry(subject: StorageProviderSubject): void {
       expect((await subject.provider.scanSessions("", 10)).keys.map(({ sessionId }) => sessionId)).toEqual(["target"]);
     });
 
+    it("makes backups treat a source as deleted once it has passed", async () => {
+      await sessionWith(subject.provider, "source", ["m1"]);
+      await subject.provider.forkConversation("source", "fork", { as: "fork" });
+      expect((await subject.provider.snapshotSession("fork"))?.origin).toMatchObject({ sourceLives: true });
+      await expire("source");
+      for (const provider of [subject.provider, subject.other]) {
+        expect((await provider.snapshotSession("fork"))?.origin).toMatchObject({ sourceLives: false });
+      }
+    });
+
     it("leaves no session when it has already passed as the session is made", async () => {
       await subject.provider.createSession({ sessionId: "s", expireTimeMicros: PAST });
       await refusal(subject.provider.getSession("s"), "not_found");

@@ -12,7 +12,7 @@ import { totalLength } from "../segments.js";
 import { undoAt } from "../undo.js";
 import { locate, readInChunks } from "./lookup.js";
 import { openSegments, piecesOf, shownAs, shownIn, slicePieces } from "./pieces.js";
-import { sessionFields } from "./session-fields.js";
+import { recordFields } from "./record-fields.js";
 import { type Window, WindowReader } from "./window-reader.js";
 
 /**
@@ -118,7 +118,7 @@ export class Reader {
     const { record } = head;
     const appendedMicros = head.seq > 0 ? Math.min(endMicros(head), this.#context.options.nowMicros()) : 0;
     return {
-      ...sessionFields(record),
+      ...recordFields(record),
       updateTimeMicros: Math.max(record.updateTimeMicros, appendedMicros),
       messageCount: head.count,
       reverted: undoAt(record, head.seq) !== null,

@@ -5,7 +5,7 @@ import type { HistoryContext } from "../heads.js";
 import type { Entry, RecordFilter, RecordPage, SessionRecord } from "../log-store.js";
 import { totalLength } from "../segments.js";
 import { undoAt } from "../undo.js";
-import { sessionFields } from "./session-fields.js";
+import { recordFields } from "./record-fields.js";
 
 /** How many sessions have their last messages in memory at the same time. */
 const AT_ONCE = 50;
@@ -39,9 +39,9 @@ export class SessionLister {
   }
 
   async #basic(record: SessionRecord, call?: Call): Promise<Session> {
-    if (!record.undo) return { ...sessionFields(record), reverted: false };
+    if (!record.undo) return { ...recordFields(record), reverted: false };
     const { last } = await this.#context.store.tail(record.log, call);
-    return { ...sessionFields(record), reverted: undoAt(record, last?.seq ?? 0) !== null };
+    return { ...recordFields(record), reverted: undoAt(record, last?.seq ?? 0) !== null };
   }
 
   /** The record and then the end of its open log are a state that really existed, as in `HistoryContext.load`. */
@@ -54,7 +54,7 @@ export class SessionLister {
         const seq = entry?.seq ?? 0;
         const last = entry ?? (await this.#lastClosed(record, call));
         return {
-          ...sessionFields(record),
+          ...recordFields(record),
           messageCount: totalLength(record.segments) + seq,
           reverted: undoAt(record, seq) !== null,
           ...(last && { lastMessage: previewOf({ ...last, parts: last.body.parts }) }),

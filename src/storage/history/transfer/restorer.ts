@@ -1,6 +1,7 @@
 import type { Call } from "../../../domain/call.js";
 import { DomainError, invalidArgument } from "../../../domain/errors.js";
 import { inOrder } from "../../../domain/labels.js";
+import { sessionFields } from "../../../domain/session.js";
 import type {
   ReadNumbers,
   RestoredImage,
@@ -151,30 +152,16 @@ export class Restorer {
     sources: readonly string[],
     call?: Call,
   ): Promise<NextRecord> {
-    const {
-      sessionId,
-      parentId,
-      forkPointId,
-      inheritedCount,
-      title,
-      metadata,
-      labels,
-      expireTimeMicros,
-      revision,
-      undo,
-    } = image;
-    const { createTimeMicros, updateTimeMicros } = image;
-    const [ancestry, segments] = [plan.ancestry, plan.segments];
     return newRecord(this.#context, {
-      ...{ uid, sessionId, parentId, forkPointId, inheritedCount, title, metadata, createTimeMicros, updateTimeMicros },
-      labels: inOrder(labels),
-      expireTimeMicros,
+      ...sessionFields(image),
+      uid,
+      labels: inOrder(image.labels),
       log: this.#context.newLog(uid),
       origin: await this.#originOf(image, call),
-      sessionRevision: revision,
-      segments,
-      ancestry,
-      undo: undo && { segments: plan.undo ?? [], lastTimestampMicros: 0 },
+      sessionRevision: image.revision,
+      segments: plan.segments,
+      ancestry: plan.ancestry,
+      undo: image.undo && { segments: plan.undo ?? [], lastTimestampMicros: 0 },
       sources,
     });
   }

@@ -1,5 +1,6 @@
 import type { Call } from "../../../domain/call.js";
 import { DomainError } from "../../../domain/errors.js";
+import { sessionFields } from "../../../domain/session.js";
 import type {
   ImageOrigin,
   SessionKeys,
@@ -43,16 +44,7 @@ export class Snapshots {
     const ranges = (segments: readonly Segment[]): SnapshotRange[] =>
       joinSegments(segments).map((range) => ({ ...range, isOwn: ownerOf(range.log) === record.uid }));
     return {
-      sessionId,
-      parentId: session.parentId,
-      forkPointId: session.forkPointId,
-      inheritedCount: session.inheritedCount,
-      title: session.title,
-      metadata: session.metadata,
-      labels: session.labels,
-      expireTimeMicros: session.expireTimeMicros,
-      createTimeMicros: session.createTimeMicros,
-      updateTimeMicros: session.updateTimeMicros,
+      ...sessionFields(session),
       revision: session.revision,
       origin: record.origin && (await this.#origin(record.origin, call)),
       ancestry: ancestryGroups(record.ancestry).map((group) => ({
@@ -85,7 +77,7 @@ export class Snapshots {
 
   async #origin({ sourceUid, ...origin }: Origin, call?: Call): Promise<ImageOrigin> {
     const source = await this.#context.store.readRecord(origin.sourceSessionId, call);
-    return { ...origin, sourceLives: source?.uid === sourceUid };
+    return { ...origin, sourceLives: source?.uid === sourceUid && !this.#context.isExpired(source) };
   }
 
   #vanished({ sessionId }: SessionSnapshot): DomainError {

@@ -17,10 +17,11 @@ import { describe, expect, it } from "vitest";
 import { binaryMessageWriter as binaryWriter } from "../../../../src/server/codec/binary-writer.js";
 import { messageReader } from "../../../../src/server/codec/json-reader.js";
 import { jsonMessageWriter as jsonWriter } from "../../../../src/server/codec/json-writer.js";
-import { decodeStruct, encodeStruct } from "../../../../src/server/codec/struct-codec.js";
+import { decodeStruct } from "../../../../src/server/codec/struct-codec.js";
 import { StructFields } from "../../../../src/server/codec/struct-fields.js";
 import { losslessTypes } from "../../../../src/server/codec/wire-types.js";
 import { SchemaBook } from "../../../../src/server/rest/openapi/schema.js";
+import { encodeStruct } from "../../../support/encode-struct.js";
 
 const PROTO = fileURLToPath(new URL("./kinds.proto", import.meta.url));
 const BUF = fileURLToPath(new URL("../../../../node_modules/.bin/buf", import.meta.url));

@@ -5,7 +5,8 @@ import { Code } from "@connectrpc/connect";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SessionSchema } from "../../../../gen/sessionpool/v1/session_service_pb.js";
-import { decodeStruct as decode, encodeStruct } from "../../../../src/server/codec/struct-codec.js";
+import { decodeStruct as decode } from "../../../../src/server/codec/struct-codec.js";
+import { encodeStruct } from "../../../support/encode-struct.js";
 
 const key = fc.string({ unit: "grapheme" });
 const json = fc.jsonValue({ stringUnit: "grapheme" }).map((value) => JSON.parse(JSON.stringify(value)));
