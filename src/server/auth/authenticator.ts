@@ -4,17 +4,20 @@ import type { Principal, RequestFacts } from "../principal.js";
 
 /** Finds out whose key a request carries. */
 export interface Authenticator {
-  /** Rejects with `unauthenticated`; never tells why, or the key. */
+  /** Rejects with `unauthenticated`; never reveals why, or the key. */
   authenticate(request: RequestFacts): Promise<Principal>;
-  /** Who everyone is, where no keys are asked for. */
+  /** The principal of every caller, where no keys are needed. */
   readonly everyone?: Promise<Principal> | undefined;
-  /** Reads files again, whether they have changed or not. */
+  /** Reads files again, whether or not they have changed. */
   reload(): void;
-  /** Ends watching files. */
+  /** Stops watching files. */
   close(): void;
 }
 
-/** One kind of credential, after `Bearer `. Resolves to undefined when it is not one that this kind knows. */
+/**
+ * One kind of credential, given after `Bearer `. Resolves to undefined when the credential is not one that this kind
+ * knows.
+ */
 export interface CredentialChecker {
   check(credential: string, peer: string): Promise<Principal | undefined>;
   reload(): void;
@@ -23,7 +26,7 @@ export interface CredentialChecker {
 
 const LOCAL: Principal = { name: "local", namespace: "default", scope: "admin" };
 
-/** Everyone may do everything: only for servers that no other machine reaches. */
+/** Lets everyone do everything. Only for servers that no other machine can reach. */
 export const openAuthenticator: Authenticator = {
   everyone: Promise.resolve(LOCAL),
   authenticate: () => Promise.resolve(LOCAL),
@@ -31,7 +34,7 @@ export const openAuthenticator: Authenticator = {
   close: () => undefined,
 };
 
-/** Asks one checker after the other. */
+/** Asks one checker after another. */
 export class BearerAuthenticator implements Authenticator {
   readonly #checkers: readonly CredentialChecker[];
 

@@ -18,7 +18,7 @@ import type { CredentialChecker } from "./authenticator.js";
 import { isNamespace } from "./key-file.js";
 import { sha256 } from "./key-hash.js";
 
-/** How long a verified token is believed without looking again, and how many are. */
+/** How long a verified token is accepted without being verified again, and how many are remembered. */
 const BELIEVED_MS = 60_000;
 const BELIEVED = 10_000;
 
@@ -37,7 +37,7 @@ const ALGORITHMS = [
   "Ed25519",
 ];
 
-/** Tokens signed by a key of the JWKS. */
+/** Accepts tokens signed by a key of the JWKS. */
 export class JwtChecker implements CredentialChecker {
   readonly #options: JwtConfig;
   readonly #logger: Logger;
@@ -46,7 +46,7 @@ export class JwtChecker implements CredentialChecker {
   readonly #believed = new Map<string, { readonly principal: Principal; readonly untilMs: number }>();
   #keys: JWTVerifyGetKey;
 
-  /** Throws an Error with one clear line when a file cannot be used. */
+  /** Throws an Error with a one-line message when a file cannot be used. */
   constructor(options: JwtConfig, logger: Logger) {
     this.#options = options;
     this.#logger = logger;
@@ -89,7 +89,8 @@ export class JwtChecker implements CredentialChecker {
     try {
       return (await jwtVerify(token, this.#keys, options)).payload;
     } catch (cause) {
-      // A token that is wrong says so by one of jose's errors; all else, and a timeout, is the key set being out of reach.
+      // A wrong token causes one of jose's errors. Everything else, including a timeout, means that the key set cannot
+      // be reached.
       if (cause instanceof errors.JOSEError && !(cause instanceof errors.JWKSTimeout)) {
         this.#logger.debug({ reason: cause.code }, "Token refused");
         return undefined;
@@ -102,11 +103,11 @@ export class JwtChecker implements CredentialChecker {
     const namespace = payload[this.#options.namespaceClaim];
     const scope = widestScope(payload[this.#options.scopeClaim]);
     if (typeof namespace !== "string" || !isNamespace(namespace) || scope === undefined) return undefined;
-    // jose has seen that it is there, and is a number.
+    // jose has checked that it is present and a number.
     return { name: payload.sub ?? "token", namespace, scope, expiresMs: payload.exp! * 1000 };
   }
 
-  /** Reads a key set that is a file again; jose fetches others anew by itself. */
+  /** Reads a key set that is a file again; jose itself refreshes other key sets. */
   reload(): void {
     if (!this.#isFile) return;
     try {

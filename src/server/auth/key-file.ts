@@ -10,29 +10,34 @@ import { SlowChecks } from "./slow-checks.js";
 interface KeyEntry {
   readonly principal: Principal;
   readonly hash: KeyHash;
-  /** The entry as text: the same for an entry that a change of the file left as it was. */
+  /** The entry as text, which stays the same when a change of the file does not affect the entry. */
   readonly id: string;
   readonly revoke: () => void;
 }
 
 const SCOPES: readonly Scope[] = ["read", "write", "admin"];
-/** Wrong keys that are remembered, so that none costs a slow comparison twice. */
+/** How many wrong keys are remembered, so that none costs a slow comparison twice. */
 const REMEMBERED_WRONG = 10_000;
 
-/** The keys of a file, read again whenever it changes. A file that cannot be used is logged, and the keys from before stay. */
+/**
+ * The keys of a file, read again whenever it changes. A file that cannot be used is logged, and the previous keys stay.
+ */
 export class KeyFile implements CredentialChecker {
   readonly #path: string;
   readonly #logger: Logger;
   readonly #stopWatching: () => void;
   readonly #slowChecks = new SlowChecks();
   #entries: readonly KeyEntry[];
-  /** The entries that slow comparisons found, by the key's SHA-256: a call must not cost 50 ms. Each entry has one key at most. */
+  /**
+   * The entries that slow comparisons found, by the key's SHA-256, because a call must not cost 50 ms. Each entry has
+   * at most one key.
+   */
   readonly #verified = new Map<string, KeyEntry>();
   readonly #wrong = new Set<string>();
-  /** Comparisons that run or wait, by the key's SHA-256. */
+  /** Comparisons that are running or waiting, by the key's SHA-256. */
   readonly #checking = new Map<string, Promise<KeyEntry | undefined>>();
 
-  /** Throws an Error with one clear line when the file cannot be used. */
+  /** Throws an Error with a one-line message when the file cannot be used. */
   constructor(path: string, logger: Logger) {
     this.#path = path;
     this.#logger = logger;
@@ -55,7 +60,7 @@ export class KeyFile implements CredentialChecker {
     return (await this.#checkSlowly(id, credential, digest, peer))?.principal;
   }
 
-  /** Reads the file again. Entries that are not in it any more, or differ, end with what was begun under them. */
+  /** Reads the file again. Calls and streams of entries that were removed or changed are ended. */
   reload(): void {
     try {
       const before = new Map(this.#entries.map((entry) => [entry.id, entry]));
@@ -76,7 +81,7 @@ export class KeyFile implements CredentialChecker {
     this.#stopWatching();
   }
 
-  /** Calls that come with the same key meanwhile share one comparison. */
+  /** Calls that arrive with the same key meanwhile share one comparison. */
   #checkSlowly(id: string, credential: string, digest: Buffer, peer: string): Promise<KeyEntry | undefined> {
     const running = this.#checking.get(id);
     if (running !== undefined) return running;
@@ -93,7 +98,7 @@ export class KeyFile implements CredentialChecker {
       found = await findSlowEntry(this.#unverified(), credential, digest);
       return found !== undefined;
     });
-    // The file was read again meanwhile: what was found may have been removed, or added.
+    // The file was read again meanwhile, so the entry that was found may have been removed, or one may have been added.
     if (compared !== this.#entries) return this.#compare(id, credential, digest, peer);
     if (found !== undefined) this.#verified.set(id, found);
     else this.#rememberWrong(id);
@@ -112,7 +117,7 @@ export class KeyFile implements CredentialChecker {
   }
 }
 
-/** Compares with every entry, also after a match, so that time tells nothing. */
+/** Compares with every entry, even after a match, so that timing reveals nothing. */
 async function findFastEntry(entries: readonly KeyEntry[], key: string, digest: Buffer): Promise<KeyEntry | undefined> {
   const compared = entries.filter(({ hash }) => hash.kind === "sha256");
   const matches = await Promise.all(compared.map(({ hash }) => matchesHash(hash, key, digest)));
@@ -152,7 +157,7 @@ function parseEntry(value: unknown, where: string): KeyEntry {
   const hash = typeof text === "string" ? parseKeyHash(text) : undefined;
   if (hash === undefined) throw new Error(`${where}: hash must be sha256:<hex> or scrypt:<N>:<r>:<p>:<salt>:<hash>`);
   const revoked = new AbortController();
-  // Every stream of the key listens.
+  // Every stream of the key adds a listener.
   setMaxListeners(0, revoked.signal);
   const principal = { name, namespace, scope, revoked: revoked.signal };
   return { principal, hash, id: JSON.stringify([name, text, namespace, scope]), revoke: () => revoked.abort() };

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, scrypt, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
 
-/** A hash of a key, as the keys file holds it: `sha256:<hex>` or `scrypt:<N>:<r>:<p>:<salt>:<hash>` (base64url). */
+/** The hash of a key as the keys file holds it: `sha256:<hex>` or `scrypt:<N>:<r>:<p>:<salt>:<hash>` (base64url). */
 export type KeyHash =
   | { readonly kind: "sha256"; readonly digest: Buffer }
   | { readonly kind: "scrypt"; readonly cost: ScryptCost; readonly salt: Buffer; readonly digest: Buffer };
@@ -27,12 +27,12 @@ export function sha256(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }
 
-/** For keys made by `newKey`. */
+/** Hashes a key made by `newKey`. */
 export function hashRandomKey(key: string): string {
   return `sha256:${sha256(key).toString("hex")}`;
 }
 
-/** For keys that a person chose: slow to guess. */
+/** Hashes a key that a person chose, in a way that makes guessing slow. */
 export async function hashChosenKey(key: string): Promise<string> {
   const { N, r, p } = DEFAULT_COST;
   const salt = randomBytes(16);
@@ -40,7 +40,7 @@ export async function hashChosenKey(key: string): Promise<string> {
   return ["scrypt", N, r, p, salt.toString("base64url"), digest.toString("base64url")].join(":");
 }
 
-/** Undefined when the text is no hash of either kind. */
+/** Undefined when the text is not a hash of either kind. */
 export function parseKeyHash(text: string): KeyHash | undefined {
   const hex = /^sha256:([0-9a-f]{64})$/i.exec(text);
   if (hex !== null) return { kind: "sha256", digest: Buffer.from(hex[1]!, "hex") };
@@ -67,7 +67,7 @@ function deriveScrypt(key: string, salt: Buffer, cost: ScryptCost, bytes: number
   return scryptAsync(key, salt, bytes, { ...cost, maxmem: MAX_MEMORY_BYTES });
 }
 
-/** N a power of two, and the whole within the memory that scrypt is given. */
+/** Whether N is a power of two and the whole fits into the memory that scrypt gets. */
 function isUsable({ N, r, p }: ScryptCost): boolean {
   return N > 1 && (N & (N - 1)) === 0 && r > 0 && p > 0 && 128 * N * r + 128 * r * p < MAX_MEMORY_BYTES;
 }

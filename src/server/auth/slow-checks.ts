@@ -2,12 +2,12 @@ import { Code } from "@connectrpc/connect";
 import { ApiError } from "../../api/api-error.js";
 
 interface Address {
-  /** Checks that found the key to be wrong, less one for each second since. */
+  /** Checks that found a wrong key, reduced by one for each second since. */
   failures: number;
   atMs: number;
   /** Until then it is known to have sent a wrong key. */
   suspectUntilMs: number;
-  /** Checks that wait or run. */
+  /** Checks that are waiting or running. */
   open: number;
 }
 
@@ -19,29 +19,33 @@ interface Waiter {
   readonly refuse: (error: ApiError) => void;
 }
 
-/** Checks of one address that may wait or run, with its failures of late. */
+/** How many checks of one address may wait or run, including its recent failures. */
 const PER_ADDRESS = 16;
 const WAITING = 64;
 const ADDRESSES = 10_000;
 const SUSPECT_MS = 600_000;
 
 /**
- * Runs slow comparisons of keys: one at a time for addresses that have sent wrong keys of late, and beside it one at a time for all
- * others. So whoever guesses keys takes no turns from others, and no more than one thread. Among the first, the address with the fewest
- * failures goes first; among equals the newest check does, because its client is the most likely to be waiting still.
+ * Runs slow comparisons of keys: one at a time for addresses that recently sent wrong keys, and in parallel one at a
+ * time for all others. So someone who guesses keys delays no one else and uses no more than one thread. Among suspect
+ * addresses, the one with the fewest failures goes first; among equals the newest check does, because its client is the
+ * most likely to be still waiting.
  */
 export class SlowChecks {
   readonly #addresses = new Map<string, Address>();
   readonly #waiters: Waiter[] = [];
   readonly #now: () => number;
-  /** Whether a check runs for addresses that are suspect, and for those that are not. */
+  /** Whether a check is running for suspect addresses, and for others. */
   readonly #isBusy = { suspect: false, clean: false };
 
   constructor(now: () => number = Date.now) {
     this.#now = now;
   }
 
-  /** Resolves to whether the key is right. `resource_exhausted`: the address has sent too many wrong ones, or too many keys wait. */
+  /**
+   * Resolves to whether the key is right. `resource_exhausted`: the address has sent too many wrong keys, or too many
+   * keys are waiting.
+   */
   async run(peer: string, isRight: () => Promise<boolean>): Promise<boolean> {
     const address = this.#addressOf(networkOf(peer));
     const lane = await this.#turn(address);
@@ -88,7 +92,7 @@ export class SlowChecks {
     }
   }
 
-  /** Takes out the waiter of the lane that comes before all others; the waiters stand in the order they came. */
+  /** Removes the waiter of the lane that comes before all others. Waiters are kept in the order in which they came. */
   #take(lane: Lane, comesBefore: (later: Address, earlier: Address) => boolean): Waiter | undefined {
     let first: Waiter | undefined;
     for (const waiter of this.#waiters) {
@@ -109,7 +113,7 @@ export class SlowChecks {
     const seconds = Math.max(0, Math.floor((nowMs - address.atMs) / 1000));
     address.failures = Math.max(0, address.failures - seconds);
     address.atMs += seconds * 1000;
-    // Set anew, so that the one that was quiet for longest is the first to be forgotten.
+    // Inserted again, so that the address that was quiet for longest is the first to be forgotten.
     this.#addresses.delete(name);
     if (this.#addresses.size >= ADDRESSES) this.#addresses.delete(this.#addresses.keys().next().value as string);
     this.#addresses.set(name, address);
@@ -121,7 +125,7 @@ function load({ failures, open }: Address): number {
   return failures + open;
 }
 
-/** One client of IPv6 has all addresses of a network of 64 bits. */
+/** A single IPv6 client has all addresses of a 64-bit network. */
 function networkOf(peer: string): string {
   const ipv4 = peer.replace(/^::ffff:(?=\d+\.)/i, "");
   return ipv4.includes(":") ? ipv4.split("::")[0]!.split(":").slice(0, 4).join(":") : ipv4;

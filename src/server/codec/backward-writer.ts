@@ -1,11 +1,11 @@
 const FIRST_BYTES = 64 * 1024;
-/** A buffer that grew past this is not kept. */
+/** A larger buffer is not kept for reuse. */
 const MOST_KEPT_BYTES = 1024 * 1024;
 const SHORT_TEXT = 24;
 
 /**
- * Writes protobuf from its end to its beginning, so that the length of a message is known when it is written: one pass, one buffer.
- * Fields and items are therefore given in reverse order. To be finished before the next one begins to write.
+ * Writes protobuf from its end to its beginning, so that the length of a message is known when it is written: one pass,
+ * one buffer. Fields and items must therefore be written in reverse order. Each use must finish before the next begins.
  */
 export class BackwardWriter {
   static #kept = Buffer.allocUnsafeSlow(FIRST_BYTES);
@@ -14,7 +14,7 @@ export class BackwardWriter {
   #start = BackwardWriter.#kept.length;
   #areBytes = false;
 
-  /** Bytes written so far. */
+  /** The number of bytes written so far. */
   get length(): number {
     return this.#buffer.length - this.#start;
   }
@@ -24,7 +24,7 @@ export class BackwardWriter {
     return Buffer.from(this.#buffer.subarray(this.#start));
   }
 
-  /** Tag and length in front of what was written since `length` was `from`. */
+  /** Puts a tag and a length before what was written since `length` was `from`. */
   prefix(tag: number, from: number): void {
     this.varint(this.length - from);
     this.varint(tag);
@@ -41,7 +41,7 @@ export class BackwardWriter {
     this.#buffer.set(value, this.#start);
   }
 
-  /** A whole number; one below zero is written as 64 bits, as int32 and int64 are. */
+  /** Writes a whole number; a negative one takes 64 bits, as in int32 and int64. */
   varint(value: number): void {
     if (value >= 0 && value < 128) this.byte(value);
     else if (value >= 0 && value <= Number.MAX_SAFE_INTEGER) this.#groups(value);
@@ -60,14 +60,14 @@ export class BackwardWriter {
     this.#buffer.writeDoubleLE(value, this.#start);
   }
 
-  /** Meanwhile each character of a text is one byte of its UTF-8. */
+  /** During the call, each character of a text stands for one byte of its UTF-8. */
   withTextsOfBytes(write: () => void): void {
     this.#areBytes = true;
     write();
     this.#areBytes = false;
   }
 
-  /** Text after its length. */
+  /** Writes a text and, before it, its length. */
   string(value: string): void {
     const bytes = this.#areBytes ? value.length : Buffer.byteLength(value);
     this.#text(value, bytes);

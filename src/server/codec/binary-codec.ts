@@ -10,9 +10,10 @@ import { StructFields } from "./struct-fields.js";
 import { losslessTypes } from "./wire-types.js";
 
 /**
- * The API's messages on the binary wire. protobuf-es reads a google.protobuf.Struct with loss (a Value without a kind becomes null,
- * NaN passes, `__proto__` vanishes), and a map too (`__proto__` vanishes). So requests are read by types that have `bytes` and lists of
- * entries in their place, which the codec of this folder converts. Messages that are written keep their own types.
+ * The API's messages in the binary wire format. protobuf-es loses information when it reads a google.protobuf.Struct (a
+ * Value without a kind becomes null, NaN passes, `__proto__` vanishes) or a map (`__proto__` vanishes). Requests are
+ * therefore read as types with `bytes` and lists of entries instead, which this folder's codec converts. Messages that
+ * are written keep their own types.
  */
 export interface WireMethod {
   decodeRequest(bytes: Uint8Array): Message;
@@ -27,7 +28,7 @@ const methods = API_METHODS.map(({ desc }) => desc);
 const wireRegistry = losslessTypes(new Set(methods.map((method) => method.parent.file)));
 const structFields = new StructFields(methods.flatMap(({ input, output }) => [input, output]));
 
-/** Codecs of an RPC. Decoding throws `invalid_argument` for whatever is not what it should be. */
+/** The codecs of an RPC. Decoding throws `invalid_argument` for malformed bytes. */
 export function wireMethod(method: DescMethod): WireMethod {
   return {
     decodeRequest: decoder(method.input),
@@ -38,8 +39,8 @@ export function wireMethod(method: DescMethod): WireMethod {
 }
 
 /**
- * A message of the type that the library writes as these bytes, for those who take no bytes. The library writes unknown fields as they
- * are; this one has the first field's tag, and all that follows it.
+ * A message of the type that the library writes as exactly these bytes, for code that accepts no bytes. The library
+ * writes unknown fields unchanged; this message has one with the first field's tag and all bytes that follow it.
  */
 export function writtenMessage(type: DescMessage, bytes: Uint8Array): Message {
   const message = create(type);
@@ -50,7 +51,7 @@ export function writtenMessage(type: DescMessage, bytes: Uint8Array): Message {
   return message;
 }
 
-/** Decodes the wire's form of the type, and makes its Structs and maps objects. */
+/** Decodes the wire form of a type, and turns its Structs and maps into objects. */
 function decoder({ typeName }: DescMessage): (bytes: Uint8Array) => Message {
   const type = wireRegistry.getMessage(typeName);
   if (type === undefined) throw new Error(`${typeName} is not one of the API's messages`);

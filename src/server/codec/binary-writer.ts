@@ -19,7 +19,7 @@ const PLAIN_TYPES: ReadonlySet<string> = new Set([
 
 interface Scalar {
   readonly wireType: WireType;
-  /** Not written where presence is not tracked. */
+  /** The value that is not written when presence is not tracked. */
   readonly zero: unknown;
   readonly write: Write;
 }
@@ -37,8 +37,9 @@ const SCALARS = new Map<ScalarType | undefined, Scalar>([
 const compiled = new Map<DescMessage, WriteFields>();
 
 /**
- * Makes a function that writes messages of this type: what protobuf-es' `toBinary` writes, several times as fast because the descriptor is
- * looked at once, and with Structs as they are. Fields of a kind that this writer does not know are left to `toBinary`, one at a time.
+ * Returns a function that writes messages of this type exactly as protobuf-es' `toBinary` does, with Structs as plain
+ * objects. It is several times as fast because the descriptor is read only once. Fields of a kind unknown to this
+ * writer are left to `toBinary`, one at a time.
  */
 export function binaryMessageWriter(type: DescMessage): (message: Message) => Uint8Array {
   const writeFields = fieldsWriter(type);
@@ -100,7 +101,7 @@ function isTextMap(field: DescField): boolean {
   );
 }
 
-/** Each entry is a message with the key as its field 1 and the value as its field 2. */
+/** Each entry is a message with the key as field 1 and the value as field 2. */
 function textMapWriter({ localName: name, number }: DescField): WriteFields {
   const [keyTag, valueTag, tag] = [1, 2, number].map((no) => tagOf(no, WireType.LengthDelimited)) as [
     number,
@@ -131,7 +132,10 @@ function storedPartsWriter(write: WriteFields): WriteFields {
   };
 }
 
-/** Writes a value, or an item of a list, after its tag. Undefined for the kinds of fields that the library writes. */
+/**
+ * Returns a function that writes a value or a list item after its tag; undefined for kinds of fields that the library
+ * writes.
+ */
 function taggedWriter(field: DescField): Write | undefined {
   if (field.fieldKind === "map" || isDelimited(field)) return undefined;
   if (field.message !== undefined) {
@@ -147,15 +151,15 @@ function taggedWriter(field: DescField): Write | undefined {
 }
 
 /**
- * Whether the values of the field are objects that have the fields of their type, or Structs as JSON. Other types of google.protobuf
- * have forms of their own, and in lists Structs are messages.
+ * Whether the field's values are objects with the fields of their type, or Structs as JSON. Other types of
+ * google.protobuf have special forms, and in lists Structs are messages.
  */
 function hasPlainFields(field: DescField, { typeName }: DescMessage): boolean {
   if (typeName === STRUCT) return field.fieldKind === "message";
   return !typeName.startsWith("google.protobuf.") || PLAIN_TYPES.has(typeName);
 }
 
-/** Groups of proto2 and delimited fields of editions have no length in front. */
+/** Groups of proto2 and delimited fields of editions have no length prefix. */
 function isDelimited(field: DescField): boolean {
   return "delimitedEncoding" in field && field.delimitedEncoding === true;
 }
@@ -170,7 +174,7 @@ function taggedMessageWriter(type: DescMessage, number: number): Write {
   };
 }
 
-/** Has the library write a message that holds this field alone. */
+/** Makes the library write a message that holds only this field. */
 function libraryWriter({ parent, localName, oneof }: DescField): WriteFields {
   return (writer, message) => {
     const name = oneof?.localName ?? localName;

@@ -2,8 +2,8 @@ import { isUtf8 } from "node:buffer";
 import { configureTextEncoding } from "@bufbuild/protobuf/wire";
 
 /**
- * Makes protobuf-es read and write text byte for byte: by itself it drops a U+FEFF in front of every string that it decodes.
- * It holds for the whole process.
+ * Makes protobuf-es read and write text byte for byte, for the whole process. By itself it drops a leading U+FEFF of
+ * every string that it decodes.
  */
 export function useExactText(): void {
   configureTextEncoding({
@@ -13,7 +13,7 @@ export function useExactText(): void {
   });
 }
 
-/** Throws if it is to be strict and the bytes are not UTF-8. */
+/** Throws if `strict` is set and the bytes are not UTF-8. */
 export function decodeText(bytes: Uint8Array, strict?: boolean): string {
   if (strict && !isUtf8(bytes)) throw new TypeError("invalid UTF-8");
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();

@@ -1,17 +1,18 @@
 import { FieldError } from "../../api/api-error.js";
 import { closingQuote } from "./json-scan.js";
 
-/** Integers of fewer digits are doubles. */
+/** Integers with fewer digits are exact as doubles. */
 const MAY_BE_INEXACT = /[0-9]{16}/;
 const NUMBER = /-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 const INTEGER = /^-?[0-9]{16,}$/;
 
 /**
- * Refuses an integer literal that no double holds: JSON.parse makes another number of it. `text` is JSON that JSON.parse has accepted.
+ * Refuses an integer literal that no double represents exactly, because JSON.parse would return a different number.
+ * `text` is JSON that JSON.parse has accepted.
  */
 export function checkIntegers(text: string): void {
   if (!MAY_BE_INEXACT.test(text)) return;
-  // Where the walk is: a key for each open object, an index for each open list.
+  // The current path: a key for each open object, an index for each open list.
   const path: (string | number)[] = [];
   let expectsKey = false;
   for (let i = 0; i < text.length; i++) {
@@ -44,7 +45,10 @@ function numberAt(text: string, at: number): string {
   return (NUMBER.exec(text) as RegExpExecArray)[0];
 }
 
-/** A double's own shortest text is not refused, though the double may be another integer: it is what this server and JavaScript write. */
+/**
+ * A double's own shortest text is accepted even though the double may be a different integer, because this server and
+ * JavaScript write it.
+ */
 function isInexact(literal: string): boolean {
   if (!INTEGER.test(literal)) return false;
   const value = Number(literal);

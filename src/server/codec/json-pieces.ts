@@ -3,7 +3,7 @@ import { StoredMessage } from "../../api/stored-message.js";
 import { type ByteString, toByteString, toBytes } from "../../domain/byte-string.js";
 import type { BodyJson } from "../../domain/message-body.js";
 
-/** JSON in the making, as the bytes that it is sent in. */
+/** JSON being built, as the bytes in which it is sent. */
 export class JsonPieces {
   #bytes = "";
 
@@ -11,7 +11,7 @@ export class JsonPieces {
     this.#bytes += piece;
   }
 
-  /** The bytes of ASCII are its characters. */
+  /** In ASCII, bytes and characters are the same. */
   addAscii(text: string): void {
     this.#bytes += text;
   }
@@ -27,17 +27,20 @@ export class JsonPieces {
 
 export type PiecesWriter = (pieces: JsonPieces, message: Message) => void;
 
-/** How the values of fields are written that hold no stored message. */
+/** How to write the values of fields that contain no stored message. */
 export interface FieldJson {
-  /** Whether empty lists and the like are left out. */
+  /** Whether empty lists and other zero values are left out. */
   readonly omitsZeros: boolean;
-  /** Makes what JSON.stringify writes of a field; undefined when the field is left out. */
+  /** Makes the value that JSON.stringify writes for a field; undefined when the field is left out. */
   memberOf(field: DescField): (message: Message) => unknown;
-  /** The same of a whole message. */
+  /** The same for a whole message. */
   converterOf(desc: DescMessage): (message: unknown) => unknown;
 }
 
-/** Adds key and value, after what stands in front of them; false when the field is left out. `body`: of the stored message that is being written. */
+/**
+ * Adds a key and a value after what comes before them; returns false when the field is left out. `body` belongs to the
+ * stored message that is being written.
+ */
 type WriteMember = (pieces: JsonPieces, message: Message, isFirst: boolean, body: BodyJson | undefined) => boolean;
 type WriteObject = (pieces: JsonPieces, message: Message, body?: BodyJson) => void;
 
@@ -46,7 +49,10 @@ const NEEDS_NO_ESCAPE = /^[ !#-[\]-~]*$/;
 const NO_PARTS = "[]";
 const STORED_MESSAGE = "sessionpool.v1.MessageWithParts";
 
-/** Makes a writer for a type that can hold stored messages, which passes on their bodies; undefined for any other type. */
+/**
+ * Makes a writer for a type that can contain stored messages, which passes on their bodies; undefined for any other
+ * type.
+ */
 export function piecesWriter(desc: DescMessage, json: FieldJson): PiecesWriter | undefined {
   return holdsStored(desc) ? messageWriter(desc, json) : undefined;
 }
@@ -55,7 +61,7 @@ function messageWriter(desc: DescMessage, json: FieldJson): PiecesWriter {
   return desc.typeName === STORED_MESSAGE ? storedWriter(desc, json) : objectWriter(desc, json);
 }
 
-/** A message whose body is known as values is written as any other. */
+/** A message whose body is known as values is written like any other. */
 function storedWriter(desc: DescMessage, json: FieldJson): PiecesWriter {
   const convert = json.converterOf(desc);
   const write = objectWriter(desc, json);
@@ -75,7 +81,7 @@ function objectWriter(desc: DescMessage, json: FieldJson): WriteObject {
   };
 }
 
-/** A key with what stands in front of it, where its member is the first of an object and where it is not. */
+/** A key with the text before it, for a member that is the first of an object and for one that is not. */
 interface Key {
   readonly first: string;
   readonly next: string;
@@ -135,7 +141,7 @@ function bodyMember(key: Key, name: "parts" | "metadata", { omitsZeros }: FieldJ
   };
 }
 
-/** Remembers the value that was written last: messages of a page have most of theirs in common. */
+/** Caches the last value written, because most messages of a page share it. */
 function plainMember(key: Key, jsonOf: (message: Message) => unknown): WriteMember {
   let last: string | undefined;
   let lastJson = "";

@@ -10,7 +10,10 @@ import {
 import { FieldMaskSchema, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { FieldError } from "../../api/api-error.js";
 
-/** Makes a message of parsed proto3 JSON; a problem names the field. The JSON's objects may become part of the message. */
+/**
+ * Makes a message from parsed proto3 JSON. A problem names the field. The objects of the JSON may become part of the
+ * message.
+ */
 export type MessageReader = (json: unknown) => Message;
 
 type ValueReader = (json: unknown) => unknown;
@@ -18,24 +21,27 @@ type ValueReader = (json: unknown) => unknown;
 interface FieldReader {
   readonly localName: string;
   readonly name: string;
-  /** Whether the proto's name is also a JSON key of its own. */
+  /** Whether the proto's name is also accepted as a JSON key. */
   readonly hasTwoKeys: boolean;
   readonly isList: boolean;
-  /** Name of the oneof that holds the value. */
+  /** The name of the oneof that holds the value. */
   readonly oneof: string | undefined;
-  /** Whether `null` may be a value, and not just an absent one; then `read` decides. */
+  /** Whether `null` may be a value rather than an absent one; then `read` decides. */
   readonly takesNull: boolean;
   readonly read: ValueReader;
 }
 
 const compiled = new WeakMap<DescMessage, MessageReader>();
 
-/** Compiles what protobuf-es' `fromJson` does by reflection. Fields of a kind that this reader does not know are left to `fromJson`. */
+/**
+ * Compiles what protobuf-es' `fromJson` does by reflection. Fields of a kind unknown to this reader are left to
+ * `fromJson`.
+ */
 export function messageReader(desc: DescMessage): MessageReader {
   const known = compiled.get(desc);
   if (known) return known;
   let reader: MessageReader | undefined;
-  // Set before the fields are compiled: a message may contain itself.
+  // Set before the fields are compiled, because a message may contain itself.
   compiled.set(desc, (json) => (reader as MessageReader)(json));
   reader = compile(desc);
   compiled.set(desc, reader);
@@ -62,7 +68,7 @@ function compile(desc: DescMessage): MessageReader {
   };
 }
 
-/** A zero message that names its unset fields too: objects that get their fields one by one are slow to make. */
+/** A zero message that has its unset fields as properties too, because adding properties one by one is slow. */
 function withAllFields(desc: DescMessage): Message & Record<string, unknown> {
   const unset = desc.fields.filter(({ oneof }) => !oneof).map(({ localName }) => [localName, undefined]);
   return { ...Object.fromEntries(unset), ...create(desc) };
@@ -122,7 +128,7 @@ function compileField(field: DescField): FieldReader {
   };
 }
 
-/** Has the library read a message that holds this field alone; undefined if that leaves the field unset. */
+/** Makes the library read a message that holds only this field; undefined if that leaves the field unset. */
 function libraryReader({ parent, jsonName, localName, oneof }: DescField): ValueReader {
   return (json) => {
     const alone = readByReflection(parent, { [jsonName]: json }) as Message & Record<string, unknown>;
@@ -140,7 +146,7 @@ function compileValue(field: DescField): ValueReader | undefined {
       return compileMessageValue(field.message);
     case "list":
       if (field.listKind === "scalar") return field.longAsString ? undefined : SCALARS[field.scalar];
-      // In lists Structs are messages, and not plain objects as they are in fields.
+      // In lists, Structs are messages rather than plain objects.
       return field.listKind === "message" && !isStruct(field.message) ? compileMessageValue(field.message) : undefined;
     case "map":
       return field.mapKey === ScalarType.STRING && field.scalar === ScalarType.STRING ? readTextMap : undefined;
@@ -214,7 +220,7 @@ function readStruct(json: unknown): Record<string, unknown> {
   return struct;
 }
 
-/** JSON.parse makes Infinity of 1e999. */
+/** JSON.parse reads 1e999 as Infinity. */
 function checkStructValue(value: unknown, name: string | number): void {
   if (typeof value === "number" && !Number.isFinite(value))
     throw new FieldError("", `the number at ${name} is too large`);
@@ -245,7 +251,7 @@ function expected(what: string, json: unknown): FieldError {
   return new FieldError("", `expected ${what}, got ${text.length > 40 ? `${text.slice(0, 40)}…` : text}`);
 }
 
-/** Puts the field's name in front of the path of an error of its value. */
+/** Puts the field's name before the path in an error of its value. */
 function within(name: string, error: unknown): unknown {
   return error instanceof FieldError ? error.within(name) : error;
 }

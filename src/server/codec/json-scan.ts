@@ -1,6 +1,6 @@
 const BACKSLASH = 0x5c;
 
-/** Where the string that begins at `open` ends, in JSON that JSON.parse has accepted. */
+/** The end of the string that begins at `open`, in JSON that JSON.parse has accepted. */
 export function closingQuote(text: string, open: number): number {
   let close = text.indexOf('"', open + 1);
   while (isEscaped(text, close)) close = text.indexOf('"', close + 1);

@@ -3,7 +3,7 @@ import { invalidArgument } from "../../api/api-error.js";
 import { checkIntegers } from "./json-integers.js";
 import { closingQuote } from "./json-scan.js";
 
-/** Objects and lists inside each other: enough for a message around a Struct of any allowed depth. */
+/** How deep objects and lists may be nested: enough for a message around a Struct of any allowed depth. */
 const MAX_DEPTH = 100;
 
 const QUOTE = 0x22;
@@ -13,7 +13,10 @@ const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** Parses JSON text, and refuses what JSON.parse lets pass: a key twice in an object, lone surrogates, bottomless nesting, integers that no double holds. */
+/**
+ * Parses JSON text, and refuses what JSON.parse accepts: a repeated key in an object, lone surrogates, unlimited
+ * nesting, and integers that no double represents exactly.
+ */
 export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw invalidArgument("The body is not valid UTF-8");
   const text = bytes.toString("utf8");
@@ -29,10 +32,10 @@ export function parseJson(bytes: Buffer): unknown {
   return value;
 }
 
-/** Walks over text that JSON.parse has accepted. */
+/** Scans text that JSON.parse has accepted. */
 function checkText(text: string): void {
   const mayHaveLoneSurrogates = /\\u[dD][89a-fA-F]/.test(text);
-  // Keys seen in each open object; undefined for a list.
+  // The keys seen in each open object; undefined for a list.
   const open: (Set<string> | undefined)[] = [];
   let keys: Set<string> | undefined;
   let expectsKey = false;
@@ -73,6 +76,6 @@ function checkString(literal: string): void {
   try {
     encodeURIComponent(JSON.parse(literal) as string);
   } catch {
-    throw invalidArgument("The body has a lone surrogate, which is no character");
+    throw invalidArgument("The body has a lone surrogate, which is not a character");
   }
 }

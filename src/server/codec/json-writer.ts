@@ -12,34 +12,42 @@ import type { JsonText } from "../../domain/json.js";
 import { type FieldJson, JsonPieces, piecesWriter } from "./json-pieces.js";
 import { timestampText } from "./timestamp-text.js";
 
-/** Writes a message as proto3 JSON, zero values included: as bytes where it passes on stored messages, else as text. The text of a frozen message is kept: it can only be the same. */
+/**
+ * Writes a message as proto3 JSON, including zero values: as bytes where it passes on stored messages, otherwise as
+ * text. The text of a frozen message is cached, because it cannot change.
+ */
 export type MessageWriter = (message: Message) => JsonText;
 
-/** Makes what JSON.stringify writes: one call for a whole message is several times as fast as one for each text in it. */
+/**
+ * Makes the value that JSON.stringify writes. One call for a whole message is several times as fast as one for each of
+ * its texts.
+ */
 type Converter = (value: unknown) => unknown;
 
 interface Member {
   readonly key: string;
   readonly localName: string;
-  /** Name of the oneof that holds the value. */
+  /** The name of the oneof that holds the value. */
   readonly oneof: string | undefined;
   readonly convert: Converter;
 }
 
-/** Compiles what protobuf-es' `toJson` does by reflection; fields of a kind that this writer does not know are left to `toJson`. */
+/**
+ * Compiles what protobuf-es' `toJson` does by reflection. Fields of a kind unknown to this writer are left to `toJson`.
+ */
 export function jsonMessageWriter(desc: DescMessage): MessageWriter {
   return ALL_VALUES.writer(desc);
 }
 
 /**
- * The same without zero values, as Connect writes JSON. Parts have them all the same: those that are stored have them, and nobody is to see what is
- * stored.
+ * The same without zero values, as Connect writes JSON. Parts keep them in any case, because stored parts have them and
+ * a client must not see which messages came from the store.
  */
 export function shortMessageWriter(desc: DescMessage): MessageWriter {
   return SET_VALUES.writer(desc);
 }
 
-/** Writes the value of one field of a message, as `response_body` asks for; null if it is not set. */
+/** Writes the value of one field of a message, as `response_body` demands; null if it is not set. */
 export function fieldWriter(field: DescField): MessageWriter {
   const convert = ALL_VALUES.converterOf(field.parent);
   return keepingFrozen((message) => {
@@ -86,7 +94,7 @@ class JsonCompiler implements FieldJson {
     const known = this.#compiled.get(desc);
     if (known) return known;
     let converter: Converter | undefined;
-    // Set before the fields are compiled: a message may contain itself.
+    // Set before the fields are compiled, because a message may contain itself.
     this.#compiled.set(desc, (message) => (converter as Converter)(message));
     converter = this.#compile(desc);
     this.#compiled.set(desc, converter);
@@ -134,13 +142,13 @@ class JsonCompiler implements FieldJson {
       case "message":
         return this.#messageValue(field.message);
       case "list": {
-        // In lists Structs are messages, and not plain objects as they are in fields.
+        // In lists, Structs are messages rather than plain objects.
         if (field.listKind === "enum" || field.message?.typeName === STRUCT) return undefined;
         const convert = field.message ? this.#messageValue(field.message) : SCALARS[field.scalar as ScalarType];
         return convert && ((values) => (values as unknown[]).map(convert));
       }
       case "map":
-        // The values of such a map are JSON as they are.
+        // The values of such a map are valid JSON already.
         return field.mapKey === ScalarType.STRING && field.scalar === ScalarType.STRING ? asIs : undefined;
       default:
         return undefined;
@@ -171,7 +179,7 @@ function read(message: Record<string, unknown>, { localName, oneof }: Member): u
   return chosen.case === localName ? chosen.value : undefined;
 }
 
-/** Has the library write a message that holds this field alone. */
+/** Makes the library write a message that holds only this field. */
 function libraryConverter({ parent, jsonName, localName, oneof }: DescField): Converter {
   return (value) => {
     const alone: Message & Record<string, unknown> = create(parent);
@@ -192,7 +200,7 @@ function asIs(value: unknown): unknown {
   return value;
 }
 
-/** A Struct is JSON already, but for numbers that JSON.stringify would write as null. */
+/** A Struct is JSON already, except for numbers that JSON.stringify would write as null. */
 function checkStruct(value: unknown): unknown {
   const struct = value as { readonly [key: string]: JsonValue };
   for (const key of Object.keys(struct)) checkStructValue(struct[key]);

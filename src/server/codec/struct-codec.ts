@@ -5,7 +5,7 @@ import { ApiError } from "../../api/api-error.js";
 import type { BackwardWriter } from "./backward-writer.js";
 import { decodeText } from "./exact-text.js";
 
-/** Bounds the recursion, as protobuf's own decoders do. How deep a Struct may really be, the domain's checks say. */
+/** Limits the recursion, as protobuf's own decoders do. The domain's checks limit how deep a Struct may really be. */
 const MAX_DEPTH = 100;
 
 /** Field numbers of google.protobuf.Struct, its map entries, Value and ListValue. */
@@ -21,8 +21,8 @@ const LIST_VALUE = 6;
 const LIST_VALUES = 1;
 
 /**
- * Reads a google.protobuf.Struct and loses nothing: a Value without a kind, NaN and Infinity, which JSON cannot hold, are refused, and
- * `__proto__` is a key like any other. Of a key that is there twice the last one counts. Errors name the field.
+ * Reads a google.protobuf.Struct without loss. Refuses what JSON cannot hold: a Value without a kind, NaN and Infinity.
+ * `__proto__` is a key like any other, and of a repeated key the last value counts. Errors name the field.
  */
 export function decodeStruct(bytes: Uint8Array, field: string): JsonObject {
   try {
@@ -33,7 +33,7 @@ export function decodeStruct(bytes: Uint8Array, field: string): JsonObject {
   }
 }
 
-/** The fields of a google.protobuf.Struct, without its length. */
+/** Writes the fields of a google.protobuf.Struct, without its length. */
 export function writeStruct(writer: BackwardWriter, struct: JsonObject): void {
   const keys = Object.keys(struct);
   for (let i = keys.length - 1; i >= 0; i--) {
@@ -86,7 +86,7 @@ function readValue(reader: BinaryReader, end: number, depth: number): JsonValue 
   return hasKind(value);
 }
 
-/** What the field says, or undefined if it is not one of Value's: then it is skipped. */
+/** The value of a field; undefined for a field that Value does not have, which is skipped. */
 function readKind(reader: BinaryReader, no: number, type: WireType, end: number, depth: number): JsonValue | undefined {
   if (type === WireType.LengthDelimited) {
     if (no === STRING_VALUE) return reader.string(true);
@@ -153,7 +153,7 @@ function tagOf(no: number, type: WireType): number {
   return (no << 3) | type;
 }
 
-/** Where the message that begins here with its length ends. */
+/** The end of the length-prefixed message that begins here. */
 function readEnd(reader: BinaryReader, outerEnd: number): number {
   const length = reader.uint32();
   const end = reader.pos + length;
@@ -181,7 +181,7 @@ function hasKind(value: JsonValue | undefined): JsonValue {
 
 class Malformed extends Error {}
 
-/** Assignment would make `__proto__` the prototype. */
+/** An assignment would make `__proto__` the prototype. */
 function put(struct: JsonObject, key: string, value: JsonValue): void {
   if (key === "__proto__") {
     Object.defineProperty(struct, key, { value, enumerable: true, configurable: true, writable: true });

@@ -4,14 +4,14 @@ type Fields = Record<string, unknown>;
 type ConvertStruct = (value: unknown, field: string) => unknown;
 type ConvertField = (value: unknown, convertStruct: ConvertStruct) => unknown;
 
-/** The fields of a message type that are Structs or maps, or lead to some, each with how to convert what it holds. */
+/** The fields of a message type that are or contain Structs or maps, and how to convert each. */
 type Plan = readonly { readonly name: string; readonly convert: ConvertField }[];
 
 const STRUCT = "google.protobuf.Struct";
 
 /**
- * Replaces the Structs inside messages of the given types, wherever they are, and turns maps from text to scalars into lists of entries and
- * back: see `losslessTypes`.
+ * Converts the Structs anywhere inside messages of the given types, and maps from text to scalars into lists of entries
+ * and back; see `losslessTypes`.
  */
 export class StructFields {
   readonly #plans = new Map<string, Plan>();
@@ -20,7 +20,10 @@ export class StructFields {
     for (const type of types) this.#plan(type);
   }
 
-  /** Answers the message itself if it holds no Struct and no map, else a copy of what changes; never touches what it was given. */
+  /**
+   * Returns the message itself if it contains no Struct and no map, otherwise a copy of the parts that change. Never
+   * changes its input.
+   */
   convert<M extends Message>(message: M, convertStruct: (struct: JsonObject) => Uint8Array): M;
   convert<M extends Message>(message: M, convertStruct: (bytes: Uint8Array, field: string) => JsonObject): M;
   convert<M extends Message>(message: M, convertStruct: (value: never, field: string) => unknown): M {
@@ -96,11 +99,11 @@ function isTextToScalar(field: DescField): boolean {
   );
 }
 
-/** A map as a list of entries, and such a list as a map. Of entries with one key the last one counts. */
+/** Converts a map to a list of entries, or such a list to a map. Of entries with the same key the last one counts. */
 function entriesConverter({ parent, name }: DescField): ConvertField {
   const $typeName = `${parent.typeName}.${name.replace(/(?:^|_)(.)/g, (_, first: string) => first.toUpperCase())}Entry`;
   return (value) =>
-    // fromEntries defines keys where assignment would take `__proto__` for the prototype.
+    // fromEntries defines keys, whereas assignment would treat `__proto__` as the prototype.
     Array.isArray(value)
       ? Object.fromEntries(value.map((entry: Fields) => [entry.key, entry.value]))
       : Object.entries(value as Fields).map(([key, item]) => ({ $typeName, key, value: item }));

@@ -18,9 +18,9 @@ import {
 } from "@bufbuild/protobuf/wkt";
 
 /**
- * The types of the given files and of all that they import, but with `bytes` where they have a google.protobuf.Struct, and with lists of
- * entries where they have maps from text to scalars: the same on the wire, and read without loss. Names stay, so a message of one is a
- * message of the other.
+ * The types of the given files and everything they import, but with `bytes` in place of google.protobuf.Struct, and
+ * with lists of entries in place of maps from text to scalars. They are the same on the wire and are read without loss.
+ * Names stay, so that a message of one type is a message of the other.
  */
 export function losslessTypes(files: Iterable<DescFile>): FileRegistry {
   const sorted = new Map<string, FileDescriptorProto>();
@@ -28,7 +28,7 @@ export function losslessTypes(files: Iterable<DescFile>): FileRegistry {
   return createFileRegistry(create(FileDescriptorSetSchema, { file: [...sorted.values()] }));
 }
 
-/** Imports come before what imports them. */
+/** Imports come before the files that import them. */
 function addWithImports(file: DescFile, sorted: Map<string, FileDescriptorProto>): void {
   if (sorted.has(file.proto.name)) return;
   for (const dependency of file.dependencies) addWithImports(dependency, sorted);
@@ -47,7 +47,7 @@ function makeLossless(type: DescriptorProto): void {
     if (field.typeName !== ".google.protobuf.Struct") continue;
     field.type = FieldDescriptorProto_Type.BYTES;
     field.typeName = "";
-    // An empty Struct is still one that was given. The value of a map's entry is always there.
+    // An empty Struct is still one that was given. The value of a map entry is always present.
     field.proto3Optional =
       type.options?.mapEntry !== true &&
       field.label !== FieldDescriptorProto_Label.REPEATED &&
@@ -57,7 +57,7 @@ function makeLossless(type: DescriptorProto): void {
 }
 
 function isTextToScalar({ field: [key, value] }: DescriptorProto): boolean {
-  // Structs are bytes by now, and yet no scalars to those who convert them.
+  // Structs have become bytes, but conversions must not treat them as scalars.
   const isScalar = value?.typeName === "" && value.type !== FieldDescriptorProto_Type.BYTES;
   return key?.type === FieldDescriptorProto_Type.STRING && isScalar;
 }

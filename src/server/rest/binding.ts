@@ -3,20 +3,20 @@ import { http as httpOption } from "../../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../../gen/google/api/http_pb.js";
 import { parseTemplate } from "./template.js";
 
-/** One way to reach an RPC over HTTP, as its `google.api.http` option says. */
+/** One way to call an RPC over HTTP, as its `google.api.http` option describes. */
 export interface Binding {
   readonly desc: DescMethod;
   readonly httpMethod: string;
   readonly template: string;
   /** What the body sets: the whole request (`*`), one field, or nothing. */
   readonly body: "*" | DescField | undefined;
-  /** Field of the response that is the answer; the whole response without it. */
+  /** The field of the response that becomes the answer; the whole response when undefined. */
   readonly responseField: DescField | undefined;
-  /** Fields that the path sets, by their path in the template. */
+  /** The fields that the path sets, by their path in the template. */
   readonly pathFields: ReadonlyMap<string, readonly DescField[]>;
 }
 
-/** The bindings of an RPC, the first one in front; none without the option. Throws an Error that names the RPC. */
+/** The bindings of an RPC, the primary one first; empty without the option. Throws an Error that names the RPC. */
 export function readBindings(desc: DescMethod): Binding[] {
   if (!hasOption(desc, httpOption)) return [];
   const rule = getOption(desc, httpOption);
@@ -75,7 +75,7 @@ function topField(desc: DescMethod, message: DescMessage, name: string): DescFie
   return field;
 }
 
-/** The fields that a dotted name (proto or JSON names) leads through. Undefined if there is no such field. */
+/** The fields along a dotted name (in proto or JSON names). Undefined when there is no such field. */
 export function findField(message: DescMessage, names: readonly string[]): DescField[] | undefined {
   const fields: DescField[] = [];
   let parent: DescMessage | undefined = message;
@@ -88,7 +88,7 @@ export function findField(message: DescMessage, names: readonly string[]): DescF
   return fields;
 }
 
-/** Has a JSON form of its own, so that its fields cannot be named from outside. */
+/** Whether the type has a special JSON form, so that its fields cannot be named from outside. */
 export function isWellKnown(message: DescMessage): boolean {
   return message.typeName.startsWith("google.protobuf.");
 }

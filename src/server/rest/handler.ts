@@ -24,10 +24,10 @@ export interface RestOptions {
   readonly methods: readonly ApiMethod[];
   readonly caller: Caller;
   readonly limits?: Partial<BodyLimits> & {
-    /** How long a client of a stream may read nothing. */
+    /** How long the client of a stream may read nothing. */
     readonly stalledMs?: number;
   };
-  /** Is told of errors that are this program's fault. */
+  /** Receives errors that are this program's fault. */
   readonly onUnexpected?: (error: unknown) => void;
 }
 
@@ -38,7 +38,7 @@ interface Route {
   readonly transcoder: Transcoder;
 }
 
-/** Every binding of the methods, compiled. Throws on a bad template and on a conflict. */
+/** Compiles every binding of the methods. Throws on an invalid template or a conflict. */
 function makeRouter(methods: readonly ApiMethod[]): Router<Route> {
   const router = new Router<Route>();
   for (const method of methods.filter((one) => !one.grpcOnly)) {
@@ -52,8 +52,8 @@ function addRoute(router: Router<Route>, method: ApiMethod, binding: Binding): v
 }
 
 /**
- * Serves the methods as plain HTTP and JSON, by their `google.api.http` options, over HTTP/1 and HTTP/2. Every path that it does not
- * know is `not_found`. Whatever a client sends or does not send: it gets an answer or is disconnected, and nothing is thrown.
+ * Serves the methods as plain HTTP and JSON, by their `google.api.http` options, over HTTP/1 and HTTP/2. Unknown paths
+ * are `not_found`. Whatever a client does, it gets an answer or is disconnected, and nothing is thrown.
  */
 export function createRestHandler({ methods, caller, limits = {}, onUnexpected = () => {} }: RestOptions): RestHandler {
   const router = makeRouter(methods);
@@ -105,7 +105,8 @@ export function createRestHandler({ methods, caller, limits = {}, onUnexpected =
   }
 
   return (request, response) => {
-    // Broken connections are noticed by their "close"; without a listener an "error" would end the process.
+    // Broken connections are noticed by their "close" event. Without a listener, an "error" event would end the
+    // process.
     request.on("error", () => {});
     response.on("error", () => {});
     serve(request, response).catch((error: unknown) => {

@@ -1,6 +1,6 @@
 import { isRest, parseTemplate, type Template, templateKey } from "./template.js";
 
-/** What a path and a method lead to, with the undecoded text of each variable of the template. */
+/** The target of a path and a method, with the undecoded text of each variable of the template. */
 export interface Match<T> {
   readonly target: T;
   readonly variables: readonly MatchedVariable[];
@@ -24,22 +24,23 @@ interface Node<T> {
   readonly literals: Map<string, Node<T>>;
   wildcard: Node<T> | undefined;
   readonly leaves: Leaves<T>;
-  /** Routes that end in `**` here. */
+  /** Routes that end in `**` at this node. */
   readonly rest: Leaves<T>;
 }
 
-/** In a custom binding: any method. */
+/** A custom binding with this method accepts any method. */
 const ANY_METHOD = "*";
 
 /**
- * All routes in one trie. Of several templates that match a path, the one whose leftmost differing segment is a literal wins, among
- * those that have the method. Paths are compared as they are sent: nothing is normalised, and `%3A` is no verb's colon.
+ * All routes in one trie. Of several templates that match a path and have the method, the one whose leftmost differing
+ * segment is a literal wins. Paths are compared as they are sent: nothing is normalised, and `%3A` does not count as
+ * the colon of a verb.
  */
 export class Router<T> {
   readonly #root: Node<T> = makeNode();
   readonly #methods = new Set<string>();
 
-  /** Throws if the template is bad, or if a route with the same method and shape is there. */
+  /** Adds a route. Throws if the template is invalid or a route with the same method and shape exists. */
   add(method: string, templateText: string, target: T): void {
     const template = parseTemplate(templateText);
     let node = this.#root;
@@ -55,7 +56,10 @@ export class Router<T> {
     this.#methods.add(method);
   }
 
-  /** The route of an undecoded path, or the methods that it has (none: no such path). */
+  /**
+   * The route of an undecoded path; if no route has the method, the methods that the path allows (none for an unknown
+   * path).
+   */
   match(method: string, path: string): Match<T> | { readonly allowed: ReadonlySet<string> } {
     const allowed = new Set<string>();
     const segments = splitPath(path);
@@ -63,13 +67,13 @@ export class Router<T> {
     return segments && leaf ? { target: leaf.target, variables: readVariables(leaf.template, segments) } : { allowed };
   }
 
-  /** Every method that any route has. */
+  /** Every method of any route. */
   get methods(): ReadonlySet<string> {
     return this.#methods;
   }
 }
 
-/** Undefined for a path that nothing can match: an empty segment, `.` or `..` however encoded. */
+/** Splits a path. Undefined for a path that nothing can match: with an empty segment, `.` or `..`, however encoded. */
 function splitPath(path: string): string[] | undefined {
   if (!path.startsWith("/")) return undefined;
   const segments = path.slice(1).split("/");
@@ -81,7 +85,10 @@ function isUnroutable(segment: string): boolean {
   return (segment[0] === "." || segment[0] === "%") && /^(\.|%2e){1,2}$/i.test(segment);
 }
 
-/** Depth first, literals before wildcards: so the leftmost literal wins. Notes the methods of every path that would match. */
+/**
+ * Searches depth first, literals before wildcards, so that the leftmost literal wins. Notes the methods of every path
+ * that would match.
+ */
 function find<T>(
   node: Node<T>,
   segments: readonly string[],
@@ -102,7 +109,7 @@ function find<T>(
   );
 }
 
-/** Routes with a verb that end with this segment. */
+/** The routes with a verb that end with this segment. */
 function pickVerb<T>(node: Node<T>, segment: string, method: string, allowed: Set<string>): Leaf<T> | undefined {
   const colon = segment.lastIndexOf(":");
   if (colon <= 0) return undefined;
@@ -112,7 +119,7 @@ function pickVerb<T>(node: Node<T>, segment: string, method: string, allowed: Se
   return pick(literal?.leaves.get(verb), method, allowed) ?? pick(node.wildcard?.leaves.get(verb), method, allowed);
 }
 
-/** Routes whose `**` takes what is left, the last of it ending with `lastSegment`. */
+/** The routes whose `**` takes the remaining segments, the last of which ends with `lastSegment`. */
 function pickRest<T>(
   node: Node<T>,
   lastSegment: string | undefined,

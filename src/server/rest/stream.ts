@@ -9,14 +9,14 @@ import { readQualities } from "../http/compression.js";
 import { problemJson, toProblem } from "../http/problem.js";
 import { header, isGone, type Response, writeHead } from "../http/respond.js";
 
-/** How the events of a stream, and the error that ends it, are written. */
+/** How events of a stream, and the error that ends it, are written. */
 interface Framing {
   readonly contentType: string;
   readonly frame: (event: Message) => string;
   readonly frameProblem: (problem: string) => string;
 }
 
-/** Server-Sent Events when the client asks for them, else a JSON object a line. */
+/** Server-Sent Events when the client asks for them, otherwise one JSON object a line. */
 export function chooseFraming(request: Request, desc: DescMethod, write: MessageWriter): Framing {
   return wantsEvents(request) ? serverSentEvents(desc, write) : jsonLines(write);
 }
@@ -33,12 +33,12 @@ function jsonLines(write: MessageWriter): Framing {
   };
 }
 
-/** Some readers of lines take more for an end of one than these formats do. */
+/** Some line readers treat more characters as line ends than these formats do. */
 function lineOf(json: JsonText): string {
   return onOneLine(json.toString());
 }
 
-/** `event:` is the member of the response's oneof that is set, `id:` the token that resumes after it. */
+/** `event:` is the member of the response's oneof that is set, and `id:` the token that resumes after the event. */
 function serverSentEvents(desc: DescMethod, write: MessageWriter): Framing {
   const { output } = desc;
   const oneof = output.oneofs[0];
@@ -57,8 +57,8 @@ function serverSentEvents(desc: DescMethod, write: MessageWriter): Framing {
 }
 
 /**
- * A browser that reconnects sends the id of the last event: it becomes the request's token, unless the query gives one, and replaces the
- * start, which the URL still holds. The method's `resumption` option names both fields.
+ * A browser that reconnects sends the id of the last event. It becomes the request's token unless the query gives one,
+ * and replaces the starting point, which is still in the URL. The method's `resumption` option names both fields.
  */
 export function resumeFrom(request: Message, desc: DescMethod, lastEventId: string | undefined): void {
   const { input } = desc;
@@ -73,8 +73,9 @@ export function resumeFrom(request: Message, desc: DescMethod, lastEventId: stri
 }
 
 /**
- * Sends headers at once, then each event as it comes, as fast as the client reads. A client that reads nothing for `stalledMs` is
- * disconnected. Never rejects: once headers are out an error can only be told in the stream.
+ * Sends the headers at once, and then each event as it comes, as fast as the client reads. A client that reads nothing
+ * for `stalledMs` is disconnected. Never rejects, because after the headers an error can only be reported in the
+ * stream.
  */
 export async function sendStream(
   response: Response,
@@ -91,7 +92,7 @@ export async function sendStream(
   writeHead(response, 200, {
     "content-type": framing.contentType,
     "cache-control": "no-store",
-    // Tells nginx and its like to pass events on at once.
+    // Tells nginx and similar proxies to pass events on at once.
     "x-accel-buffering": "no",
   });
   if (options.headOnly) {
@@ -111,7 +112,7 @@ export async function sendStream(
   }
 }
 
-/** Resolves to whether the client still reads. */
+/** Resolves to whether the client is still reading. */
 async function write(response: Response, text: string, stalledMs: number): Promise<boolean> {
   if (isGone(response)) return false;
   if ((response as ServerResponse).write(text)) return true;

@@ -1,12 +1,12 @@
 import { FieldError, invalidArgument } from "../../api/api-error.js";
 
-/** What a request line asks for, undecoded. */
+/** The parts of a request target, undecoded. */
 export interface Target {
   readonly path: string;
   readonly query: string;
 }
 
-/** Splits a request target in origin form or absolute form; a problem for what no URL may hold. */
+/** Splits a request target in origin form or absolute form. Throws a problem for characters that no URL may contain. */
 export function parseTarget(url: string): Target {
   if (!/^[\x21-\x7e]+$/.test(url)) throw invalidArgument("The URL has characters that must be percent-encoded");
   const target = url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?#]*/i, "");
@@ -24,7 +24,7 @@ export function decodePercent(text: string, what: string): string {
   }
 }
 
-/** Decodes what several segments hold; an encoded slash stays encoded, so that it differs from a real one. */
+/** Decodes the text of several segments. An encoded slash stays encoded, so that it differs from a real one. */
 export function decodeSegments(text: string, what: string): string {
   return text
     .split(/(%2f)/i)

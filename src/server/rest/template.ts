@@ -1,14 +1,14 @@
-/** A segment of a path template: a literal, `*` (any one segment) or `**` (any number of segments, at the end only). */
+/** A segment of a path template: a literal, `*` (any one segment) or `**` (any number of segments, only at the end). */
 export type PathSegment = { readonly literal: string } | { readonly wildcard: "*" | "**" };
 
-/** `{a.b=x/*}`: a field of the request, and which segments of the path it takes. */
+/** `{a.b=x/*}`: a field of the request and the segments of the path that it takes. */
 export interface Variable {
   readonly fieldPath: string;
-  /** Index of its first segment. */
+  /** The index of its first segment. */
   readonly start: number;
-  /** Index after its last segment; meaningless when that is `**`. */
+  /** The index after its last segment; meaningless when that is `**`. */
   readonly end: number;
-  /** Whether it may take several segments: then `%2F` stays as it is, so that it differs from a slash. */
+  /** Whether it may take several segments. If so, `%2F` stays encoded, so that it differs from a slash. */
   readonly multiple: boolean;
 }
 
@@ -58,7 +58,7 @@ export function isRest(segment: PathSegment | undefined): boolean {
   return segment !== undefined && "wildcard" in segment && segment.wildcard === "**";
 }
 
-/** The shape alone: two templates with the same key match the same paths. */
+/** The shape of a template: two templates with the same key match the same paths. */
 export function templateKey(template: Template): string {
   const path = template.segments.map((s) => ("literal" in s ? s.literal : s.wildcard)).join("/");
   return `/${path}${template.verb === "" ? "" : `:${template.verb}`}`;

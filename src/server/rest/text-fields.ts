@@ -6,15 +6,15 @@ import { isWellKnown } from "./binding.js";
 
 const PLAIN_DECIMAL = /^(0|-?[1-9][0-9]*)$/;
 
-/** A field that a path or a query names, and its value as text. */
+/** A field that a path or a query names, with its value as text. */
 export interface TextField {
-  /** From the request down to the field that is set. */
+  /** The fields from the request down to the one that is set. */
   readonly fields: readonly DescField[];
   readonly name: string;
   readonly text: string;
 }
 
-/** Sets a field to a value given as text; adds to a repeated one. A problem names the field. */
+/** Sets a field to a value given as text, or adds to a repeated field. A problem names the field. */
 export function setText(message: Message, root: DescMessage, { fields, name, text }: TextField): void {
   const field = fields.at(-1) as DescField;
   const parent = parentOf(reflect(root, message), fields);
@@ -23,7 +23,7 @@ export function setText(message: Message, root: DescMessage, { fields, name, tex
   else parent.set(field, value);
 }
 
-/** Sets what the path says; refuses another value that the body gave. */
+/** Sets a field from the path; refuses a different value from the body. */
 export function setFromPath(message: Message, root: DescMessage, { fields, name, text }: TextField): void {
   const field = fields.at(-1) as DescField;
   const parent = parentOf(reflect(root, message), fields);
@@ -46,7 +46,7 @@ function parentOf(root: ReflectMessage, fields: readonly DescField[]): ReflectMe
   return parent;
 }
 
-/** The value as `ReflectMessage.set` takes it. */
+/** The value in the form that `ReflectMessage.set` takes. */
 function readText(field: DescField, name: string, text: string): unknown {
   const json = toJson(field, name, text);
   try {
@@ -59,7 +59,7 @@ function readText(field: DescField, name: string, text: string): unknown {
   }
 }
 
-/** Text is stricter than JSON: numbers in plain decimal only. */
+/** Text is stricter than JSON: numbers must be plain decimals. */
 function toJson(field: DescField, name: string, text: string): string | boolean {
   switch ("scalar" in field ? field.scalar : undefined) {
     case ScalarType.BOOL:
@@ -84,7 +84,7 @@ function toJson(field: DescField, name: string, text: string): string | boolean 
   }
 }
 
-/** Whether text can set it: scalars, lists of them, and messages whose JSON form is a string. */
+/** Whether the field can be set from text: scalars, lists of them, and messages whose JSON form is a string. */
 export function isTextual(field: DescField): boolean {
   switch (field.fieldKind) {
     case "message":

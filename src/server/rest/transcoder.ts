@@ -9,9 +9,9 @@ import { differs, isTextual, setFromPath, setText, type TextField } from "./text
 
 /** Turns HTTP into the request of one binding, and its response into JSON. */
 export interface Transcoder {
-  /** The path's variables, decoded. */
+  /** Decodes the path's variables. */
   readPath(variables: readonly MatchedVariable[]): TextField[];
-  /** What the query sets besides. Refuses what the path or the body sets. */
+  /** Reads the fields that the query sets. Refuses those that the path or the body sets. */
   readQuery(query: string, path: readonly TextField[]): TextField[];
   /** `json` is the parsed body, undefined when there was none. */
   buildRequest(path: readonly TextField[], query: readonly TextField[], json: unknown): Message;
@@ -66,7 +66,7 @@ function readBody({ desc, body }: Binding, json: unknown): Message {
   return request;
 }
 
-/** Where nothing is bound to the body, `{}` says nothing and is let pass. */
+/** When nothing is bound to the body, `{}` has no content and is accepted. */
 function refuseMembers(request: Message, json: unknown): Message {
   if (typeof json !== "object" || json === null || Array.isArray(json) || Object.keys(json).length > 0) {
     throw new FieldError("", "this method takes no body");
@@ -97,7 +97,7 @@ function isInBody({ body }: Binding, fields: readonly DescField[]): boolean {
   return body === "*" || (body !== undefined && body === fields[0]);
 }
 
-/** A parameter may come again only for a repeated field; and of a oneof only one member may be set. */
+/** A parameter may be repeated only for a repeated field, and only one member of a oneof may be set. */
 function checkTogether(earlier: TextField, later: TextField): void {
   const differing = later.fields.findIndex((field, index) => field !== earlier.fields[index]);
   const field = later.fields[differing];

@@ -4,12 +4,14 @@ import { bodyToRow, type PageRow, pageToEntries, rowToEntry, sealToRow } from ".
 import { type Bound, IDS_AT_ONCE, type Row, type Statements } from "./statements.js";
 import { fromColumn, toColumn } from "./text-column.js";
 
-/** A deletion reads what it frees: so much in one chunk keeps the event loop going. */
+/** A deletion reads what it frees; chunks of this size keep the event loop responsive. */
 const DELETE_BYTES = 16 * 1024 * 1024;
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 const NOTHING: Range = { entries: [], cut: false };
 
-/** Logs and their entries. Nothing here waits; changes are made inside a transaction that the caller holds. */
+/**
+ * Logs and their entries. All methods are synchronous; changes must be made inside a transaction that the caller holds.
+ */
 export class MessageTable {
   readonly #sql: Statements;
 
@@ -17,12 +19,15 @@ export class MessageTable {
     this.#sql = statements;
   }
 
-  /** Stores all rows (made by `entryToRow`) or none. `lastPlace`: as `lastPlace` answers it, if the caller knows it. */
+  /**
+   * Stores all rows (made by `entryToRow`) or none. A caller that knows it passes `lastPlace`, as the method of that
+   * name returns it.
+   */
   append(log: string, seq: number, rows: readonly Bound[][], lastPlace = this.lastPlace(log)): number | "idTaken" {
     if (lastPlace !== seq - 1) return 0;
     const column = toColumn(log);
     for (const [i, row] of rows.entries()) {
-      // The place is free, so it is the id that stands in the way.
+      // The place is free, so the id is the obstacle.
       if (this.#sql.insertEntry.run(...row) === 1) continue;
       if (i > 0) this.#sql.deleteRange.run(column, seq, seq + i - 1);
       return "idTaken";
@@ -37,7 +42,7 @@ export class MessageTable {
     return last;
   }
 
-  /** The last place of the log: 0 when it is empty, and negative when a seal stands there. */
+  /** The last place of the log: 0 when the log is empty, negative when a seal is there. */
   lastPlace(log: string): number {
     const row = this.#sql.lastPlace.get(toColumn(log));
     return row === undefined ? 0 : (row[0] as number);
@@ -65,7 +70,7 @@ export class MessageTable {
     const near = descending ? last : first;
     const bounds = (count: number): [number, number] =>
       descending ? [near - count + 1, near] : [near, near + count - 1];
-    // When no message is larger than its share, all fit.
+    // If no message exceeds its share, all of them fit.
     const share = maxBytes === undefined ? NO_LIMIT : Math.floor(maxBytes / places);
     let page = this.#page(column, bounds(places), share);
     let count = places;
@@ -116,12 +121,12 @@ export class MessageTable {
     }
   }
 
-  /** Puts parts and metadata of an entry in the place of those of the one with its id and place, if that is there. */
+  /** Replaces parts and metadata of the entry with this id at this place, if it is there. */
   overwrite(entry: Entry): void {
     this.#sql.updateBody.run(...bodyToRow(entry));
   }
 
-  /** Deletes at most `limit` places; whether there may be more. */
+  /** Deletes at most `limit` places; returns whether there may be more. */
   delete(target: { readonly uid: string } | Segment, limit: number): boolean {
     const places = this.#places(target, limit) as [string, number, number][];
     let bytes = 0;
@@ -140,7 +145,7 @@ export class MessageTable {
     return deleted < places.length || places.length === limit;
   }
 
-  /** The first uid, beginning with the one given, that owns a place. */
+  /** The first uid at or after the given one that owns a place. */
   nextOwner(from: string): string | undefined {
     const row = this.#sql.nextLog.get(toColumn(from));
     return row === undefined ? undefined : ownerOf(fromColumn(row[0] as string));
@@ -158,7 +163,7 @@ export class MessageTable {
     return this.#sql.readPage.get(log, first, last, mostBytes) as unknown as PageRow;
   }
 
-  /** How many entries of a range fit into `maxBytes`, counted from the near end; one at least. */
+  /** How many entries of a range fit into `maxBytes`, counted from the near end; at least one. */
   #fitting(log: string, [first, last]: [number, number], descending: boolean, maxBytes: number): number {
     const places = last - first + 1;
     const sizes = (descending ? this.#sql.sizesDown : this.#sql.sizesUp).all(log, first, last, places);
@@ -175,7 +180,7 @@ function lastOf([seq, id, timestampMicros]: [number, string | null, number]): No
   return { seq, id: fromColumn(id as string), timestampMicros };
 }
 
-/** Of entries in the order of their places, those that stand together from `near` on, in the direction of `step`. */
+/** Of entries sorted by place, those without a gap from `near` on in the direction of `step`. */
 function contiguous(entries: Entry[], near: number, step: 1 | -1): Entry[] {
   if (step < 0) entries.reverse();
   const end = entries.findIndex(({ seq }, i) => seq !== near + step * i);

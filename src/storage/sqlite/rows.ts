@@ -5,7 +5,7 @@ import { sideLogs, sweepTimeOf } from "../history/record-facts.js";
 import type { Bound, Row } from "./statements.js";
 import { fromColumn, toColumn } from "./text-column.js";
 
-/** Values of `insertEntry`, in its order. */
+/** The values of `insertEntry`, in order. */
 export function entryToRow(entry: Entry): Bound[] {
   const { size, body } = bodyOf(entry);
   return [
@@ -21,7 +21,7 @@ export function entryToRow(entry: Entry): Bound[] {
   ];
 }
 
-/** Values of `updateBody`. */
+/** The values of `updateBody`. */
 export function bodyToRow(entry: Entry): Bound[] {
   const { size, body } = bodyOf(entry);
   return [size, body, toColumn(entry.log), entry.seq, toColumn(entry.id)];
@@ -32,7 +32,7 @@ function bodyOf({ id, body: given }: Entry): { readonly size: number; readonly b
   return { size: Buffer.byteLength(body) + Buffer.byteLength(id), body };
 }
 
-/** Values of `insertEntry` that seal a log. */
+/** The values of `insertEntry` for a seal. */
 export function sealToRow(log: string, seq: number): Bound[] {
   return [log, seq, null, 0, "", "", null, 0, ""];
 }
@@ -42,11 +42,14 @@ export function rowToEntry(row: Row): Entry {
   return toEntry(fromColumn(log), [seq, id, timestamp, role, sessionId, origin], MessageBody.stored(body));
 }
 
-/** What `readPage` answers: the size of the largest message, the columns of all of them, and their bodies. Null when there is none. */
+/**
+ * The result of `readPage`: the size of the largest message, the columns of all messages, and their bodies. Null when
+ * there are none.
+ */
 export type PageRow = readonly [number, string, Buffer] | readonly [null, null, null];
 
 export function pageToEntries(log: string, columns: string, bodies: Buffer): Entry[] {
-  // Bodies are cut from one string: a Buffer of each would cost as much as the whole.
+  // Bodies are cut from one string, because a Buffer for each would cost as much as everything else.
   const text = byteStringOf(bodies);
   let end = 0;
   return (JSON.parse(columns) as [...EntryColumns, number][]).map((values) => {
@@ -77,8 +80,8 @@ type EntryRow = readonly [string, number, string, number, string, string, string
 type EntryColumns = readonly [number, string, number, string, string, string | null];
 
 /**
- * Values of a record in the order of `RECORD` after uid and forks, with the sweep's time: what is looked for in
- * columns, the rest as JSON. A record that names no log beside its open one, or no draft, has null there.
+ * The values of a record in the order of `RECORD` after uid and forks, with the sweep's time. Fields that are searched
+ * for are columns, the rest is JSON. A record that names no log other than its open one, or no draft, has null there.
  */
 export function recordToRow(record: NextRecord): Bound[] {
   const {
@@ -109,7 +112,7 @@ export function recordToRow(record: NextRecord): Bound[] {
   ];
 }
 
-/** The logs, beside the open one, that a record lets entries into, of its two columns. */
+/** The logs other than the open one that a record lets entries into, from its two columns. */
 export function sideLogsOf(namedLogs: string | null, drafts: string | null): readonly string[] {
   if (namedLogs === null && drafts === null) return [];
   return sideLogs({ namedLogs: listOf<NamedLog>(namedLogs), drafts: listOf<DraftRef>(drafts) });
@@ -154,7 +157,7 @@ type RecordColumns = readonly [
   string | null,
   string,
 ];
-/** What is kept as JSON, where `sessionRevision` is called `version`. */
+/** The part kept as JSON, in which `sessionRevision` is called `version`. */
 type RecordBody = Omit<
   SessionRecord,
   | "uid"

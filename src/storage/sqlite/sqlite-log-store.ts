@@ -34,12 +34,12 @@ export class SqliteLogStore implements LogStore {
   readonly #messages: MessageTable;
   readonly #sessions: SessionTable;
   readonly #todos: TodoTable;
-  /** The store's clock, in milliseconds: all processes of a file are on one machine. */
+  /** The store's clock, in milliseconds. All processes of a file are on one machine. */
   readonly #now: () => number;
   readonly cleanFiles?: NonNullable<LogStore["cleanFiles"]>;
   readonly searchEntries?: NonNullable<LogStore["searchEntries"]>;
 
-  /** `cleaner`: absent for a database in memory. `search`: absent where messages cannot be searched. */
+  /** `cleaner` is absent for a database in memory; `search` is absent where messages cannot be searched. */
   constructor(
     connection: SqliteConnection,
     namespace: string,
@@ -129,7 +129,7 @@ export class SqliteLogStore implements LogStore {
   }
 
   async tail(log: string, call?: Call): Promise<Tail> {
-    // The end first: when the log is named after that, it was named then.
+    // The end is read first: if the log is named afterwards, it was named then.
     return this.#connection.read(() => ({ ...this.#messages.tail(log), isNamed: this.#sessions.names(log) }), call);
   }
 
@@ -137,7 +137,7 @@ export class SqliteLogStore implements LogStore {
     return this.#connection.read(() => this.#messages.seqAtTime(log, first, last, micros), call);
   }
 
-  /** Entries never change, so looking into some logs after the others tells no less than looking into all at once. */
+  /** Entries never change, so looking into logs in several steps finds no less than looking into all at once. */
   async findById(logs: readonly string[], ids: readonly string[], call?: Call): Promise<readonly Entry[]> {
     const wanted = [...new Set(ids)];
     const names = [...new Set(logs)];
@@ -224,7 +224,7 @@ export class SqliteLogStore implements LogStore {
 
   async close(): Promise<void> {}
 
-  /** Goes along the sessions that have the first label, some at a time, until the page is full. */
+  /** Scans the sessions that have the first label, some at a time, until the page is full. */
   async #listMatching(filter: RecordFilter, { limit, after }: RecordPage, call?: Call): Promise<SessionRecord[]> {
     const found: SessionRecord[] = [];
     for (let place = after; ; await setImmediate()) {
@@ -236,7 +236,7 @@ export class SqliteLogStore implements LogStore {
     }
   }
 
-  /** Looks at some owners; answers where to go on, if there are more. */
+  /** Checks some owners; returns where to continue, if there are more. */
   #collectOrphans(start: string, limit: number, orphans: string[]): string | undefined {
     let uid = this.#messages.nextOwner(start);
     for (let seen = 1; uid !== undefined && orphans.length < limit; seen++) {

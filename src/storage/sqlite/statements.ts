@@ -6,7 +6,7 @@ const FIELDS =
   "session_id, parent_id, update_time, expire_time, revision, deleted, sweep_at, log, named_logs, drafts, body";
 const RECORD = `uid, forks, ${FIELDS}`;
 
-/** The join follows the key of the labels, so that its order is the order of the list. */
+/** The join follows the index of the labels, whose order is the order of the list. */
 const OF_LABELED = `${RECORD.split(", ")
   .map((field) => `sessions.${field}`)
   .join()} FROM labels CROSS JOIN sessions ON sessions.uid = labels.uid WHERE labels.namespace = ? AND labels.label = ?`;
@@ -14,13 +14,13 @@ const OF_LABELED = `${RECORD.split(", ")
 /** How many ids one look-up takes. */
 export const IDS_AT_ONCE = 50;
 
-/** Every statement that touches a table; a test asks the planner about each. Rows come back as arrays. */
+/** Every statement that touches a table; a test asks the planner about each. Rows are returned as arrays. */
 export const SQL = {
   lastPlaces: "SELECT seq, id, timestamp FROM messages WHERE log = ? ORDER BY seq DESC LIMIT 2",
   lastPlace: "SELECT iif(id IS NULL, -seq, seq) FROM messages WHERE log = ? ORDER BY seq DESC LIMIT 1",
   /**
-   * One statement asks for both, because every append does: the update time of the record whose open log this is, and
-   * the last place, negative when it is a seal.
+   * A single statement, because every append needs both: the update time of the record whose open log this is, and the
+   * last place, negative when it is a seal.
    */
   openEnd: `SELECT update_time, (SELECT iif(id IS NULL, -seq, seq) FROM messages WHERE log = sessions.log ORDER BY seq DESC LIMIT 1)
     FROM sessions WHERE uid = ? AND namespace = ? AND deleted = 0 AND log = ?`,
@@ -30,9 +30,10 @@ export const SQL = {
   sizesUp: "SELECT size FROM messages WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?",
   sizesDown: "SELECT size FROM messages WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq DESC LIMIT ?",
   /**
-   * A page as one row, because a row costs the binding as much as the database: the size of the largest message, the columns of all as JSON, and
-   * their bodies one after the other, as bytes. Bodies are left out when the message is larger than the last parameter. The statement walks along the
-   * primary key, so it meets the rows in that order; whoever reads them checks it.
+   * A page as a single row, because a row costs the binding as much as the database: the size of the largest message,
+   * the columns of all messages as JSON, and their bodies one after another as bytes. Bodies are left out when the
+   * largest message exceeds the last parameter. The statement scans the primary key, so it meets the rows in that
+   * order; the reader checks that.
    */
   readPage: `SELECT max(size), '[' || group_concat(json_array(seq, id, timestamp, role, session_id, origin, octet_length(body))) || ']',
     CAST(group_concat(iif(size <= ?4, body, ''), '') AS BLOB)
@@ -85,7 +86,7 @@ export const SQL = {
   firstTodos: "SELECT namespace FROM todos WHERE namespace >= '' ORDER BY namespace LIMIT 1",
 } as const;
 
-/** A value that libsql binds; it aborts the process on a boolean. */
+/** A value that libsql can bind; it aborts the process on a boolean. */
 export type Bound = string | number | null;
 export type Row = readonly Bound[];
 
@@ -98,7 +99,7 @@ export class Statement {
     if (this.#prepared.reader) this.#prepared.raw();
   }
 
-  /** Answers how many rows were changed. */
+  /** Returns how many rows were changed. */
   run(...values: Bound[]): number {
     return this.#prepared.run(values).changes;
   }

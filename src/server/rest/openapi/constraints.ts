@@ -4,33 +4,36 @@ import { MOST_QUERY_BYTES } from "../../../domain/search.js";
 import { isRequired } from "./behavior.js";
 import type { Schema } from "./schema.js";
 
-/** What values must be besides their type. Lengths are characters here and bytes in the service, which are more for some texts. */
+/**
+ * Constraints on values beyond their type. Lengths count characters here but bytes in the service, which are more for
+ * some texts.
+ */
 export interface Constraints {
-  /** For the value of a field, wherever it stands. */
+  /** Constraints on the value of a field, wherever it occurs. */
   ofField(field: DescField): Schema;
-  /** For a value that may not be empty, in a path for example. */
+  /** Constraints on a value that must not be empty, for example in a path. */
   ofRequired(field: DescField): Schema;
-  /** For a message as a whole: keywords beside its properties. */
+  /** Keywords for a message as a whole, next to its properties. */
   ofMessage(message: DescMessage): Schema;
 }
 
 const IDS = /^((origin_|new_|target_)?session_id|(up_to_)?message_id|parent_id|fork_point_id)$/;
-/** Messages whose `id` is an id of the service; other ids are the caller's and not checked. */
+/** Messages whose `id` is an id of the service. Other ids belong to the caller and are not checked. */
 const WITH_OWN_ID = ["MessageInfo"];
 const CONTROLS = "\\u0000-\\u001f\\u007f-\\u009f";
 const COUNTS = /^expected_(position|revision)$|^from_position$/;
 
-/** What an update may name, as JSON writes the paths of a mask. */
+/** The fields that an update may name, in the form in which JSON writes the paths of a mask. */
 const MASKS: Readonly<Record<string, readonly string[]>> = {
   UpdateSessionRequest: ["title", "metadata", "labels", "expireTime"],
   UpdateMessageRequest: ["parts", "info.metadata", "info.role"],
 };
 
-/** Years of times that are kept as microseconds in whole numbers; a little less than the service takes. */
+/** The years of times that fit into whole microseconds; slightly narrower than what the service accepts. */
 const KEPT_YEARS = "^(1[7-9][0-9]{2}|2[01][0-9]{2}|22[0-4][0-9])-";
 const YEARS_SINCE_1970 = "^(19[7-9][0-9]|2[01][0-9]{2}|22[0-4][0-9])-";
 
-/** One of the two names what stays. */
+/** One of the two names the last message to keep. */
 const CUT: Schema = {
   oneOf: [
     { required: ["upToMessageId"], properties: { upToMessageId: { minLength: 1 }, toStart: { const: false } } },
@@ -84,13 +87,13 @@ export function constraintsFor(limits: Limits): Constraints {
   };
 }
 
-/** The list of todos takes any id. */
+/** The list of todos accepts any id. */
 function isId({ name, parent }: DescField): boolean {
   if (parent.name === "ListTodosRequest") return false;
   return name === "id" ? WITH_OWN_ID.includes(parent.name) : IDS.test(name);
 }
 
-/** A field that is required has another value than the one that it has when it is left out. */
+/** A required field must not have the value that it has when it is left out. */
 function notEmpty(field: DescField): Schema {
   if (field.fieldKind === "list") return { minItems: 1 };
   if (field.fieldKind !== "scalar") return {};

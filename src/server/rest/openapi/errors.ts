@@ -55,7 +55,7 @@ export const ERROR_SCHEMA: Schema = {
 
 const CONTENT = { "application/json": { schema: { $ref: "#/components/schemas/Error" } } };
 
-/** All error responses, to be referred to. */
+/** All error responses, for references. */
 export function errorResponses(): Schema {
   const byStatus = Object.fromEntries(
     Object.entries(RESPONSES).map(([status, { codes, text }]) => [
@@ -70,7 +70,7 @@ export function errorResponses(): Schema {
   return { Error: { description: "Any other error.", content: CONTENT }, ...byStatus };
 }
 
-/** The error responses of an operation: those of every call, and those whose codes its comment names. */
+/** The error responses of an operation: those that every call has, and those whose codes its comment names. */
 export function referErrors(comment: string, hasBody: boolean): Schema {
   const named = Object.keys(RESPONSES).filter(
     (status) => !OF_A_BODY.includes(status) && RESPONSES[status]?.codes.some((code) => comment.includes(`\`${code}\``)),

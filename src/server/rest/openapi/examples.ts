@@ -2,7 +2,7 @@ import type { DescField, DescMessage } from "@bufbuild/protobuf";
 
 const text = (content: string) => [{ type: "text", text: content }];
 
-/** Bodies that work one after the other, in this order, on a server that has nothing yet. */
+/** Bodies that work one after another, in this order, on a server without data. */
 const BODIES: Readonly<Record<string, object>> = {
   CreateSessionRequest: { sessionId: "trip", title: "Kyoto in May" },
   AppendMessageRequest: { info: { id: "m1", role: "user" }, parts: text("When do the azaleas bloom?") },
@@ -21,12 +21,12 @@ const BODIES: Readonly<Record<string, object>> = {
   TruncateMessagesRequest: { upToMessageId: "m1" },
 };
 
-/** What the body of a request may be; undefined where an empty one says all. */
+/** An example of a request's body; undefined where an empty one suffices. */
 export function exampleBody(request: DescMessage): object | undefined {
   return BODIES[request.name];
 }
 
-/** A value for a field of a path that goes with the bodies. */
+/** A value for a path field that goes with these bodies. */
 export function exampleInPath({ name, parent }: DescField): string {
   if (name === "session_id") return "trip";
   return parent.name.endsWith("DraftRequest") ? "m9" : "m1";

@@ -37,7 +37,7 @@ const LAST_EVENT_ID: Schema = {
   schema: { type: "string" },
 };
 
-/** Describes what `createRestHandler` serves for these methods, as OpenAPI 3.1. */
+/** Describes, as OpenAPI 3.1, what `createRestHandler` serves for these methods. */
 export function openApiDocument(methods: readonly ApiMethod[], version = "1", limits = DEFAULT_LIMITS): object {
   const book = new SchemaBook(constraintsFor(limits));
   const paths: Record<string, Record<string, Schema>> = {};
@@ -125,7 +125,7 @@ function describeParameter(field: DescField, book: SchemaBook): Schema {
   return { ...describedBy(commentOf(field)), ...(isRequired(field) && { required: true }), schema: book.value(field) };
 }
 
-/** As generated clients like it: the path says `session_id`, JSON `sessionId`. */
+/** The JSON name, which generated clients expect, although the path template has `session_id`. */
 function parameterName({ pathFields }: Binding, fieldPath: string): string {
   return (pathFields.get(fieldPath) ?? []).map((field) => field.jsonName).join(".");
 }

@@ -4,10 +4,10 @@ import { DEFAULT_LIMITS } from "../../../domain/limits.js";
 import { isOutputOnly, isRequired } from "./behavior.js";
 import { type Constraints, constraintsFor } from "./constraints.js";
 
-/** A JSON Schema, as OpenAPI 3.1 has it. */
+/** A JSON Schema as in OpenAPI 3.1. */
 export type Schema = { readonly [keyword: string]: unknown };
 
-/** Schemas of messages as their proto3 JSON, each written once and then named. */
+/** Schemas of messages in their proto3 JSON form. Each is written once and then referred to by name. */
 export class SchemaBook {
   readonly #schemas = new Map<string, Schema>();
   readonly #constraints: Constraints;
@@ -16,12 +16,12 @@ export class SchemaBook {
     this.#constraints = constraints;
   }
 
-  /** A reference to the schema of a message, which is added with all that it holds. */
+  /** Returns a reference to the schema of a message, and adds the schema with everything it contains. */
   refer(desc: DescMessage): Schema {
     const known = WELL_KNOWN[desc.typeName];
     if (known) return known;
     if (!this.#schemas.has(desc.name)) {
-      // Set before its fields are looked at: a message may contain itself.
+      // Set before its fields are visited, because a message may contain itself.
       this.#schemas.set(desc.name, {});
       this.#schemas.set(desc.name, this.describe(desc));
     }
@@ -57,7 +57,7 @@ export class SchemaBook {
     return { ...this.#typeOf(field), ...this.#constraints.ofField(field) };
   }
 
-  /** The same where it cannot be left out. */
+  /** The same for a value that cannot be left out. */
   requiredValue(field: DescField): Schema {
     return { ...this.#typeOf(field), ...this.#constraints.ofRequired(field) };
   }
@@ -77,7 +77,7 @@ export class SchemaBook {
     }
   }
 
-  /** All that were referred to, by name. */
+  /** All schemas that were referred to, by name. */
   toJSON(): Record<string, Schema> {
     return Object.fromEntries([...this.#schemas].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
@@ -93,7 +93,7 @@ function enumSchema(desc: DescEnum): Schema {
   return { type: "string", enum: desc.values.map(({ name }) => name) };
 }
 
-/** The comment of the .proto file, or an empty text. */
+/** The comment in the .proto file; empty when there is none. */
 export function commentOf(desc: DescMessage | DescField | { readonly typeName: string }): string {
   const name =
     "typeName" in desc ? desc.typeName : `${(desc as DescField).parent.typeName}.${(desc as DescField).name}`;

@@ -8,7 +8,7 @@ import type { Drafts } from "./drafts.js";
 /** How many records are read at a time. */
 const BATCH = 100;
 
-/** A version of a draft, and when this process saw it first. */
+/** A version of a draft, and when this process first saw it. */
 interface Seen {
   readonly version: number;
   readonly sinceMs: number;
@@ -18,7 +18,7 @@ interface Seen {
 export class AbandonedDrafts {
   readonly #context: HistoryContext;
   readonly #drafts: Drafts;
-  /** Log -> what was seen of it. */
+  /** Maps a log to what was seen of it. */
   #seen = new Map<string, Seen>();
 
   constructor(context: HistoryContext, drafts: Drafts) {
@@ -43,7 +43,7 @@ export class AbandonedDrafts {
     return ended;
   }
 
-  /** Answers whether it has ended the draft. A failure is told, and leaves the others alone. */
+  /** Resolves to whether it has ended the draft. A failure is reported and does not affect the other drafts. */
   async #look(record: SessionRecord, ref: DraftRef, seen: Map<string, Seen>, call?: Call): Promise<boolean> {
     try {
       const { last } = await this.#context.store.tail(ref.log, call);

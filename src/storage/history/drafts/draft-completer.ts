@@ -8,7 +8,7 @@ import type { FoundDraft } from "./draft-finder.js";
 import type { DraftList } from "./draft-list.js";
 import { messagesOf, spareIdOf } from "./draft-message.js";
 
-/** Carries out what the last entry of a draft's log says. Any process may, at any time, and several at once. */
+/** Carries out the verdict at the end of a draft's log. Any process may do so at any time, even several at once. */
 export class DraftCompleter {
   readonly #context: HistoryContext;
   readonly #appender: Appender;
@@ -51,7 +51,7 @@ export class DraftCompleter {
     );
   }
 
-  /** Where the message of a draft that was finished is now. */
+  /** The current place of a finished draft's message. */
   async #placeOf({ record, ref }: FoundDraft, call?: Call): Promise<LogResult | null> {
     return this.#context.retrying(record.sessionId, call, async (saw) => {
       const head = await this.#context.need(record.sessionId, call);

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../domain/json.js";
 import { type BodyContent, contentOf, MessageBody } from "../../../domain/message-body.js";
 import type { Entry } from "../log-store.js";
 
-/** What one entry of a draft's log says. The first is `started`; after `finished` or `discarded` nothing follows. */
+/** The meaning of one entry of a draft's log. The first is `started`; nothing follows `finished` or `discarded`. */
 export type DraftStep =
   | {
       readonly kind: "started";
@@ -17,12 +17,12 @@ export type DraftStep =
   | {
       readonly kind: "finished";
       readonly deltas: readonly DraftDelta[];
-      /** Fields to put into the metadata. */
+      /** Fields to add to the metadata. */
       readonly metadata?: JsonObject | undefined;
     }
   | { readonly kind: "discarded" };
 
-/** Where a step is written, and when. */
+/** Where and when a step is written. */
 export interface StepPlace {
   readonly log: string;
   readonly seq: number;
@@ -32,10 +32,10 @@ export interface StepPlace {
 
 const APPEND = "append";
 const PUT = "put ";
-/** Ids of callers begin with no control character, so that the id of an entry tells what it is. */
+/** Ids of callers contain no control character, so the id of an entry tells its kind. */
 const MARK = "\u0000";
 
-/** The first entry has the message's id; the others have ids that differ from it and from each other. */
+/** The first entry has the message's id. The others have ids that differ from it and from each other. */
 export function toEntry(step: DraftStep, { log, seq, sessionId, timestampMicros }: StepPlace): Entry {
   const isStart = step.kind === "started";
   return {
@@ -67,13 +67,13 @@ export function toStep(entry: Entry): DraftStep {
   }
 }
 
-/** What an entry with this id says. */
+/** The kind of the entry with this id. */
 export function kindOf(entryId: string): DraftStep["kind"] {
   if (!entryId.startsWith(MARK)) return "started";
   return entryId.slice(MARK.length, entryId.indexOf(" ")) as DraftStep["kind"];
 }
 
-/** Whether two steps say the same. */
+/** Whether two steps are equal. */
 export function sameStep(a: DraftStep, b: DraftStep): boolean {
   const place = { log: "", seq: 1, sessionId: "", timestampMicros: 0 };
   return a.kind === b.kind && sameContent(contentOf(toEntry(a, place)), contentOf(toEntry(b, place)));

@@ -5,9 +5,9 @@ import type { DraftRef, SessionRecord } from "../log-store.js";
 import { OPEN_END } from "../segments.js";
 import { DraftState } from "./draft-state.js";
 
-/** A draft that a record names, and what its log holds. */
+/** A draft that a record names, and the content of its log. */
 export interface FoundDraft {
-  /** As it was read; only its uid and the session's id never change. */
+  /** The record as it was read; only its uid and the session's id are certain not to change. */
   readonly record: SessionRecord;
   readonly ref: DraftRef;
   readonly state: DraftState;
@@ -15,24 +15,24 @@ export interface FoundDraft {
   readonly atMs: number;
 }
 
-/** Bytes of drafts that are kept in memory, so that extending one takes a single call to the store. */
+/** How many bytes of drafts are kept in memory, so that extending one takes a single call to the store. */
 const MOST_BYTES = 64 * 1024 * 1024;
-/** What a draft without content takes. */
+/** The approximate size of a draft without content. */
 const BASE_BYTES = 1024;
 
-/** Finds drafts, and keeps those that this process works on. A kept draft may be out of date, never wrong. */
+/** Finds drafts, and caches those that this process works on. A cached draft may be out of date but never wrong. */
 export class DraftFinder {
   readonly #context: HistoryContext;
-  /** Session and message id -> draft; the one used last comes last. */
+  /** Maps session and message id to the draft; the one used last comes last. */
   readonly #kept = new Map<string, FoundDraft>();
-  /** Log -> state. */
+  /** Maps a log to its state. */
   readonly #states = new Map<string, DraftState>();
 
   constructor(context: HistoryContext) {
     this.#context = context;
   }
 
-  /** A draft that this process has worked on lately; null when it has to be loaded. */
+  /** A draft that this process has worked on recently; null when it has to be loaded. */
   cached(sessionId: string, messageId: string): FoundDraft | null {
     const key = keyOf(sessionId, messageId);
     const found = this.#kept.get(key);
@@ -42,7 +42,10 @@ export class DraftFinder {
     return found;
   }
 
-  /** The draft with this id, open or ended, by its record; null when there is none. not_found: no such session. */
+  /**
+   * The draft with this id, open or ended, according to its record; null when there is none. not_found: no such
+   * session.
+   */
   async load(sessionId: string, messageId: string, call?: Call): Promise<FoundDraft | null> {
     const atMs = this.#context.knownMs();
     const record = await this.#context.store.readRecord(sessionId, call);
@@ -59,7 +62,7 @@ export class DraftFinder {
     return found;
   }
 
-  /** What a log holds now. */
+  /** The current content of a log. */
   async stateOf(log: string, call?: Call): Promise<DraftState> {
     const state = this.#states.get(log) ?? new DraftState();
     await readOn(this.#context, log, state, call);
@@ -79,7 +82,7 @@ export class DraftFinder {
     this.#kept.delete(key);
     this.#kept.set(key, found);
     this.#states.set(found.ref.log, found.state);
-    // Measured only when one is added; those that are there grow by no more than what their sessions may hold.
+    // Measured only when a draft is added. Existing ones grow by no more than their sessions may hold.
     let bytes = 0;
     for (const { state } of this.#kept.values()) bytes += BASE_BYTES + state.content.bytes;
     for (const [oldest, { ref, state }] of this.#kept) {
@@ -91,14 +94,16 @@ export class DraftFinder {
   }
 }
 
-/** What the log of a draft holds. */
+/** The content of a draft's log. */
 export async function readDraftState(context: HistoryContext, log: string, call?: Call): Promise<DraftState> {
   const state = new DraftState();
   await readOn(context, log, state, call);
   return state;
 }
 
-/** Applies what a log holds after a state's version. Several may do so at once: each entry is applied once. */
+/**
+ * Applies the entries of a log after a state's version. Several callers may do so at once: each entry is applied once.
+ */
 async function readOn(context: HistoryContext, log: string, state: DraftState, call?: Call): Promise<void> {
   const { chunk: limit, limits } = context.options;
   const options = { limit, maxBytes: limits.batchBytes };

@@ -5,7 +5,7 @@ import { isOpenDraft } from "../record-facts.js";
 import { Again } from "../retries.js";
 import { nextOf, type RecordReplacer } from "../write/record-replacer.js";
 
-/** Ended drafts that a record keeps, so that their ids are not used again at once. A sweep takes them earlier. */
+/** How many ended drafts a record keeps, so that their ids are not used again at once. A sweep removes them earlier. */
 const MOST_ENDED = 32;
 
 /** The drafts that a record names. */
@@ -18,13 +18,13 @@ export class DraftList {
     this.#replacer = replacer;
   }
 
-  /** Has the record name a draft, so that entries may be appended to its log. Null when somebody else was first. */
+  /** Adds a draft to the record, so that entries may be appended to its log. Null when somebody else was first. */
   add(record: SessionRecord, ref: DraftRef, call?: Call): Promise<SessionRecord | null> {
     // Rule: named-logs-only.
     return this.#replacer.replace(record, { ...nextOf(record), drafts: [...record.drafts, ref] }, call);
   }
 
-  /** Has the record know that a draft's end has been carried out. */
+  /** Records that a draft's end has been carried out. */
   end({ uid, sessionId }: SessionRecord, log: string, end: NonNullable<DraftRef["end"]>, call?: Call): Promise<void> {
     return this.#context.retrying(sessionId, call, async (saw) => {
       const record = await this.#context.store.readRecordByUid(uid, call);
@@ -36,7 +36,7 @@ export class DraftList {
   }
 }
 
-/** The list once the drafts that are meant have ended. The oldest of many that have ended are dropped from it. */
+/** The list after the selected drafts have ended. If too many have ended, the oldest of them are dropped. */
 export function withEnded(
   drafts: readonly DraftRef[],
   isMeant: (draft: DraftRef) => boolean,

@@ -17,8 +17,8 @@ export class DraftReads {
   }
 
   /**
-   * The open drafts of a head. One that is finished is shown for as long as the head does not have its message, so that
-   * a reader always sees one of the two, and never both.
+   * The open drafts of a head. A finished one is shown as long as the head does not have its message, so that a reader
+   * always sees exactly one of the two.
    */
   async open(head: Head, call?: Call): Promise<readonly Draft[]> {
     const refs = openDrafts(head.record);

@@ -20,7 +20,7 @@ export function otherVersion(messageId: string, version: number, current: number
   return new DomainError("aborted", `version is ${version}, but ${draft} has version ${current}`);
 }
 
-/** invalid_argument when the message would be larger with these deltas than a message may be, or have too many. */
+/** Throws invalid_argument when these deltas would make the message too large or the draft have too many deltas. */
 export function checkRoom(draft: FoundDraft, deltas: readonly DraftDelta[], limits: Limits, more?: JsonObject): void {
   const { ref, state } = draft;
   const count = state.content.deltas + deltas.length;

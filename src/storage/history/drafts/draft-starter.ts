@@ -24,7 +24,7 @@ interface StarterParts {
   readonly completer: DraftCompleter;
 }
 
-/** What a caller wants to start. */
+/** The draft that a caller wants to start. */
 interface Wanted {
   readonly messageId: string;
   readonly isMade: boolean;
@@ -33,7 +33,7 @@ interface Wanted {
   readonly step: DraftStep;
 }
 
-/** Starts drafts: the record names the log, and then the first entry is written. */
+/** Starts drafts: first the record names the log, and then the first entry is written. */
 export class DraftStarter {
   readonly #parts: StarterParts;
 
@@ -82,7 +82,7 @@ export class DraftStarter {
     return this.#write(await finder.read(record, ref, head.atMs, call), wanted, call);
   }
 
-  /** The first of two calls has named the draft: it has the same content, or it died before it wrote any. */
+  /** An earlier call has named the draft: either it has the same content, or its writer died before writing any. */
   async #repeat(draft: FoundDraft, wanted: Wanted, call: Call): Promise<DraftVersion> {
     const { ref, state, record } = draft;
     const { messageId, timestampMicros, discardWhenAbandoned } = wanted;
@@ -104,7 +104,7 @@ export class DraftStarter {
     return { messageId, version: 1 };
   }
 
-  /** Drafts that have ended, though the record does not know it, do not count. */
+  /** Drafts that have ended do not count, even if the record does not know it yet. */
   async #checkCount({ record, atMs }: Head, call: Call): Promise<void> {
     const { context, finder, completer } = this.#parts;
     const { draftCount } = context.options.limits;

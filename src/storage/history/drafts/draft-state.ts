@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../domain/json.js";
 import type { DraftRef, Entry } from "../log-store.js";
 import { type DraftStep, toStep } from "./draft-entry.js";
 
-/** A draft as the entries of its log make it, one after the other. */
+/** A draft built from the entries of its log, one after another. */
 export class DraftState {
   #version = 0;
   #role = "";
@@ -14,12 +14,12 @@ export class DraftState {
   #updateTimeMicros = 0;
   #end: "finished" | "discarded" | null = null;
 
-  /** Place of the last entry; 0 while there is none. */
+  /** The place of the last entry; 0 when there is none. */
   get version(): number {
     return this.#version;
   }
 
-  /** The verdict, which is the last entry; null while there is none. */
+  /** The verdict, which is the last entry; null when there is none yet. */
   get end(): "finished" | "discarded" | null {
     return this.#end;
   }
@@ -40,7 +40,7 @@ export class DraftState {
     return this.#updateTimeMicros;
   }
 
-  /** Takes the entry that follows. Answers what it says; null when it is another, which is ignored. */
+  /** Applies the next entry and returns its step; returns null for an entry with another place, which is ignored. */
   apply(entry: Entry): DraftStep | null {
     if (entry.seq !== this.#version + 1 || this.#end !== null) return null;
     const step = toStep(entry);
@@ -63,7 +63,7 @@ export class DraftState {
     return step;
   }
 
-  /** The draft as it is now. */
+  /** The draft in its current state. */
   draft({ messageId, timestampMicros, discardWhenAbandoned }: DraftRef, sessionId: string): Draft {
     return {
       message: {
@@ -82,10 +82,10 @@ export class DraftState {
   }
 }
 
-/** The metadata with more fields, which take the place of those with the same name. */
+/** The metadata with additional fields, which replace those with the same name. */
 export function withFields(metadata: JsonObject | undefined, more: JsonObject | undefined): JsonObject | undefined {
   if (metadata === undefined || more === undefined) return metadata ?? more;
-  // fromEntries defines keys where assignment would take `__proto__` for the prototype.
+  // fromEntries defines keys, whereas assignment would treat `__proto__` as the prototype.
   return Object.fromEntries([...Object.entries(metadata), ...Object.entries(more)]);
 }
 

@@ -9,8 +9,8 @@ import { nextOf } from "../write/record-replacer.js";
 const BATCH = 100;
 
 /**
- * Clears away the logs of drafts that have ended, ten minutes after a sweep has seen that. No other session ever names
- * such a log, so forks keep nothing of it.
+ * Clears away the logs of ended drafts ten minutes after a sweep has seen that they ended. No other session ever names
+ * such a log, so forks do not keep it.
  */
 export class DraftSweep {
   readonly #context: HistoryContext;
@@ -21,7 +21,7 @@ export class DraftSweep {
     this.#deleteAll = deleteAll;
   }
 
-  /** Calls `onSwept` for each log that was cleared away. `untilMs`: what has a mark of this time or before is old. */
+  /** Calls `onSwept` for each log that was cleared away. A mark of `untilMs` or earlier is old enough. */
   async run(untilMs: number, call: Call, onSwept: () => void): Promise<void> {
     const { store } = this.#context;
     for (let after: string | undefined = ""; after !== undefined; ) {
@@ -34,7 +34,7 @@ export class DraftSweep {
     }
   }
 
-  /** When the record was replaced meanwhile, the next sweep does it. */
+  /** If the record was replaced meanwhile, the next sweep does it. */
   async #sweep(record: SessionRecord, untilMs: number, nowMs: number, call: Call, onSwept: () => void): Promise<void> {
     const isOld = (draft: DraftRef) => !isOpenDraft(draft) && (draft.markedAtMs ?? Number.POSITIVE_INFINITY) <= untilMs;
     // Rule: sweep-old-only.

@@ -11,7 +11,7 @@ export class DraftWriter {
   readonly #finder: DraftFinder;
   readonly #onWritten: (draft: FoundDraft) => void;
 
-  /** `onWritten` is told of every step. */
+  /** `onWritten` is called with every step. */
   constructor(context: HistoryContext, finder: DraftFinder, onWritten: (draft: FoundDraft) => void) {
     this.#context = context;
     this.#finder = finder;
@@ -19,8 +19,8 @@ export class DraftWriter {
   }
 
   /**
-   * Writes a step after the draft's version, one call to the store. false: somebody else has written there, or the
-   * record does not name the draft as open any more; then the draft must be loaded again.
+   * Writes a step right after the draft's version, with one call to the store. Resolves to false when somebody else has
+   * written there, or the record no longer names the draft as open; then the draft must be loaded again.
    */
   async write(draft: FoundDraft, step: DraftStep, call?: Call): Promise<boolean> {
     const { record, ref, state } = draft;
@@ -41,19 +41,19 @@ export class DraftWriter {
       throw error;
     }
     state.apply(entry);
-    // What has ended is not kept in memory.
+    // A draft that has ended is not kept in memory.
     if (state.end !== null) this.#finder.forget(sessionId, ref.messageId);
     this.#onWritten(draft);
     return true;
   }
 
-  /** Whether a step of this kind and content stands at a place. */
+  /** Whether a step of this kind and content is at a place. */
   async isStored({ ref }: FoundDraft, seq: number, step: DraftStep, call?: Call): Promise<boolean> {
     const { entries } = await this.#context.store.readRange(ref.log, seq, seq, {}, call);
     return entries[0] !== undefined && sameStep(toStep(entries[0]), step);
   }
 
-  /** What took long to write counts only if the record still names its log. */
+  /** A write that took long counts only if the record still names its log. */
   async #checkReached({ record, ref, atMs }: FoundDraft, call?: Call): Promise<void> {
     const now = await this.#context.store.readRecordByUid(record.uid, call);
     if (now && !now.deleted && now.drafts.some(({ log, end }) => log === ref.log && end === undefined)) return;

@@ -18,7 +18,7 @@ import { DraftStarter } from "./draft-starter.js";
 import { DraftWriter } from "./draft-writer.js";
 import { checkFinish } from "./finish-check.js";
 
-/** Writes drafts. A draft is a log of deltas, and the first entry of it that is a verdict decides how it ends. */
+/** Writes drafts. A draft is a log of deltas, and the first verdict in it decides how it ends. */
 export class Drafts {
   readonly finder: DraftFinder;
   readonly completer: DraftCompleter;
@@ -26,7 +26,7 @@ export class Drafts {
   readonly #writer: DraftWriter;
   readonly #starter: DraftStarter;
 
-  /** `onWritten` is told of every change of a draft. */
+  /** `onWritten` is called with every change of a draft. */
   constructor(
     context: HistoryContext,
     finder: DraftFinder,
@@ -104,8 +104,8 @@ export class Drafts {
   }
 
   /**
-   * Ends the drafts of a record that are among these: what is not finished by then is discarded. Nobody sees the messages
-   * of a session that has expired, so there the verdict is all.
+   * Ends those of these drafts that the record names; a draft that is not finished by then is discarded. In an expired
+   * session, whose messages nobody sees, only the verdict is written.
    */
   async endAll(record: SessionRecord, refs: readonly DraftRef[], call?: Call): Promise<void> {
     if (this.#context.isExpired(record)) {
@@ -118,14 +118,14 @@ export class Drafts {
     }
   }
 
-  /** Writes a verdict after a version; whoever was first has decided. Answers whether this one was. */
+  /** Writes a verdict after a version. The first verdict decides; resolves to whether this one was first. */
   async decide(draft: FoundDraft, step: DraftStep, call?: Call): Promise<boolean> {
     if (draft.state.end !== null || !(await this.#writer.write(draft, step, call))) return false;
     await this.completer.carryOut(draft, call);
     return true;
   }
 
-  /** Has nothing follow in the log of a draft. */
+  /** Makes sure that nothing follows in the log of a draft. */
   #discardLog(record: SessionRecord, ref: DraftRef, call?: Call): Promise<void> {
     return this.#context.retrying(record.sessionId, call, async (saw) => {
       const now = await this.#context.store.readRecordByUid(record.uid, call);
@@ -137,7 +137,7 @@ export class Drafts {
     });
   }
 
-  /** Answers how it has ended. */
+  /** Resolves to how it has ended. */
   #discardFound(sessionId: string, found: FoundDraft, call?: Call): Promise<"finished" | "discarded"> {
     const { messageId, log } = found.ref;
     return this.#context.retrying(sessionId, call, async (saw) => {
@@ -153,7 +153,7 @@ export class Drafts {
     });
   }
 
-  /** Works on a draft that was read just now, again for as long as somebody else was first. */
+  /** Works on a draft that was just read, and starts over as long as somebody else was first. */
   #withDraft<T>(
     sessionId: string,
     messageId: string,
@@ -172,7 +172,7 @@ export class Drafts {
     if (draft.ref.end !== undefined || draft.state.end !== null) await this.#refuseEnded(draft, call);
   }
 
-  /** Carries out what the draft's end says, so that whoever is refused sees it. */
+  /** Carries out the draft's end first, so that a caller that is refused sees its result. */
   async #refuseEnded(draft: FoundDraft, call?: Call): Promise<never> {
     const { ref, state } = draft;
     if (ref.end === undefined) await this.completer.carryOut(draft, call);
@@ -180,7 +180,7 @@ export class Drafts {
   }
 }
 
-/** What a caller changes afterwards does not change what is kept. */
+/** A copy, so that later changes by the caller do not affect what is cached. */
 function copyOf(delta: DraftDelta): DraftDelta {
   return delta.kind === "put_part" ? { ...delta, part: structuredClone(delta.part) } : { ...delta };
 }

@@ -6,8 +6,8 @@ import { countBefore, locateOnHead } from "../read/lookup.js";
 import type { FoundDraft } from "./draft-finder.js";
 
 /**
- * Checks, before a draft is finished, whether its message can be appended: nobody is bound by that afterwards.
- * `aborted`: it would not get the position expected; `already_exists`: a message has its id.
+ * Checks, before a draft is finished, whether its message could be appended now; nothing guarantees that afterwards.
+ * `aborted`: it would not get the expected position; `already_exists`: another message has its id.
  */
 export async function checkFinish(
   context: HistoryContext,

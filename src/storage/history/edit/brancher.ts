@@ -15,7 +15,7 @@ import { ForkCounts } from "./fork-counts.js";
 import { ancestryUnder, newRecord } from "./new-record.js";
 import { takeFrom } from "./taken.js";
 
-/** An attempt to make a session from another. */
+/** An attempt to make a session from another one. */
 interface Branch {
   readonly sourceId: string;
   readonly sessionId: string;
@@ -43,7 +43,7 @@ export class Brancher {
   async create(session: NewSession & { readonly sessionId: string }, call?: Call): Promise<Head> {
     const { sessionId, parentId = "", title = "", metadata, labels, expireTimeMicros } = session;
     const fields = { sessionId, parentId, title, metadata, labels: inOrder(labels), expireTimeMicros };
-    // Only what the caller set is compared, with the session as it is now (docs/api.md, Same content).
+    // Only the fields that the caller set are compared, with the current session (docs/api.md, Same content).
     const isRetry = ({ record }: Head) =>
       (parentId === "" || record.parentId === parentId) &&
       (title === "" || record.title === title) &&
@@ -90,8 +90,9 @@ export class Brancher {
   }
 
   /**
-   * Makes a session that names its source's logs: the source's `forks` goes up in the step that reads it, and down again when no such
-   * session comes of it. The call's end is answered at once; what was raised is lowered all the same.
+   * Makes a session that names its source's logs. The source's `forks` is raised in the step that reads it, and lowered
+   * again when no such session is made. At the end of the call the caller is answered at once; a raised count is
+   * lowered all the same.
    */
   async #fromSource(
     sourceId: string,
@@ -156,7 +157,10 @@ export class Brancher {
     });
   }
 
-  /** The session that has an id. One that has expired gives its id up; then, and when it is gone, the caller tries again. */
+  /**
+   * The session that has an id. An expired one gives its id up; in that case, and when the session is gone, the caller
+   * tries again.
+   */
   async #existing(sessionId: string, call?: Call): Promise<Head> {
     const existing = await this.#context.load(sessionId, call);
     if (existing) return existing;
@@ -164,7 +168,7 @@ export class Brancher {
     throw new Again();
   }
 
-  /** The head of a session that was just made. `atMs`: the store's time that was known before the record was sent. */
+  /** The head of a session that was just made. `atMs` is the store's time that was known before the record was sent. */
   #newHead(record: NextRecord, atMs: number): Head {
     return this.#context.rememberEmpty({ ...record, forks: 0 }, atMs);
   }

@@ -20,7 +20,7 @@ export interface Copied {
   readonly copiedCount: number;
 }
 
-/** What a copier works with. */
+/** The parts that a copier uses. */
 export interface CopierParts {
   readonly context: HistoryContext;
   readonly writer: RecordWriter;
@@ -91,7 +91,7 @@ export class Copier {
     const none = { copied: { forkPointId: null, copiedCount: 0 }, isSettled: false };
     if (taken.segments.length === 0) return none;
     const open = openDrafts(target.record).map(({ messageId }) => messageId);
-    // Rule: share-copy-unforked-only. Nobody counts on an unforked session, so that no circle of sources can arise.
+    // Rule: share-copy-unforked-only. Nobody counts on an unforked session, so no circle of sources can arise.
     if (target.count === 0 && target.record.forks === 0 && open.length === 0) {
       const isShared = await this.#shareInto(source, target, taken, call);
       if (!isShared) return { lost: null };
@@ -114,7 +114,10 @@ export class Copier {
     return "answer" in placed ? { copied: placed.answer, isSettled: true } : placed;
   }
 
-  /** When the call ends, the caller is answered at once, but the work goes on: a count that was raised may have to be lowered. */
+  /**
+   * At the end of the call the caller is answered at once, but the work continues, because a raised count may have to
+   * be lowered.
+   */
   async #shareInto(source: Head, target: Head, taken: Taken, call?: Call): Promise<boolean> {
     return untilCallEnd(this.#share(source, target, taken), call);
   }
@@ -136,7 +139,7 @@ export class Copier {
     try {
       committed = await this.#parts.writer.commit(target, change);
     } catch (error) {
-      // Whether or not the record was replaced, it counts once. A source that it named before was raised once too often.
+      // The record counts once whether or not it was replaced. A source that it named before was raised once too often.
       if (isNamed) await this.#counts.lower(uid);
       throw error;
     }

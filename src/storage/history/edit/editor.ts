@@ -15,18 +15,21 @@ import type { EditorWait } from "../write/editor-wait.js";
 import { nextOf, type RecordReplacer } from "../write/record-replacer.js";
 import type { HistoryChange, RecordWriter } from "../write/record-writer.js";
 
-/** The answer of an edit on a head, and the change that it takes, if any. */
+/** The result of an edit on a head, and the change that it requires, if any. */
 export interface EditPlan<T> {
   readonly result: T;
   readonly change?: HistoryChange | undefined;
-  /** The head to change, when planning has replaced the record of the one that was given: so it names one more log. */
+  /** The head to change, when planning has replaced the given head's record by one that names one more log. */
   readonly head?: Head | undefined;
 }
 
-/** Discards drafts of a record. What is finished by then is appended, unless the session has expired. */
+/** Discards drafts of a record. Those that are finished by then are appended, unless the session has expired. */
 export type EndDrafts = (record: SessionRecord, drafts: readonly DraftRef[], call?: Call) => Promise<void>;
 
-/** Edits of one session. Each seals the log, plans on what is sealed and replaces the record, and starts over when somebody else was first. */
+/**
+ * Edits of one session. Each one seals the log, plans on the sealed state and replaces the record, and starts over when
+ * somebody else was first.
+ */
 export class Editor {
   readonly #context: HistoryContext;
   readonly #replacer: RecordReplacer;
@@ -88,7 +91,7 @@ export class Editor {
     });
   }
 
-  /** Deletes the session if it has expired. Whether it had. */
+  /** Deletes the session if it has expired. Resolves to whether it had. */
   deleteExpired(sessionId: string, call?: Call): Promise<boolean> {
     return this.#context.retrying(sessionId, call, async (saw) => {
       const head = await this.#context.loadLiving(sessionId, call);
@@ -101,7 +104,7 @@ export class Editor {
     });
   }
 
-  /** See StorageProvider.updateSession. No message changes, so nothing is sealed, unless the session expires at another time. */
+  /** See StorageProvider.updateSession. No message changes, so nothing is sealed unless the time of expiry changes. */
   update(sessionId: string, change: SessionChange, expectedRevision: number | undefined, call?: Call): Promise<Head> {
     return this.#context.retrying(sessionId, call, async (saw) => {
       const head = await this.#context.need(sessionId, call);
@@ -149,7 +152,10 @@ export class Editor {
     );
   }
 
-  /** Runs an edit until it is stored or turns out to change nothing. Answers and refusals are never given from an old head. */
+  /**
+   * Runs an edit until it is stored or turns out to change nothing. Results and refusals are never based on an old
+   * head.
+   */
   edit<T>(sessionId: string, call: Call | undefined, plan: (head: Head) => Promise<EditPlan<T>>): Promise<T> {
     return this.#context.retrying(sessionId, call, async (saw) => {
       const head = await this.settledHead(sessionId, call);
@@ -182,12 +188,12 @@ export class Editor {
     return this.#context.need(sessionId, call);
   }
 
-  /** Opens a fresh log if an edit of ours has sealed the log and then turned out to change nothing. */
+  /** Opens a fresh log if our own edit has sealed the log and then turned out to change nothing. */
   async reopen(head: Head, call?: Call): Promise<void> {
     if (this.#writer.sealedHere(head)) await this.#writer.rollOver(head, call);
   }
 
-  /** Discards those of these drafts that are open; the history is read again afterwards. */
+  /** Discards those of these drafts that are open. The history must be read again afterwards. */
   async #endOpen(record: SessionRecord, drafts: readonly DraftRef[], call?: Call): Promise<void> {
     const logs = drafts.map(({ log }) => log);
     const left = openDrafts(record).filter(({ log }) => logs.includes(log));
@@ -207,7 +213,7 @@ export class Editor {
   }
 }
 
-/** `aborted` unless the record still has the revision that the caller expects, if any. */
+/** Throws `aborted` unless the record has the revision that the caller expects, if any. */
 export function checkRevision({ sessionRevision }: SessionRecord, expectedRevision: number | undefined): void {
   if (expectedRevision === undefined || expectedRevision === sessionRevision) return;
   const text = `expected_revision is ${expectedRevision}, but the session's revision is ${sessionRevision}`;
@@ -221,7 +227,7 @@ export function noMessage(messageId: string, sessionId: string): DomainError {
   );
 }
 
-/** Whether an error says something about the history rather than about the store or the call. */
+/** Whether an error concerns the history rather than the store or the call. */
 export function isDefinite(error: DomainError): boolean {
   return ["not_found", "invalid_argument", "failed_precondition", "already_exists", "aborted"].includes(error.code);
 }

@@ -3,8 +3,8 @@ import type { Head, HistoryContext } from "../heads.js";
 import type { NextRecord } from "../log-store.js";
 
 /**
- * Raises and lowers the `forks` of sessions whose logs another record is about to name. The end of a call does not end
- * these steps: a caller that did not learn the outcome could neither lower the count nor leave it.
+ * Raises and lowers the `forks` of sessions whose logs another record is about to name. These steps ignore the end of
+ * the call, because a caller that did not learn the outcome could neither lower the count nor leave it.
  */
 export class ForkCounts {
   readonly #context: HistoryContext;
@@ -14,8 +14,8 @@ export class ForkCounts {
   }
 
   /**
-   * Raises a source in the step that reads its record. However long reading the head takes, what it names is protected
-   * from then on.
+   * Raises a source in the step that reads its record. From then on, everything it names is protected, however long
+   * reading the head takes.
    */
   async loadRaised(sessionId: string): Promise<Head | null> {
     const { store } = this.#context;
@@ -36,12 +36,12 @@ export class ForkCounts {
     }
   }
 
-  /** Raises a source if its revision is still the one that was read. */
+  /** Raises a source if it still has the revision that was read. */
   async raise({ record: { uid, revision } }: Head): Promise<boolean> {
     return this.#context.store.addFork(uid, 1, revision);
   }
 
-  /** Takes back what was raised. When that fails, the count stays too high: that costs space, never data. */
+  /** Lowers a count that was raised. If that fails, the count stays too high, which costs space but never data. */
   async lower(uid: string): Promise<void> {
     try {
       await this.#context.store.addFork(uid, -1);
@@ -54,7 +54,7 @@ export class ForkCounts {
   }
 
   /**
-   * Stores a record that names a raised source. An unknown outcome is read back. When the record is not there, it may
+   * Stores a record that names a raised source. An unknown outcome is read back. If the record is not there, it may
    * still arrive, so the source stays raised; it is lowered only after a definite refusal.
    */
   async create(record: NextRecord, sourceUid: string): Promise<"created" | "exists"> {
@@ -72,7 +72,7 @@ export class ForkCounts {
   }
 }
 
-/** Whether a write that was rejected with this error may have happened all the same. */
+/** Whether a write that was rejected with this error may nevertheless have happened. */
 function isUnknown({ code }: DomainError): boolean {
   return ["unavailable", "deadline_exceeded", "canceled", "internal"].includes(code);
 }

@@ -16,9 +16,9 @@ import type { Attempt, SideLogs, Unplaced } from "../write/side-logs.js";
 import { checkRevision, type Editor, type EditPlan } from "./editor.js";
 
 /**
- * Edits of one message: it gets new content, or it goes. Its entry never changes, because forks may show it: new content
- * is written to a log that does not hold the message's id yet, and the record names that entry in the place of the old
- * one.
+ * Edits of one message, which gets new content or is deleted. Its entry never changes, because forks may show it. New
+ * content is written to a log that does not hold the message's id yet, and the record names that entry instead of the
+ * old one.
  */
 export class MessageEditor {
   readonly #context: HistoryContext;
@@ -81,7 +81,7 @@ export class MessageEditor {
     return located;
   }
 
-  /** The entry with its new content, at the same time. */
+  /** The entry with its new content at the same time. */
   #changed(entry: Entry, change: MessageChange): Unplaced {
     const { id, timestampMicros, sessionId, originSessionId } = entry;
     const { role = entry.role, parts = entry.body.parts, metadata = entry.body.metadata } = change;
@@ -94,14 +94,14 @@ export class MessageEditor {
     return { id, timestampMicros, role, body, sessionId, originSessionId, owed: 0 };
   }
 
-  /** Merges segments, and has the edit begin again, when there would be too many of them. */
+  /** Merges segments, and makes the edit start over, when there would be too many of them. */
   async #makeRoom(head: Head, segments: readonly Segment[], call: Call): Promise<void> {
     if (segments.length <= this.#context.options.maxSegments || visibleSegments(head).length < 2) return;
     await this.#placer.merge(head, call);
     throw new Again();
   }
 
-  /** The timestamp of the last message when the one at a position is gone; null when none is left. */
+  /** The timestamp of the last message without the one at a position; null when none is left. */
   async #lastWithout(head: Head, position: number, call: Call): Promise<number | null> {
     if (position < head.count - 1) return head.lastTimestampMicros;
     if (position === 0) return null;
@@ -109,7 +109,7 @@ export class MessageEditor {
   }
 }
 
-/** The visible segments with these in the place of the message at a position. */
+/** The visible segments with the message at a position replaced by these. */
 function withPlace(head: Head, position: number, instead: readonly Segment[]): Segment[] {
   const visible = visibleSegments(head);
   return joinSegments(sliceSegments(visible, 0, position), instead, sliceSegments(visible, position + 1));

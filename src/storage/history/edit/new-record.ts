@@ -40,7 +40,7 @@ export function newRecord(
   };
 }
 
-/** The ancestry of a child of this session: the session's own ancestry, and then its messages as they are now. */
+/** The ancestry of a child of this session: the session's own ancestry followed by its current messages. */
 export async function ancestryUnder(
   context: HistoryContext,
   placer: Placer,
@@ -69,7 +69,7 @@ export function tooLongChain(sessionId: string, bytes: number, maxBytes: number,
   );
 }
 
-/** What ancestry takes in a record, in bytes of JSON. */
+/** The size of ancestry in a record, in bytes of JSON. */
 export function bytesOf(ancestry: readonly AncestrySegment[]): number {
   return Buffer.byteLength(JSON.stringify(ancestry));
 }

@@ -12,7 +12,10 @@ export interface Taken {
   readonly lastTimestampMicros: number | null;
 }
 
-/** What a source shows, up to a message, or everything when the id is empty. invalid_argument: it does not show that message. */
+/**
+ * What a source shows up to a message, or everything when the id is empty. invalid_argument: it does not show that
+ * message.
+ */
 export async function takeFrom(
   context: HistoryContext,
   source: Head,

@@ -7,12 +7,12 @@ import type { LogStore, SessionRecord } from "../log-store.js";
 import { openDrafts, ownerOf } from "../record-facts.js";
 import { OPEN_END } from "../segments.js";
 
-/** The body of a draft's entry from which everything was taken: it starts with nothing, or adds nothing. */
+/** The body of an emptied draft entry: it starts with nothing, or adds nothing. */
 const NOTHING = MessageBody.of({ parts: [] });
 
 /**
- * Empties the logs of a session's drafts of a message that have ended and are not swept yet, whether or not the record
- * knows that. Whether there was anything in them.
+ * Empties the logs of a session's drafts of a message that have ended but are not swept yet, whether or not the record
+ * knows it. Resolves to whether there was anything in them.
  */
 export async function eraseDrafts(
   { store, options }: HistoryContext,
@@ -24,7 +24,7 @@ export async function eraseDrafts(
   let isChanged = false;
   const owned = await store.findOwned(record.uid, messageId, call);
   const logs = owned.filter(({ seq }) => seq === 1).map(({ log }) => log);
-  // A message that could not have its draft's id has the name of the draft's log.
+  // A message that could not get its draft's id has the name of the draft's log as its id.
   if (ownerOf(messageId) === record.uid) logs.push(messageId);
   for (const log of logs) {
     if (open.has(log) && !(await hasVerdict(store, log, call))) continue;
@@ -47,7 +47,7 @@ export async function eraseDrafts(
   return isChanged;
 }
 
-/** Whether a draft that its record names as open has ended all the same. */
+/** Whether a draft that its record names as open has ended nevertheless. */
 async function hasVerdict(store: LogStore, log: string, call: Call): Promise<boolean> {
   const { last } = await store.tail(log, call);
   return last !== null && ["finished", "discarded"].includes(kindOf(last.id));

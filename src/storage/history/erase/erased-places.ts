@@ -2,13 +2,13 @@ import type { Entry, SessionRecord } from "../log-store.js";
 import { openSegments } from "../read/pieces.js";
 import { positionOf } from "../segments.js";
 
-/** The copies that an erasure has found, by their places. */
+/** The copies that an erasure has found, by place. */
 export class ErasedPlaces {
-  /** Log -> place -> whether this erasure has overwritten it. */
+  /** Maps a log to its places, and each place to whether this erasure has overwritten it. */
   readonly #logs = new Map<string, Map<number, boolean>>();
   #count = 0;
 
-  /** How many were found. */
+  /** The number of copies found. */
   get count(): number {
     return this.#count;
   }
@@ -20,7 +20,10 @@ export class ErasedPlaces {
     places.set(seq, isOverwritten || places.get(seq) === true);
   }
 
-  /** What a record shows of them: the first position, and how many that this erasure has overwritten; null: none. */
+  /**
+   * The copies that a record shows: the first position, and how many of them this erasure has overwritten; null when it
+   * shows none.
+   */
   shownBy(record: SessionRecord): { readonly position: number; readonly overwritten: number } | null {
     const segments = openSegments(record);
     let position = Number.POSITIVE_INFINITY;

@@ -12,7 +12,7 @@ import { eraseDrafts } from "./erased-drafts.js";
 import { ErasedPlaces } from "./erased-places.js";
 import { ErasureMarks } from "./erasure-marks.js";
 
-/** How many records are looked through at a time. */
+/** How many records are processed at a time. */
 const BATCH = 100;
 
 /** One erasure under way. */
@@ -43,7 +43,7 @@ export class Eraser {
   readonly #replacer: RecordReplacer;
   readonly #onMarked: (sessionId: string) => void;
 
-  /** `onMarked` is told the id of every session that shows the message, once it shows it erased. */
+  /** `onMarked` is called with the id of every session that shows the message, once it shows it erased. */
   constructor(context: HistoryContext, replacer: RecordReplacer, onMarked: (sessionId: string) => void) {
     this.#context = context;
     this.#replacer = replacer;
@@ -66,17 +66,17 @@ export class Eraser {
     return { copies: erasure.places.count };
   }
 
-  /** Looks through all records. Whether another round is needed. */
+  /** Processes all records. Resolves to whether another round is needed. */
   async #round(erasure: Erasure, round: number): Promise<boolean> {
     const { marks, places, options } = erasure;
-    // Only the first round knows too few places to tell which records show them.
+    // Only in the first round are too few places known to tell which records show them.
     let isChanged = round === 1;
     let sessions = 0;
     for (let after = ""; ; ) {
       checkCall(options);
       const records = await this.#context.store.scanRecords(after, BATCH, options);
       for (const record of records) {
-        // Rule: erase-ends-copies. First the names are taken away, then what was written under them is looked for.
+        // Rule: erase-ends-copies. The names are removed first; then whatever was written under them is looked up.
         if (await marks.endCopies(record, options)) isChanged = true;
         if (round > 1 && (await marks.tell(record, places, options))) isChanged = true;
       }
@@ -88,7 +88,10 @@ export class Eraser {
     }
   }
 
-  /** Notes all copies in the logs of these records, and overwrites what is left of them. Whether something was. */
+  /**
+   * Notes all copies in the logs of these records, and overwrites those that have content left. Resolves to whether
+   * there were any.
+   */
   async #overwrite(records: readonly SessionRecord[], { messages, places, options }: Erasure): Promise<boolean> {
     const { store } = this.#context;
     let isChanged = false;
@@ -99,7 +102,7 @@ export class Eraser {
       if (left.length > 0) await store.overwriteEntries(erased, options);
       for (const entry of copies) places.add(entry, left.includes(entry));
       isChanged ||= left.length > 0;
-      // Only the session that a message was written to first can have had a draft of it.
+      // Only the session that a message was first written to can have had a draft of it.
       for (const record of records.filter(({ sessionId }) => sessionId === message.originSessionId)) {
         if (await eraseDrafts(this.#context, record, message.id, options)) isChanged = true;
       }
@@ -108,7 +111,7 @@ export class Eraser {
   }
 
   /**
-   * The message that the session shows under this id. When it shows none: all messages with this id that its record
+   * The message that the session shows under this id. When it shows none, all messages with this id that its record
    * still leads to. `not_found`: there is none.
    */
   #identify(sessionId: string, messageId: string, call: Call): Promise<readonly MessageIdentity[]> {

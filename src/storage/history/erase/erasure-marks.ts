@@ -6,7 +6,10 @@ import { nextOf, type RecordReplacer } from "../write/record-replacer.js";
 import { withEdit } from "../write/record-writer.js";
 import type { ErasedPlaces } from "./erased-places.js";
 
-/** What one erasure changes in records: followers read the message anew, and copies under way start over. */
+/**
+ * The changes that an erasure makes to records, so that followers read the message again and copies under way start
+ * over.
+ */
 export class ErasureMarks {
   readonly #context: HistoryContext;
   readonly #replacer: RecordReplacer;
@@ -20,7 +23,10 @@ export class ErasureMarks {
     this.#onMarked = onMarked;
   }
 
-  /** Takes the names of copies under way out of a record, so that their writers start over. Whether there were any. */
+  /**
+   * Removes the names of copies under way from a record, so that their writers start over. Resolves to whether there
+   * were any.
+   */
   endCopies(seen: SessionRecord, call: Call): Promise<boolean> {
     return this.#change(seen, call, (record) => {
       const namedLogs = record.namedLogs.filter(({ purpose }) => purpose !== "copy");
@@ -28,7 +34,10 @@ export class ErasureMarks {
     });
   }
 
-  /** Notes in a record that messages which it shows were erased, unless that is noted already. Whether it was changed. */
+  /**
+   * Notes in a record that messages it shows were erased, unless that is noted already. Resolves to whether the record
+   * changed.
+   */
   async tell(seen: SessionRecord, places: ErasedPlaces, call: Call): Promise<boolean> {
     let overwritten = 0;
     const isTold = await this.#change(seen, call, (record) => {
@@ -37,11 +46,11 @@ export class ErasureMarks {
       const { position } = shown;
       overwritten = shown.overwritten;
       const before = this.#told.get(record.uid);
-      // A mark of an earlier call tells the same, unless the message had got new content since.
+      // A mark of an earlier call says the same, unless the message got new content in between.
       const isKnown = before === undefined && overwritten === 0 && record.edits.some(({ kept }) => kept === position);
       if (isKnown || overwritten === before || (before !== undefined && overwritten < before)) return null;
       return {
-        // Whoever is about to write the message anew, with a part of its old content, starts over, too.
+        // A writer that is about to write the message again with part of its old content also starts over.
         namedLogs: [],
         edits: withEdit(record, { kept: position, single: { kind: "updated" } }, this.#context.options.maxEdits),
         sessionRevision: record.sessionRevision + 1,
@@ -62,7 +71,7 @@ export class ErasureMarks {
     return this.#context.retrying(seen.sessionId, call, async (saw) => {
       const record = known ?? (await this.#context.store.readRecordByUid(seen.uid, call));
       known = null;
-      // Nobody appends to a tombstone or follows it, and what is being restored comes out of a file.
+      // Nobody appends to a tombstone or follows it, and a session being restored comes from a file.
       if (!record || record.deleted) return false;
       saw(record);
       const change = plan(record);

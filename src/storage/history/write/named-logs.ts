@@ -5,7 +5,7 @@ import { namesLog } from "../record-facts.js";
 import { Again } from "../retries.js";
 import { nextOf, type RecordReplacer } from "./record-replacer.js";
 
-/** The logs, beside the open one, that a record names before entries are written to them. */
+/** The logs other than the open one, which a record names before entries are written to them. */
 export class NamedLogs {
   readonly #context: HistoryContext;
   readonly #replacer: RecordReplacer;
@@ -16,8 +16,8 @@ export class NamedLogs {
   }
 
   /**
-   * Has the record name a fresh log, so that entries may be appended to it. A log for a copy comes beside the others,
-   * and a log for older messages replaces the one before. Answers the head with that record; null when somebody else
+   * Makes the record name a fresh log, so that entries may be appended to it. A log for a copy is added to the others;
+   * a log for older messages replaces the previous one. Resolves to the head with that record; null when somebody else
    * was first.
    */
   async name(head: Head, purpose: NamedLog["purpose"], call?: Call): Promise<{ head: Head; log: string } | null> {
@@ -32,7 +32,7 @@ export class NamedLogs {
     return stored && { head: { ...head, record: stored }, log };
   }
 
-  /** Removes a log that nobody needs from the record, so that its entries can be swept. */
+  /** Removes the name of an unneeded log from the record, so that its entries can be swept. */
   unname({ uid, sessionId }: SessionRecord, log: string, call?: Call): Promise<void> {
     return this.#context.retrying(sessionId, call, async (saw) => {
       const record = await this.#context.store.readRecordByUid(uid, call);
@@ -44,10 +44,7 @@ export class NamedLogs {
   }
 }
 
-/**
- * The named logs but those of copies. The copies were begun for another history than the new one, so their writers
- * start over.
- */
+/** The named logs except those of copies. Copies were begun for a different history, so their writers start over. */
 export function withoutCopies({ namedLogs }: SessionRecord): readonly NamedLog[] {
   return namedLogs.filter(({ purpose }) => purpose !== "copy");
 }

@@ -2,8 +2,8 @@ import type { Call } from "../../../domain/call.js";
 import type { HistoryContext } from "../heads.js";
 
 /**
- * After a slow write: deletes what was written when no record has this uid any more, because no sweep would ever find
- * it.
+ * Called after a slow write: deletes what was written when no record has this uid any more, because no sweep would ever
+ * find it.
  */
 export async function clearIfOrphaned(
   context: HistoryContext,

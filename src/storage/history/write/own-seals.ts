@@ -4,14 +4,14 @@ import type { SessionRecord } from "../log-store.js";
 /** Remembers the logs that this process has sealed, so that it does not wait for itself to replace their records. */
 export class OwnSeals {
   readonly #maxSessions: number;
-  /** Session id -> the open log that this process sealed last. */
+  /** Maps a session's id to the open log that this process sealed last. */
   readonly #logs = new Map<string, string>();
 
   constructor(maxSessions: number) {
     this.#maxSessions = maxSessions;
   }
 
-  /** Whether the open log is sealed, and by this process. */
+  /** Whether the open log was sealed by this process. */
   has({ state, record }: Head): boolean {
     return state === "sealed" && this.#logs.get(record.sessionId) === record.log;
   }

@@ -5,7 +5,7 @@ import type { NamedLog, NextRecord, SessionRecord } from "../log-store.js";
 import { ownerOf } from "../record-facts.js";
 import { droppedRanges, logsOf, namedSegments } from "../segments.js";
 
-/** Replaces records by compare-and-set, and keeps account of what they no longer name. */
+/** Replaces records by compare-and-set, and keeps track of what they no longer name. */
 export class RecordReplacer {
   readonly #context: HistoryContext;
 
@@ -14,7 +14,7 @@ export class RecordReplacer {
   }
 
   /**
-   * Replaces the record if its revision is still the one that was read; null when it is not. Notes as dropped what the
+   * Replaces the record if it still has the revision that was read; null when it does not. Notes as dropped what the
    * new record no longer names. A session without forks that names only its own logs lets go of its sources.
    */
   async replace(record: SessionRecord, next: NextRecord, call?: Call): Promise<SessionRecord | null> {
@@ -42,7 +42,7 @@ export class RecordReplacer {
     // Rule: lower-unnamed-only.
     if (namedSegments(stored).some((segment) => ownerOf(segment.log) !== stored.uid)) return stored;
     const next = { ...nextOf(stored), sources: [], revision: stored.revision + 1 };
-    // The end of the call must not cut this off, because a count whose lowering is forgotten stays too high for ever.
+    // The end of the call must not interrupt this, because a count that is not lowered stays too high for ever.
     const released = await store.replaceRecord(next, stored.revision);
     if (!released) return stored;
     for (const source of stored.sources) await store.addFork(source, -1);
@@ -50,7 +50,7 @@ export class RecordReplacer {
   }
 }
 
-/** The record as a caller of `replaceRecord` gives it. */
+/** The record as `replaceRecord` takes it. */
 export function nextOf(record: SessionRecord): NextRecord {
   const { forks: _forks, ...rest } = record;
   return rest;

@@ -12,29 +12,30 @@ import { OwnSeals } from "./own-seals.js";
 import { nextOf, type RecordReplacer } from "./record-replacer.js";
 import { rolloversAfter } from "./rollovers.js";
 
-/** What an edit makes of a history. */
+/** The effect of an edit on a history. */
 export interface HistoryChange {
   readonly segments: readonly Segment[];
-  /** Timestamp of the last message of the segments; null when there is none. */
+  /** The timestamp of the last message of the segments; null when there is none. */
   readonly lastTimestampMicros: number | null;
   readonly undo: SessionRecord["undo"];
-  /** How many messages at the front the edit leaves as they are; null when it changes no message. */
+  /** How many messages at the front the edit does not change; null when it changes no message. */
   readonly kept: number | null;
-  /** When the edit changes only the message right after those: what becomes of it. */
+  /** What happens to the message right after those, when the edit changes only that one. */
   readonly single?: SingleEdit | undefined;
   /**
-   * Whether the edit only puts older messages in, which is an append to callers and leaves the revision that they see.
+   * Whether the edit only inserts older messages, which is an append to callers and does not change the revision that
+   * they see.
    */
   readonly isAppend?: boolean | undefined;
   readonly sources?: readonly string[] | undefined;
-  /** Ids of the messages that the edit adds. */
+  /** The ids of the messages that the edit adds. */
   readonly added?: readonly string[] | undefined;
-  /** What else the record says from then on. */
+  /** Other fields that the record gets. */
   readonly fields?: Partial<NextRecord> | undefined;
 }
 
 /**
- * Changes histories by three rules: seal the open log, plan on what is sealed, and replace the record by
+ * Changes histories by three rules: seal the open log, plan on the sealed state, and replace the record by
  * compare-and-set.
  */
 export class RecordWriter {
@@ -48,13 +49,13 @@ export class RecordWriter {
     this.#ownSeals = new OwnSeals(context.options.maxHeads);
   }
 
-  /** Whether the open log is sealed, and by this process. */
+  /** Whether the open log was sealed by this process. */
   sealedHere(head: Head): boolean {
     return this.#ownSeals.has(head);
   }
 
   /**
-   * Seals the open log at the head's end and replaces the record. Answers the new head; null when somebody else was
+   * Seals the open log at the head's end and replaces the record. Resolves to the new head; null when somebody else was
    * first.
    */
   async commit(head: Head, change: HistoryChange, call?: Call): Promise<Head | null> {
@@ -80,7 +81,7 @@ export class RecordWriter {
     return this.#putInPlace(record, next, atMs, call);
   }
 
-  /** Seals the open log and makes the record a tombstone. false: somebody else was first. */
+  /** Seals the open log and makes the record a tombstone. Resolves to false when somebody else was first. */
   async commitDeletion(head: Head, call?: Call): Promise<boolean> {
     const { record } = head;
     if (!(await this.#sealAt(head, call))) return false;
@@ -99,8 +100,8 @@ export class RecordWriter {
   }
 
   /**
-   * Keeps the same messages as closed segments, and opens a fresh log. Answers the new head; null when somebody else
-   * was first.
+   * Keeps the same messages as closed segments, and opens a fresh log. Resolves to the new head; null when somebody
+   * else was first.
    */
   async rollOver(head: Head, call?: Call): Promise<Head | null> {
     const { record } = head;
@@ -136,7 +137,7 @@ export class RecordWriter {
     return this.#context.rememberEmpty(stored, atMs);
   }
 
-  /** Seals the open log. Answers whether it ends where the head does. */
+  /** Seals the open log. Resolves to whether it ends where the head does. */
   async #sealAt(head: Head, call?: Call): Promise<boolean> {
     const { record } = head;
     this.#context.forget(record.sessionId);
@@ -149,7 +150,7 @@ export class RecordWriter {
     return end === head.seq;
   }
 
-  /** The drafts of a head whose log is sealed: those whose messages are in it, or are added now, have ended. */
+  /** The drafts of a head whose log is sealed. Those whose messages are in it, or are being added now, have ended. */
   async #draftsAfter(
     { record, seq }: Head,
     added: readonly string[] = [],
@@ -169,7 +170,7 @@ export class RecordWriter {
     return withEnded(record.drafts, ({ log }) => ended.has(log), "finished");
   }
 
-  /** Whether one of these entries is the message of a draft, and not just one that has taken its id. */
+  /** Whether one of these entries is the message of a draft, rather than one that has taken its id. */
   async #isAppended(ref: DraftRef, entries: readonly Entry[], call?: Call): Promise<boolean> {
     const own = entries.filter(({ id }) => id === ref.messageId || id === spareIdOf(ref));
     if (own.length === 0) return false;

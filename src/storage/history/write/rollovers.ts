@@ -1,18 +1,18 @@
 import type { ResolvedHistoryOptions } from "../history-options.js";
 import type { SessionRecord } from "../log-store.js";
 
-/** A rollover longer after the last one than this begins a new row. */
+/** A rollover that comes later than this after the last one begins a new row. */
 const ROW_MS = 60_000;
 
 type Clock = Pick<ResolvedHistoryOptions, "nowMicros">;
 
-/** How many rollovers this session has had in a row. */
+/** How many rollovers in a row this session has had. */
 export function rolloversInRow({ rollovers }: Pick<SessionRecord, "rollovers">, clock: Clock): number {
   // A time in the future ends a row as well, because a clock that was ahead must not keep a row going.
   return Math.abs(nowMs(clock) - rollovers.atMs) > ROW_MS ? 0 : rollovers.count;
 }
 
-/** The count to store with one more rollover. */
+/** The count to store after one more rollover. */
 export function rolloversAfter(record: Pick<SessionRecord, "rollovers">, clock: Clock): SessionRecord["rollovers"] {
   return { count: rolloversInRow(record, clock) + 1, atMs: nowMs(clock) };
 }

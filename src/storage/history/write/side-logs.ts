@@ -17,7 +17,10 @@ export interface Attempt {
   /** How many entries of the log come before ours. */
   readonly base: number;
   readonly messages: readonly Unplaced[];
-  /** Whether the messages come from elsewhere and may be written to this log only. There are none before they are written. */
+  /**
+   * Whether the messages come from elsewhere and may be written only to this log. There are none before they are
+   * written.
+   */
   readonly isCopy?: true;
 }
 
@@ -38,8 +41,8 @@ export class SideLogs {
   }
 
   /**
-   * Has the record name a log for messages that are read after that: an erasure takes the name away, and whoever has read
-   * something before then cannot write it. A log that an earlier attempt has written is kept. Null when another writer was
+   * Makes the record name a log for messages that are read afterwards. An erasure removes the name, so that messages
+   * read before it cannot be written. A log that an earlier attempt has written is kept. Null when another writer was
    * first.
    */
   async beforeCopy(head: Head, earlier: Attempt | null, call?: Call): Promise<Written | null> {
