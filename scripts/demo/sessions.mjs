@@ -47,6 +47,15 @@ function timed(prefix, messages, endMs, stepMs = 20_000) {
   }));
 }
 
+/** Three messages follow each other by seconds, then nothing happens for 40 minutes. */
+function inBursts(prefix, messages, endMs) {
+  const steps = Math.floor((messages.length - 1) / 3);
+  return messages.map((message, i) => {
+    const atMs = endMs - (steps - Math.floor(i / 3)) * 40 * MINUTE + (i % 3) * 6500;
+    return { id: `${prefix}-${i}`, timestampMicros: atMs * 1000, ...message };
+  });
+}
+
 function imports(nowMs) {
   const beganMs = nowMs - 3 * DAY;
   const shared = dialogue([
@@ -123,7 +132,7 @@ function billing(nowMs) {
       team: "billing",
       agent: "fixer",
     }),
-    messages: timed("billing", messages, nowMs - 20 * MINUTE, 14 * MINUTE),
+    messages: inBursts("billing", messages, nowMs - 20 * MINUTE),
   };
 }
 

@@ -1,7 +1,9 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { TodoTrackerService } from "../../gen/sessionpool/v1/todo_service_pb.js";
 import { builtPages } from "../support/console-pages.js";
+import { GrpcClient } from "../support/grpc-client.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith } from "../support/toolchain.js";
 import { DESKTOP, findBrowser, openBrowser } from "./browser.js";
@@ -12,6 +14,9 @@ const BASE64_SVG = Buffer.from(SVG).toString("base64");
 
 /** An id may hold no slash of REST and no control characters. */
 const idOf = (i: number, text: string) => `s${i}${[...text].slice(0, 40).join("")}`.replace(/[/\n]/g, "|");
+
+/** Each payload is looked at in every view, one after the other. */
+const LONG = { timeout: 900_000 };
 
 /** What has run scripts in pages that did not escape, sanitise or refuse. */
 const PAYLOADS = [
@@ -79,7 +84,7 @@ await describeWith("hostile content in the console", findBrowser, (browserPath) 
     expect({ status: response.status, text: await response.text() }).toEqual({ status: 200, text: expect.any(String) });
   }
 
-  /** Opens everything of a session: every message, every panel, the raw view. */
+  /** Opens everything of a session: every message, every panel, the raw view, a search. */
   async function lookAtAll(sessionId: string, count: number): Promise<void> {
     await page.goto("about:blank");
     await page.goto(`${server.httpUrl}/#/session/${encodeURIComponent(sessionId)}`);
@@ -93,6 +98,10 @@ await describeWith("hostile content in the console", findBrowser, (browserPath) 
       await page.keyboard.press("r");
       await page.keyboard.press("j");
     }
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("/");
+    await page.getByRole("searchbox", { name: "Search in this session" }).fill("hit");
+    await page.getByText(/in the whole session|older ones need a longer text/).waitFor();
     for (const name of ["Forks", "Details", "Outline"]) {
       await page.locator(".session-tools").getByRole("button", { name, exact: true }).click();
       await page.getByRole("complementary", { name }).waitFor();
@@ -103,7 +112,7 @@ await describeWith("hostile content in the console", findBrowser, (browserPath) 
     expect({ hits, foreign, errors }).toEqual({ hits: [], foreign: [], errors: [] });
   }
 
-  it("runs no script and contacts no other host, from any field of a session or message", async () => {
+  it("runs no script and contacts no other host, from any field of a session or message", LONG, async () => {
     for (const [i, text] of PAYLOADS.entries()) {
       const short = [...text].slice(0, 60).join("").replaceAll("\n", " ");
       const data = { id: text, name: text, input: { [short]: text }, [short]: [text, { [short]: text }] };
@@ -138,6 +147,42 @@ await describeWith("hostile content in the console", findBrowser, (browserPath) 
     }
     await page.goto(`${server.httpUrl}/#/`);
     await page.getByRole("heading", { name: "Since yesterday" }).waitFor();
+    expectNothingRan();
+  });
+
+  it("runs no script from drafts and todos, nor from what dialogs and notes say of a session", LONG, async () => {
+    const grpc = new GrpcClient(server.grpcAddress);
+    const todos = PAYLOADS.map((content, i) => ({ id: `t${i}`, content, status: "pending", priority: "high" }));
+    expect(await grpc.call(TodoTrackerService, "ReplaceTodos", { todos })).toHaveProperty("answer");
+    grpc.close();
+    await page.goto("about:blank");
+    await page.goto(`${server.httpUrl}/#/todos`);
+    await page
+      .locator(".todo")
+      .nth(PAYLOADS.length - 1)
+      .waitFor();
+    for (const [i, text] of PAYLOADS.entries()) {
+      const id = `talk${i}`;
+      await post("/session", { sessionId: id, title: text });
+      await post(`/session/${id}/message`, { info: { role: "user" }, parts: [{ type: "text", text }] });
+      const parts = [
+        { type: "text", text },
+        { type: "reasoning", text },
+      ];
+      await post(`/session/${id}/draft`, { message: { info: { id: "d", role: text }, parts } });
+      await page.goto("about:blank");
+      await page.goto(`${server.httpUrl}/#/session/${id}`);
+      await page.locator('article[data-draft="d"]').waitFor();
+      for (const name of ["Rename", "Fork", "Delete"]) {
+        await page.getByRole("button", { name: "Actions", exact: true }).click();
+        await page.getByRole("menuitem", { name, exact: true }).click();
+        await page.getByRole("dialog").waitFor();
+        if (name === "Delete") await page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
+        else await page.keyboard.press("Escape");
+        await page.getByRole("dialog").waitFor({ state: "detached" });
+      }
+      await page.locator(".toast").first().waitFor();
+    }
     expectNothingRan();
   });
 

@@ -122,3 +122,12 @@ describe("outcomes", () => {
     expect(errorLine({ json: { code: 5, message: "Not here" }, images: [] })).toBe("Not here");
   });
 });
+
+describe("outputs of terminals", () => {
+  it("are read without their colours", () => {
+    const [view] = recognise(
+      part("tool_result", undefined, "\u001b[32mok\u001b[0m 7 ms \u001b]0;title\u0007\u001b[2Kdone"),
+    );
+    expect(view).toMatchObject({ output: { text: "ok 7 ms done" } });
+  });
+});

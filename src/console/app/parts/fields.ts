@@ -63,14 +63,22 @@ export function outputOf(value: Json | undefined): Output {
   const texts = known.map((block) => textAt(block, "text")).filter((text) => text !== "");
   const images = known.map(imageOfBlock).filter((image) => image !== undefined);
   if (blocks.length > 0 && texts.length + images.length === blocks.length) {
-    return { ...(texts.length > 0 && { text: texts.join("\n") }), images };
+    return { ...(texts.length > 0 && { text: withoutColours(texts.join("\n")) }), images };
   }
   return { json: value, images };
 }
 
 function outputOfText(text: string): Output {
   const value = parsed(text);
-  return typeof value === "string" ? { text, images: [] } : { json: value as Json, images: [] };
+  return typeof value === "string" ? { text: withoutColours(text), images: [] } : { json: value as Json, images: [] };
+}
+
+/** What a terminal takes as a colour or a move of its cursor, and what says nothing to a reader. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: terminals begin their commands with U+001B.
+const TERMINAL_COMMANDS = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\))/g;
+
+function withoutColours(text: string): string {
+  return text.replace(TERMINAL_COMMANDS, "");
 }
 
 /** Types that a browser shows without ever running a script of theirs. SVG is not one of them. */

@@ -50,11 +50,12 @@ function hitOf(message: Message, text: string): Hit | undefined {
     const found = content.toLowerCase().indexOf(text);
     if (found < 0) continue;
     const from = Math.max(0, found - AROUND);
+    const to = found + text.length + AROUND;
     const { position, role, timestamp } = message.info;
     return {
       ...{ position: Number(position), role, timestamp },
-      snippet: content.slice(from, found + text.length + AROUND).replace(/\s/g, " "),
-      at: found - from,
+      snippet: `${from > 0 ? "…" : ""}${content.slice(from, to).replace(/\s/g, " ")}${to < content.length ? "…" : ""}`,
+      at: found - from + (from > 0 ? 1 : 0),
     };
   }
   return undefined;

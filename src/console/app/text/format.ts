@@ -42,7 +42,9 @@ export function duration(ms: number): string {
   if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
   const minutes = Math.floor(ms / 60_000);
-  return minutes < 60 ? `${minutes} min ${Math.round((ms % 60_000) / 1000)} s` : `${(minutes / 60).toFixed(1)} h`;
+  const seconds = Math.floor((ms % 60_000) / 1000);
+  if (minutes < 60) return seconds === 0 ? `${minutes} min` : `${minutes} min ${seconds} s`;
+  return `${(minutes / 60).toFixed(1)} h`;
 }
 
 export function count(number: number | string | undefined): string {
@@ -56,10 +58,15 @@ export function plural(number: number, one: string, many = `${one}s`): string {
 /** The first line of a text, without marks of Markdown, cut at a length. */
 export function firstLine(text: string, length = 140): string {
   const line = text.split("\n").find((one) => /[\p{L}\p{N}]/u.test(one)) ?? "";
-  const plain = line
-    .slice(0, 1000)
-    .replace(/^[\s#>*-]+/, "")
-    .replace(/[*_`]{1,3}(\S[^*_`]*)[*_`]{1,3}/g, "$1")
-    .trim();
+  const plain = withoutMarks(line.slice(0, 1000));
   return plain.length > length ? `${plain.slice(0, length - 1).trimEnd()}…` : plain;
+}
+
+/** A line without the marks of Markdown that it begins with, and those around words. */
+export function withoutMarks(line: string): string {
+  return line
+    .replace(/^[\s#>*-]+/, "")
+    .replace(/(\*{1,3}|`{1,3})(\S[^*`]*)\1/g, "$2")
+    .replace(/(?<![\w\p{L}])_{1,3}(\S[^_]*)_{1,3}(?![\w\p{L}])/gu, "$1")
+    .trim();
 }

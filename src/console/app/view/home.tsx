@@ -4,7 +4,7 @@ import { titleOf } from "../state/actions.js";
 import { sessionLink } from "../state/route.js";
 import { filterText } from "../state/session-filter.js";
 import { listError, listState, retryList, sessions } from "../state/session-list.js";
-import { clock, dayOf, plural, startOfDay } from "../text/format.js";
+import { clock, dayOf, plural, startOfDay, withoutMarks } from "../text/format.js";
 import { Icon } from "./icon.js";
 import { Problem } from "./problem.js";
 
@@ -37,7 +37,7 @@ export function Home() {
               {session.lastMessage && (
                 <span class="card-preview" dir="auto">
                   <span class="muted">{session.lastMessage.role}: </span>
-                  {session.lastMessage.text}
+                  {withoutMarks(session.lastMessage.text) || <span class="muted">no text</span>}
                 </span>
               )}
               <span class="muted">

@@ -3,7 +3,7 @@ import type { Session } from "../../api/types.js";
 import { titleOf } from "../../state/actions.js";
 import { sessionLink } from "../../state/route.js";
 import { sessionById } from "../../state/session-list.js";
-import { count, recently, whole } from "../../text/format.js";
+import { count, plural, recently, whole, withoutMarks } from "../../text/format.js";
 import { Icon } from "../icon.js";
 
 export function SessionItem(props: {
@@ -32,12 +32,21 @@ export function SessionItem(props: {
             {recently(updateTime)}
           </time>
         </span>
-        {lastMessage && (
+        <span class="item-line">
           <span class="item-preview" dir="auto">
-            <span class="muted">{lastMessage.role}: </span>
-            {lastMessage.text}
+            {lastMessage && (
+              <>
+                <span class="muted">{lastMessage.role}: </span>
+                {withoutMarks(lastMessage.text) || <span class="muted">no text</span>}
+              </>
+            )}
           </span>
-        )}
+          {messageCount !== undefined && (
+            <span class="item-count" title={plural(Number(messageCount), "message")}>
+              {count(messageCount)}
+            </span>
+          )}
+        </span>
         <span class="item-line item-facts">
           <span class="item-id" title={sessionId}>
             {title ? sessionId : ""}
@@ -52,7 +61,6 @@ export function SessionItem(props: {
               {value ? `${name}: ${value}` : name}
             </span>
           ))}
-          {messageCount !== undefined && <span class="item-count">{count(messageCount)}</span>}
         </span>
       </a>
     </li>
