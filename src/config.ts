@@ -15,39 +15,48 @@ import { type LoadLimits, loadFlags, readLoad } from "./load-limits.js";
 
 export { DEFAULT_LOAD, type LoadLimits } from "./load-limits.js";
 
-/** Where a port listens. Port 0 takes a free one. */
+/** An address to listen on. Port 0 picks a free port. */
 export interface Address {
   readonly host: string;
   readonly port: number;
 }
 
-/** Tokens (JWT) as keys. */
+/** Settings for JWTs that serve as keys. */
 export interface JwtConfig {
-  /** A file, or an http(s) URL, of a JSON Web Key Set. */
+  /** A file or http(s) URL with a JSON Web Key Set. */
   readonly jwks: string;
   readonly issuer?: string | undefined;
   readonly audience?: string | undefined;
-  /** Claim that names the namespace. */
+  /** The claim that names the namespace. */
   readonly namespaceClaim: string;
-  /** Claim that holds scopes, as a text with spaces or a list: `read`, `write`, `admin`, or the same after `session-pool:`. */
+  /**
+   * The claim that holds the scopes, as a list or as text separated by spaces: `read`, `write`, `admin`, each with or
+   * without the prefix `session-pool:`.
+   */
   readonly scopeClaim: string;
 }
 
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** All that `serve` can be told. */
+/** The whole configuration of `serve`. The file is a little long because it lists every flag of it once. */
 export interface ServeConfig {
   readonly storage: string;
   readonly grpcAddress: Address;
   readonly httpAddress: Address;
   readonly workers: number;
   readonly logLevel: LogLevel;
-  /** Origins whose pages may call; `*` for all. None: closed. */
+  /** Origins whose pages may call; `*` means all, and an empty list none. */
   readonly corsOrigins: readonly string[];
-  /** Hosts besides loopback that requests may name. None: with keys any host, without keys loopback only. */
+  /**
+   * Hosts besides loopback that requests may name. When empty, a server with keys accepts any host, and one without
+   * keys only loopback.
+   */
   readonly allowedHosts: readonly string[];
-  /** Where metrics are served without a key. Absent: at `/metrics` of the HTTP port, which needs one where keys are needed. */
+  /**
+   * Where metrics are served without a key. When absent, they are at `/metrics` of the HTTP port, which needs a key if
+   * calls do.
+   */
   readonly metricsAddress?: Address | undefined;
   /** Whether the console, `/docs` and `/openapi.json` are served. */
   readonly console: boolean;
@@ -61,17 +70,17 @@ export interface ServeConfig {
   readonly jwt?: JwtConfig | undefined;
   readonly limits: Limits;
   readonly load: LoadLimits;
-  /** 0: never. */
+  /** 0 turns sweeping off. */
   readonly sweepIntervalMs: number;
-  /** How long nobody has extended a draft before it is finished or discarded. */
+  /** How long nobody may extend a draft before it is finished or discarded. */
   readonly draftTimeoutMs: number;
-  /** How long a namespace may be without a call before what it keeps in memory goes. */
+  /** How long a namespace may go without a call before its memory is released. */
   readonly namespaceIdleMs: number;
-  /** How long after its last change a session expires; Infinity: never. */
+  /** How long after its last change a session expires; Infinity means never. */
   readonly retentionMs: number;
-  /** How long running calls may take when the server stops. */
+  /** How long running calls may take while the server stops. */
   readonly shutdownMs: number;
-  /** Whether OTEL_ variables are set: then traces are recorded. */
+  /** Whether OTEL_ variables are set, which turns tracing on. */
   readonly tracing: boolean;
 }
 
@@ -113,7 +122,10 @@ export function addStorageOption(command: Command): Command {
     .hook("preAction", (_this, called) => readStorageFile(called));
 }
 
-/** A file names the store, unless a flag on the command line does: other users of the machine can read command lines. */
+/**
+ * A file may name the store unless a flag on the command line does; other users of the machine can read command lines,
+ * so a password belongs in a file.
+ */
 function readStorageFile(command: Command): void {
   const { storageFile } = command.opts<{ storageFile?: string }>();
   if (storageFile === undefined) return;
@@ -134,7 +146,9 @@ export function addHealthOptions(command: Command): Command {
   return command.addOption(httpAddressFlag()).addOption(tlsCertFlag());
 }
 
-/** Adds the flags of `serve`; each can also be given as SESSION_POOL_ and its name in capitals. */
+/**
+ * Adds the flags of `serve`. Each can also be given as an environment variable, SESSION_POOL_ and its name in capitals.
+ */
 export function addServeOptions(command: Command): Command {
   addStorageOption(command);
   const options = [
@@ -194,7 +208,7 @@ function retentionFlag(): Option {
   return flagged.default(0).argParser(wholeNumber);
 }
 
-/** Milliseconds of `--retention-days`. */
+/** Converts `--retention-days` to milliseconds. */
 export function readRetention(days: number): number {
   return days === 0 ? Number.POSITIVE_INFINITY : days * DAY_MS;
 }
@@ -203,7 +217,7 @@ function tlsCertFlag(): Option {
   return flag("--tls-cert <file>", "certificate chain (PEM); TLS on both ports").argParser(parseText);
 }
 
-/** Makes a config of the flags that commander has read. Throws an Error with one clear line. */
+/** Makes a config from the flags that commander has read. Throws an Error with a one-line message. */
 export function readServeConfig(flags: Flags): ServeConfig {
   const config: ServeConfig = {
     storage: flags.storage as string,
@@ -242,13 +256,13 @@ export function readServeConfig(flags: Flags): ServeConfig {
   return config;
 }
 
-/** What the operator should know of a config that can be served all the same. */
+/** Warnings about a config that is valid but risky. */
 export function warningsOf({ jwt }: ServeConfig): readonly string[] {
   if (jwt === undefined || jwt.audience !== undefined) return [];
   return ["Without --jwt-audience a token that was issued for another service is taken, too"];
 }
 
-/** Whether a key or token is needed. */
+/** Whether calls need a key or token. */
 export function isKeyed({ keysFile, jwt }: Pick<ServeConfig, "keysFile" | "jwt">): boolean {
   return keysFile !== undefined || jwt !== undefined;
 }
@@ -258,7 +272,7 @@ export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
-/** `host:port` as it stands in a URL. */
+/** Formats an address as `host:port`, as in a URL. */
 export function formatAddress({ host, port }: Address): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -9,8 +9,8 @@ import { fromUIMessage, toUIMessage, unlessEmpty } from "./ui-message.js";
 export { type KeepOptions, keepUIMessageStream, resumeUIMessageStream } from "./ui-stream.js";
 
 /**
- * The messages of a chat, oldest first, for `useChat({ messages })`; none when the session is missing. TypeError: a message that the
- * AI SDK has no form for.
+ * The messages of a chat, oldest first, for `useChat({ messages })`; none when the session is missing. TypeError: the
+ * AI SDK has no form for a message.
  */
 export async function loadUIMessages<Message extends UIMessage = UIMessage>(
   client: SessionPoolClient,
@@ -51,7 +51,7 @@ export async function saveUIMessages(
   await appendAll(client, sessionId, wanted.slice(kept), kept);
 }
 
-/** As many calls as 1,000 messages each take. */
+/** As many calls as are needed for at most 1,000 messages each. */
 async function appendAll(client: SessionPoolClient, sessionId: string, added: readonly NewMessage[], position: number) {
   for (let i = 0; i < added.length; i += 1000) {
     const options = { createSession: true, expectedPosition: position + i };
@@ -74,7 +74,7 @@ async function update(client: SessionPoolClient, sessionId: string, message: New
   });
 }
 
-/** Whether role, metadata and parts are the same, whatever the order of keys. */
+/** Whether role, metadata and parts are equal, whatever the order of keys. */
 function isSame(message: NewMessage, { info, parts }: StoredMessage): boolean {
   const { id = "", role = "", metadata } = info ?? {};
   const stored = { info: { id, role, ...unlessEmpty(metadata) }, parts };

@@ -5,7 +5,7 @@ import { ulid } from "ulid";
 import { Code, type NewMessage, type SessionPoolClient, type StoredMessage } from "../client/index.js";
 import { hasCode, unlessMissing } from "./missing.js";
 
-/** Names a transcript, as the SDK does. */
+/** Identifies a transcript, as in the SDK. */
 export interface SessionKey {
   readonly projectKey: string;
   readonly sessionId: string;
@@ -13,7 +13,7 @@ export interface SessionKey {
   readonly subpath?: string;
 }
 
-/** A line of a transcript: JSON that the SDK alone understands. */
+/** A line of a transcript: JSON that only the SDK understands. */
 export interface SessionStoreEntry {
   type: string;
   uuid?: string;
@@ -24,7 +24,7 @@ export interface SessionStoreEntry {
 type ProjectKey = Pick<SessionKey, "projectKey">;
 type Session = Awaited<ReturnType<SessionPoolClient["sessions"]["getSession"]>>;
 
-/** Type of the parts, and the field of the metadata, as the adapter for Python has them, too. */
+/** The type of the parts and the field of the metadata, the same as in the Python adapter. */
 const KEPT = "claude_agent";
 const MOST_ENTRIES = 1000;
 /** Below the 8 MiB of a batch, which also counts ids and roles. */
@@ -43,14 +43,14 @@ export class SessionPoolStore {
     this.#client = client;
   }
 
-  /** Adds entries in their order. Those whose uuid the transcript has are left out. */
+  /** Adds entries in order. Entries whose uuid the transcript already has are left out. */
   async append(key: SessionKey, entries: SessionStoreEntry[]): Promise<void> {
     const sessionId = await idOf(key);
     for (const batch of batchesOf(entries)) {
       try {
         await this.#append(key, sessionId, batch);
       } catch (error) {
-        // One of them is there with other content, and the earlier one stays: the others one by one.
+        // One of them exists with other content, and the earlier one stays; the others are added one by one.
         if (!hasCode(error, Code.AlreadyExists)) throw error;
         for (const message of batch) await this.#appendUnlessKnown(sessionId, message);
       }
@@ -77,7 +77,7 @@ export class SessionPoolStore {
     }));
   }
 
-  /** Deletes a transcript; a main one with the transcripts of its subagents. */
+  /** Deletes a transcript; a main transcript together with those of its subagents. */
   async delete(key: SessionKey): Promise<void> {
     const sessionId = await idOf(key);
     const subagents = key.subpath === undefined ? await this.#children(sessionId) : [];
@@ -92,7 +92,7 @@ export class SessionPoolStore {
     return sessions.map((session) => keptOf(session).subpath ?? "");
   }
 
-  /** Makes the transcript's session, and those that it is found by, when it is missing. */
+  /** Makes the transcript's session, and those above it, if they are missing. */
   async #append(key: SessionKey, sessionId: string, messages: readonly NewMessage[]): Promise<void> {
     try {
       await this.#client.append(sessionId, messages);
@@ -111,7 +111,9 @@ export class SessionPoolStore {
     }
   }
 
-  /** A session for the project, one below it for the main transcript, and one below that for a subagent's. */
+  /**
+   * There is a session for the project, one below it for the main transcript, and one below that for each subagent's.
+   */
   async #createSessions({ projectKey, sessionId, subpath }: SessionKey): Promise<void> {
     const project = await idOf({ projectKey });
     await this.#create(project, "", { project_key: projectKey });
@@ -149,12 +151,12 @@ async function shortHash(text: string): Promise<string> {
   return Array.from(hash.subarray(0, 12), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** What the metadata of a transcript's session holds of its key. */
+/** The fields of a transcript's key that are kept in the metadata of its session. */
 function keptOf({ metadata }: Session): { readonly session_id?: string; readonly subpath?: string } {
   return (metadata?.[KEPT] ?? {}) as { session_id?: string; subpath?: string };
 }
 
-/** Messages in as few calls as the limits allow, each uuid once. */
+/** Groups messages into as few calls as the limits allow, each uuid once. */
 function batchesOf(entries: readonly SessionStoreEntry[]): NewMessage[][] {
   const batches: NewMessage[][] = [];
   const seen = new Set<string>();

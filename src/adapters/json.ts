@@ -1,6 +1,9 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 
-/** A copy as a Struct takes it: what is undefined left out. TypeError: it is no JSON object, or an integer is no exact double. */
+/**
+ * A copy that fits into a Struct, without undefined values. TypeError: the value is not a JSON object, or an integer is
+ * not exact as a double.
+ */
 export function toJsonObject(value: unknown, name: string): JsonObject {
   return copy(value, name) as JsonObject;
 }

@@ -8,10 +8,9 @@ import { unlessMissing } from "./missing.js";
 type Item = AgentInputItem & { readonly role?: string; readonly content?: unknown };
 
 /**
- * A conversation of the Agents SDK, kept in one session: each item is a message, whose only part holds the item as it is.
- *
- * The session is made by the first `addItems`. An item of 3 MiB or more, one that is not JSON, and one nested deeper than 24 levels
- * are refused; nothing of its call is stored then.
+ * A conversation of the Agents SDK, kept in one session. Each item is a message whose only part holds the item
+ * unchanged. The first `addItems` makes the session. An item of 3 MiB or more, one that is not JSON, and one nested
+ * deeper than 24 levels are refused, and nothing of the same call is stored.
  */
 export class SessionPoolSession implements Session {
   readonly #client: SessionPoolClient;
@@ -27,7 +26,7 @@ export class SessionPoolSession implements Session {
     return this.#sessionId;
   }
 
-  /** All items, or the last `limit` ones, oldest first. None when the session is missing. */
+  /** All items, or the last `limit` ones, oldest first; none when the session is missing. */
   async getItems(limit?: number): Promise<AgentInputItem[]> {
     if (limit !== undefined && limit <= 0) return [];
     const items: AgentInputItem[] = [];
@@ -41,14 +40,14 @@ export class SessionPoolSession implements Session {
     return items.reverse();
   }
 
-  /** All or nothing, up to 1,000 items and 8 MiB; more are added in several steps. */
+  /** Adds items, all or nothing up to 1,000 items and 8 MiB; more are added in several steps. */
   async addItems(items: AgentInputItem[]): Promise<void> {
     const messages = items.map((item) => fromItem(item as Item));
     for (let i = 0; i < messages.length; i += 1000)
       await this.#client.append(this.#sessionId, messages.slice(i, i + 1000), { createSession: true });
   }
 
-  /** Removes the last item, and answers it. Of several calls at once each removes another item. */
+  /** Removes and returns the last item. Of several simultaneous calls, each removes a different item. */
   async popItem(): Promise<AgentInputItem | undefined> {
     for (;;) {
       const { messages } = (await unlessMissing(() =>
@@ -57,7 +56,7 @@ export class SessionPoolSession implements Session {
       const last = messages[0];
       if (last === undefined) return undefined;
       const messageId = last.info?.id ?? "";
-      // Another call has removed it meanwhile: then this one removes the item before it.
+      // Another call has removed it meanwhile, so this one removes the item before it.
       const isMine = await unlessMissing(() =>
         this.#client.messages.deleteMessage({ sessionId: this.#sessionId, messageId }),
       );
@@ -78,7 +77,10 @@ function fromItem(item: Item): NewMessage {
   return { info: { id: ulid(), role: item.role ?? "assistant" }, parts: [{ type, text, data }] };
 }
 
-/** Throws for a message that another program has written in a form of its own, but for plain texts. */
+/**
+ * Returns the item of a message. Throws for a message that another program has written in a form of its own, unless it
+ * is plain text.
+ */
 function toItem({ info, parts }: StoredMessage): AgentInputItem {
   const [part] = parts;
   if (parts.length === 1 && part?.data !== undefined) return part.data as unknown as AgentInputItem;
@@ -96,7 +98,7 @@ function toItem({ info, parts }: StoredMessage): AgentInputItem {
   throw new TypeError(`Message ${JSON.stringify(info?.id)} is no item of the Agents SDK`);
 }
 
-/** What people read of an item, for the console and for other programs. */
+/** The text of an item for human readers, in the console and in other programs. */
 function textOf(content: unknown): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";

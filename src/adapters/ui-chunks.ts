@@ -3,7 +3,7 @@ import type { StoredPart } from "./ui-message.js";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** States of a tool call in which its whole input was told. */
+/** States of a tool call whose complete input is known. */
 const HAS_INPUT: ReadonlySet<unknown> = new Set([
   ...[
     "input-available",
@@ -15,12 +15,12 @@ const HAS_INPUT: ReadonlySet<unknown> = new Set([
   ],
 ]);
 
-/** What a reader that has `before` of a message needs to be told so that it has `after`. */
+/** The chunks that turn `before` of a message into `after` for a reader. */
 export function chunksBetween(before: readonly StoredPart[], after: readonly StoredPart[]): UIMessageChunk[] {
   return after.flatMap((part, i) => chunksOfPart(before[i], part) as UIMessageChunk[]);
 }
 
-/** What ends the texts of a message. */
+/** The chunks that end the texts of a message. */
 export function endsOf(parts: readonly StoredPart[]): UIMessageChunk[] {
   return parts.flatMap(({ id, type }) =>
     type === "text" || type === "reasoning" ? [{ type: `${type}-end` as const, id }] : [],
@@ -33,7 +33,7 @@ function chunksOfPart(before: StoredPart | undefined, part: StoredPart): Fields[
   if (before !== undefined && JSON.stringify(before.data) === JSON.stringify(part.data)) return [];
   if (type === "step-start") return [{ type: "start-step" }];
   if (type === "dynamic-tool" || type.startsWith("tool-")) return chunksOfTool(before?.data, part);
-  // Files, sources and data: a chunk is the part itself.
+  // For files, sources and data, the chunk is the part itself.
   return [{ type, ...part.data }];
 }
 

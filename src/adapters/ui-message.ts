@@ -15,13 +15,13 @@ const TYPES: ReadonlySet<string> = new Set([
   ...["text", "reasoning", "file", "source-url", "source-document", "step-start", "dynamic-tool"],
 ]);
 
-/** TypeError: metadata or parts that are no JSON. */
+/** Converts a message. TypeError: metadata or parts are not JSON. */
 export function fromUIMessage({ id, role, metadata, parts }: UIMessage): NewMessage {
   const kept = metadata === undefined ? {} : toJsonObject(metadata, `Metadata of message ${id}`);
   return { info: { id, role, ...unlessEmpty(kept) }, parts: parts.map((part, i) => fromUIPart(part, i)) };
 }
 
-/** The text of a part apart from its other fields; whether a text is still streaming is not kept. */
+/** Separates the text of a part from its other fields. Whether a text is still streaming is not kept. */
 export function fromUIPart(part: UIMessage["parts"][number], place: number): StoredPart {
   const { type, ...fields } = part as { type: string; text?: string; state?: string };
   const isText = type === "text" || type === "reasoning";
@@ -31,7 +31,9 @@ export function fromUIPart(part: UIMessage["parts"][number], place: number): Sto
   return { id: `${place}`, type, text: isText ? text : "", ...(Object.keys(data).length > 0 && { data }) };
 }
 
-/** TypeError: a role or a part that the AI SDK does not have, because another program has written the message. */
+/**
+ * Converts a message. TypeError: it has a role or a part that the AI SDK lacks, because another program has written it.
+ */
 export function toUIMessage<Message extends UIMessage>({ info, parts }: StoredMessage): Message {
   const { id = "", role = "", metadata } = info ?? {};
   if (role !== "user" && role !== "assistant" && role !== "system")

@@ -9,7 +9,10 @@ type Writer = Awaited<ReturnType<SessionPoolClient["startDraft"]>>;
 type DraftDeltas = Extract<WatchEvent["event"], { case: "draftExtended" }>["value"]["deltas"];
 
 export interface KeepOptions {
-  /** Called at most once: the draft was ended from elsewhere, as by a stop button, or cannot be written. Stop the model then. */
+  /**
+   * Called at most once: the draft was ended from elsewhere, for example by a stop button, or cannot be written. Stop
+   * the model then.
+   */
   readonly onStop?: (error: unknown) => void;
 }
 
@@ -39,7 +42,7 @@ export async function keepUIMessageStream(
   }
 }
 
-/** `onEnd` hears at once when the draft cannot be written any more; the promise rejects with the next chunk. */
+/** Calls `onEnd` as soon as the draft can no longer be written; the promise rejects with the next chunk. */
 async function writeDraft(
   client: SessionPoolClient,
   sessionId: string,
@@ -82,8 +85,8 @@ function writeDifference(draft: Writer, before: readonly StoredPart[], after: re
 }
 
 /**
- * The stream of an answer that is being written, for the route that `useChat({ resume: true })` asks: from its beginning, then on as it
- * grows. null when there is none: answer 204.
+ * The stream of an answer that is still being written, for the route that `useChat({ resume: true })` calls: first
+ * everything so far, then the rest as it grows. Resolves to null when there is none, in which case answer 204.
  */
 export async function resumeUIMessageStream(
   client: SessionPoolClient,
@@ -117,7 +120,7 @@ export async function resumeUIMessageStream(
   });
 }
 
-/** Turns what a watch tells of one draft into chunks. */
+/** Turns the events of a watch about one draft into chunks. */
 class DraftReader {
   hasEnded = false;
   readonly #client: SessionPoolClient;
@@ -143,7 +146,7 @@ class DraftReader {
     if (event.case === "appended" && event.value.info?.id === id)
       return [...this.#become(event.value.parts), ...this.#end({ type: "finish" })];
     if (event.case === "draftEnded" && event.value.messageId === id) return this.#end({ type: "abort" });
-    // It may have been discarded just before the watch began.
+    // The draft may have been discarded just before the watch began.
     if (event.case === "heartbeat" && !(await this.#isOpen())) return this.#end({ type: "abort" });
     return [];
   }
@@ -165,7 +168,7 @@ class DraftReader {
   }
 }
 
-/** The parts of a draft after deltas, as the service has them. */
+/** The parts of a draft after deltas, as the service computes them. */
 function extended(parts: readonly StoredPart[], deltas: DraftDeltas): StoredPart[] {
   const next = [...parts];
   for (const { delta } of deltas) {
@@ -193,7 +196,7 @@ async function countOrMissing(client: SessionPoolClient, sessionId: string): Pro
   }
 }
 
-/** The chunks of Server-Sent Events, one event an item, as the AI SDK writes them. */
+/** The chunks of Server-Sent Events, one event each, as the AI SDK writes them. */
 function chunksOfSse(stream: ReadableStream<string>): ReadableStream<UIMessageChunk> {
   return stream.pipeThrough(
     new TransformStream<string, UIMessageChunk>({

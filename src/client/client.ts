@@ -17,41 +17,55 @@ import { createServiceClient, type ServiceClient } from "./service-client.js";
 import { type WatchEvent, type WatchOptions, watch } from "./watch.js";
 
 export interface SessionPoolClientOptions {
-  /** Address of the server's HTTP port, such as `http://127.0.0.1:8080`. In a browser the page's own origin when absent. */
+  /**
+   * The address of the server's HTTP port, such as `http://127.0.0.1:8080`. In a browser, the default is the page's own
+   * origin.
+   */
   readonly baseUrl?: string;
-  /** API key or token, or what makes one for each call. None for a server without keys. */
+  /** An API key or token, or a function that returns one for each call. Absent for a server without keys. */
   readonly key?: string | (() => string | Promise<string>);
-  /** Most times that a call which is safe to repeat is sent again after a fault that passes; 5 when absent. */
+  /** The most times that a call which is safe to repeat is sent again after a transient error; 5 when absent. */
   readonly retries?: number;
-  /** Time for each call that is no stream, all its attempts together; unlimited when absent. A call's own `timeoutMs` wins. */
+  /**
+   * The time for each unary call, all its attempts together; unlimited when absent. A call's own `timeoutMs` takes
+   * precedence.
+   */
   readonly timeoutMs?: number;
   /** Sends the requests; the global `fetch` when absent. */
   readonly fetch?: typeof globalThis.fetch;
-  /** Another transport of Connect, for example gRPC of `@connectrpc/connect-node`. Excludes `baseUrl`, `key` and `fetch`. */
+  /**
+   * Another Connect transport, for example gRPC from `@connectrpc/connect-node`. Excludes `baseUrl`, `key` and `fetch`.
+   */
   readonly transport?: Transport;
 }
 
-/** A client of one server, for one key. It holds no connection open but those of watches. */
+/** A client of one server, for one key. Only watches hold a connection open. */
 export interface SessionPoolClient {
   readonly sessions: ServiceClient<typeof SessionService>;
   readonly messages: ServiceClient<typeof MessageService>;
   readonly todos: ServiceClient<typeof TodoService>;
-  /** Served by the gRPC port only: needs a `transport` that speaks gRPC. */
+  /** Served only by the gRPC port, so it needs a `transport` that speaks gRPC. */
   readonly todoTracker: ServiceClient<typeof TodoTrackerService>;
-  /** Appends one message, or up to 1,000, 8 MiB at most, all or nothing. Sent again with the same ids after a fault that passes. */
+  /**
+   * Appends one message, or up to 1,000 messages of at most 8 MiB in total, all or nothing. Repeated with the same ids
+   * after a transient error.
+   */
   append(sessionId: string, messages: NewMessage | readonly NewMessage[], options?: AppendOptions): Promise<Appended>;
-  /** Begins a message that is written bit by bit, while a model streams it, for all who watch the session. */
+  /**
+   * Begins a message that is written piece by piece, while a model streams it, for everyone who watches the session.
+   */
   startDraft(sessionId: string, message: NewMessage, options?: DraftOptions): Promise<DraftWriter>;
   /** All messages of a session, read page by page while they are iterated. */
   history(sessionId: string, options?: HistoryOptions): AsyncGenerator<StoredMessage, void, undefined>;
   /**
-   * Follows a session for as long as it is iterated, and connects again after faults that pass, with nothing missed and nothing
-   * repeated. Throws the service's error when the session is unknown or deleted (`not_found`), and when key or arguments are refused.
+   * Follows a session as long as it is iterated, and reconnects after transient errors without missing or repeating
+   * anything. Throws the service's error when the session is unknown or deleted (`not_found`), or the key or the
+   * arguments are refused.
    */
   watch(sessionId: string, options?: WatchOptions): AsyncGenerator<WatchEvent, void, undefined>;
 }
 
-/** Makes a client. It connects when it is called, not before. */
+/** Makes a client. It connects only when it is used. */
 export function createSessionPoolClient(options: SessionPoolClientOptions = {}): SessionPoolClient {
   const transport = options.transport ?? createTransport(options);
   const policy = { retries: options.retries ?? 5, timeoutMs: options.timeoutMs };

@@ -13,20 +13,19 @@ type Delta = {
 type JsonObject = NonNullable<NewMessage["info"]>["metadata"];
 
 export interface DraftOptions {
-  /** Make the session first if it is missing. */
+  /** Makes the session first if it is missing. */
   readonly createSession?: boolean;
-  /** Discard the draft, instead of finishing it, when nobody extends it any more, as after a crash. */
+  /** Discards the draft, rather than finishing it, when nobody extends it any more, for example after a crash. */
   readonly discardWhenAbandoned?: boolean;
 }
 
 /**
- * A message that is being written, for example while a model streams it. Everyone who watches the session sees it grow; it becomes a
- * message of the history by `finish`.
- *
- * What is written while a call is under way goes out with the next one, so that a slow connection costs no call for each word.
+ * A message that is being written, for example while a model streams it. Everyone who watches the session sees it grow,
+ * and `finish` makes it a message of the history. Text that is written during a call goes out with the next one, so
+ * that a slow connection does not cost a call for each word.
  */
 export class DraftWriter {
-  /** Id of the draft, and of the message that it becomes. */
+  /** The id of the draft and of the message that it becomes. */
   readonly messageId: string;
   readonly #messages: ServiceClient<typeof MessageService>;
   readonly #sessionId: string;
@@ -44,12 +43,14 @@ export class DraftWriter {
     this.#version = version;
   }
 
-  /** Aborted when a call has failed, which is also how a writer hears that others have discarded the draft: stop the model then. */
+  /** Aborted when a call has failed, for example because others have discarded the draft. Stop the model then. */
   get signal(): AbortSignal {
     return this.#ended.signal;
   }
 
-  /** Adds text to a part; a part of the type `text` is made by the first one. Throws what an earlier call has failed with. */
+  /**
+   * Adds text to a part; the first text makes a part of type `text`. Throws the error of an earlier call that failed.
+   */
   write(text: string, partId = "text"): void {
     const last = this.#waiting.at(-1)?.delta;
     if (last?.case === "appendText" && last.value.partId === partId) last.value.text += text;
@@ -57,18 +58,18 @@ export class DraftWriter {
     else this.#throwIfFailed();
   }
 
-  /** Adds a whole part, or puts it in the place of the one with its id. Throws what an earlier call has failed with. */
+  /** Adds a whole part, or replaces the one with its id. Throws the error of an earlier call that failed. */
   put(part: NewPart): void {
     this.#add({ delta: { case: "putPart", value: { part } } });
   }
 
-  /** Resolves when all that was written survives a crash. */
+  /** Resolves when everything written so far would survive a crash. */
   async flush(): Promise<void> {
     while (this.#sending !== undefined) await this.#sending;
     this.#throwIfFailed();
   }
 
-  /** Ends the draft: it is the newest message of the session now. `metadata` is put into the message's. */
+  /** Finishes the draft, which becomes the newest message of the session. `metadata` is added to the message's. */
   async finish({
     metadata,
   }: {
@@ -83,7 +84,7 @@ export class DraftWriter {
     return { messageId, position };
   }
 
-  /** Ends the draft, and drops what was written. */
+  /** Discards the draft and its content. */
   async discard(): Promise<void> {
     this.#waiting = [];
     while (this.#sending !== undefined) await this.#sending;
@@ -104,10 +105,10 @@ export class DraftWriter {
     this.#sending ??= this.#send();
   }
 
-  /** One call at a time, each with all that is waiting. Never rejects. */
+  /** Makes one call at a time, each with everything that is waiting. Never rejects. */
   async #send(): Promise<void> {
     try {
-      // Not at once: what is written in the same turn goes out together.
+      // Waits first, so that text written in the same turn goes out together.
       await Promise.resolve();
       while (this.#waiting.length > 0) {
         const deltas = this.#waiting as unknown as DraftDelta[];

@@ -8,7 +8,9 @@ import {
 } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 
-/** A message whose 64-bit integers are numbers. Times stay as they are, for `timestampDate` of @bufbuild/protobuf. */
+/**
+ * A message whose 64-bit integers are numbers. Timestamps stay as they are, for `timestampDate` of @bufbuild/protobuf.
+ */
 export type WithNumbers<T> = T extends bigint
   ? number
   : T extends Timestamp
@@ -19,7 +21,7 @@ export type WithNumbers<T> = T extends bigint
         ? { [Name in keyof T]: WithNumbers<T[Name]> }
         : T;
 
-/** What a request takes: as the generated types, and also numbers for 64-bit integers. */
+/** The type of a request: the generated type, in which 64-bit integers may also be numbers. */
 export type NumberInit<T> = T extends bigint
   ? bigint | number
   : T extends Timestamp
@@ -34,12 +36,12 @@ type OneOf =
   | { readonly case: string; readonly value?: unknown }
   | { readonly case: undefined; readonly value?: undefined };
 
-/** A copy whose 64-bit integers are numbers. RangeError: one of them is no safe integer. */
+/** A copy whose 64-bit integers are numbers. RangeError: one of them is not a safe integer. */
 export function withNumbers<T extends Message>(desc: DescMessage, message: T): WithNumbers<T> {
   return mapIntegers(desc, message, safeNumber) as WithNumbers<T>;
 }
 
-/** The request's message, with BigInts for 64-bit integers. RangeError: a number that is no safe integer. */
+/** The request's message, with BigInts for 64-bit integers. RangeError: a number is not a safe integer. */
 export function fromNumbers<Desc extends DescMessage>(desc: Desc, init: object): Message {
   return create(desc, mapIntegers(desc, init, safeBigInt) as MessageInitShape<Desc>);
 }

@@ -9,7 +9,7 @@ import type {
 import type { NumberInit, WithNumbers } from "./int64.js";
 import type { ServiceClient } from "./service-client.js";
 
-/** A message as the service answers it, with numbers for its 64-bit integers. */
+/** A message as the service returns it, with numbers for its 64-bit integers. */
 export type StoredMessage = WithNumbers<MessageWithParts>;
 
 /** A message to append. */
@@ -18,15 +18,15 @@ export type NewMessage = NumberInit<MessageInitShape<typeof MessageWithPartsSche
 type JsonObject = NonNullable<StoredMessage["info"]>["metadata"];
 
 export interface TextOptions {
-  /** Id of the message, 1-128 bytes; a ULID is made here when it is absent. */
+  /** The id of the message, 1-128 bytes; a ULID is made here when it is absent. */
   readonly id?: string;
-  /** When; the time of storing when absent. */
+  /** The time of the message; the time of storing when absent. */
   readonly timestamp?: Date;
-  /** Anything to keep with the message, 64 KiB at most. */
+  /** Any data to keep with the message, at most 64 KiB. */
   readonly metadata?: JsonObject;
 }
 
-/** A message of one text. Its id is made here, so that sending it again stores nothing twice. */
+/** A message with a single text. Its id is made here, so that sending it again stores nothing twice. */
 export function text(
   role: string,
   content: string,
@@ -41,27 +41,27 @@ export function text(
   return { info, parts: [{ type: "text", text: content }] };
 }
 
-/** The texts of a message's parts of type `text`, one after the other. */
+/** The texts of a message's parts of type `text`, joined. */
 export function textOf(message: StoredMessage): string {
   return message.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
 export interface AppendOptions {
-  /** Append only if the first message gets this position. */
+  /** Appends only if the first message gets this position. */
   readonly expectedPosition?: number;
-  /** Make the session first if it is missing. */
+  /** Makes the session first if it is missing. */
   readonly createSession?: boolean;
   readonly signal?: AbortSignal;
 }
 
 export interface Appended {
-  /** Ids of the messages, in order. */
+  /** The ids of the messages, in order. */
   readonly messageIds: readonly string[];
-  /** Position of the first message now. */
+  /** The current position of the first message. */
   readonly position: number;
 }
 
-/** Appends one message, or up to 1,000, 8 MiB at most, all or nothing. */
+/** Appends one message, or up to 1,000 messages of at most 8 MiB in total, all or nothing. */
 export async function append(
   messages: ServiceClient<typeof MessageService>,
   sessionId: string,
@@ -77,11 +77,11 @@ export async function append(
 }
 
 export interface HistoryOptions {
-  /** From the newest to the oldest. */
+  /** Reads from the newest to the oldest. */
   readonly newestFirst?: boolean;
-  /** Put the messages of the parent chain in front. */
+  /** Puts the messages of the chain of parents in front. */
   readonly includeAncestors?: boolean;
-  /** Most messages of one page, 1,000 at most; 100 when absent. All pages are read, one when it is needed. */
+  /** The most messages of one page, at most 1,000; 100 when absent. All pages are read, each when it is needed. */
   readonly pageSize?: number;
   readonly signal?: AbortSignal;
 }

@@ -4,14 +4,14 @@ const FIRST_DELAY_MS = 100;
 const LONGEST_DELAY_MS = 5_000;
 
 export interface RetryOptions {
-  /** Most times that a call is sent again. */
+  /** The most times that a call is sent again. */
   readonly retries: number;
   readonly signal?: AbortSignal | undefined;
-  /** Time for all attempts together. */
+  /** The time for all attempts together. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** Sends a call, and sends it again after faults that pass. `attempt` gets the time that is left. */
+/** Sends a call, and repeats it after transient errors. `attempt` gets the remaining time. */
 export async function withRetries<T>(
   { retries, signal, timeoutMs }: RetryOptions,
   attempt: (timeoutMs: number | undefined) => Promise<T>,
@@ -30,20 +30,20 @@ export async function withRetries<T>(
   }
 }
 
-/** Whether the same call may succeed later. Without a code of the service it was the connection that failed. */
+/** Whether the same call may succeed later. An error without a code of the service comes from the connection. */
 export function isPassing(error: ConnectError): boolean {
   if (error.code === Code.ResourceExhausted) return error.metadata.has("retry-after");
   return error.code === Code.Unavailable || error.code === Code.DeadlineExceeded || error.code === Code.Unknown;
 }
 
-/** Twice as long after each failure, a random part of it, and at least what the server asks for. */
+/** The delay doubles after each failure, with a random factor, and is at least what the server asks for. */
 export function delayAfter(error: ConnectError, failures: number): number {
   const longestMs = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** failures);
   const askedMs = Number(error.metadata.get("retry-after") ?? 0) * 1000;
   return Math.max(Number.isFinite(askedMs) ? askedMs : 0, longestMs * (0.5 + Math.random() / 2));
 }
 
-/** Resolves after that time, or at once when the signal is aborted. */
+/** Resolves after this time, or at once when the signal is aborted. */
 export function pause(delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {

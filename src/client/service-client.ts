@@ -11,7 +11,7 @@ import { fromNumbers, type NumberInit, type WithNumbers, withNumbers } from "./i
 import { withRetries } from "./retry.js";
 import { safeToRetry } from "./safe-to-retry.js";
 
-/** One method for each RPC of a service. 64-bit integers are numbers; calls that may be repeated are. */
+/** One method for each RPC of a service. 64-bit integers are numbers, and calls that are safe to repeat are retried. */
 export type ServiceClient<Service extends DescService> = {
   [Name in keyof Service["method"]]: Service["method"][Name] extends DescMethodUnary<infer Input, infer Output>
     ? (
@@ -27,9 +27,9 @@ export type ServiceClient<Service extends DescService> = {
 };
 
 export interface CallPolicy {
-  /** Most times that a call which is safe to repeat is sent again. */
+  /** The most times that a call which is safe to repeat is sent again. */
   readonly retries: number;
-  /** Time for all attempts of a call that names none. */
+  /** The time for all attempts of a call that sets no time of its own. */
   readonly timeoutMs?: number | undefined;
 }
 

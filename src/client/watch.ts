@@ -8,17 +8,17 @@ import type { ServiceClient } from "./service-client.js";
 export type WatchEvent = WithNumbers<WatchMessagesResponse>;
 
 export interface WatchOptions {
-  /** Begin with the message at this position; from now on when neither this nor `resumeToken` is given. */
+  /** Begins with the message at this position; begins now when neither this nor `resumeToken` is given. */
   readonly fromPosition?: number;
-  /** `resumeToken` of an earlier event: goes on after it. Excludes `fromPosition`. */
+  /** The `resumeToken` of an earlier event, after which the watch continues. Excludes `fromPosition`. */
   readonly resumeToken?: string;
-  /** Ends the watch: the iteration is over, without an error. */
+  /** Ends the watch: the iteration ends without an error. */
   readonly signal?: AbortSignal;
-  /** Told of each fault before the watch connects again. */
+  /** Called with each error before the watch connects again. */
   readonly onRetry?: (error: ConnectError) => void;
-  /** Yield heartbeats, too: every 15 seconds without another event. */
+  /** Also yields heartbeats, every 15 seconds without another event. */
   readonly heartbeats?: boolean;
-  /** A connection that is silent for so long is given up: three heartbeats, 45,000 ms, when absent. */
+  /** A connection that is silent for this long is given up; the default is three heartbeats, 45,000 ms. */
   readonly silenceMs?: number;
 }
 
@@ -27,9 +27,8 @@ type Start = { readonly fromPosition: number } | { readonly resumeToken: string 
 const SILENCE_MS = 45_000;
 
 /**
- * Follows a session for as long as it is iterated, and connects again after faults that pass, with nothing missed and nothing repeated.
- *
- * It throws the service's error when the session is unknown or deleted (`not_found`), and when key or
+ * Follows a session as long as it is iterated, and reconnects after transient errors without missing or repeating
+ * anything. Throws the service's error when the session is unknown or deleted (`not_found`), or the key or the
  * arguments are refused.
  */
 export async function* watch(
@@ -44,7 +43,7 @@ export async function* watch(
   const isPinned = start !== undefined;
   for (let failures = 0; !isAborted(signal); failures++) {
     try {
-      // "Now" is the moment of the call, also when the first connection breaks before its first event.
+      // "Now" is the moment of the call, even when the first connection breaks before its first event.
       start ??= { fromPosition: await countMessages(messages, sessionId, signal) };
       for await (const event of connect(messages, sessionId, start, options)) {
         failures = 0;
@@ -54,7 +53,7 @@ export async function* watch(
     } catch (thrown) {
       const error = ConnectError.from(thrown);
       if (isAborted(signal)) return;
-      // Messages were removed since they were counted.
+      // Messages were removed after they were counted.
       const isStale =
         !isPinned && error.code === Code.InvalidArgument && start !== undefined && "fromPosition" in start;
       if (isStale) start = undefined;
@@ -73,7 +72,7 @@ async function countMessages(
   return (await messages.countMessages({ sessionId }, signal === undefined ? {} : { signal })).count;
 }
 
-/** One connection. It fails with `unavailable` when it is silent for too long, or ends without a reason. */
+/** One connection. Fails with `unavailable` when it is silent for too long or ends without a reason. */
 async function* connect(
   messages: ServiceClient<typeof MessageService>,
   sessionId: string,
@@ -105,12 +104,12 @@ async function* connect(
   throw new ConnectError(isSilent ? `No event for ${silenceMs} ms` : "The stream ended", Code.Unavailable);
 }
 
-/** A reader that did not keep up is cut off, and may go on where it was. */
+/** A reader that did not keep up is cut off, and may continue where it was. */
 function isBehind(error: ConnectError, failures: number): boolean {
   return error.code === Code.ResourceExhausted && failures === 0;
 }
 
-/** A call, because the state changes while the watch waits. */
+/** A function, because the state changes while the watch waits. */
 function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }

@@ -1,14 +1,14 @@
 import type { Part } from "./chat-message.js";
 import { type SearchTerm, type Snippet, type TextRange, wordsOf } from "./search.js";
 
-/** Code units of a message in which words are marked: what is found further on is shown without marks. */
+/** Words are marked only within this many code units of a message; anything found further on is shown without marks. */
 const MARKED_UNITS = 1024 * 1024;
-/** Code points of a snippet, and how many of them may stand in front of the first mark. */
+/** The length of a snippet in code points, and how many of them may come before the first mark. */
 const SNIPPET_POINTS = 200;
 const LEAD_POINTS = 40;
 const ELLIPSIS = "…";
 
-/** What is searched of a message: the texts of its parts of the type `text`, a line each. */
+/** The searched text of a message: the texts of its parts of type `text`, a line each. */
 export function searchedText(parts: readonly Part[]): string {
   return parts
     .filter(({ type }) => type === "text")
@@ -16,7 +16,7 @@ export function searchedText(parts: readonly Part[]): string {
     .join("\n");
 }
 
-/** Whether a text holds every term. */
+/** Whether a text contains every term. */
 export function holdsTerms(text: string, terms: readonly SearchTerm[]): boolean {
   const missing = new Set(terms);
   for (const { term } of matches(text, terms)) {
@@ -26,7 +26,7 @@ export function holdsTerms(text: string, terms: readonly SearchTerm[]): boolean 
   return false;
 }
 
-/** The piece of a text in which the first term is found, with all marks in it. */
+/** The piece of a text that contains the first match, with all marks in it. */
 export function snippetOf(text: string, terms: readonly SearchTerm[]): Snippet {
   const shown = text.slice(0, MARKED_UNITS);
   const { value: first } = matches(shown, terms).next();
@@ -43,7 +43,7 @@ export function snippetOf(text: string, terms: readonly SearchTerm[]): Snippet {
   return { text: `${front}${piece}${back}`, highlights };
 }
 
-/** Where terms are found, in the order of their last words, as offsets in code units. */
+/** Where terms were found, ordered by their last words, as offsets in code units. */
 function* matches(text: string, terms: readonly SearchTerm[]): Generator<TextRange & { readonly term: SearchTerm }> {
   const most = terms.reduce((longest, { words }) => Math.max(longest, words.length), 0);
   const last: { readonly word: string; readonly start: number; readonly end: number }[] = [];
@@ -64,7 +64,7 @@ function endsHere(last: readonly { readonly word: string }[], from: number, { wo
   });
 }
 
-/** Ranges in the order of their starts, with those that touch or overlap made one. */
+/** Sorts ranges by their starts, and joins those that touch or overlap. */
 function joined(ranges: readonly TextRange[]): TextRange[] {
   const apart: TextRange[] = [];
   for (const { start, end } of ranges) {
@@ -78,7 +78,7 @@ function joined(ranges: readonly TextRange[]): TextRange[] {
   return apart;
 }
 
-/** Where `count` code points before a place begin, or the first word in the first half of that. */
+/** The place `count` code points before a place, or the beginning of the first word in the first half of them. */
 function pointsBefore(text: string, from: number, count: number): number {
   let at = from;
   for (let left = count; left > 0 && at > 0; left--) at -= isLowSurrogate(text, at - 1) && at > 1 ? 2 : 1;
@@ -87,7 +87,7 @@ function pointsBefore(text: string, from: number, count: number): number {
   return space < 0 ? at : at + space + 1;
 }
 
-/** Where `count` code points after a place end. */
+/** The place `count` code points after a place. */
 function pointsAfter(text: string, from: number, count: number): number {
   let at = from;
   for (let left = count; left > 0 && at < text.length; left--) at += isLowSurrogate(text, at + 1) ? 2 : 1;

@@ -2,25 +2,25 @@ import { invalidArgument } from "./errors.js";
 import type { Session } from "./session.js";
 import { checkBytes, checkText } from "./validate.js";
 
-/** Most bytes of a query. */
+/** The largest query in bytes. */
 export const MOST_QUERY_BYTES = 256;
 /**
- * A shorter prefix would be that of a large part of all words. Three letters of Latin script, or one character of most
- * scripts that are written without spaces.
+ * A shorter prefix would match a large part of all words. This is three letters of Latin script, or one character of
+ * most scripts that are written without spaces.
  */
 const LEAST_PREFIX_BYTES = 3;
 
-/** What a message must hold: words one right after the other. */
+/** Words that a message must contain, one right after another. */
 export interface SearchTerm {
-  /** As it was written, without quotation marks. */
+  /** The text as it was written, without quotation marks. */
   readonly text: string;
-  /** The same as `wordsOf` reads it: one word at least. */
+  /** The same text as `wordsOf` reads it; at least one word. */
   readonly words: readonly string[];
-  /** Whether the last word may go on. */
+  /** Whether the last word is a prefix. */
   readonly isPrefix: boolean;
 }
 
-/** A place that a message has in the order of a search. Opaque above the store. */
+/** The place of a message in the order of a search. Opaque above the store. */
 export interface SearchCursor {
   readonly place: string;
 }
@@ -35,11 +35,14 @@ export interface SearchHit {
   readonly snippet: Snippet;
 }
 
-/** A piece of a message's text around the first words that were found. */
+/** A piece of a message's text around the first words found. */
 export interface Snippet {
-  /** Plain text. An ellipsis stands where something was left out. */
+  /** Plain text with an ellipsis where something was left out. */
   readonly text: string;
-  /** What was found in it, as offsets in code points, from `start` to before `end`, in order and apart. */
+  /**
+   * The matches in it, as offsets in code points from `start` up to but not including `end`, sorted and without
+   * overlaps.
+   */
   readonly highlights: readonly TextRange[];
 }
 
@@ -50,12 +53,12 @@ export interface TextRange {
 
 export interface SearchPage {
   readonly hits: readonly SearchHit[];
-  /** Absent when nothing follows. A page may hold fewer hits than asked for, and even none, and go on. */
+  /** Absent when nothing follows. A page may hold fewer hits than asked for, or even none, although more follow. */
   readonly next?: SearchCursor | undefined;
 }
 
 interface Word {
-  /** Without case and diacritics. */
+  /** The word without case and diacritics. */
   readonly word: string;
   /** Offsets in code units. */
   readonly start: number;
@@ -63,8 +66,8 @@ interface Word {
 }
 
 /**
- * A word is a run of letters and digits with the marks on them: what SQLite's tokenizer `unicode61` takes for one. Whole
- * runs of scripts that are written without spaces are one word, too.
+ * A word is a run of letters and digits with their marks, which is what SQLite's tokenizer `unicode61` takes for one.
+ * In scripts that are written without spaces, a whole run is one word.
  */
 const WORD = /[\p{L}\p{N}\p{Co}](?:[\p{L}\p{N}\p{Co}]|[\u0300-\u0331])*/gu;
 const MARKS = /[\u0300-\u0331]/g;
@@ -72,9 +75,9 @@ const MARKS = /[\u0300-\u0331]/g;
 const ASCII = /^[\u0000-\u007f]*$/;
 
 /**
- * The terms of a query: words, of which each must be found; `"a phrase"`, whose words must follow each other; either of
- * them with a `*` right after it, whose last word may go on. Everything else is text, and what is neither a letter nor
- * a digit stands between words. `invalid_argument`: there is no word, or it is too long.
+ * The terms of a query, all of which must be found: words, and phrases in quotation marks whose words must follow each
+ * other. A `*` right after either makes its last word a prefix. Every other character that is neither a letter nor a
+ * digit separates words. `invalid_argument`: there is no word, or the query is too long.
  */
 export function parseSearch(q: string): readonly SearchTerm[] {
   checkText("q", q);

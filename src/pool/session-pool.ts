@@ -49,17 +49,16 @@ import { storeTurn } from "./store-turn.js";
 import { TurnLock } from "./turn-lock.js";
 
 /**
- * Sessions and their message histories: what routes call.
- *
- * Changes of one session take turns; reads never wait. Everything rejects with DomainError: `not_found` for an unknown session (the spec's
- * KeyError), `invalid_argument` for what is malformed or over a limit, `deadline_exceeded` and `canceled` when the call ends,
- * `unavailable`, and `unimplemented` (NotImplementedError) where the provider lacks an operation that reads cannot make up for.
- * Without a storage manager reads answer empty and changes are `unimplemented`.
+ * Sessions and their message histories: the API that routes call. Changes of one session take turns; reads never wait.
+ * Everything rejects with DomainError: `not_found` for an unknown session (the spec's KeyError), `invalid_argument` for
+ * malformed input or input beyond a limit, `deadline_exceeded` and `canceled` when the call ends, `unavailable`, and
+ * `unimplemented` (NotImplementedError) when the provider lacks an operation that cannot be computed from others.
+ * Without a storage manager, reads return nothing and changes are `unimplemented`.
  */
 export class SessionPool {
   /** One turn at a time for each session that is being changed. */
   readonly turnLock = new TurnLock();
-  /** Messages that are being written. */
+  /** Messages that are still being written. */
   readonly drafts: DraftPool;
   readonly #root: PoolContext;
   readonly #appends: AppendQueue;
@@ -95,8 +94,9 @@ export class SessionPool {
   }
 
   /**
-   * Messages ordered by timestamp, oldest first. With `limit` alone the last ones; with an `offset`, 0 too, it counts from the oldest. No limit
-   * when absent. A provider that lacks either is asked for all (the spec's fallback rule).
+   * Reads messages ordered by timestamp, oldest first. `limit` alone gives the last messages; an `offset`, even 0,
+   * counts from the oldest. No limit when absent. If the provider supports neither, it is asked for all messages (the
+   * spec's fallback rule).
    */
   async getMessages(sessionId: string, options: GetMessagesOptions = {}): Promise<readonly ChatMessage[]> {
     const storage = this.#storageOf(sessionId, options);
@@ -105,8 +105,8 @@ export class SessionPool {
   }
 
   /**
-   * Reads one page of a list of messages. `next` continues after its last message, whatever is appended meanwhile. `failed_precondition`: the cursor's
-   * message is no longer in the history.
+   * Reads one page of a list of messages. `next` continues after its last message, whatever was appended meanwhile.
+   * `failed_precondition`: the cursor's message is no longer in the history.
    */
   async listMessages(sessionId: string, options: ListMessagesOptions): Promise<MessagePage> {
     const storage = this.#storageOf(sessionId, options);
@@ -120,8 +120,9 @@ export class SessionPool {
   }
 
   /**
-   * Finds messages of all sessions by their words, the newest first; each in the session that it was written to first, for as long as that shows it. `next` goes
-   * on also when the page holds fewer hits than `limit`, or none. `unimplemented`: searching is off, or the store cannot. `not_found`: no session `sessionId`.
+   * Finds messages of all sessions by their words, newest first, each in the session that it was first written to as
+   * long as that shows it. `next` may continue even when the page holds fewer hits than `limit`, or none.
+   * `unimplemented`: searching is off, or the store cannot search. `not_found`: there is no session `sessionId`.
    */
   async searchMessages(options: SearchMessagesOptions): Promise<SearchPage> {
     checkCall(options);
@@ -140,8 +141,8 @@ export class SessionPool {
   }
 
   /**
-   * Follows a history until the call is aborted: what is appended, and what edits change. `from`: undefined for what comes from now on, a position
-   * (past the end: `invalid_argument`), or where an earlier follower stood. Resolves when "now" is decided.
+   * Follows a history, appends and edits, until the call is aborted. `from` is undefined to begin now, a position (past
+   * the end: `invalid_argument`), or where an earlier follower stood. Resolves once the beginning is fixed.
    */
   async followMessages(
     sessionId: string,
@@ -154,16 +155,20 @@ export class SessionPool {
     return await this.#storageFor("following messages").followMessages(sessionId, from, call);
   }
 
-  /** Appends a message (the spec's log_message), at the end or where its timestamp belongs; resolves to its id. As appendMessages. */
+  /**
+   * Appends a message (the spec's log_message) at the end or where its timestamp belongs; resolves to its id. Errors as
+   * with appendMessages.
+   */
   async appendMessage(sessionId: string, message: NewChatMessage, options?: AppendOptions): Promise<string> {
     const { messageIds } = await this.appendMessages(sessionId, [message], options);
     return messageIds[0] as string;
   }
 
   /**
-   * Appends messages, all or nothing, durable when resolved. Ids the session has with the same content are skipped, so that a retry is safe.
-   * `already_exists`: with other content. `aborted`: `expectedPosition` is not the place the first would get, unless that one is known.
-   * With `createSession` a missing session is made first.
+   * Appends messages, all or nothing; they are durable once it resolves. Messages that the session has already, with
+   * the same id and content, are skipped, so a retry is safe. `already_exists`: the session has the id with other
+   * content. `aborted`: the first message would not get `expectedPosition` and is not known yet. `createSession` makes
+   * a missing session first.
    */
   async appendMessages(
     sessionId: string,
@@ -177,15 +182,16 @@ export class SessionPool {
   }
 
   /**
-   * Copies messages into a session that exists (the spec's fork_conversation), merged by timestamp, ids it has left out; all or nothing. Resolves to the
-   * id of the last message copied, or null when there was none. `invalid_argument`: unknown `upToMessageId`, or a copy onto itself. `aborted`:
-   * `expectedRevision` is not the target's revision.
+   * Copies messages into an existing session (the spec's fork_conversation), merged by timestamp and without ids that
+   * it has already; all or nothing. Resolves to the id of the last message copied, or null when there was none.
+   * `invalid_argument`: unknown `upToMessageId`, or a copy of a session into itself. `aborted`: the target does not
+   * have `expectedRevision`.
    */
   async copyMessages(sourceSessionId: string, targetSessionId: string, options?: CopyOptions): Promise<string | null> {
     return (await this.copyMessagesCounted(sourceSessionId, targetSessionId, options)).forkPointId;
   }
 
-  /** Does the same as copyMessages, and also tells how many messages were copied. */
+  /** Does the same as copyMessages, and also returns how many messages were copied. */
   async copyMessagesCounted(
     sourceSessionId: string,
     targetSessionId: string,
@@ -203,8 +209,9 @@ export class SessionPool {
   }
 
   /**
-   * Keeps `upToMessageId` and everything before it, or no message at all when it is null; resolves to how many were removed, for good.
-   * `invalid_argument`: unknown message (the spec's ValueError). `aborted`: `expectedRevision` is not the session's revision.
+   * Keeps `upToMessageId` and everything before it, or no message when it is null; resolves to how many were removed
+   * for good. `invalid_argument`: unknown message (the spec's ValueError). `aborted`: the session does not have
+   * `expectedRevision`.
    */
   async truncateMessages(sessionId: string, upToMessageId: string | null, options?: EditOptions): Promise<number> {
     this.#checkCut(sessionId, upToMessageId, options);
@@ -214,9 +221,9 @@ export class SessionPool {
   }
 
   /**
-   * Gives one message new content, at the same place and time, and resolves to it; forks made before keep theirs. What `change` leaves out stays. A message
-   * that has that content already stays as it is, so that a retry is safe. `not_found`: no such message. `aborted`: `expectedRevision` is not the
-   * session's revision.
+   * Gives one message new content at the same place and time, and resolves to the message; earlier forks keep the old
+   * content. Absent fields of `change` stay. A message that has this content already is left alone, so a retry is safe.
+   * `not_found`: no such message. `aborted`: the session does not have `expectedRevision`.
    */
   async updateMessage(
     sessionId: string,
@@ -231,7 +238,10 @@ export class SessionPool {
     );
   }
 
-  /** Removes one message for good; forks made before keep it. Errors are as with updateMessage: the retry of one that worked is `not_found`. */
+  /**
+   * Removes one message for good; earlier forks keep it. Errors as with updateMessage; repeating a successful call is
+   * `not_found`.
+   */
   async deleteMessage(sessionId: string, messageId: string, options?: EditOptions): Promise<void> {
     this.#checkEdit(sessionId, messageId, options);
     await this.turnLock.run(sessionId, options, () =>
@@ -239,7 +249,10 @@ export class SessionPool {
     );
   }
 
-  /** Makes an empty session. A retry with an id and what that session holds now answers it. `already_exists`: the id is taken. `not_found`: no such parent. */
+  /**
+   * Makes an empty session. A retry with the same id and the same fields returns the existing session.
+   * `already_exists`: the id is taken. `not_found`: no such parent.
+   */
   async createSession(session: NewSession = {}, call?: Call): Promise<Session> {
     checkCall(call);
     checkNewSession(session, this.#root.limits);
@@ -247,7 +260,7 @@ export class SessionPool {
     return await this.#storageFor("creating sessions").createSession({ ...session, sessionId }, call);
   }
 
-  /** Reads the session with its exact count and update time. */
+  /** Reads the session with its exact message count and update time. */
   async getSession(sessionId: string, call?: Call): Promise<Session> {
     const storage = this.#storageOf(sessionId, call);
     if (storage === undefined) throw notFound("Session", sessionId);
@@ -274,7 +287,10 @@ export class SessionPool {
     );
   }
 
-  /** Lists sessions, most recently updated first. With `parentId`, only children of that session; with `labels`, only sessions that have all of them. The view `full` adds counts and last messages. */
+  /**
+   * Lists sessions, most recently updated first: with `parentId`, only children of that session; with `labels`, only
+   * sessions that have all of them. The view `full` adds counts and last messages.
+   */
   async listSessions(options: ListSessionsOptions): Promise<SessionPage> {
     checkCall(options);
     const { parentId = "", labels = [], limit } = options;
@@ -284,7 +300,7 @@ export class SessionPool {
     return (await this.#root.storage?.listSessions(page)) ?? { sessions: [] };
   }
 
-  /** Changes the title, metadata and labels. `aborted`: `expectedRevision` is not the session's revision. */
+  /** Changes the title, metadata, labels or expiry. `aborted`: the session does not have `expectedRevision`. */
   async updateSession(
     sessionId: string,
     change: SessionChange,
@@ -298,7 +314,7 @@ export class SessionPool {
     );
   }
 
-  /** Deletes a session and its history. Forks of it keep theirs; its id is free again. */
+  /** Deletes a session and its history. Its forks keep theirs, and its id can be used again. */
   async deleteSession(sessionId: string, call?: Call): Promise<void> {
     this.#checkChange(sessionId, call);
     await this.turnLock.run(sessionId, call, () =>
@@ -307,8 +323,8 @@ export class SessionPool {
   }
 
   /**
-   * Makes a session that begins with the source's messages, up to and including `upToMessageId` or all of them. A retry with the same `newSessionId`
-   * answers what the first call made. `already_exists`: any other session has that id.
+   * Makes a session that begins with the source's messages up to and including `upToMessageId`, or with all of them. A
+   * retry with the same `newSessionId` returns what the first call made. `already_exists`: another session has that id.
    */
   async forkSession(sourceSessionId: string, options: ForkSessionOptions = {}): Promise<ForkedSession> {
     checkOptionalId("up_to_message_id", options.upToMessageId, this.#root.limits);
@@ -317,13 +333,13 @@ export class SessionPool {
     return await this.#makeFork(sourceSessionId, newSessionId, { ...fork, as: "fork" });
   }
 
-  /** Makes a session with a copy of all messages, to be given to others. Retries and errors are as with forkSession. */
+  /** Makes a session with a copy of all messages, for giving to others. Retries and errors as with forkSession. */
   async shareSession(sourceSessionId: string, options: ShareSessionOptions = {}): Promise<ForkedSession> {
     const { newSessionId, ...call } = options;
     return await this.#makeFork(sourceSessionId, newSessionId, { ...call, as: "share" });
   }
 
-  /** Truncates so that unrevertSession can bring back what is removed. Otherwise as truncateMessages. */
+  /** Truncates in a way that unrevertSession can undo. Otherwise the same as truncateMessages. */
   async revertSession(
     sessionId: string,
     upToMessageId: string | null,
@@ -339,8 +355,8 @@ export class SessionPool {
   }
 
   /**
-   * Overwrites the content of a message, and of all its copies in the namespace, with one part of type `erased`. Takes no turn: it reaches beyond one session.
-   * See StorageProvider.eraseMessage.
+   * Overwrites the content of a message, and of all its copies in the namespace, with one part of type `erased`. Takes
+   * no turn, because it reaches beyond one session. See StorageProvider.eraseMessage.
    */
   async eraseMessage(sessionId: string, messageId: string, options?: EraseOptions): Promise<EraseReport> {
     this.#checkChange(sessionId, options);
@@ -348,7 +364,10 @@ export class SessionPool {
     return await this.#storageFor("erasing messages").eraseMessage(sessionId, messageId, options);
   }
 
-  /** Brings back what reverts removed since the last other change of the history. `failed_precondition`: nothing to bring back. */
+  /**
+   * Brings back what reverts have removed since the last other change of the history. `failed_precondition`: there is
+   * nothing to bring back.
+   */
   async unrevertSession(sessionId: string, call?: Call): Promise<RestoredSession> {
     this.#checkChange(sessionId, call);
     return await this.turnLock.run(sessionId, call, async () => {

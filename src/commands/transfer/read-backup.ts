@@ -12,7 +12,7 @@ import { list } from "./shape.js";
 
 type Image = SessionImage<NumberRange>;
 
-/** Reads a whole file of version 2, and throws an Error that names the first line that is wrong. */
+/** Reads a whole file of version 2. Throws an Error that names the first invalid line. */
 export async function readBackup(source: LineSource): Promise<BackupFile> {
   const scan = new Scan(source);
   let isHeader = true;
@@ -28,7 +28,7 @@ export async function readBackup(source: LineSource): Promise<BackupFile> {
   };
 }
 
-/** Checks one line after the other. */
+/** Checks the lines one after another. */
 class Scan {
   readonly index = new BackupIndex();
   readonly #source: LineSource;
@@ -36,7 +36,7 @@ class Scan {
   #lists: readonly (readonly NumberRange[])[] = [];
   readonly #messageIds = new Set<string>();
   #todos: readonly Todo[] | undefined;
-  /** The session whose messages are read, and the last number that it names. */
+  /** The session whose messages are being read, and the last number that it names. */
   #current: { readonly line: Line; readonly image: Image; readonly last: number } | undefined;
 
   constructor(source: LineSource) {
@@ -77,7 +77,7 @@ class Scan {
     this.index.addMessage(line, message.timestampMicros);
   }
 
-  /** An id may be in several lists of a session, but not twice in one. */
+  /** An id may occur in several lists of a session, but not twice in one. */
   #checkId(id: string): void {
     const number = this.index.messageCount + 1;
     const list = this.#lists.findIndex((ranges) => ranges.some(({ first, last }) => first <= number && number <= last));
@@ -106,7 +106,7 @@ class Scan {
     this.index.addSession(line);
   }
 
-  /** Once its messages are known, the lists of a session can be checked. */
+  /** The lists of a session can be checked once its messages are known. */
   #endSession(): void {
     if (this.#current === undefined) return;
     const { line, image, last } = this.#current;
@@ -158,7 +158,7 @@ function checkApart(ranges: readonly NumberRange[]): void {
   if (twice) throw new Error(`message ${twice.first} is in one list twice`);
 }
 
-/** The messages that a session is the first to name follow it, so that none of them may be left out. */
+/** The messages that a session is the first to name follow it, so none of them may be missing. */
 function checkCovers(ranges: readonly NumberRange[], from: number, to: number): void {
   let next = from;
   for (const { first, last } of ranges.toSorted((a, b) => a.first - b.first)) {

@@ -11,13 +11,13 @@ import { NumberColumn } from "./number-column.js";
 import { todosOf } from "./read-backup.js";
 
 type Image = SessionImage<NumberRange>;
-/** What is known of a session besides what its line says. */
+/** What is known about a session beyond its own line. */
 type History = Pick<Image, "ancestry" | "messages" | "origin">;
 
 /**
- * Reads a file of version 1, or of a foreign format in its form: every session is followed by all its messages. A fork
- * becomes a fork again when its parent comes before it and begins with the same messages. Throws an Error that names
- * the first line that is wrong.
+ * Reads a file of version 1, or of a foreign format in that form, in which every session is followed by all its
+ * messages. A fork becomes a fork again when its parent comes before it and begins with the same messages. Throws an
+ * Error that names the first invalid line.
  */
 export async function readOldBackup(source: LineSource, limits: Limits): Promise<BackupFile> {
   const scan = new OldScan(source, limits);
@@ -34,7 +34,7 @@ export async function readOldBackup(source: LineSource, limits: Limits): Promise
     todos,
     session: async (i) => {
       const { title, metadata, ...shown } = oldSessionShape(itemOf(source, await lineAt(source, index, i)).session, "");
-      // They have no times, and keep their order.
+      // These sessions have no times, and keep their order.
       const times = { createTimeMicros: nowMicros + i, updateTimeMicros: nowMicros + i };
       return { ...shown, title, metadata, ...times, revision: 1, undo: null, ...(histories[i] as History) };
     },
@@ -49,7 +49,7 @@ class OldScan {
   readonly #limits: Limits;
   readonly #places = new Map<string, number>();
   readonly #messageIds = new Set<string>();
-  /** Of every message a digest of it and of all that come before it in its session. */
+  /** For each message, a digest of it and of all messages before it in its session. */
   readonly #digests = new NumberColumn();
   #digest = 0;
   #current: { readonly line: Line; readonly session: ReturnType<typeof oldSessionShape> } | undefined;

@@ -80,14 +80,14 @@ export function makeGate(options: GateOptions, admitted: AdmittedCalls): ServerI
   };
 }
 
-/** What a call is for: a method of the API, or one that needs no key, or neither. */
+/** The purpose of a call: a method of the API, one that needs no key, or neither. */
 interface Destination {
   readonly path: string;
   readonly method: ApiMethod | undefined;
   readonly open: OpenMethod | undefined;
 }
 
-/** One call on its way in. */
+/** One call that is being admitted. */
 class GatedCall {
   readonly #options: GateOptions;
   readonly #call: InterceptedCall;
@@ -104,7 +104,7 @@ class GatedCall {
     this.#answers = adjustAnswers(call);
   }
 
-  /** Lets the call in, and then watches its body, or answers why not. */
+  /** Admits the call and then guards its body, or refuses it with an error. */
   async begin(metadata: Metadata, proceed: (call: Admitted) => void): Promise<void> {
     const { open } = this.#destination;
     let call: Admitted;
@@ -155,7 +155,7 @@ class GatedCall {
     return { ...arrived, principal: undefined, admission: caller.admitAnyone(open.kind, arrived.connection) };
   }
 
-  /** Answers, and reads nothing more: grpc-js alone would keep a stream open until its client ends it. */
+  /** Answers and stops reading. By itself, grpc-js would keep the stream open until its client ends it. */
   #refuse(error: unknown): void {
     this.#call.sendStatus(toStatus(error));
     setImmediate(() => {
@@ -173,7 +173,7 @@ function closeAfter(stream: ServerHttp2Stream, lifetimeMs: number): void {
   stream.once("close", () => clearTimeout(timer));
 }
 
-/** grpc-js keeps it private, and has nothing else that tells of the bytes of a message that is not complete. */
+/** grpc-js keeps the stream private, but nothing else tells how many bytes of an incomplete message have come. */
 function streamOf(call: InterceptedCall): ServerHttp2Stream {
   const { stream } = call as unknown as { readonly stream?: ServerHttp2Stream };
   if (stream === undefined) throw new Error("grpc-js does not tell the stream of a call");

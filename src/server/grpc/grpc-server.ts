@@ -46,7 +46,7 @@ export interface GrpcServerOptions {
 export interface GrpcServer {
   readonly port: number;
   readonly health: Health;
-  /** Takes no new connections; resolves when the last call has ended. */
+  /** Accepts no new connections; resolves when the last call has ended. */
   drain(): Promise<void>;
   /** Ends all connections at once. */
   kill(): void;
@@ -54,13 +54,13 @@ export interface GrpcServer {
 
 type AnyCall = ServerUnaryCall<Buffer, Buffer> | ServerWritableStream<Buffer, Buffer>;
 
-/** Made once: making an error for each would cost more than the rest of an abort. */
+/** Made only once, because making an error each time would cost more than the rest of an abort. */
 const CLIENT_GONE = new ApiError(Code.Canceled, "The call was canceled");
 
-/** Of gRPC's frame of a message. */
+/** The size of gRPC's frame around a message. */
 const FRAME_BYTES = 5;
 
-/** Serves native gRPC, with health and reflection. Rejects with one clear line when it cannot listen. */
+/** Serves native gRPC, with health and reflection. Rejects with a one-line message when it cannot listen. */
 export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcServer> {
   const { address, methods, caller, load, connections, isServedHost, tls, logger } = options;
   tellPackageToLog(logger);
@@ -94,7 +94,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const health = new Health(services.map(({ typeName }) => typeName));
   health.addTo(server);
   if (options.reflection) addReflection(server, services);
-  // Sockets are handed to grpc-js after TLS, so that both ports count their connections, and speak TLS, in one way.
+  // Sockets are passed to grpc-js after TLS, so that both ports count connections and speak TLS in the same way.
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const port = new TcpPort({
     name: "gRPC",
@@ -120,7 +120,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   };
 }
 
-/** grpc-js writes to standard error by itself; what it says there is about clients, or thrown as well. */
+/** grpc-js writes to standard error by itself. These messages concern clients, or are thrown as well. */
 function tellPackageToLog(logger: Logger): void {
   const log = (text: unknown) => logger.debug({ text }, "gRPC");
   setLogger({ error: log, info: log, debug: log });
@@ -138,9 +138,9 @@ function addMethods(server: Server, options: GrpcServerOptions, admitted: Admitt
       requestStream: false,
       responseStream: isStream,
       requestSerialize: asBuffer,
-      // Decoded by the handler: grpc-js would answer what cannot be decoded with `internal`.
+      // The handler decodes the request, because grpc-js would answer `internal` when decoding fails.
       requestDeserialize: asBuffer,
-      // Encoded by the handler, which counts the bytes.
+      // The handler encodes the answer and counts its bytes.
       responseSerialize: asBuffer,
       responseDeserialize: asBuffer,
     };
@@ -150,7 +150,7 @@ function addMethods(server: Server, options: GrpcServerOptions, admitted: Admitt
   server.addService(definition, implementation);
 }
 
-/** The calls of one method. Its handlers never throw or reject: grpc-js would end the process. */
+/** The calls of one method. Its handlers must never throw or reject, because grpc-js would end the process. */
 class MethodCalls {
   readonly #method: ApiMethod;
   readonly #wire: WireMethod;
@@ -212,7 +212,7 @@ class MethodCalls {
 
   #frontCall(call: AnyCall, gone: Gone): FrontCall {
     const deadlineMs = Number(call.getDeadline());
-    // The gate lets nothing through that it has not put in.
+    // The gate lets only calls through that it has put in.
     const { principal, connection, facts, admission } = this.#admitted.get(call.metadata)!;
     return {
       front: "grpc",
@@ -238,7 +238,7 @@ class MethodCalls {
   }
 }
 
-/** Tells when the client has gone. grpc-js says that a call is cancelled after each good end, too. */
+/** Tells when the client has gone. grpc-js also reports a call as cancelled after each normal end. */
 class Gone extends AbortController {
   #isForgotten = false;
 

@@ -73,7 +73,7 @@ type Args<K extends keyof StorageProvider> = Parameters<StorageProvider[K]>;
 
 /**
  * Histories over any LogStore. This is the package's only implementation of StorageProvider; docs/history.md explains
- * how it works.
+ * how it works. The file is long because it lists every operation once, each of which it only passes on.
  */
 export class LogHistoryProvider extends StorageProvider {
   readonly #context: HistoryContext;

@@ -6,13 +6,13 @@ import { holdsTerms, searchedText } from "../../domain/search-text.js";
 import type { Entry, FoundEntries } from "../history/log-store.js";
 import type { MemoryLog } from "./memory-log.js";
 
-/** How much text is looked through before the event loop gets its turn. */
+/** How much text is searched before the event loop gets its turn. */
 const UNITS_AT_ONCE = 1024 * 1024;
 
-/** What orders entries: the newest first. */
+/** The order of entries: newest first. */
 type Place = Pick<Entry, "timestampMicros" | "log" | "seq">;
 
-/** The entries of logs whose text holds the terms, in no order. */
+/** The entries of logs whose text contains the terms, unsorted. */
 export async function entriesOf(
   logs: readonly MemoryLog[],
   terms: readonly SearchTerm[],
@@ -34,7 +34,7 @@ export async function entriesOf(
   return found;
 }
 
-/** A page of found entries, which it sorts. */
+/** Sorts the entries found, and cuts a page from them. */
 export function pageOf(
   found: Entry[],
   { limit, after }: { readonly limit: number; readonly after?: string | undefined },

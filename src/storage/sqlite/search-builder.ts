@@ -2,7 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import type { SearchTable } from "./search-table.js";
 import type { SqliteConnection } from "./sqlite-connection.js";
 
-/** How often the progress is told. */
+/** How often the progress is reported. */
 const NOTICE_MS = 10_000;
 
 export interface SearchNotices {
@@ -11,16 +11,16 @@ export interface SearchNotices {
 }
 
 /**
- * Puts the entries that a file held before it got its index into that index: in small steps, of which each says in its
- * own transaction how far it went. So any number of processes may do it at once, and whichever is killed loses nothing.
- * Between two steps it waits for as long as the last one took.
+ * Adds the entries that a file held before it got its index to that index, in small steps. Each step records its
+ * progress in its own transaction, so any number of processes may build the index at once, and killing one loses
+ * nothing. Between two steps it waits as long as the last one took.
  */
 export class SearchBuilder {
   readonly #connection: SqliteConnection;
   readonly #table: SearchTable;
   readonly #notices: SearchNotices;
   readonly #stopped = new AbortController();
-  /** Resolves when all entries are indexed, or when it was stopped. */
+  /** Resolves when all entries are indexed or it was stopped. */
   readonly finished: Promise<void>;
 
   constructor(connection: SqliteConnection, table: SearchTable, notices: SearchNotices) {

@@ -1,9 +1,9 @@
 import type Database from "libsql";
 
 /**
- * A free place for an entry in the order of a search: the timestamp in microseconds times 1024, and a number of its
- * own, because places are unique. When 1024 messages have the same timestamp, the next one comes after all of that
- * second. The bounds keep it within 64 bits.
+ * A free place for an entry in the order of a search: the timestamp in microseconds times 1024, plus a number of its
+ * own, because places are unique. When 1024 messages have the same timestamp, the next one comes after the whole of
+ * that second. The bounds keep it within 64 bits.
  */
 function freePlace(entry: string): string {
   const micros = `min(max(${entry}.timestamp, -9007199253000000), 9007199253000000)`;
@@ -14,12 +14,12 @@ function freePlace(entry: string): string {
 	END FROM search_places WHERE place BETWEEN ${micros} * 1024 AND ${micros} * 1024 + 1023)`;
 }
 
-/** Whether an entry is a message that a search may find, and no seal or step of a draft. */
+/** Whether an entry is a message that a search may find, rather than a seal or a step of a draft. */
 function isSearched(entry: string): string {
   return `${entry}.id IS NOT NULL AND substr(${entry}.id, 1, 1) <> char(1)`;
 }
 
-/** The functions for JSON cut a text at its first U+0000; a space stands there instead. */
+/** SQLite's JSON functions cut a text at its first U+0000, so a space replaces it. */
 const BODY = "replace(iif(json_valid(messages.body), messages.body, '{}'), '\\u0000', '\\u0020')";
 
 const PUT = `INSERT INTO search_places (place, log, seq) VALUES (${freePlace("NEW")}, NEW.log, NEW.seq);`;
@@ -71,7 +71,10 @@ CREATE TRIGGER search_place_deleted AFTER DELETE ON search_places
 BEGIN DELETE FROM search_texts WHERE rowid = OLD.place; END;
 `;
 
-/** Statements on the index, which only a file that has one can prepare. Places are texts: they are greater than 2^53. */
+/**
+ * Statements on the index, which can only be prepared for a file that has one. Places are texts, because they exceed
+ * 2^53.
+ */
 export const SEARCH_SQL = {
   find: `SELECT CAST(place AS TEXT), places.log, places.seq, coalesce(origin, session_id)
     FROM search_texts AS texts CROSS JOIN search_places AS places ON places.place = texts.rowid
@@ -80,13 +83,13 @@ export const SEARCH_SQL = {
   progress: "SELECT log, seq, entries, done FROM search_progress WHERE id = 1",
   setProgress: "UPDATE search_progress SET log = ?, seq = ?, entries = entries + ?, done = ? WHERE id = 1",
   entriesAfter: "SELECT log, seq, timestamp, size FROM messages WHERE (log, seq) > (?, ?) ORDER BY log, seq LIMIT ?",
-  /** Puts an entry from before the index into it, unless it is there. */
+  /** Adds an older entry to the index, unless it is there already. */
   indexEntry: `INSERT INTO search_places (place, log, seq) SELECT ${freePlace("entry")}, entry.log, entry.seq FROM messages AS entry
     WHERE entry.log = ?1 AND entry.seq = ?2 AND ${isSearched("entry")}
     AND NOT EXISTS (SELECT 1 FROM search_places WHERE log = ?1 AND seq = ?2)`,
 } as const;
 
-/** Makes the index, empty, unless the file has it. */
+/** Makes an empty index, unless the file has one. */
 export function ensureSearch(db: Database.Database): void {
   if (hasSearch(db)) return;
   db.exec("BEGIN IMMEDIATE");
@@ -94,7 +97,7 @@ export function ensureSearch(db: Database.Database): void {
     if (!hasSearch(db)) db.exec(SEARCH);
     db.exec("COMMIT");
   } catch (error) {
-    // Some errors have ended the transaction already.
+    // Some errors end the transaction by themselves.
     if (db.inTransaction) db.exec("ROLLBACK");
     throw error;
   }

@@ -7,11 +7,14 @@ import { Statement } from "./statements.js";
 import { fromColumn, toColumn } from "./text-column.js";
 
 const LAST_PLACE = "9223372036854775807";
-/** What one step of indexing takes on: as much as keeps the event loop going. */
+/** How much one step of indexing takes on, so that the event loop stays responsive. */
 const STEP_ENTRIES = 100;
 const STEP_BYTES = 128 * 1024;
 
-/** The index of words of a file that has one. Nothing here waits; changes are made inside a transaction that the caller holds. */
+/**
+ * The index of words of a file that has one. All methods are synchronous; changes must be made inside a transaction
+ * that the caller holds.
+ */
 export class SearchTable {
   readonly #sql: { readonly [name in keyof typeof SEARCH_SQL]: Statement };
 
@@ -39,7 +42,7 @@ export class SearchTable {
     return { entries, next: entries.length < limit ? null : (entries.at(-1)?.place ?? null) };
   }
 
-  /** Puts some of the entries from before the index into it; resolves to how many were looked at so far, and whether all were. */
+  /** Adds some of the older entries to the index. Returns how many were examined so far, and whether all were. */
   indexSome(): { readonly entries: number; readonly done: boolean } {
     const [log, seq, before, done] = this.#sql.progress.get() as [string, number, number, number];
     if (done === 1) return { entries: before, done: true };
@@ -52,7 +55,7 @@ export class SearchTable {
     const some = over < 0 ? rows : rows.slice(0, Math.max(over, 1));
     const isLast = some.length === rows.length && rows.length < STEP_ENTRIES;
     const [endLog, endSeq] = some.at(-1) ?? [log, seq];
-    // What is written in the order of places makes fewer pieces of an index.
+    // Writing in the order of places splits the index into fewer pieces.
     const inOrder = some.toSorted(([, , a], [, , b]) => a - b);
     for (const [entryLog, entrySeq] of inOrder) this.#sql.indexEntry.run(entryLog, entrySeq);
     this.#sql.setProgress.run(endLog, endSeq, some.length, isLast ? 1 : 0);
@@ -60,7 +63,7 @@ export class SearchTable {
   }
 }
 
-/** A query in the language of FTS5, in which every text of a caller stands in quotation marks. */
+/** A query in the language of FTS5, in which every text of a caller is quoted. */
 function matchOf(namespace: string, terms: readonly SearchTerm[], owners: readonly string[] | undefined): string {
   const words = terms.map(({ text, isPrefix }) => `"${text.replaceAll('"', " ")}"${isPrefix ? " *" : ""}`);
   const ofOwners = owners === undefined ? "" : `scope : (${owners.map((uid) => `u${hex(uid)}`).join(" OR ")}) AND `;

@@ -10,13 +10,15 @@ import { ownerOf } from "../record-facts.js";
 import { logsOf, positionOf } from "../segments.js";
 import { openSegments } from "./pieces.js";
 
-/** Entries that are looked at for one page, and how many of them the store is asked for at a time. */
+/** The most entries that are examined for one page, and how many the store is asked for at a time. */
 const MOST_LOOKED_AT = 2000;
 const AT_ONCE = 200;
-/** What a part of the store in which nothing was found counts for. */
+/** How many entries an empty part of the store counts for. */
 const LEAST_COUNTED = 20;
 
-/** The store finds entries by their words; the records say which of them are messages that can be seen. */
+/**
+ * Searches messages: the store finds entries by their words, and the records tell which of them are visible messages.
+ */
 export class Searcher {
   readonly #context: HistoryContext;
 
@@ -64,12 +66,15 @@ export class Searcher {
   }
 }
 
-/** Who may own messages that were written to a session first. What a fork or share took over was not. */
+/**
+ * The sessions that may own messages which were first written to a session. Messages that a fork or share took over are
+ * not copied.
+ */
 function ownersOf({ uid, origin, segments }: SessionRecord): string[] {
   return origin === null ? [...new Set([uid, ...logsOf(segments).map(ownerOf)])] : [uid];
 }
 
-/** The records of sessions, read once for a page. */
+/** The records of sessions, each read once for a page. */
 class ShownSessions {
   readonly #context: HistoryContext;
   readonly #labels: readonly string[];
@@ -89,7 +94,7 @@ class ShownSessions {
     return record;
   }
 
-  /** What is to be shown of an entry; null when the session that the message was written to does not show it. */
+  /** The hit for an entry; null when the session that the message was first written to does not show it. */
   async hit({ log, seq, originSessionId }: FoundEntry, terms: readonly SearchTerm[]): Promise<SearchHit | null> {
     const record = await this.#listed(originSessionId);
     if (record === null) return null;
