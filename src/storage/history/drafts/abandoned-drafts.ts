@@ -34,7 +34,8 @@ export class AbandonedDrafts {
     for (let after: string | undefined = ""; after !== undefined; ) {
       checkCall(call);
       const records: readonly SessionRecord[] = await store.listDrafting(after, BATCH, call);
-      for (const record of records) {
+      // What has expired is ended by the sweep, which deletes the session.
+      for (const record of records.filter((one) => !this.#context.isExpired(one))) {
         for (const ref of openDrafts(record)) if (await this.#look(record, ref, seen, call)) ended++;
       }
       after = records.length < BATCH ? undefined : records.at(-1)?.uid;

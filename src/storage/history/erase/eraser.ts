@@ -6,6 +6,7 @@ import type { HistoryContext } from "../heads.js";
 import type { SessionRecord } from "../log-store.js";
 import { locate } from "../read/lookup.js";
 import { openSegments } from "../read/pieces.js";
+import { openDrafts } from "../record-facts.js";
 import { logsOf, namedSegments } from "../segments.js";
 import type { RecordReplacer } from "../write/record-replacer.js";
 import { eraseDrafts } from "./erased-drafts.js";
@@ -94,9 +95,11 @@ export class Eraser {
    */
   async #overwrite(records: readonly SessionRecord[], { messages, places, options }: Erasure): Promise<boolean> {
     const { store } = this.#context;
+    const drafts = new Set(records.flatMap((record) => openDrafts(record).map(({ log }) => log)));
     let isChanged = false;
     for (const message of messages) {
-      const copies = await store.findCopies(records, message, options);
+      // A draft that is open is another message, though it may have begun at that very moment.
+      const copies = (await store.findCopies(records, message, options)).filter(({ log }) => !drafts.has(log));
       const left = copies.filter((entry) => !isErased(entry.body));
       const erased = left.map((entry) => ({ ...entry, body: ERASED_BODY }));
       if (left.length > 0) await store.overwriteEntries(erased, options);

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { DomainError } from "../../../../src/domain/errors.js";
 import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
 import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
 
@@ -47,6 +48,37 @@ it("erases a message that was finished at the moment at which its draft was star
   await finished(provider, "d");
   await provider.eraseMessage("s", "d");
   expect(textsIn(database, "d")).toBe(0);
+});
+
+it("leaves an open draft alone that has the id of the message and began at its very time", async () => {
+  const database = new MemoryLogDatabase();
+  const provider = new LogHistoryProvider(database.namespace("n"), { nowMicros: () => 5 });
+  await provider.createSession({ sessionId: "s" });
+  await provider.logMessages("s", [{ id: "d", role: "user", parts: [] }]);
+  await provider.forkConversation("s", "f", { as: "fork" });
+  await provider.deleteMessage("s", "d");
+  const parts = [{ id: "", type: "text", text: "of the draft" }];
+  await provider.startDraft("s", { id: "d", role: "assistant", parts });
+  await provider.eraseMessage("f", "d");
+  await provider.finishDraft("s", "d", { version: 1 });
+  expect(await provider.getMessage("s", "d")).toMatchObject({ parts });
+});
+
+it("erases the deltas of a draft whose process died before the record knew of its end", async () => {
+  const database = new MemoryLogDatabase();
+  const provider = new LogHistoryProvider(database.namespace("n"));
+  await provider.createSession({ sessionId: "s" });
+  const store = database.namespace("n");
+  const replaceRecord = store.replaceRecord.bind(store);
+  store.replaceRecord = async (record, ...rest) => {
+    if (record.drafts.some(({ end }) => end !== undefined)) throw new DomainError("unavailable", "The process is dead");
+    return replaceRecord(record, ...rest);
+  };
+  await expect(finished(new LogHistoryProvider(store), "d")).rejects.toMatchObject({ code: "unavailable" });
+  await provider.eraseMessage("s", "d");
+  expect(textsIn(database, "d")).toBe(0);
+  await provider.endAbandonedDrafts();
+  expect(await provider.getSessionMessages("s")).toMatchObject([{ id: "d", parts: [{ type: "erased" }] }]);
 });
 
 /** How many entries hold the secret of a draft. */

@@ -101,4 +101,15 @@ describe("a session whose time passes", () => {
     ).toEqual(["started", "discarded"]);
     expect(database.dump().records).toMatchObject([{ deleted: true, drafts: [] }]);
   });
+
+  it("has its drafts left alone by whoever looks for abandoned ones", async () => {
+    const anomalies: string[] = [];
+    const options = { nowMicros: () => nowMs * 1000, onAnomaly: (text: string) => anomalies.push(text) };
+    const other = new LogHistoryProvider(database.namespace("default"), { ...options, draftTimeoutMs: 0 });
+    await make();
+    await provider.startDraft("s", { id: "d", ...MESSAGE });
+    nowMs += 10;
+    expect(await other.endAbandonedDrafts()).toBe(0);
+    expect(anomalies).toEqual([]);
+  });
 });
