@@ -9,19 +9,21 @@ import { sameStruct } from "../../src/domain/json.js";
 import type { MessageCursor, MessageQuery } from "../../src/domain/page.js";
 import type { NewSession, Session, SessionChange } from "../../src/domain/session.js";
 import type { Todo } from "../../src/domain/todo.js";
-import {
-  type ForkOptions,
-  type ForkResult,
-  type GetMessagesOptions,
-  type ListMessagesOptions,
-  type LoggedMessage,
-  type LogOptions,
-  type RevisionOptions,
+import type {
+  ForkOptions,
+  ForkResult,
+  GetMessagesOptions,
+  ListMessagesOptions,
+  LoggedMessage,
+  LogOptions,
+  RevisionOptions,
   StorageProvider,
-  type TruncateOptions,
-  type TurnAppend,
-  type TurnOutcome,
+  TruncateOptions,
+  TurnAppend,
+  TurnOutcome,
 } from "../../src/storage/storage-provider.js";
+import { discardDraft, openDrafts } from "./model/naive-drafts.js";
+import { NaiveDraftsProvider } from "./model/naive-drafts-provider.js";
 import {
   ancestryOfChild,
   append,
@@ -48,41 +50,42 @@ export function naiveState(): NaiveState {
  * The contract of StorageProvider in the simplest words: every history is an array, sorted stably by timestamp, and every fork a copy. What the
  * real providers are compared with. Follows nobody.
  */
-export class NaiveStorageProvider extends StorageProvider {
+export class NaiveStorageProvider extends NaiveDraftsProvider {
   readonly #state: NaiveState;
-  readonly #nowMicros: () => number;
+  readonly #now: () => number;
   readonly #futureMs: number;
 
   /** What a session is, as long as it is not deleted and made again. */
   uidOf(sessionId: string): number | undefined {
-    return this.#state.sessions.get(sessionId)?.uid;
+    return this.#living.get(sessionId)?.uid;
   }
 
   constructor(state: NaiveState, nowMicros: () => number = () => Date.now() * 1000, futureMs = 5 * 60_000) {
     super();
     this.#state = state;
-    this.#nowMicros = nowMicros;
+    this.#now = nowMicros;
     this.#futureMs = futureMs;
   }
 
   override async createSession(session: NewSession): Promise<Session> {
     const { sessionId = this.#makeId(), parentId, title = "", metadata, labels = {} } = session;
-    const existing = this.#state.sessions.get(sessionId);
+    const existing = this.#living.get(sessionId);
     if (existing !== undefined) {
       if (!holds(existing, session)) throw alreadyExists(sessionId);
       return toSession(existing);
     }
-    const ancestors = parentId ? ancestryOfChild(this.#find(parentId)) : [];
+    const ancestors = parentId ? ancestryOfChild(this.find(parentId)) : [];
     return toSession(this.#add({ sessionId, parentId: parentId ?? "", title, metadata, labels, ancestors }));
   }
 
   override async getSession(sessionId: string): Promise<Session> {
-    return toSession(this.#find(sessionId));
+    return toSession(this.find(sessionId));
   }
 
   override async loadSession(sessionId: string, options: { limit: number; cursor?: MessageCursor | undefined }) {
     const page = await this.listMessages(sessionId, { ...options, newestFirst: true });
-    return { session: toSession(this.#find(sessionId)), messages: page.messages.toReversed(), next: page.next };
+    const [session, drafts] = [toSession(this.find(sessionId)), await this.listDrafts(sessionId)];
+    return { session, messages: page.messages.toReversed(), next: page.next, drafts };
   }
 
   override async listSessions({
@@ -91,7 +94,7 @@ export class NaiveStorageProvider extends StorageProvider {
     limit,
     cursor,
   }: Parameters<StorageProvider["listSessions"]>[0]) {
-    const sessions = [...this.#state.sessions.values()]
+    const sessions = [...this.#living.values()]
       .filter((session) => parentId === "" || session.parentId === parentId)
       .filter((session) =>
         labels.every((label) => Object.entries(session.labels).some((own) => own.join("=") === label)),
@@ -111,36 +114,36 @@ export class NaiveStorageProvider extends StorageProvider {
     { title, metadata, labels, expireTimeMicros }: SessionChange,
     options?: { expectedRevision?: number | undefined },
   ): Promise<Session> {
-    const session = this.#find(sessionId);
+    const session = this.find(sessionId);
     checkRevision(session, options?.expectedRevision);
     const isSame =
       (title === undefined || title === session.title) &&
       (metadata === undefined || sameStruct(metadata, session.metadata)) &&
       (labels === undefined || sameStruct(labels, session.labels));
-    if (isSame && expireTimeMicros === undefined) return toSession(session);
+    const isSameExpiry = expireTimeMicros === undefined || (expireTimeMicros ?? undefined) === session.expireTimeMicros;
+    if (isSame && isSameExpiry) return toSession(session);
+    if (expireTimeMicros !== undefined) session.expireTimeMicros = expireTimeMicros ?? undefined;
     session.title = title ?? session.title;
     session.metadata = metadata ?? session.metadata;
     session.labels = labels ?? session.labels;
     this.#touch(session);
-    // The model knows only times that have passed.
-    if (expireTimeMicros !== undefined) this.#state.sessions.delete(sessionId);
     return toSession(session);
   }
 
   override async deleteSession(sessionId: string): Promise<void> {
-    this.#find(sessionId);
+    this.find(sessionId);
     this.#state.sessions.delete(sessionId);
   }
 
   override async getSessionMessages(sessionId: string, options: GetMessagesOptions = {}) {
     const { includeAncestors, limit, offset } = options;
-    const all = shown(this.#find(sessionId), includeAncestors);
+    const all = shown(this.find(sessionId), includeAncestors);
     if (offset !== undefined) return all.slice(offset, limit === undefined ? undefined : offset + limit);
     return limit === undefined ? all : all.slice(Math.max(0, all.length - limit));
   }
 
   override async listMessages(sessionId: string, options: ListMessagesOptions) {
-    const session = this.#find(sessionId);
+    const session = this.find(sessionId);
     const inTime = shown(session, options.includeAncestors).filter((message) => isInTime(message, options));
     const list = options.newestFirst ? inTime.toReversed() : inTime;
     const from = options.cursor ? placeBehind(options.cursor, session, list, options) : (options.offset ?? 0);
@@ -152,11 +155,11 @@ export class NaiveStorageProvider extends StorageProvider {
   }
 
   override async getMessage(sessionId: string, messageId: string): Promise<ChatMessage | null> {
-    return shown(this.#find(sessionId)).find(({ id }) => id === messageId) ?? null;
+    return shown(this.find(sessionId)).find(({ id }) => id === messageId) ?? null;
   }
 
   override async getMessageCount(sessionId: string): Promise<number> {
-    return this.#find(sessionId).messages.length;
+    return this.find(sessionId).messages.length;
   }
 
   override async logMessages(sessionId: string, messages: readonly NewChatMessage[], options: LogOptions = {}) {
@@ -164,15 +167,16 @@ export class NaiveStorageProvider extends StorageProvider {
     const messageIds = given.map(({ id }) => id);
     if (given.length === 0 || new Set(messageIds).size < given.length)
       throw invalidArgument("No message, or one twice");
-    const latest = this.#nowMicros() + this.#futureMs * 1000;
-    if (given.some(({ timestampMicros = this.#nowMicros() }) => timestampMicros > latest))
+    const latest = this.nowMicros + this.#futureMs * 1000;
+    if (given.some(({ timestampMicros = this.nowMicros }) => timestampMicros > latest))
       throw invalidArgument("Too far ahead");
-    const session = this.#find(sessionId);
-    const { messages: all, position } = append(session, given, options.expectedPosition, this.#nowMicros());
+    const session = this.find(sessionId);
+    const reserved = openDrafts(session).map(({ message }) => message.id);
+    const { messages: all, position } = append(session, given, options.expectedPosition, this.nowMicros, reserved);
     if (all !== session.messages) {
       session.messages = all;
       session.undo = null;
-      session.updateTimeMicros = this.#nowMicros();
+      session.updateTimeMicros = this.nowMicros;
     }
     return { messageIds, position };
   }
@@ -203,8 +207,8 @@ export class NaiveStorageProvider extends StorageProvider {
     if (options.as === "copy") return this.#copy(sourceSessionId, newSessionId, options);
     const { as, upToMessageId, title } = options;
     const origin = JSON.stringify([as, sourceSessionId, upToMessageId ?? ""]);
-    const source = this.#state.sessions.get(sourceSessionId);
-    const existing = this.#state.sessions.get(newSessionId);
+    const source = this.#living.get(sourceSessionId);
+    const existing = this.#living.get(newSessionId);
     if (existing !== undefined) {
       const isSame = existing.origin === origin && (source === undefined || source.uid === existing.sourceUid);
       if (!isSame) throw alreadyExists(newSessionId);
@@ -229,9 +233,10 @@ export class NaiveStorageProvider extends StorageProvider {
   }
 
   override async truncateMessages(sessionId: string, upToMessageId: string | null, options: TruncateOptions = {}) {
-    const session = this.#find(sessionId);
+    const session = this.find(sessionId);
     checkRevision(session, options.expectedRevision);
     const kept = upToMessageId === null ? [] : session.messages.slice(0, lengthUpTo(session, upToMessageId));
+    for (const { message } of openDrafts(session)) discardDraft(session, message.id);
     const removed = session.messages.length - kept.length;
     if (removed === 0) return 0;
     session.undo = options.keepForUnrevert ? (session.undo ?? session.messages) : null;
@@ -265,7 +270,7 @@ export class NaiveStorageProvider extends StorageProvider {
   }
 
   override async restoreMessages(sessionId: string): Promise<number> {
-    const session = this.#find(sessionId);
+    const session = this.find(sessionId);
     if (session.undo === null) throw new DomainError("failed_precondition", "Nothing to bring back");
     const restored = session.undo.length - session.messages.length;
     session.messages = session.undo;
@@ -290,10 +295,11 @@ export class NaiveStorageProvider extends StorageProvider {
 
   #copy(sourceSessionId: string, targetSessionId: string, { upToMessageId, expectedRevision }: ForkOptions) {
     if (sourceSessionId === targetSessionId) throw invalidArgument("A session cannot be copied onto itself");
-    const source = this.#find(sourceSessionId);
-    const target = this.#find(targetSessionId);
+    const source = this.find(sourceSessionId);
+    const target = this.find(targetSessionId);
     checkRevision(target, expectedRevision);
-    const ids = new Set(target.messages.map(({ id }) => id));
+    const reserved = openDrafts(target).map(({ message }) => message.id);
+    const ids = new Set([...target.messages.map(({ id }) => id), ...reserved]);
     const copied = source.messages.slice(0, lengthUpTo(source, upToMessageId)).filter(({ id }) => !ids.has(id));
     if (copied.length === 0) return { forkPointId: null, copiedCount: 0 };
     target.messages = copied.reduce(insert, target.messages);
@@ -303,7 +309,7 @@ export class NaiveStorageProvider extends StorageProvider {
   }
 
   #findMessage(sessionId: string, messageId: string, options: RevisionOptions = {}) {
-    const session = this.#find(sessionId);
+    const session = this.find(sessionId);
     const place = session.messages.findIndex(({ id }) => id === messageId);
     if (place < 0) throw notFound("Message", messageId);
     checkRevision(session, options.expectedRevision);
@@ -317,16 +323,32 @@ export class NaiveStorageProvider extends StorageProvider {
     this.#touch(session);
   }
 
-  #find(sessionId: string): NaiveSession {
-    const session = this.#state.sessions.get(sessionId);
+  protected get nowMicros(): number {
+    return this.#now();
+  }
+
+  protected get all(): readonly NaiveSession[] {
+    return [...this.#living.values()];
+  }
+
+  protected find(sessionId: string): NaiveSession {
+    const session = this.#living.get(sessionId);
     if (session === undefined) throw notFound("Session", sessionId);
     return session;
+  }
+
+  /** Without the sessions whose time has passed, which are deleted. */
+  get #living(): ReadonlyMap<string, NaiveSession> {
+    for (const [id, { expireTimeMicros = Number.POSITIVE_INFINITY }] of this.#state.sessions) {
+      if (expireTimeMicros <= this.nowMicros) this.#state.sessions.delete(id);
+    }
+    return this.#state.sessions;
   }
 
   #add(
     given: Partial<NaiveSession> & Pick<NaiveSession, "sessionId" | "parentId" | "title" | "ancestors">,
   ): NaiveSession {
-    const now = this.#nowMicros();
+    const now = this.nowMicros;
     const session: NaiveSession = {
       uid: ++this.#state.made,
       forkPointId: "",
@@ -336,6 +358,9 @@ export class NaiveStorageProvider extends StorageProvider {
       origin: "",
       sourceUid: 0,
       revision: 1,
+      isRevisionKnown: true,
+      expireTimeMicros: undefined,
+      drafts: [],
       messages: [],
       undo: null,
       ...given,
@@ -348,7 +373,7 @@ export class NaiveStorageProvider extends StorageProvider {
 
   #touch(session: NaiveSession): void {
     session.revision += 1;
-    session.updateTimeMicros = this.#nowMicros();
+    session.updateTimeMicros = this.nowMicros;
   }
 
   #makeId(): string {

@@ -5,6 +5,7 @@ import type { LogStore } from "../../../src/storage/history/log-store.js";
 import { StorageManager, type StorageOperations } from "../../../src/storage/storage-manager.js";
 import { NaiveStorageProvider, naiveState } from "../model.js";
 import { type Follower, follow, heldOf } from "./follow.js";
+import { DRAFT_COUNT } from "./naive-drafts.js";
 import type { Operation, Step } from "./operations.js";
 import { SESSIONS } from "./operations.js";
 import { type Outcome, outcomeOf, type Slots } from "./run.js";
@@ -40,7 +41,10 @@ export const SIZES: readonly HistoryOptions[] = [
   {},
 ];
 
+/** What the clock that stamps messages says first. */
 const NOW_MICROS = 5;
+/** Longer than all other waits of a run together. */
+const DRAFT_TIMEOUT_MS = 1_000_000;
 /** So far that every timestamp of the range may be given. */
 const FUTURE_MS = 2 ** 53;
 const STALE_MS = 10;
@@ -72,11 +76,12 @@ export async function checkSteps(open: OpenStore, sizes: HistoryOptions, steps: 
 class Run {
   readonly #sizes: HistoryOptions;
   readonly #open: OpenStore;
-  readonly #naive = new NaiveStorageProvider(naiveState(), () => NOW_MICROS, FUTURE_MS);
+  readonly #naive = new NaiveStorageProvider(naiveState(), () => this.#nowMicros, FUTURE_MS);
   readonly #slots: Slots = { lists: new Map() };
   readonly #naiveSlots: Slots = { lists: new Map() };
   readonly #followers = new Map<number, FollowerSlot>();
   #nowMs = 1;
+  #nowMicros = NOW_MICROS;
   #asked = 0;
   #opened!: OpenedStore;
   #providers!: readonly StorageOperations[];
@@ -102,7 +107,10 @@ class Run {
     const provider = this.#providers[by] as StorageOperations;
     this.#nowMs += 1;
     if (operation.op === "wait") this.#nowMs += STALE_MS;
+    else if (operation.op === "later") this.#nowMicros += 2;
     else if (operation.op === "sweep") await this.#sweep(provider);
+    else if (operation.op === "abandon") await this.#abandon(provider);
+    else if (operation.op === "expireLater") await this.#expireLater(provider, operation);
     else if (operation.op === "follow") await this.#follow(provider, operation);
     else await this.#compare(provider, operation);
   }
@@ -133,10 +141,79 @@ class Run {
     expect(await this.#store.listOrphans(1000)).toEqual([]);
   }
 
-  async #compare(provider: StorageOperations, operation: Operation): Promise<void> {
+  async #compare(provider: StorageOperations, given: Operation): Promise<void> {
+    const operation = this.#resolved(given);
+    if (operation === null) return;
     const real = await outcomeOf(provider, operation, this.#slots);
-    const naive = await outcomeOf(this.#naive, withMadeIds(operation, real), this.#naiveSlots);
-    expect(real, JSON.stringify(operation)).toEqual(naive);
+    const onNaive = () => outcomeOf(this.#naive, withMadeIds(operation, real), this.#naiveSlots);
+    const naive = await onNaive();
+    // When a sweep clears away a draft that has ended is nothing that callers count on.
+    const isDraft = ["start", "extend", "finish", "discard"].includes(operation.op) && "message" in operation;
+    const isForgotten = isDraft && JSON.stringify(real) !== JSON.stringify(naive) && this.#forgetEnded(operation);
+    expect(real, JSON.stringify(operation)).toEqual(isForgotten ? await onNaive() : naive);
+  }
+
+  /** The operation as both are asked for it; null: what comes of it is left open. */
+  #resolved(operation: Operation): Operation | null {
+    switch (operation.op) {
+      case "extend":
+      case "finish": {
+        const { session, message, behind } = operation;
+        if (this.#naive.isDraftErased(session, message)) return null;
+        return { ...operation, version: Math.max(0, (this.#naive.draftVersion(session, message) ?? 1) - behind) };
+      }
+      case "erase":
+        return this.#naive.shows(operation.session, operation.message) ? operation : null;
+      case "copy":
+      case "truncate":
+      case "revert":
+      case "updateMessage":
+      case "deleteMessage": {
+        const changed = operation.op === "copy" ? operation.target : operation.session;
+        return this.#naive.isRevisionKnown(changed) ? operation : { ...operation, onlyIfFirst: undefined };
+      }
+      default:
+        return operation;
+    }
+  }
+
+  #forgetEnded(operation: Operation): boolean {
+    if (!("session" in operation) || !("message" in operation) || operation.message === null) return false;
+    const { session, message } = operation;
+    return this.#naive.forgetEnded(session, typeof message === "string" ? message : message.id);
+  }
+
+  /** One process sees all drafts twice, with a long time between. */
+  async #abandon(provider: StorageOperations): Promise<void> {
+    const early = await provider.endAbandonedDrafts();
+    this.#nowMs += DRAFT_TIMEOUT_MS;
+    const late = await provider.endAbandonedDrafts();
+    const spareIds = new Map<string, string>();
+    for (const session of SESSIONS.filter((id) => this.#naive.uidOf(id) !== undefined)) {
+      for (const { id, metadata } of await provider.getSessionMessages(session)) {
+        const original = metadata?.original_message_id;
+        if (original !== undefined && !this.#naive.shows(session, id)) spareIds.set(`${session} ${original}`, id);
+      }
+    }
+    const spareIdOf = (session: string, message: string) => spareIds.get(`${session} ${message}`) ?? "none";
+    expect(early + late).toBe(this.#naive.abandonAll(spareIdOf));
+  }
+
+  /** A store with a clock of its own goes by that, which nobody can move. */
+  async #expireLater(
+    provider: StorageOperations,
+    { session, afterMicros }: Extract<Operation, { op: "expireLater" }>,
+  ): Promise<void> {
+    if (this.#opened.sweepAgeMs !== undefined) return;
+    const expireTimeMicros = afterMicros === null ? null : this.#nowMicros + afterMicros;
+    const outcomes = [provider, this.#naive].map((one) =>
+      one.updateSession(session, { expireTimeMicros }).then(
+        ({ messageCount, reverted }) => ({ messageCount, reverted }),
+        ({ code }) => ({ code }),
+      ),
+    );
+    const [real, naive] = await Promise.all(outcomes);
+    expect(real).toEqual(naive);
   }
 
   async #sweep(provider: StorageOperations): Promise<void> {
@@ -172,10 +249,11 @@ class Run {
 
   #provider(): LogHistoryProvider {
     return new LogHistoryProvider(this.#opened.store(), {
-      nowMicros: () => NOW_MICROS,
+      nowMicros: () => this.#nowMicros,
       clockMs: () => this.#nowMs,
       staleMs: STALE_MS,
-      limits: { futureMs: FUTURE_MS },
+      draftTimeoutMs: DRAFT_TIMEOUT_MS,
+      limits: { futureMs: FUTURE_MS, draftCount: DRAFT_COUNT },
       sweepAgeMs: this.#opened.sweepAgeMs ?? SWEEP_AGE_MS,
       pause: (ms) => this.#pause(ms),
       newUid: () => randomBytes(6).toString("hex"),

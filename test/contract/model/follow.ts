@@ -65,6 +65,10 @@ function tell(held: Held[], event: FollowEvent): void {
     case "deleted":
       expect(held.splice(event.position, 1)[0]?.id).toBe(event.messageId);
       break;
+    case "draft":
+    case "draft_extended":
+    case "draft_ended":
+      break;
     case "appended":
       expect(event.message.position).toBe(held.length);
       held.push(heldOf(event.message));

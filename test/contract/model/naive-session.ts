@@ -1,5 +1,6 @@
 import type { ChatMessage, NewChatMessage } from "../../../src/domain/chat-message.js";
 import { sameContent } from "../../../src/domain/chat-message.js";
+import type { DraftDelta } from "../../../src/domain/draft.js";
 import { DomainError, invalidArgument } from "../../../src/domain/errors.js";
 import type { JsonObject } from "../../../src/domain/json.js";
 import type { Labels } from "../../../src/domain/labels.js";
@@ -7,6 +8,26 @@ import type { Session } from "../../../src/domain/session.js";
 
 /** A message as the naive model keeps it: `sessionId` is the session that shows it, `originSessionId` the one it was written to. */
 export type NaiveMessage = Omit<ChatMessage, "position"> & { readonly originSessionId: string };
+
+interface Verdict {
+  readonly end: "finished" | "discarded";
+  readonly deltas: readonly DraftDelta[];
+  readonly metadata?: JsonObject | undefined;
+}
+
+/** A draft of the naive model: what it began with, and each list of deltas that followed. */
+export interface NaiveDraft {
+  readonly message: NewChatMessage & { readonly id: string };
+  readonly discardWhenAbandoned: boolean;
+  readonly startTimeMicros: number;
+  updateTimeMicros: number;
+  readonly steps: (readonly DraftDelta[])[];
+  verdict: Verdict | null;
+  /** The id that its message has got because its own was taken. */
+  spareId?: string;
+  /** Whether what its deltas held was erased, so that no retry is known by them. */
+  isErased?: boolean;
+}
 
 /** A session of the naive model: one array of messages, copied whole whenever it is shared. */
 export interface NaiveSession {
@@ -19,12 +40,17 @@ export interface NaiveSession {
   /** How a fork or share was made; empty for others. */
   readonly origin: string;
   readonly sourceUid: number;
-  readonly ancestors: readonly NaiveMessage[];
+  ancestors: readonly NaiveMessage[];
   title: string;
   metadata: JsonObject | undefined;
   labels: Labels;
   updateTimeMicros: number;
   revision: number;
+  /** Whether the real revision is 1 exactly when this one is. */
+  isRevisionKnown: boolean;
+  expireTimeMicros: number | undefined;
+  /** Open ones, and those that have ended and are not swept, in the order in which they were started. */
+  drafts: NaiveDraft[];
   messages: readonly NaiveMessage[];
   undo: readonly NaiveMessage[] | null;
 }
@@ -77,15 +103,19 @@ export interface NaiveAppend {
   readonly position: number;
 }
 
-/** What the session's messages are after an append, and the place of its first message. */
+/** What the session's messages are after an append, and the place of its first message. `reserved`: ids that no new message may have. */
 export function append(
   session: NaiveSession,
   given: readonly (NewChatMessage & { readonly id: string })[],
   expectedPosition: number | undefined,
   nowMicros: number,
+  reserved: readonly string[] = [],
 ): NaiveAppend {
   const known = new Map(session.messages.map((message) => [message.id, message]));
   for (const message of given) checkSame(known.get(message.id), message);
+  if (given.some(({ id }) => !known.has(id) && reserved.includes(id))) {
+    throw new DomainError("already_exists", "A message is a draft");
+  }
   let messages = session.messages;
   for (const { id, role, parts, metadata, timestampMicros } of given) {
     if (known.has(id)) continue;

@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import type { NewChatMessage } from "../../../src/domain/chat-message.js";
+import type { DraftDelta } from "../../../src/domain/draft.js";
+import type { JsonObject } from "../../../src/domain/json.js";
 import type { Labels } from "../../../src/domain/labels.js";
 import type { MessageQuery } from "../../../src/domain/page.js";
 
@@ -8,6 +10,16 @@ export const SESSIONS = ["a", "b", "c", "d"] as const;
 export interface GivenAppend {
   readonly messages: readonly NewChatMessage[];
   readonly expectedPosition: number | undefined;
+}
+
+export interface DraftChange {
+  readonly session: string;
+  readonly message: string;
+  readonly deltas: readonly DraftDelta[];
+  /** How many versions behind the draft's the writer is. */
+  readonly behind: number;
+  /** The version that comes of that; the model knows it. */
+  readonly version?: number | undefined;
 }
 
 /** One call, or one step of something that takes several. */
@@ -26,7 +38,13 @@ export type Operation =
       readonly labels?: Labels | undefined;
       readonly onlyIfFirst: boolean;
     }
-  | { readonly op: "append"; readonly session: string; readonly appends: readonly GivenAppend[] }
+  | {
+      readonly op: "append";
+      readonly session: string;
+      readonly appends: readonly GivenAppend[];
+      /** Whether the pool makes the session when it is missing. */
+      readonly creates?: boolean | undefined;
+    }
   | { readonly op: "turn"; readonly session: string; readonly appends: readonly GivenAppend[] }
   | {
       readonly op: "truncate" | "revert";
@@ -83,6 +101,27 @@ export type Operation =
   | { readonly op: "sessions"; readonly parent: string; readonly labels: readonly string[]; readonly limit: number }
   /** Brings the slot's follower up to date, and cuts it off again. */
   | { readonly op: "follow"; readonly slot: number; readonly session: string }
+  | {
+      readonly op: "start";
+      readonly session: string;
+      readonly message: NewChatMessage & { readonly id: string };
+      readonly discardWhenAbandoned: boolean;
+    }
+  | ({ readonly op: "extend" } & DraftChange)
+  | ({
+      readonly op: "finish";
+      readonly metadata: JsonObject | undefined;
+      readonly expectedPosition: number | undefined;
+    } & DraftChange)
+  | { readonly op: "discard"; readonly session: string; readonly message: string }
+  | { readonly op: "drafts"; readonly session: string }
+  /** Lets so much time pass without a delta that every open draft is ended. */
+  | { readonly op: "abandon" }
+  | { readonly op: "erase"; readonly session: string; readonly message: string }
+  /** Has the session expire so many microseconds later; null: never. */
+  | { readonly op: "expireLater"; readonly session: string; readonly afterMicros: number | null }
+  /** Moves the clock that stamps messages. */
+  | { readonly op: "later" }
   | { readonly op: "sweep" }
   /** Lets so much time pass that nothing read before counts as fresh. */
   | { readonly op: "wait" };
@@ -132,6 +171,21 @@ const labels: fc.Arbitrary<Labels> = fc.record(
   { requiredKeys: [] },
 );
 
+const delta: fc.Arbitrary<DraftDelta> = fc.oneof(
+  fc.record({
+    kind: fc.constant("append_text" as const),
+    partId: fc.constantFrom("", "p"),
+    text: fc.constantFrom("x", "y"),
+  }),
+  fc.constantFrom("", "p").map((id) => ({ kind: "put_part" as const, part: { id, type: "tool", text: "z" } })),
+);
+const draftChange = {
+  session,
+  message: messageId,
+  deltas: fc.array(delta, { minLength: 1, maxLength: 2 }),
+  behind: fc.constantFrom(0, 0, 0, 0, 1),
+};
+
 type Weighted = { readonly weight: number; readonly arbitrary: fc.Arbitrary<Operation> };
 
 const OPERATIONS: readonly Weighted[] = [
@@ -164,6 +218,7 @@ const OPERATIONS: readonly Weighted[] = [
       op: fc.constant("append" as const),
       session,
       appends: fc.array(givenAppend, { minLength: 1, maxLength: 1 }),
+      creates: sometimes(fc.constant(true), 5),
     }),
   },
   {
@@ -248,6 +303,38 @@ const OPERATIONS: readonly Weighted[] = [
     }),
   },
   { weight: 3, arbitrary: fc.record({ op: fc.constant("follow" as const), slot, session }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      op: fc.constant("start" as const),
+      session,
+      message: message.chain((given) => messageId.map((id) => ({ ...given, id }))),
+      discardWhenAbandoned: sometimes(fc.constant(true), 4).map((given) => given ?? false),
+    }),
+  },
+  { weight: 8, arbitrary: fc.record({ op: fc.constant("extend" as const), ...draftChange }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      op: fc.constant("finish" as const),
+      ...draftChange,
+      metadata: sometimes(fc.constant({ done: true }), 3),
+      expectedPosition: sometimes(fc.integer({ min: 0, max: 8 }), 7),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ op: fc.constant("discard" as const), session, message: messageId }) },
+  { weight: 2, arbitrary: fc.record({ op: fc.constant("drafts" as const), session }) },
+  { weight: 2, arbitrary: fc.record({ op: fc.constant("abandon" as const) }) },
+  { weight: 3, arbitrary: fc.record({ op: fc.constant("erase" as const), session, message: messageId }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      op: fc.constant("expireLater" as const),
+      session,
+      afterMicros: fc.constantFrom(1, 2, 4, null),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ op: fc.constant("later" as const) }) },
   { weight: 3, arbitrary: fc.record({ op: fc.constant("sweep" as const) }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant("wait" as const) }) },
 ];

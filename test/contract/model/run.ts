@@ -1,9 +1,11 @@
 import type { ChatMessage, MessageChange } from "../../../src/domain/chat-message.js";
+import type { Draft } from "../../../src/domain/draft.js";
 import { DomainError } from "../../../src/domain/errors.js";
 import type { MessageCursor, MessagePage, MessageQuery } from "../../../src/domain/page.js";
 import type { Session } from "../../../src/domain/session.js";
-import type { StorageOperations } from "../../../src/storage/storage-manager.js";
-import type { TurnAppend } from "../../../src/storage/storage-provider.js";
+import { RootPool } from "../../../src/pool/root-pool.js";
+import { StorageManager, type StorageOperations } from "../../../src/storage/storage-manager.js";
+import type { StorageProvider, TurnAppend } from "../../../src/storage/storage-provider.js";
 import type { Operation } from "./operations.js";
 
 /** What a slot remembers between its steps. */
@@ -37,6 +39,7 @@ async function run(provider: StorageOperations, operation: Operation, slots: Slo
     }
     case "append": {
       const [append] = operation.appends.map(toTurnAppend) as [TurnAppend];
+      if (operation.creates) return appendCreating(provider, operation.session, append);
       return provider.logMessages(operation.session, append.messages, append.options);
     }
     case "turn": {
@@ -93,10 +96,34 @@ async function run(provider: StorageOperations, operation: Operation, slots: Slo
     case "load": {
       const loaded = await provider.loadSession(operation.session, { limit: operation.limit });
       keepCursor(slots, operation.slot, operation.session, { newestFirst: true }, loaded.next);
-      return { ...shownPage(loaded), session: shownSession(loaded.session) };
+      const drafts = loaded.drafts?.map(shownDraft);
+      return { ...shownPage(loaded), session: shownSession(loaded.session), drafts };
     }
     case "sessions":
       return allSessions(provider, { ...operation, parentId: operation.parent });
+    case "start": {
+      const { session, message, discardWhenAbandoned } = operation;
+      return provider.startDraft(session, message, { discardWhenAbandoned });
+    }
+    case "extend": {
+      const { session, message, version = 1, deltas } = operation;
+      return provider.extendDraft(session, message, version, deltas);
+    }
+    case "finish": {
+      const { session, message, version = 1, deltas, metadata, expectedPosition } = operation;
+      return provider.finishDraft(session, message, { version, deltas, metadata, expectedPosition });
+    }
+    case "discard":
+      return provider.discardDraft(operation.session, operation.message);
+    case "drafts":
+      return (await provider.listDrafts(operation.session)).map(shownDraft);
+    case "erase":
+      // The naive model has no places that could be counted.
+      await provider.eraseMessage(operation.session, operation.message);
+      return undefined;
+    case "expireLater":
+    case "later":
+    case "abandon":
     case "follow":
     case "sweep":
     case "wait":
@@ -176,10 +203,22 @@ function shownSession(session: Session) {
   return { ...shown, labels };
 }
 
+/** Through the pool, whose rule it is. */
+function appendCreating(provider: StorageOperations, sessionId: string, { messages, options }: TurnAppend) {
+  const storage = provider instanceof StorageManager ? provider : (provider as StorageProvider);
+  const pool = new RootPool({ storage, limits: { futureMs: Number.MAX_SAFE_INTEGER } });
+  return pool.sessions.appendMessages(sessionId, messages, { ...options, createSession: true });
+}
+
+/** What is not set is left out. */
+function shownDraft(draft: Draft): unknown {
+  return JSON.parse(JSON.stringify(draft));
+}
+
 function shownMessage(message: ChatMessage | null) {
   if (message === null) return null;
-  const { metadata: _metadata, position, ...shown } = message;
-  return position === undefined ? shown : { ...shown, position };
+  const { metadata, position, ...shown } = message;
+  return { ...shown, ...(position !== undefined && { position }), ...(metadata && { metadata }) };
 }
 
 function shownPage({ messages, next }: MessagePage) {

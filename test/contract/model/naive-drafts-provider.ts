@@ -1,0 +1,119 @@
+import type { NewChatMessage } from "../../../src/domain/chat-message.js";
+import type { Draft, DraftDelta } from "../../../src/domain/draft.js";
+import { ERASED_PARTS, isErased, isSameMessage } from "../../../src/domain/erasure.js";
+import { notFound } from "../../../src/domain/errors.js";
+import {
+  type FinishDraftOptions,
+  type StartDraftOptions,
+  StorageProvider,
+} from "../../../src/storage/storage-provider.js";
+import {
+  abandonDraft,
+  discardDraft,
+  extendDraft,
+  findDraft,
+  finishDraft,
+  openDrafts,
+  shownDraft,
+  startDraft,
+  versionOf,
+} from "./naive-drafts.js";
+import type { NaiveMessage, NaiveSession } from "./naive-session.js";
+
+/** The part of the naive model that knows drafts and erasing. */
+export abstract class NaiveDraftsProvider extends StorageProvider {
+  /** not_found: no such session. */
+  protected abstract find(sessionId: string): NaiveSession;
+  protected abstract get all(): readonly NaiveSession[];
+  protected abstract get nowMicros(): number;
+
+  override async startDraft(sessionId: string, message: NewChatMessage, options: StartDraftOptions = {}) {
+    return startDraft(this.find(sessionId), { ...message, id: message.id ?? "" }, options, this.nowMicros);
+  }
+
+  override async extendDraft(
+    sessionId: string,
+    messageId: string,
+    version: number,
+    deltas: readonly DraftDelta[],
+  ): Promise<number> {
+    return extendDraft(this.find(sessionId), messageId, version, deltas, this.nowMicros);
+  }
+
+  override async finishDraft(sessionId: string, messageId: string, options: FinishDraftOptions) {
+    return finishDraft(this.find(sessionId), messageId, options, this.nowMicros);
+  }
+
+  override async discardDraft(sessionId: string, messageId: string): Promise<void> {
+    discardDraft(this.find(sessionId), messageId);
+  }
+
+  override async listDrafts(sessionId: string): Promise<readonly Draft[]> {
+    return openDrafts(this.find(sessionId)).map((draft) => shownDraft(draft, sessionId));
+  }
+
+  /** Ends all open drafts. `spareIdOf`: the id that the message of a draft gets when its own is taken. */
+  abandonAll(spareIdOf: (sessionId: string, messageId: string) => string): number {
+    let count = 0;
+    for (const session of this.all) {
+      for (const draft of openDrafts(session)) {
+        abandonDraft(session, draft, spareIdOf(session.sessionId, draft.message.id), this.nowMicros);
+        count++;
+      }
+    }
+    return count;
+  }
+
+  /** Undefined: there is no such draft. */
+  draftVersion(sessionId: string, messageId: string): number | undefined {
+    const session = this.all.find((one) => one.sessionId === sessionId);
+    const draft = session && findDraft(session, messageId);
+    return draft && versionOf(draft);
+  }
+
+  /** A sweep has cleared away a draft that had ended. false: there was none. */
+  forgetEnded(sessionId: string, messageId: string): boolean {
+    const session = this.all.find((one) => one.sessionId === sessionId);
+    const draft = session && findDraft(session, messageId);
+    if (!session || !draft?.verdict) return false;
+    session.drafts = session.drafts.filter((one) => one !== draft);
+    return true;
+  }
+
+  /** Whether the real session has revision 1 exactly when the naive one has. */
+  isRevisionKnown(sessionId: string): boolean {
+    return this.all.find((one) => one.sessionId === sessionId)?.isRevisionKnown ?? true;
+  }
+
+  shows(sessionId: string, messageId: string): boolean {
+    const session = this.all.find((one) => one.sessionId === sessionId);
+    return session?.messages.some(({ id }) => id === messageId) ?? false;
+  }
+
+  /** Whether the deltas of an ended draft were erased: then no retry of them is known. */
+  isDraftErased(sessionId: string, messageId: string): boolean {
+    const session = this.all.find((one) => one.sessionId === sessionId);
+    return (session && findDraft(session, messageId)?.isErased) ?? false;
+  }
+
+  override async eraseMessage(sessionId: string, messageId: string): Promise<{ copies: number }> {
+    const message = this.find(sessionId).messages.find(({ id }) => id === messageId);
+    if (!message) throw notFound("Message", messageId);
+    for (const session of this.all) {
+      const isMeant = (one: NaiveMessage) => isSameMessage(one, message);
+      const shown = session.messages.find(isMeant);
+      const erased = (one: NaiveMessage) => (isMeant(one) ? { ...one, parts: ERASED_PARTS, metadata: undefined } : one);
+      if (shown) session.revision += 1;
+      // A repeated erasure need not change what shows it erased already.
+      if (shown && isErased(shown)) session.isRevisionKnown = false;
+      session.messages = session.messages.map(erased);
+      session.ancestors = session.ancestors.map(erased);
+      session.undo = session.undo?.map(erased) ?? null;
+      if (session.sessionId !== message.originSessionId) continue;
+      for (const draft of session.drafts) {
+        if (draft.verdict && (draft.message.id === messageId || draft.spareId === messageId)) draft.isErased = true;
+      }
+    }
+    return { copies: 0 };
+  }
+}
