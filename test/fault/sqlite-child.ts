@@ -1,5 +1,7 @@
 import { createInterface } from "node:readline";
 import Database from "libsql";
+import type { ChatMessage } from "../../src/domain/chat-message.js";
+import { DomainError } from "../../src/domain/errors.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { SqliteLogDatabase } from "../../src/storage/sqlite/sqlite-log-database.js";
 import type { SweepReport } from "../../src/storage/storage-provider.js";
@@ -10,9 +12,21 @@ export type Command =
   | { readonly do: "perform"; readonly operation: Operation }
   /** Appends `count` messages, one after the other; tells each that was acknowledged. */
   | { readonly do: "appendMany"; readonly sessionId: string; readonly writer: string; readonly count: number }
+  | { readonly do: "draft"; readonly given: DraftCall }
+  /** The messages and the open drafts of a session. */
+  | { readonly do: "drafts"; readonly sessionId: string }
   /** Sweeps what there is, however young. */
   | { readonly do: "sweep"; readonly repair: boolean }
   | { readonly do: "inspect" };
+
+/** A step of a draft; `text` is added to it. */
+export interface DraftCall {
+  readonly sessionId: string;
+  readonly call: "start" | "extend" | "finish" | "discard";
+  readonly id: string;
+  readonly version: number;
+  readonly text: string;
+}
 
 export interface Inspection {
   readonly integrity: string;
@@ -60,8 +74,37 @@ async function run(number: number, command: Command): Promise<Outcome | SweepRep
       const sweeper = new LogHistoryProvider(database.namespace(NAMESPACE), { sweepAgeMs: 0 });
       return sweeper.sweep({ repair: command.repair });
     }
+    case "draft":
+      return draft(command.given);
+    case "drafts": {
+      const { messages, drafts = [] } = await provider.loadSession(command.sessionId, { limit: 1000 });
+      const textOf = ({ id, parts }: Pick<ChatMessage, "id" | "parts">) => ({ id, text: parts[0]?.text ?? "" });
+      return { messages: messages.map(textOf), drafts: drafts.map(({ message }) => textOf(message)) };
+    }
     case "inspect":
       return inspect();
+  }
+}
+
+/** What it answered, or the code of a refusal. */
+async function draft({ sessionId, call, id, version, text }: DraftCall): Promise<Outcome> {
+  const deltas = [{ kind: "append_text", partId: "", text } as const];
+  try {
+    switch (call) {
+      case "start":
+        await provider.createSession({ sessionId });
+        return (await provider.startDraft(sessionId, { id, role: "assistant", parts: [] })).version;
+      case "extend":
+        return await provider.extendDraft(sessionId, id, version, deltas);
+      case "finish":
+        return (await provider.finishDraft(sessionId, id, { version, deltas })).position;
+      case "discard":
+        await provider.discardDraft(sessionId, id);
+        return null;
+    }
+  } catch (error) {
+    if (error instanceof DomainError && error.code !== "internal") return error.code;
+    throw error;
   }
 }
 

@@ -86,11 +86,16 @@ export class SqliteClient {
     if (dice < 18 && free[0]) return { op: random.pick(["fork", "share"] as const), id, to: free[0], mid };
     if (dice < 23 && ids.length > 1)
       return { op: "copy", id, to: random.pick(ids.filter((other) => other !== id)), mid };
-    if (dice < 30 && mid !== null) return { op: "truncate", id, mid };
-    if (dice < 38 && mid !== null) return { op: "revert", id, mid };
+    const upTo = random.chance(0.1) ? null : mid;
+    if (dice < 30 && mid !== null) return { op: "truncate", id, mid: upTo };
+    if (dice < 38 && mid !== null) return { op: "revert", id, mid: upTo };
     if (dice < 44 && undo !== null) return { op: "restore", id };
-    if (dice < 47) return { op: "delete", id };
-    const count = dice < 60 ? 2 + random.int(8) : 1;
+    if (dice < 46) return { op: "delete", id };
+    if (dice < 52 && mid !== null) return { op: "deleteMessage", id, mid, expected: null };
+    if (dice < 57 && mid !== null) {
+      return { op: "updateMessage", id, mid, body: `new text ${random.int(100)}`, expected: null };
+    }
+    const count = dice < 66 ? 2 + random.int(8) : 1;
     const older = dice >= 85;
     return { op: "append", id, messages: this.#newMessages(count, older), expected: null };
   }

@@ -7,10 +7,12 @@ import type { Operation } from "../simulation/operations.js";
 import { type Random, seededRandom } from "../simulation/random.js";
 import type { Inspection } from "./sqlite-child.js";
 import { SqliteClient } from "./sqlite-client.js";
+import { SqliteDrafter } from "./sqlite-drafter.js";
 import { bundleChild, Killed, SqliteProcess } from "./sqlite-process.js";
 
 const CLIENTS = 4;
 const SHARED = "shared";
+const DRAFTED = "drafted";
 
 /** A mixed load on one file, killed with -9 so many times; the seed decides the load and after how many answers it is killed. */
 export function describeKills(rounds: number, timeoutMs: number): void {
@@ -35,14 +37,15 @@ export function describeKills(rounds: number, timeoutMs: number): void {
         const random = seededRandom(seed);
         const clients = Array.from({ length: CLIENTS }, (_, i) => new SqliteClient(`c${i}`, random));
         const shared = new SharedSession();
+        const drafter = new SqliteDrafter(DRAFTED, random);
         const path = join(folder, "my.db");
         for (let round = 0; round < rounds; round++) {
           const one = new SqliteProcess(child.script, path);
-          await check(one, clients, shared);
-          await loadUntilKilled(one, clients, shared, random);
+          await check(one, clients, shared, drafter);
+          await loadUntilKilled(one, clients, shared, drafter, random);
         }
         const last = new SqliteProcess(child.script, path);
-        await check(last, clients, shared);
+        await check(last, clients, shared, drafter);
         await clearAway(last, clients);
         await last.end();
       },
@@ -51,21 +54,29 @@ export function describeKills(rounds: number, timeoutMs: number): void {
   });
 }
 
-async function check(process: SqliteProcess, clients: readonly SqliteClient[], shared: SharedSession): Promise<void> {
+async function check(
+  process: SqliteProcess,
+  clients: readonly SqliteClient[],
+  shared: SharedSession,
+  drafter: SqliteDrafter,
+): Promise<void> {
   expect((await process.tell<Inspection>({ do: "inspect" })).integrity).toBe("ok");
   for (const client of clients) await client.check(process);
   await shared.check(process);
+  await drafter.check(process);
 }
 
 async function loadUntilKilled(
   one: SqliteProcess,
   clients: readonly SqliteClient[],
   shared: SharedSession,
+  drafter: SqliteDrafter,
   random: Random,
 ): Promise<void> {
   one.killAfter(one.answers + random.int(150));
   await Promise.all([
     ...clients.map((client) => client.work(one)),
+    drafter.work(one),
     ...clients.map((_, i) => shared.append(one, `w${i}`)),
     untilKilled(async () => {
       for (;;) await one.tell({ do: "sweep", repair: false });
@@ -82,7 +93,7 @@ async function clearAway(process: SqliteProcess, clients: readonly SqliteClient[
     await client.check(process);
     await client.deleteAll(process);
   }
-  await process.tell({ do: "perform", operation: { op: "delete", id: SHARED } });
+  for (const id of [SHARED, DRAFTED]) await process.tell({ do: "perform", operation: { op: "delete", id } });
   // A run may only mark what a later one clears away, and a source goes only after what was made from it: everything is
   // gone after two runs in a row that cleared nothing away.
   for (let idle = 0; idle < 2; ) {

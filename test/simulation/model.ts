@@ -200,8 +200,8 @@ function page(state: ModelState, session: ModelSession, operation: Of<"page">): 
 }
 
 function cut(state: ModelState, session: ModelSession, operation: Of<"truncate" | "revert">): Step {
-  const i = session.messages.findIndex((m) => m.id === operation.mid);
-  if (i < 0) return [state, refuse("invalid_argument")];
+  const i = operation.mid === null ? -1 : session.messages.findIndex((m) => m.id === operation.mid);
+  if (i < 0 && operation.mid !== null) return [state, refuse("invalid_argument")];
   const removed = session.messages.length - i - 1;
   if (removed === 0) return [state, { removed }];
   const undo = operation.op === "revert" ? (session.undo ?? session.messages) : null;

@@ -47,8 +47,9 @@ export type Operation =
       readonly after: number;
       readonly mid: string;
     }
-  | { readonly op: "truncate"; readonly id: string; readonly mid: string }
-  | { readonly op: "revert"; readonly id: string; readonly mid: string }
+  /** `mid` null: to the start. */
+  | { readonly op: "truncate"; readonly id: string; readonly mid: string | null }
+  | { readonly op: "revert"; readonly id: string; readonly mid: string | null }
   | { readonly op: "restore"; readonly id: string }
   | {
       readonly op: "updateMessage";
