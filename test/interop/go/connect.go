@@ -53,6 +53,7 @@ func connectMethods(protocol, grpcAddress, httpURL string) (map[string]method, e
 		"MessageService.TruncateMessages": connectUnary(messages.TruncateMessages),
 		"MessageService.UpdateMessage":    connectUnary(messages.UpdateMessage),
 		"MessageService.DeleteMessage":    connectUnary(messages.DeleteMessage),
+		"MessageService.EraseMessage":     connectUnary(messages.EraseMessage),
 		"MessageService.StartDraft":       connectUnary(messages.StartDraft),
 		"MessageService.ExtendDraft":      connectUnary(messages.ExtendDraft),
 		"MessageService.FinishDraft":      connectUnary(messages.FinishDraft),

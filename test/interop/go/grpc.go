@@ -41,6 +41,7 @@ func grpcMethods(address string) (map[string]method, error) {
 		"MessageService.TruncateMessages": grpcUnary(messages.TruncateMessages),
 		"MessageService.UpdateMessage":    grpcUnary(messages.UpdateMessage),
 		"MessageService.DeleteMessage":    grpcUnary(messages.DeleteMessage),
+		"MessageService.EraseMessage":     grpcUnary(messages.EraseMessage),
 		"MessageService.StartDraft":       grpcUnary(messages.StartDraft),
 		"MessageService.ExtendDraft":      grpcUnary(messages.ExtendDraft),
 		"MessageService.FinishDraft":      grpcUnary(messages.FinishDraft),
