@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { simulateErasing } from "./erasing.js";
 import { copy, secretsLeft, withSecret } from "./rule-schedules/erase-schedules.js";
 import { settle, World } from "./world.js";
 
@@ -33,3 +34,26 @@ it("a copy that finds nothing new replaces no record", async () => {
   expect(await copy(copier)).toBe("copied 0");
   expect(world.record("b").revision).toBe(revision);
 });
+
+const SEEDS = Number(process.env.SIM_SEEDS ?? 40);
+
+it.each(["atomic", "weak"] as const)(
+  "an erasure leaves nothing while others copy, fork and edit, on the %s store",
+  async (store) => {
+    let deaths = 0;
+    let copies = 0;
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      try {
+        const report = await simulateErasing(seed, store);
+        deaths += report.deaths;
+        copies += report.copies;
+      } catch (error) {
+        throw new Error(`Seed ${seed}: ${(error as Error).message}`, { cause: error });
+      }
+    }
+    // All that the runs are about has happened.
+    expect(deaths).toBeGreaterThan(0);
+    expect(copies).toBeGreaterThan(SEEDS);
+  },
+  300_000,
+);
