@@ -1,17 +1,5 @@
-import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
-import { MemoryLogDatabase } from "../../src/storage/memory/memory-log-database.js";
-import { describeStorageManager, describeStorageProvider, type StorageProviderHarness } from "./storage-provider.js";
+import { MEMORY_HARNESS } from "./memory-harness.js";
+import { describeStorageManager, describeStorageProvider } from "./storage-provider.js";
 
-const harness: StorageProviderHarness = {
-  searches: true,
-  open: async (now) => {
-    const database = new MemoryLogDatabase({ now });
-    return {
-      provider: (options) => new LogHistoryProvider(database.namespace("default"), options),
-      close: () => database.close(),
-    };
-  },
-};
-
-describeStorageProvider("memory", harness);
-describeStorageManager("memory", harness);
+describeStorageProvider("memory", MEMORY_HARNESS);
+describeStorageManager("memory", MEMORY_HARNESS);

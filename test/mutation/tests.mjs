@@ -1,10 +1,10 @@
 /** The tests that are quick enough to run for every mutant. They run in one process and break no rule on purpose. */
 const UNIT_HISTORY = "test/unit/storage/history/**/*.test.ts";
 const SCHEDULES = ["test/mutation/schedules.mutation.ts", "test/simulation/{late-answers,races}.test.ts"];
-const PROVIDER = "test/contract/storage-provider.memory.test.ts";
+const PROVIDER = "test/mutation/provider.mutation.ts";
 
-/** Tests that measure sizes and counts of calls on long histories take seconds each. */
-const SLOW = ["test/unit/storage/history/{record-size,store-calls}.test.ts"];
+/** Tests that measure sizes and counts of calls on long histories, or make long chains of forks, take seconds each. */
+const SLOW = ["test/unit/storage/history/{record-size,store-calls,fork-chains}.test.ts"];
 
 /** The folders whose files are mutated, and what runs for a mutant there. */
 const TESTS = [

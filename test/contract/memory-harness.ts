@@ -1,0 +1,14 @@
+import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
+import { MemoryLogDatabase } from "../../src/storage/memory/memory-log-database.js";
+import type { StorageProviderHarness } from "./storage-provider.js";
+
+export const MEMORY_HARNESS: StorageProviderHarness = {
+  searches: true,
+  open: async (now) => {
+    const database = new MemoryLogDatabase({ now });
+    return {
+      provider: (options) => new LogHistoryProvider(database.namespace("default"), options),
+      close: () => database.close(),
+    };
+  },
+};
