@@ -2,6 +2,7 @@ import { appendByManyToMany, appendByManyToOne, appendByOne } from "./append.js"
 import { forkFlat, removeFlat, revertFlat, truncateFlat, updateFlat } from "./edits.js";
 import { listAnywhere, listAtEnd } from "./list.js";
 import { appendOnMongo, listOnMongo } from "./mongo.js";
+import { appendChecked, appendManyChecked } from "./record-check.js";
 import { skewedWriters } from "./skew.js";
 import type { EngineOptions, EngineRow } from "./subjects.js";
 
@@ -9,6 +10,8 @@ export const ENGINE_ROWS = {
   appendByOne,
   appendByManyToOne,
   appendByManyToMany,
+  appendChecked,
+  appendManyChecked,
   listAnywhere,
   listAtEnd,
   forkFlat,

@@ -1,0 +1,82 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { fork, sessionOf } from "../../../simulation/rule-schedules/scenes.js";
+import { type Process, settle, told, World } from "../../../simulation/world.js";
+
+let world: World;
+let process: Process;
+
+/** A session "a" with two messages, and an empty session "t". */
+beforeEach(async () => {
+  world = new World("atomic");
+  process = await sessionOf(world, "m", "n");
+  await process.createSession({ sessionId: "t" });
+});
+
+function copy(copier: Process, source: string, target: string): Promise<string> {
+  return told(
+    copier.forkConversation(source, target, { as: "copy" }).then(({ copiedCount }) => `copied ${copiedCount}`),
+  );
+}
+
+describe("the forks of a source", () => {
+  it.each([
+    ["a fork", (target: string) => fork(process, "t", target)],
+    ["a child", (target: string) => told(process.createSession({ sessionId: target, parentId: "t" }))],
+  ])("are not raised by %s of an empty session, which names nothing of it", async (_what, make) => {
+    await make("b");
+    expect(world.record("b").sources).toEqual([]);
+    expect(world.record("t").forks).toBe(0);
+  });
+
+  it("are raised by a child of an empty child, which names what the parent's parent shows", async () => {
+    await process.createSession({ sessionId: "b", parentId: "a" });
+    await process.createSession({ sessionId: "c", parentId: "b" });
+    expect(world.record("c").sources).toEqual([world.record("b").uid]);
+    expect(world.record("b").forks).toBe(1);
+    expect(await process.ids("c")).toBe("m n");
+  });
+
+  it("are as before when the id of the fork is taken", async () => {
+    expect(await fork(process, "a", "t")).toBe("already_exists");
+    expect(world.record("a").forks).toBe(0);
+  });
+
+  it("are as before when the message to fork at is not there", async () => {
+    const forked = process.forkConversation("a", "b", { as: "fork", upToMessageId: "x" });
+    expect(await told(forked)).toBe("invalid_argument");
+    expect(world.record("a").forks).toBe(0);
+  });
+
+  it("are as before when a message arrives in the target of a copy just before its seal", async () => {
+    const copier = world.process();
+    copier.gates.close("seal");
+    const copied = copy(copier, "a", "t");
+    await settle();
+    await world.process().say("t", "x");
+    await copier.gates.open("seal");
+    expect(await copied).toBe("copied 2");
+    expect((await world.process().ids("t")).split(" ").sort()).toEqual(["m", "n", "x"]);
+    expect(world.record("a").forks).toBe(0);
+  });
+});
+
+describe("a copy into a session that was emptied and still keeps the source's messages for unrevert", () => {
+  beforeEach(async () => {
+    await copy(process, "a", "t");
+    await process.truncateMessages("t", null, { keepForUnrevert: true });
+    expect(world.record("t").undo).not.toBeNull();
+  });
+
+  it("names its source once", async () => {
+    expect(await copy(process, "a", "t")).toBe("copied 2");
+    expect(world.record("t").sources).toEqual([world.record("a").uid]);
+    expect(world.record("a").forks).toBe(1);
+  });
+
+  it("names its source once also when it fails", async () => {
+    const copier = world.process();
+    copier.gates.loseNext("seal");
+    expect(await copy(copier, "a", "t")).toBe("unavailable");
+    expect(world.record("a").forks).toBe(1);
+  });
+});
