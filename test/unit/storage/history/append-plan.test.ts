@@ -1,15 +1,30 @@
 import { describe, expect, it } from "vitest";
 import { MessageBody } from "../../../../src/domain/message-body.js";
 import type { Job } from "../../../../src/storage/history/append/append-job.js";
-import { idsToLookUp, type Known, planAppend, wholePlans } from "../../../../src/storage/history/append/append-plan.js";
+import {
+  answerPlaced,
+  endAfter,
+  idsToLookUp,
+  type Known,
+  type OlderPlan,
+  planAppend,
+  Refusal,
+  wholePlans,
+} from "../../../../src/storage/history/append/append-plan.js";
+import type { Unplaced } from "../../../../src/storage/history/append/side-logs.js";
 import type { Head } from "../../../../src/storage/history/heads.js";
-import type { Entry, Segment, SessionRecord } from "../../../../src/storage/history/log-store.js";
+import type { DraftRef, Entry, Segment, SessionRecord } from "../../../../src/storage/history/log-store.js";
 
 const NOW = 1_000;
 const NONE: Known = new Map();
 
-function headOf(count: number, lastTimestampMicros: number | null, segments: readonly Segment[] = []): Head {
-  const record = { sessionId: "s", log: "u.1", segments, drafts: [] } as unknown as SessionRecord;
+function headOf(
+  count: number,
+  lastTimestampMicros: number | null,
+  segments: readonly Segment[] = [],
+  drafts: readonly Partial<DraftRef>[] = [],
+): Head {
+  const record = { sessionId: "s", log: "u.1", segments, drafts } as unknown as SessionRecord;
   return { record, seq: count, state: "open", count, lastTimestampMicros, lastId: null, atMs: 0 };
 }
 
@@ -40,6 +55,8 @@ describe("idsToLookUp", () => {
 
   it("leaves one message at the end of a session without segments to the unique key", () => {
     expect(idsToLookUp(headOf(3, 30), jobOf([{ id: "a" }], 3))).toEqual([]);
+    expect(idsToLookUp(headOf(3, 30), jobOf([{ id: "a" }]))).toEqual([]);
+    expect(idsToLookUp(headOf(3, 30), jobOf([{ id: "a", timestampMicros: 30 }]))).toEqual([]);
   });
 
   it("includes ids chosen by the caller when there are segments", () => {
@@ -101,6 +118,68 @@ describe("planAppend", () => {
     ];
     expect(planAppend(headOf(3, 30), NONE, jobOf(unsorted), NOW)).toMatchObject({ kind: "older" });
   });
+});
+
+describe("planAppend of times", () => {
+  it("stamps a message no earlier than the one before it in its batch", () => {
+    const batch = jobOf([{ id: "a", timestampMicros: 50 }, { id: "b" }]);
+    const plan = planAppend(headOf(3, 30), NONE, batch, 40);
+    expect(plan).toMatchObject({ kind: "write", entries: [{ timestampMicros: 50 }, { timestampMicros: 50 }] });
+  });
+
+  it("refuses a known id with another time, and takes one without a time as the same", () => {
+    const known = knownAt(1, { id: "a", timestampMicros: 5 });
+    const other = planAppend(headOf(3, 30), known, jobOf([{ id: "a", timestampMicros: 6 }]), NOW);
+    expect(other).toMatchObject({ kind: "refuse", error: { code: "already_exists" } });
+    expect(planAppend(headOf(3, 30), known, jobOf([{ id: "a" }]), NOW)).toMatchObject({ kind: "known" });
+  });
+});
+
+describe("planAppend in a session with drafts", () => {
+  const open = { log: "u.d", messageId: "d" };
+  const other = { log: "u.e", messageId: "e" };
+  const ended = { log: "u.f", messageId: "f", end: "finished" } as const;
+  const head = headOf(3, 30, [], [open, other, ended]);
+  const fromDraft = (id: string, draftLog: string): Job => ({ ...jobOf([{ id }]), draftLog });
+
+  it("refuses a message with the id of an open draft, and no other", () => {
+    const refused = planAppend(head, NONE, jobOf([{ id: "a" }, { id: "e" }]), NOW);
+    expect(refused).toMatchObject({ kind: "refuse", error: { code: "already_exists" } });
+    for (const id of ["a", "f"]) expect(planAppend(head, NONE, jobOf([{ id }]), NOW)).toMatchObject({ kind: "write" });
+  });
+
+  it("appends the message of a draft that is open", () => {
+    expect(planAppend(head, NONE, fromDraft("d", "u.d"), NOW)).toMatchObject({ kind: "write", entries: [{ id: "d" }] });
+  });
+
+  it.each([
+    ["has ended", head],
+    ["is not named any more", headOf(3, 30)],
+  ])("refuses the message of a draft that %s", (_what, without) => {
+    const plan = planAppend(without, NONE, fromDraft("f", "u.f"), NOW);
+    expect(plan).toMatchObject({ kind: "refuse", error: { code: "failed_precondition" } });
+  });
+});
+
+describe("answerPlaced", () => {
+  const plan = (first: number | undefined): OlderPlan => ({ kind: "older", fresh: [], first });
+  const unplaced = [{ id: "b" }] as unknown as readonly Unplaced[];
+
+  it("moves the place of a message that is known by those that are put in front of it", () => {
+    const batch = jobOf([{ id: "a" }, { id: "b" }], 9);
+    expect(answerPlaced(batch, plan(2), unplaced, [1])).toEqual({ messageIds: ["a", "b"], position: 3 });
+    expect(answerPlaced(batch, plan(2), unplaced, [3])).toEqual({ messageIds: ["a", "b"], position: 2 });
+  });
+
+  it("refuses another place than the one expected", () => {
+    expect(answerPlaced(jobOf([{ id: "b" }], 1), plan(undefined), unplaced, [1])).toMatchObject({ position: 1 });
+    expect(() => answerPlaced(jobOf([{ id: "b" }], 2), plan(undefined), unplaced, [1])).toThrow(Refusal);
+  });
+});
+
+it("a head without further entries stays the same", () => {
+  const head = headOf(3, 30);
+  expect(endAfter(head, [])).toBe(head);
 });
 
 describe("wholePlans", () => {

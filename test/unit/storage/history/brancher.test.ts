@@ -80,3 +80,30 @@ describe("a copy into a session that was emptied and still keeps the source's me
     expect(world.record("a").forks).toBe(1);
   });
 });
+
+it("a copy into an empty session leaves out what a draft there is to become", async () => {
+  await process.startDraft("t", { id: "m", role: "assistant", parts: [] });
+  expect(await copy(process, "a", "t")).toBe("copied 1");
+  expect(await told(process.finishDraft("t", "m", { version: 1 }).then(() => "finished"))).toBe("finished");
+  expect((await world.process().ids("t")).split(" ").sort()).toEqual(["m", "n"]);
+});
+
+describe("a copy that takes longer than a head may be acted on", () => {
+  it.each([
+    ["an empty session", []],
+    ["a session with messages", ["x"]],
+  ])("into %s says how many it copied, once it has", async (_what, messages) => {
+    const slow = new World("weak");
+    const maker = await sessionOf(slow, "m", "n");
+    await maker.createSession({ sessionId: "t" });
+    for (const id of messages) await maker.say("t", id);
+    const copier = slow.process();
+    copier.gates.close("replaceRecord", ([record]) => (record as { segments: unknown[] }).segments.length > 0);
+    const copied = copy(copier, "a", "t");
+    await settle();
+    slow.nowMs += 120_000;
+    await copier.gates.open("replaceRecord");
+    expect(await copied).toBe("copied 2");
+    expect((await slow.process().ids("t")).split(" ").sort()).toEqual([...messages, "m", "n"].sort());
+  });
+});
