@@ -169,6 +169,8 @@ describe("answerPlaced", () => {
     const batch = jobOf([{ id: "a" }, { id: "b" }], 9);
     expect(answerPlaced(batch, plan(2), unplaced, [1])).toEqual({ messageIds: ["a", "b"], position: 3 });
     expect(answerPlaced(batch, plan(2), unplaced, [3])).toEqual({ messageIds: ["a", "b"], position: 2 });
+    // The second one gets the place that the known message would have after the first.
+    expect(answerPlaced(batch, plan(2), [...unplaced, ...unplaced], [1, 3])).toMatchObject({ position: 4 });
   });
 
   it("refuses another place than the one expected", () => {
