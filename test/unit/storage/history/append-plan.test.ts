@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MessageBody } from "../../../../src/domain/message-body.js";
-import type { Job } from "../../../../src/storage/history/append/append-job.js";
+import type { Given, Job } from "../../../../src/storage/history/append/append-job.js";
 import {
   answerPlaced,
   endAfter,
@@ -11,9 +11,9 @@ import {
   Refusal,
   wholePlans,
 } from "../../../../src/storage/history/append/append-plan.js";
-import type { Unplaced } from "../../../../src/storage/history/append/side-logs.js";
 import type { Head } from "../../../../src/storage/history/heads.js";
 import type { DraftRef, Entry, Segment, SessionRecord } from "../../../../src/storage/history/log-store.js";
+import type { Unplaced } from "../../../../src/storage/history/write/side-logs.js";
 
 const NOW = 1_000;
 const NONE: Known = new Map();
@@ -140,7 +140,10 @@ describe("planAppend in a session with drafts", () => {
   const other = { log: "u.e", messageId: "e" };
   const ended = { log: "u.f", messageId: "f", end: "finished" } as const;
   const head = headOf(3, 30, [], [open, other, ended]);
-  const fromDraft = (id: string, draftLog: string): Job => ({ ...jobOf([{ id }]), draftLog });
+  const fromDraft = (id: string, log: string): Job => {
+    const [spare] = jobOf([{ id: "spare", isMade: true }]).given;
+    return { ...jobOf([{ id }]), draft: { log, spare: spare as Given } };
+  };
 
   it("refuses a message with the id of an open draft, and no other", () => {
     const refused = planAppend(head, NONE, jobOf([{ id: "a" }, { id: "e" }]), NOW);
@@ -162,20 +165,23 @@ describe("planAppend in a session with drafts", () => {
 });
 
 describe("answerPlaced", () => {
-  const plan = (first: number | undefined): OlderPlan => ({ kind: "older", fresh: [], first });
+  const plan = (messageIds: readonly string[], first?: number): OlderPlan => ({
+    ...{ kind: "older", messageIds, first },
+    fresh: [],
+  });
   const unplaced = [{ id: "b" }] as unknown as readonly Unplaced[];
 
   it("moves the place of a message that is known by those that are put in front of it", () => {
     const batch = jobOf([{ id: "a" }, { id: "b" }], 9);
-    expect(answerPlaced(batch, plan(2), unplaced, [1])).toEqual({ messageIds: ["a", "b"], position: 3 });
-    expect(answerPlaced(batch, plan(2), unplaced, [3])).toEqual({ messageIds: ["a", "b"], position: 2 });
+    expect(answerPlaced(batch, plan(["a", "b"], 2), unplaced, [1])).toEqual({ messageIds: ["a", "b"], position: 3 });
+    expect(answerPlaced(batch, plan(["a", "b"], 2), unplaced, [3])).toEqual({ messageIds: ["a", "b"], position: 2 });
     // The second one gets the place that the known message would have after the first.
-    expect(answerPlaced(batch, plan(2), [...unplaced, ...unplaced], [1, 3])).toMatchObject({ position: 4 });
+    expect(answerPlaced(batch, plan(["a", "b"], 2), [...unplaced, ...unplaced], [1, 3])).toMatchObject({ position: 4 });
   });
 
   it("refuses another place than the one expected", () => {
-    expect(answerPlaced(jobOf([{ id: "b" }], 1), plan(undefined), unplaced, [1])).toMatchObject({ position: 1 });
-    expect(() => answerPlaced(jobOf([{ id: "b" }], 2), plan(undefined), unplaced, [1])).toThrow(Refusal);
+    expect(answerPlaced(jobOf([{ id: "b" }], 1), plan(["b"]), unplaced, [1])).toMatchObject({ position: 1 });
+    expect(() => answerPlaced(jobOf([{ id: "b" }], 2), plan(["b"]), unplaced, [1])).toThrow(Refusal);
   });
 });
 
