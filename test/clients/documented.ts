@@ -3,14 +3,16 @@ import { join } from "node:path";
 import { build, type Plugin } from "esbuild";
 import { ROOT } from "../support/toolchain.js";
 
+type Language = "ts" | "tsx" | "js" | "sh" | "yaml";
+
 /** The programs of docs/clients.md in a language, as its code blocks name it. */
-export function documentedPrograms(language: "ts" | "tsx" | "js"): readonly string[] {
+export function documentedPrograms(language: Language): readonly string[] {
   const blocks = readFileSync(join(ROOT, "docs/clients.md"), "utf8").matchAll(/^ *```(\w+)\n(.*?)^ *```$/gms);
   return [...blocks].filter(([, of]) => of === language).map(([, , text]) => text as string);
 }
 
 /** The program that contains this text; there is one. */
-export function documentedProgram(language: "ts" | "tsx" | "js", text: string): string {
+export function documentedProgram(language: Language, text: string): string {
   const found = documentedPrograms(language).filter((program) => program.includes(text));
   if (found.length !== 1) throw new Error(`docs/clients.md has ${found.length} programs with ${text}`);
   return found[0] as string;

@@ -43,6 +43,20 @@ describe("the examples of docs/clients.md in TypeScript", () => {
     expect(printed.trimEnd().split("\n")).toEqual(promisedLines(example));
   });
 
+  it("write a draft, word by word", async () => {
+    const program = `
+      import { createSessionPoolClient, textOf } from "session-pool/client";
+      const client = createSessionPoolClient({ baseUrl: "http://127.0.0.1:8080" });
+      await client.sessions.createSession({ sessionId: "trip" }).catch(() => {});
+      const words = ["Late ", "April"];
+      ${documentedProgram("js", "startDraft")}
+      for await (const message of client.history("trip", { newestFirst: true })) {
+        console.log(textOf(message));
+        break;
+      }`;
+    expect(await run(process.execPath, [await bundle("draft", program)])).toBe("Late April\n");
+  });
+
   it("keep the conversation of an agent of the OpenAI Agents SDK", async () => {
     const example = documentedProgram("ts", 'from "@openai/agents"');
     const program = await bundle("openai-agents", example, { "@openai/agents": fake("fake-agents") });

@@ -1,13 +1,14 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith, install, ROOT, run } from "../support/toolchain.js";
 import { installClaudeSdk } from "./adapters/claude-sdk.js";
+import { documentedProgram } from "./documented.js";
+import { preparePythonClient } from "./python.js";
 
 const folder = mkdtempSync(join(tmpdir(), "session-pool-package-"));
-const installed = join(folder, "node_modules/session-pool");
 const bin = (name: string) => join(ROOT, "node_modules/.bin", name);
 
 /** Packs the repository, and installs the package into an empty folder, without what is optional. */
@@ -21,69 +22,95 @@ async function packAndInstall(): Promise<{ readonly tarball: string; readonly cl
   return { tarball, claude };
 }
 
-await describeWith("the package as npm installs it", packAndInstall, ({ tarball, claude }) => {
-  let server: TestServer;
+const packing = packAndInstall();
+// Each use of it hears of its failure.
+packing.catch(() => {});
 
-  beforeAll(async () => {
-    server = await startTestServer();
-  });
+afterAll(() => rmSync(folder, { recursive: true }));
 
-  afterAll(async () => {
-    await server.stop();
-    rmSync(folder, { recursive: true });
-  });
+await describeWith(
+  "the package as npm installs it",
+  () => packing,
+  ({ tarball, claude }) => {
+    let server: TestServer;
 
-  it("keeps a conversation through its client", async () => {
-    writeFileSync(
-      join(folder, "use.js"),
-      `import { createSessionPoolClient, text, textOf } from "session-pool/client";
+    beforeAll(async () => {
+      server = await startTestServer();
+    });
+
+    afterAll(() => server.stop());
+
+    it("keeps a conversation through its client", async () => {
+      writeFileSync(
+        join(folder, "use.js"),
+        `import { createSessionPoolClient, text, textOf } from "session-pool/client";
        import { MessageService } from "session-pool/gen";
        const client = createSessionPoolClient({ baseUrl: ${JSON.stringify(server.httpUrl)} });
        await client.append("s", text("user", "Hello"), { createSession: true });
        for await (const message of client.history("s")) console.log(textOf(message), MessageService.typeName);`,
-    );
-    expect(await run(process.execPath, ["use.js"], { cwd: folder })).toBe("Hello sessionpool.v1.MessageService\n");
-  });
+      );
+      expect(await run(process.execPath, ["use.js"], { cwd: folder })).toBe("Hello sessionpool.v1.MessageService\n");
+    });
 
-  it("runs its program, which names a missing optional package", async () => {
-    const program = join(folder, "node_modules/.bin/session-pool");
-    expect(await run(program, ["--version"])).toMatch(/^\d+\.\d+\.\d+/);
-    await expect(run(program, ["mcp"])).rejects.toThrow("install @modelcontextprotocol/sdk and zod");
-  });
+    it("runs its program, which names a missing optional package", async () => {
+      const program = join(folder, "node_modules/.bin/session-pool");
+      expect(await run(program, ["--version"])).toMatch(/^\d+\.\d+\.\d+/);
+      await expect(run(program, ["mcp"])).rejects.toThrow("install @modelcontextprotocol/sdk and zod");
+    });
 
-  it("brings every file that its protos import", async () => {
-    const image = join(folder, "image.json");
-    await run(bin("buf"), ["build", join(installed, "proto"), "-o", image], { cwd: folder });
-  });
+    it("brings every file that its protos import: buf generate makes stubs, as docs/clients.md says", async () => {
+      writeFileSync(join(folder, "buf.gen.yaml"), documentedProgram("yaml", "protoc-gen-es"));
+      const PATH = `${join(ROOT, "node_modules/.bin")}${delimiter}${process.env.PATH}`;
+      await run("buf", ["generate"], { cwd: folder, env: { PATH } });
+      expect(existsSync(join(folder, "gen/sessionpool/v1/message_service_pb.ts"))).toBe(true);
+    });
 
-  it("has types for every way of resolving modules that a new project has", async () => {
-    // It fails when it finds a problem.
-    await run(bin("attw"), [tarball, "--profile", "esm-only"]);
-  });
+    it("has types for every way of resolving modules that a new project has", async () => {
+      // It fails when it finds a problem.
+      await run(bin("attw"), [tarball, "--profile", "esm-only"]);
+    });
 
-  it.each([
-    ["node16", "node16"],
-    ["nodenext", "nodenext"],
-    ["esnext", "bundler"],
-  ])("compiles strictly with module %s and resolution %s", async (module, moduleResolution) => {
-    // The frameworks that the adapters are for, as a project has them that uses them.
-    const modules = join(folder, "node_modules");
-    for (const name of ["ai", "@openai/agents-core", "@types/node", "undici-types"])
-      link(join(ROOT, "node_modules", name), join(modules, name));
-    link(join(claude, "node_modules/@anthropic-ai/claude-agent-sdk"), join(modules, "@anthropic-ai/claude-agent-sdk"));
-    cpSync(join(ROOT, "test/clients/package/use.ts"), join(folder, "use.ts"));
-    const strict = ["--strict", "--noUncheckedIndexedAccess", "--exactOptionalPropertyTypes", "--noEmit"];
-    const options = [
-      "--module",
-      module,
-      "--moduleResolution",
-      moduleResolution,
-      "--target",
-      "es2023",
-      "--lib",
-      "es2023,dom,dom.iterable,dom.asynciterable",
-    ];
-    await run(bin("tsc"), [...strict, ...options, "--skipLibCheck", "use.ts"], { cwd: folder });
+    it.each([
+      ["node16", "node16"],
+      ["nodenext", "nodenext"],
+      ["esnext", "bundler"],
+    ])("compiles strictly with module %s and resolution %s", async (module, moduleResolution) => {
+      // The frameworks that the adapters are for, as a project has them that uses them.
+      const modules = join(folder, "node_modules");
+      for (const name of ["ai", "@openai/agents-core", "@types/node", "undici-types"])
+        link(join(ROOT, "node_modules", name), join(modules, name));
+      link(
+        join(claude, "node_modules/@anthropic-ai/claude-agent-sdk"),
+        join(modules, "@anthropic-ai/claude-agent-sdk"),
+      );
+      cpSync(join(ROOT, "test/clients/package/use.ts"), join(folder, "use.ts"));
+      const strict = ["--strict", "--noUncheckedIndexedAccess", "--exactOptionalPropertyTypes", "--noEmit"];
+      const options = [
+        "--module",
+        module,
+        "--moduleResolution",
+        moduleResolution,
+        "--target",
+        "es2023",
+        "--lib",
+        "es2023,dom,dom.iterable,dom.asynciterable",
+      ];
+      await run(bin("tsc"), [...strict, ...options, "--skipLibCheck", "use.ts"], { cwd: folder });
+    });
+  },
+);
+
+async function preparePython(): Promise<string> {
+  await packing;
+  return (await preparePythonClient()).program;
+}
+
+await describeWith("the protos of the installed package", preparePython, (python) => {
+  it("become stubs of Python by protoc alone, as docs/clients.md says", async () => {
+    const commands = documentedProgram("sh", "grpc_tools").replaceAll("python ", `${python} `);
+    await run("sh", ["-e", "-c", commands], { cwd: folder });
+    const imports = "import sessionpool.v1.message_service_pb2_grpc as stubs; print(stubs.MessageServiceStub.__name__)";
+    expect(await run(python, ["-c", imports], { cwd: join(folder, "gen") })).toBe("MessageServiceStub\n");
   });
 });
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { cached, install, needPrograms, PROTO_FOLDER, ROOT } from "../support/toolchain.js";
+import { cached, install, needPrograms, PROTO_FOLDER, ROOT, run } from "../support/toolchain.js";
 
 export const PYTHON_CLIENT = join(ROOT, "clients/python");
 
@@ -23,13 +23,14 @@ export interface PythonClient {
 /** A Python with the client as it stands, with the frameworks that have an adapter, and with what the tests need. */
 export async function preparePythonClient(): Promise<PythonClient> {
   needPrograms("python3");
+  const version = await run("python3", ["-c", "import sys; print(sys.version)"]);
   const packages = [...BUILD, ...RUN, ...CHECK, ...FRAMEWORKS];
-  const environment = await cached("python-client", packages, async (folder) => {
+  const environment = await cached("python-client", [version, ...packages], async (folder) => {
     await install("python3", ["-m", "venv", folder]);
     await install(join(folder, "bin/python"), [...PIP, "--prefer-binary", ...SOURCES, ...packages]);
   });
   const program = join(environment, "bin/python");
-  const inputs = [...packages, PYTHON_CLIENT, PROTO_FOLDER];
+  const inputs = [version, ...packages, PYTHON_CLIENT, PROTO_FOLDER];
   const site = await cached("python-client-package", inputs, async (folder) => {
     await install(program, [...PIP, "--no-build-isolation", "--no-deps", "--target", folder, PYTHON_CLIENT]);
   });
