@@ -33,7 +33,6 @@ interface Parameter {
   readonly in?: string;
   readonly required?: boolean;
   readonly example?: string;
-  readonly schema?: { readonly examples?: readonly string[] };
 }
 
 interface Operation {
@@ -58,7 +57,7 @@ beforeAll(async () => {
       });
       const needed = parameters.filter((one) => one.in === "query" && one.required);
       const query = new URLSearchParams();
-      for (const { name = "", schema } of needed) query.set(name, schema?.examples?.[0] ?? "");
+      for (const { name = "", example = "" } of needed) query.set(name, example);
       const body = requestBody && JSON.stringify(requestBody.content["application/json"].example);
       operations.set(operationId, { method: method.toUpperCase(), path: `${path}?${query}`, body: body ?? null });
     }

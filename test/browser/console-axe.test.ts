@@ -153,7 +153,7 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
     });
 
     it("the description of the API, but for names and nesting that are Swagger UI's", async () => {
-      const ofSwaggerUi = ["heading-order", "nested-interactive", "label", "select-name"];
+      const ofSwaggerUi = ["heading-order", "nested-interactive", "label", "select-name", "region"];
       await open("docs");
       await page.locator('[id$="-appendMessage"] .opblock-summary-control').click();
       await page.locator(".curl-command").waitFor();

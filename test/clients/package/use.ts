@@ -1,5 +1,5 @@
 // Compiled, never run: what programs write with each entry of the package.
-import type { SessionStore } from "@anthropic-ai/claude-agent-sdk";
+import { query, type SessionStore } from "@anthropic-ai/claude-agent-sdk";
 import type { Session as AgentSession } from "@openai/agents-core";
 import type { UIMessage } from "ai";
 import { RootPool, SqliteStorageProvider } from "session-pool";
@@ -25,6 +25,10 @@ for await (const { event } of client.watch("s")) {
 await client.append("s", text("user", "Hello"), { expectedPosition: "3" });
 
 export const store: SessionStore = new SessionPoolStore(client);
+export const transcript: AsyncIterable<{ type: string }> = query({
+  prompt: "Plan a trip to Kyoto",
+  options: { sessionStore: store },
+});
 export const session: AgentSession = new SessionPoolSession(client, "s");
 export const messages: UIMessage[] = await loadUIMessages(client, "s");
 await saveUIMessages(client, "s", messages);

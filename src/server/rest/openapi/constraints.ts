@@ -51,7 +51,7 @@ export function constraintsFor(limits: Limits): Constraints {
     "AppendMessagesRequest.messages": { maxItems: batchMessages },
     "ExtendDraftRequest.deltas": { maxItems: draftDeltas },
     "MessageInfo.timestamp": { pattern: KEPT_YEARS },
-    "SearchMessagesRequest.q": { maxLength: MOST_QUERY_BYTES, examples: ["azaleas"] },
+    "SearchMessagesRequest.q": { maxLength: MOST_QUERY_BYTES },
   };
 
   const labelMap = {

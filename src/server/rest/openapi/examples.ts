@@ -31,3 +31,10 @@ export function exampleInPath({ name, parent }: DescField): string {
   if (name === "session_id") return "trip";
   return parent.name.endsWith("DraftRequest") ? "m9" : "m1";
 }
+
+const IN_QUERIES: Readonly<Record<string, string>> = { q: "azaleas" };
+
+/** A value for a field that a query needs. */
+export function exampleInQuery({ name }: DescField): string | undefined {
+  return IN_QUERIES[name];
+}

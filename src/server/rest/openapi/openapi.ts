@@ -6,7 +6,7 @@ import { isTextual } from "../text-fields.js";
 import { isRequired } from "./behavior.js";
 import { constraintsFor } from "./constraints.js";
 import { ERROR_SCHEMA, errorResponses, referErrors } from "./errors.js";
-import { exampleBody, exampleInPath } from "./examples.js";
+import { exampleBody, exampleInPath, exampleInQuery } from "./examples.js";
 import { commentOf, describedBy, type Schema, SchemaBook } from "./schema.js";
 
 const DESCRIPTION = [
@@ -122,7 +122,9 @@ function describeParameters(binding: Binding, book: SchemaBook): Schema[] {
 }
 
 function describeParameter(field: DescField, book: SchemaBook): Schema {
-  return { ...describedBy(commentOf(field)), ...(isRequired(field) && { required: true }), schema: book.value(field) };
+  const schema = book.value(field);
+  if (!isRequired(field)) return { ...describedBy(commentOf(field)), schema };
+  return { ...describedBy(commentOf(field)), required: true, schema, example: exampleInQuery(field) };
 }
 
 /** The JSON name, which generated clients expect, although the path template has `session_id`. */
