@@ -43,6 +43,20 @@ export const ENGINE_ROWS: readonly Row[] = [
     run: (context) => measure("appendManyChecked", "messages/s", context),
   },
   {
+    id: "search-append",
+    what: "engine append on SQLite with --search, one caller",
+    against: "without --search",
+    target: { atLeast: 0.5 },
+    run: (context) => measure("appendSearched", "messages/s", context),
+  },
+  {
+    id: "search-append-20",
+    what: "engine append on SQLite with --search, 20 callers on 20 sessions",
+    against: "without --search",
+    target: { atLeast: 0.2 },
+    run: (context) => measure("appendSearchedByMany", "messages/s", context),
+  },
+  {
     id: "mongo-append",
     what: "engine append on MongoDB, one caller",
     against: "driver insertOne with the same write concern",

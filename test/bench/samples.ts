@@ -14,6 +14,29 @@ function makeText(length: number): string {
   return sentence.repeat(Math.ceil(length / sentence.length)).slice(0, length);
 }
 
+const SYLLABLES = "ka to mi ren sol da ver ti no lu pe ar gon is fa mel or bu chi en".split(" ");
+
+/**
+ * Text of about so many characters with the words of a long conversation: a few that are everywhere, and many that are rare.
+ * Always the same for the same number.
+ */
+export function conversationText(length: number, number: number): string {
+  let seed = (number + 1) * 2654435761;
+  const words: string[] = [];
+  for (let size = 0; size < length; size += (words.at(-1) as string).length + 1) {
+    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+    words.push(wordOf(Math.floor((seed / 2 ** 32) ** 3 * 20_000)));
+  }
+  return words.join(" ");
+}
+
+function wordOf(rank: number): string {
+  let word = "";
+  for (let rest = rank + 1; rest > 0; rest = Math.floor(rest / SYLLABLES.length))
+    word += SYLLABLES[rest % SYLLABLES.length];
+  return word;
+}
+
 export function sampleTodos(): Todo[] {
   return Array.from({ length: 20 }, (_, i) => ({
     $typeName: "sessionpool.v1.Todo",

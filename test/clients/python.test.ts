@@ -34,7 +34,7 @@ await describeWith(
       const keysFile = join(folder, "keys.json");
       const entry = { name: "python", hash: hashRandomKey(key), namespace: "default", scope: "write" };
       await writeFile(keysFile, JSON.stringify([entry]), { mode: 0o600 });
-      open = await startTestServer();
+      open = await startTestServer({ search: true });
       keyed = await startTestServer({ keysFile });
       model = await startFakeModel();
     });

@@ -12,6 +12,21 @@ from session_pool import MessageInfo, MessageWithParts, Part, SessionPoolClient,
 from sessionpool.v1.message_service_pb2 import TruncateMessagesRequest
 
 
+def test_messages_are_found_by_their_words(client: SessionPoolClient) -> None:
+    word = f"maples{new_id()}"
+    session = client.create_session(title="Kyoto in autumn")
+    for i in range(3):
+        client.append(session.session_id, text("user", f"{i} {word} turn red", id=f"m{i}"))
+    hits = list(client.search_messages(f'"{word} turn"', page_size=2))
+    assert [(hit.session_title, hit.message_id, hit.position) for hit in hits] == [
+        ("Kyoto in autumn", f"m{i}", i) for i in (2, 1, 0)
+    ]
+    assert list(client.search_messages(word, labels=["kind=other"])) == []
+    with pytest.raises(grpc.RpcError) as refused:
+        list(client.search_messages("?"))
+    assert refused.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+
+
 def test_a_conversation_is_kept_forked_and_reverted(client: SessionPoolClient) -> None:
     trip = client.create_session(title="Kyoto in May", metadata={"budget": 3, "cities": ["Kyoto"]})
     client.append(trip.session_id, text("user", "When do the azaleas bloom?", id="question"))

@@ -31,9 +31,9 @@ export interface Engine {
 }
 
 /** The library as programs embed it. */
-export async function openEngine(url: string): Promise<Engine> {
-  const database = await openDatabase(url);
-  const pool = new RootPool({ storage: new LogHistoryProvider(database.namespace("default")) });
+export async function openEngine(url: string, { search = false } = {}): Promise<Engine> {
+  const database = await openDatabase(url, { search });
+  const pool = new RootPool({ storage: new LogHistoryProvider(database.namespace("default"), { search }) });
   return {
     pool,
     close: async () => {

@@ -3,6 +3,7 @@ import { forkFlat, removeFlat, revertFlat, truncateFlat, updateFlat } from "./ed
 import { listAnywhere, listAtEnd } from "./list.js";
 import { appendOnMongo, listOnMongo } from "./mongo.js";
 import { appendChecked, appendManyChecked } from "./record-check.js";
+import { appendSearched, appendSearchedByMany } from "./search.js";
 import { skewedWriters } from "./skew.js";
 import type { EngineOptions, EngineRow } from "./subjects.js";
 
@@ -12,6 +13,8 @@ export const ENGINE_ROWS = {
   appendByManyToMany,
   appendChecked,
   appendManyChecked,
+  appendSearched,
+  appendSearchedByMany,
   listAnywhere,
   listAtEnd,
   forkFlat,

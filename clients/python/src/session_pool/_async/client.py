@@ -12,6 +12,8 @@ from sessionpool.v1.message_service_pb2 import (
     GetMessageRequest,
     ListMessagesRequest,
     MessageWithParts,
+    SearchHit,
+    SearchMessagesRequest,
 )
 from sessionpool.v1.session_service_pb2 import (
     CreateSessionRequest,
@@ -156,6 +158,23 @@ class AsyncSessionPoolClient(Drafting):
             page = await self._again(self.messages.ListMessages, request)
             for message in page.messages:
                 yield message
+            if not page.next_page_token:
+                return
+            request.page_token = page.next_page_token
+
+    async def search_messages(
+        self, q: str, *, labels: Iterable[str] = (), session_id: str = "", page_size: int | None = None
+    ) -> AsyncIterator[SearchHit]:
+        """Messages of all sessions that have the words of `q`, the newest first, page by page as they are needed.
+
+        `labels`: only sessions that have all of them, each written `key=value`. `UNIMPLEMENTED`: the server was started without
+        `--search`, or its store cannot.
+        """
+        request = SearchMessagesRequest(q=q, label=labels, session_id=session_id, page_size=page_size)
+        while True:
+            page = await self._again(self.messages.SearchMessages, request)
+            for hit in page.hits:
+                yield hit
             if not page.next_page_token:
                 return
             request.page_token = page.next_page_token

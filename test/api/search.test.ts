@@ -1,0 +1,57 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, expect, it } from "vitest";
+import { startTestServer, type TestServer } from "../support/server.js";
+
+const folder = mkdtempSync(join(tmpdir(), "session-pool-search-api-"));
+const storage = `sqlite:${join(folder, "pool.db")}`;
+let server: TestServer | undefined;
+
+afterEach(() => server?.stop());
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function get(path: string): Promise<{ readonly status: number; readonly body: SearchAnswer }> {
+  const response = await fetch(`${server?.httpUrl}${path}`);
+  return { status: response.status, body: (await response.json()) as SearchAnswer };
+}
+
+interface SearchAnswer {
+  readonly message?: string;
+  readonly hits?: readonly { readonly messageId: string }[];
+  readonly nextPageToken?: string;
+}
+
+async function post(path: string, body: object): Promise<void> {
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(`${server?.httpUrl}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  expect(response.status).toBe(200);
+}
+
+const idsOf = ({ hits = [] }: SearchAnswer) => hits.map(({ messageId }) => messageId);
+
+it("answers 501 without --search, and with it finds what was stored before", async () => {
+  server = await startTestServer({ storage });
+  await post("/session", { sessionId: "s" });
+  for (const id of ["m1", "m2", "m3"]) {
+    await post("/session/s/message", { info: { id, role: "user" }, parts: [{ type: "text", text: "azaleas" }] });
+  }
+  expect(await get("/search?q=azaleas")).toMatchObject({
+    status: 501,
+    body: { code: 12, message: "Searching messages is off; --search turns it on" },
+  });
+  await server.stop();
+
+  server = await startTestServer({ storage, search: true });
+  await expect.poll(async () => idsOf((await get("/search?q=azaleas")).body)).toEqual(["m3", "m2", "m1"]);
+  const first = await get("/search?q=azaleas&page_size=2");
+  expect(idsOf(first.body)).toEqual(["m3", "m2"]);
+  const rest = await get(`/search?q=azaleas&page_size=2&page_token=${first.body.nextPageToken}`);
+  expect(rest.body).toMatchObject({ hits: [{ messageId: "m1" }], nextPageToken: "" });
+  for (const other of ["q=azalea", "q=azaleas&session_id=s", "q=azaleas&label=a%3D1"]) {
+    const refused = await get(`/search?${other}&page_token=${first.body.nextPageToken}`);
+    expect(refused.status, other).toBe(400);
+    expect(refused.body.message).toBe("page_token belongs to a search with another q, label or session_id");
+  }
+  expect((await get("/search")).body.message).toBe("q is required");
+});
