@@ -1,10 +1,9 @@
 import { REQUEST_ID, requestIdFrom } from "../request-id.js";
 import type { Request } from "./body.js";
-import type { Response } from "./respond.js";
 
 const ids = new WeakMap<Request, string>();
 
-/** The same for the same request, whoever asks. */
+/** The id of a request, the same for every caller. */
 export function requestIdOf(request: Request): string {
   let id = ids.get(request);
   if (id === undefined) {
@@ -15,7 +14,7 @@ export function requestIdOf(request: Request): string {
   return id;
 }
 
-/** Has the answer tell the request's id, whichever front sends it. */
-export function tellRequestId(request: Request, response: Response): void {
+/** Puts the request's id into the headers of its answer, whichever front sends it. */
+export function tellRequestId(request: Request, response: { setHeader(name: string, value: string): unknown }): void {
   response.setHeader(REQUEST_ID, requestIdOf(request));
 }

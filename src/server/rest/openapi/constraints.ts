@@ -2,7 +2,7 @@ import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf
 import type { Limits } from "../../../domain/limits.js";
 import { MOST_QUERY_BYTES } from "../../../domain/search.js";
 import { isRequired } from "./behavior.js";
-import type { Schema } from "./schema.js";
+import type { Schema } from "./json-schema.js";
 
 /**
  * Constraints on values beyond their type. Lengths count characters here but bytes in the service, which are more for

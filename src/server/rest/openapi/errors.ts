@@ -1,4 +1,5 @@
-import { describedBy, type Schema } from "./schema.js";
+import type { Schema } from "./json-schema.js";
+import { describedBy } from "./schema.js";
 
 /** Descriptions of the error codes, by HTTP status; docs/api.md has the full table. */
 const RESPONSES: Readonly<Record<string, { readonly codes: readonly string[]; readonly text: string }>> = {

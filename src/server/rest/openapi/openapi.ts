@@ -7,7 +7,8 @@ import { isRequired } from "./behavior.js";
 import { constraintsFor } from "./constraints.js";
 import { ERROR_SCHEMA, errorResponses, referErrors } from "./errors.js";
 import { exampleBody, exampleInPath, exampleInQuery } from "./examples.js";
-import { commentOf, describedBy, type Schema, SchemaBook } from "./schema.js";
+import type { Schema } from "./json-schema.js";
+import { commentOf, describedBy, SchemaBook } from "./schema.js";
 
 const DESCRIPTION = [
   "Sessions, their messages and one todo list as plain HTTP and JSON (proto3 JSON: 64-bit integers are strings).",

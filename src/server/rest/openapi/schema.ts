@@ -3,9 +3,7 @@ import { comments } from "../../../../gen/comments.js";
 import { DEFAULT_LIMITS } from "../../../domain/limits.js";
 import { isOutputOnly, isRequired } from "./behavior.js";
 import { type Constraints, constraintsFor } from "./constraints.js";
-
-/** A JSON Schema as in OpenAPI 3.1. */
-export type Schema = { readonly [keyword: string]: unknown };
+import type { Schema } from "./json-schema.js";
 
 /** Schemas of messages in their proto3 JSON form. Each is written once and then referred to by name. */
 export class SchemaBook {
