@@ -15,6 +15,7 @@ await build({
     bench: `${root}test/bench/main.ts`,
     drafts: `${root}test/bench/drafts.ts`,
     growth: `${root}test/bench/growth/main.ts`,
+    ours: `${root}test/bench/peers/ours.ts`,
     "bare-server": `${root}test/bench/bare-server.ts`,
     generator: `${root}test/bench/load/generator.ts`,
     worker: `${root}test/bench/engine/worker.ts`,
@@ -32,8 +33,8 @@ await build({
 });
 await buildConsole(`${folder}assets`);
 const [name, ...rest] = process.argv.slice(2);
-// `drafts` and `growth` are measurements of their own; everything else is for the rows.
-const own = ["drafts", "growth"].includes(name);
+// `drafts`, `growth` and `ours` are measurements of their own; everything else is for the rows.
+const own = ["drafts", "growth", "ours"].includes(name);
 const args = own ? [`${folder}${name}.mjs`, ...rest] : [`${folder}bench.mjs`, ...process.argv.slice(2)];
 const bench = spawn(process.execPath, args, { stdio: "inherit" });
 bench.on("exit", (code, signal) => {
