@@ -2,13 +2,18 @@ import type { Socket } from "node:net";
 
 /**
  * The connections of this process, on both ports. Beyond the limit, a new connection replaces the one that has been
- * without a call for longest, so that silent connections cannot keep others out.
+ * without a call for longest, so that silent connections cannot keep others out: first those that have sent nothing at
+ * all, then those that have not made a call yet, and only then those that have. So a client that is slow to make its
+ * first call is not replaced by connections that say nothing.
  */
 export class Connections {
   readonly #limit: number;
   readonly #open = new Set<Connection>();
-  /** Connections without a running call; the one that has been silent longest comes first. */
+  /** Connections that had sent nothing when this was last looked at, the oldest first. */
   readonly #silent = new Set<Connection>();
+  /** Connections that have sent something, but have not made a call yet. */
+  readonly #greeted = new Set<Connection>();
+  /** Connections between two calls. */
   readonly #idle = new Set<Connection>();
 
   constructor(limit: number) {
@@ -22,7 +27,7 @@ export class Connections {
   /** Returns undefined, and closes the socket, when every connection has a running call. */
   add(socket: Socket): Connection | undefined {
     if (this.#open.size >= this.#limit) {
-      const [longest] = this.#silent.size > 0 ? this.#silent : this.#idle;
+      const longest = this.#longestWithoutCall();
       if (longest === undefined) {
         socket.destroy();
         return undefined;
@@ -30,20 +35,30 @@ export class Connections {
       longest.destroy();
     }
     const connection: Connection = new Connection(socket, {
-      onBusy: () => {
-        this.#silent.delete(connection);
-        this.#idle.delete(connection);
-      },
+      onBusy: () => this.#forget(connection),
       onIdle: () => this.#idle.add(connection),
       onEnd: () => {
         this.#open.delete(connection);
-        this.#silent.delete(connection);
-        this.#idle.delete(connection);
+        this.#forget(connection);
       },
     });
     this.#open.add(connection);
     this.#silent.add(connection);
     return connection;
+  }
+
+  #longestWithoutCall(): Connection | undefined {
+    for (const connection of this.#silent) {
+      if (!connection.hasSpoken) return connection;
+      this.#silent.delete(connection);
+      this.#greeted.add(connection);
+    }
+    const [longest] = this.#greeted.size > 0 ? this.#greeted : this.#idle;
+    return longest;
+  }
+
+  #forget(connection: Connection): void {
+    for (const one of [this.#silent, this.#greeted, this.#idle]) one.delete(connection);
   }
 }
 
@@ -70,6 +85,11 @@ export class Connection {
 
   get ageMs(): number {
     return performance.now() - this.#openedMs;
+  }
+
+  /** Whether anything has arrived on it. */
+  get hasSpoken(): boolean {
+    return this.#socket.bytesRead > 0;
   }
 
   enter(): void {

@@ -1,0 +1,60 @@
+import { EventEmitter } from "node:events";
+import type { Socket } from "node:net";
+import { describe, expect, it } from "vitest";
+import { Connections } from "../../../../src/server/load/connections.js";
+
+describe("beyond the limit of connections, a new one replaces", () => {
+  it("the oldest that has sent nothing, before any that has", () => {
+    const { connections, sockets } = fill(3);
+    sockets[0]!.bytesRead = 24;
+    expect(connections.add(asSocket(new FakeSocket()))).toBeDefined();
+    expect(sockets.map(({ destroyed }) => destroyed)).toEqual([false, true, false]);
+    expect(connections.size).toBe(3);
+  });
+
+  it("one that has sent something, but made no call, before one that has made one", () => {
+    const { connections, sockets, made } = fill(3);
+    for (const socket of sockets) socket.bytesRead = 24;
+    made[0]!.enter();
+    made[0]!.leave();
+    for (let i = 0; i < 2; i += 1) {
+      const next = new FakeSocket();
+      next.bytesRead = 24;
+      connections.add(asSocket(next));
+    }
+    expect(sockets.map(({ destroyed }) => destroyed)).toEqual([false, true, true]);
+  });
+
+  it("the one that has been between two calls for longest, and none with a running call", () => {
+    const { connections, sockets, made } = fill(3);
+    for (const connection of made) connection.enter();
+    made[2]!.leave();
+    made[0]!.leave();
+    connections.add(asSocket(new FakeSocket()))?.enter();
+    expect(sockets.map(({ destroyed }) => destroyed)).toEqual([false, false, true]);
+    connections.add(asSocket(new FakeSocket()))?.enter();
+    const refused = new FakeSocket();
+    expect(connections.add(asSocket(refused))).toBeUndefined();
+    expect([sockets[0]!.destroyed, sockets[1]!.destroyed, refused.destroyed]).toEqual([true, false, true]);
+  });
+});
+
+class FakeSocket extends EventEmitter {
+  bytesRead = 0;
+  destroyed = false;
+
+  destroy(): void {
+    this.destroyed = true;
+  }
+}
+
+function fill(limit: number) {
+  const connections = new Connections(limit);
+  const sockets = Array.from({ length: limit }, () => new FakeSocket());
+  const made = sockets.map((socket) => connections.add(asSocket(socket))!);
+  return { connections, sockets, made };
+}
+
+function asSocket(socket: FakeSocket): Socket {
+  return socket as unknown as Socket;
+}
