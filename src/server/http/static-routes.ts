@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { Code } from "@connectrpc/connect";
 import type { Caller } from "../front-call.js";
 import type { Logger } from "../logging.js";
-import { chooseEncoding, compress, MIN_COMPRESSED_BYTES } from "./compression.js";
+import { chooseEncoding, compress, type Encoding, MIN_COMPRESSED_BYTES } from "./compression.js";
 import { type HttpRequest, type HttpResponse, hearErrors } from "./listener.js";
 import { HttpProblem, toProblem } from "./problem.js";
 import { factsOf } from "./request-facts.js";
@@ -17,9 +17,16 @@ export interface StaticAnswer {
 
 type Answer = () => Promise<StaticAnswer> | StaticAnswer;
 
+interface Route {
+  readonly answer: Answer;
+  readonly caller?: Pick<Caller, "authenticate">;
+  /** What it answered last. */
+  last?: Prepared;
+}
+
 /** Paths that are not part of the API; each answers GET and HEAD. */
 export class StaticRoutes {
-  readonly #routes = new Map<string, { readonly answer: Answer; readonly caller?: Pick<Caller, "authenticate"> }>();
+  readonly #routes = new Map<string, Route>();
   readonly #logger: Logger;
 
   constructor(logger: Logger) {
@@ -46,7 +53,10 @@ export class StaticRoutes {
     this.#answer(
       async () => {
         await route.caller?.authenticate(factsOf(request));
-        return route.answer();
+        const answer = await route.answer();
+        // Anybody may ask for a page again and again: one that stays the same is compressed once.
+        if (route.last === undefined || !route.last.isOf(answer)) route.last = new Prepared(answer);
+        return route.last;
       },
       request,
       response,
@@ -60,7 +70,7 @@ export class StaticRoutes {
   }
 
   async #answer(
-    answer: Answer,
+    prepare: () => Promise<Prepared>,
     request: HttpRequest,
     response: HttpResponse,
     caller: Pick<Caller, "admitAnyone">,
@@ -77,11 +87,12 @@ export class StaticRoutes {
         headers: { allow },
       });
     }
-    const { status = 200, contentType, text } = await answer();
+    const prepared = await prepare();
+    const { status = 200, contentType, text } = prepared.answer;
     const admission = caller.admitAnyone("page", undefined);
     endWhenSent(admission, response);
     admission.hold(text.length);
-    const tag = tagOf(text);
+    const { tag } = prepared;
     const headers = { ...SAFE_HEADERS, "content-type": contentType, etag: tag, vary: "accept-encoding" };
     const { header } = factsOf(request);
     if (status === 200 && header("if-none-match") === tag) {
@@ -89,11 +100,34 @@ export class StaticRoutes {
       return;
     }
     const encoding = text.length < MIN_COMPRESSED_BYTES ? undefined : chooseEncoding(header("accept-encoding"));
-    const body = encoding === undefined ? Buffer.from(text) : await compress(text, encoding);
+    const body = encoding === undefined ? Buffer.from(text) : await prepared.compressed(encoding);
     const encoded = encoding === undefined ? {} : { "content-encoding": encoding };
     out.writeHead(status, { ...headers, ...encoded, "content-length": body.length });
     out.end(request.method === "HEAD" ? undefined : body);
     abandonUnread(response);
+  }
+}
+
+/** An answer, with what is made of its text. */
+class Prepared {
+  readonly answer: StaticAnswer;
+  readonly tag: string;
+  readonly #compressed = new Map<Encoding, Promise<Buffer>>();
+
+  constructor(answer: StaticAnswer) {
+    this.answer = answer;
+    this.tag = tagOf(answer.text);
+  }
+
+  isOf({ text, status }: StaticAnswer): boolean {
+    return text === this.answer.text && status === this.answer.status;
+  }
+
+  compressed(encoding: Encoding): Promise<Buffer> {
+    const made = this.#compressed.get(encoding) ?? compress(this.answer.text, encoding);
+    this.#compressed.set(encoding, made);
+    made.catch(() => this.#compressed.delete(encoding));
+    return made;
   }
 }
 

@@ -27,6 +27,9 @@ export class DraftFinder {
   readonly #kept = new Map<string, FoundDraft>();
   /** Maps a log to its state. */
   readonly #states = new Map<string, DraftState>();
+  /** Maps a log to the bytes that its state took when it was last measured. */
+  readonly #sizes = new Map<string, number>();
+  #keptBytes = 0;
 
   constructor(context: HistoryContext) {
     this.#context = context;
@@ -66,31 +69,49 @@ export class DraftFinder {
   async stateOf(log: string, call?: Call): Promise<DraftState> {
     const state = this.#states.get(log) ?? new DraftState();
     await readOn(this.#context, log, state, call);
+    this.#measure(log, state);
     return state;
   }
 
   forget(sessionId: string, messageId: string): void {
     const key = keyOf(sessionId, messageId);
     const found = this.#kept.get(key);
-    if (!found) return;
-    this.#kept.delete(key);
-    this.#states.delete(found.ref.log);
+    if (found) this.#drop(key, found.ref.log);
+  }
+
+  /** Must be called when a draft has grown: otherwise many that were empty when they were kept could take any memory. */
+  grown({ ref, state }: FoundDraft): void {
+    this.#measure(ref.log, state);
   }
 
   #keep(found: FoundDraft): void {
     const key = keyOf(found.record.sessionId, found.ref.messageId);
+    const { log } = found.ref;
+    const old = this.#kept.get(key);
+    if (old && old.ref.log !== log) this.#drop(key, old.ref.log);
     this.#kept.delete(key);
     this.#kept.set(key, found);
-    this.#states.set(found.ref.log, found.state);
-    // Measured only when a draft is added. Existing ones grow by no more than their sessions may hold.
-    let bytes = 0;
-    for (const { state } of this.#kept.values()) bytes += BASE_BYTES + state.content.bytes;
-    for (const [oldest, { ref, state }] of this.#kept) {
-      if (bytes <= MOST_BYTES || oldest === key) break;
-      bytes -= BASE_BYTES + state.content.bytes;
-      this.#kept.delete(oldest);
-      this.#states.delete(ref.log);
+    this.#states.set(log, found.state);
+    this.#measure(log, found.state);
+  }
+
+  /** Counts what a kept draft takes now, and drops those that were used longest ago when all take too much. */
+  #measure(log: string, state: DraftState): void {
+    if (this.#states.get(log) !== state) return;
+    const bytes = BASE_BYTES + state.content.bytes;
+    this.#keptBytes += bytes - (this.#sizes.get(log) ?? 0);
+    this.#sizes.set(log, bytes);
+    for (const [key, { ref }] of this.#kept) {
+      if (this.#keptBytes <= MOST_BYTES) return;
+      if (ref.log !== log) this.#drop(key, ref.log);
     }
+  }
+
+  #drop(key: string, log: string): void {
+    this.#kept.delete(key);
+    this.#states.delete(log);
+    this.#keptBytes -= this.#sizes.get(log) ?? 0;
+    this.#sizes.delete(log);
   }
 }
 

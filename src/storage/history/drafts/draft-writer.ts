@@ -43,6 +43,7 @@ export class DraftWriter {
     state.apply(entry);
     // A draft that has ended is not kept in memory.
     if (state.end !== null) this.#finder.forget(sessionId, ref.messageId);
+    else this.#finder.grown(draft);
     this.#onWritten(draft);
     return true;
   }

@@ -1,0 +1,49 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import type { Caller } from "../../../../src/server/front-call.js";
+import { compress } from "../../../../src/server/http/compression.js";
+import { StaticRoutes } from "../../../../src/server/http/static-routes.js";
+import { TestLogger } from "../../../support/test-logger.js";
+
+vi.mock("../../../../src/server/http/compression.js", async (original) => {
+  const real = await original<typeof import("../../../../src/server/http/compression.js")>();
+  return { ...real, compress: vi.fn(real.compress) };
+});
+
+const PAGE = "<p>page</p>".repeat(1000);
+const admission = { hold: () => undefined, end: () => undefined };
+const caller = { admitAnyone: () => admission } as unknown as Pick<Caller, "admitAnyone">;
+let server: Server;
+let text: string;
+
+beforeEach(async () => {
+  text = PAGE;
+  vi.mocked(compress).mockClear();
+  const routes = new StaticRoutes(new TestLogger().pino).add("/page", () => ({ contentType: "text/html", text }));
+  server = createServer((request, response) => routes.serve(request.url ?? "", request, response, caller));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+});
+
+afterEach(() => {
+  server.close();
+});
+
+it("a page that stays the same is compressed once for each encoding, however often it is asked for", async () => {
+  for (const encoding of ["br", "gzip", "br", "gzip"]) expect(await ask(encoding)).toEqual([encoding, PAGE]);
+  await Promise.all(Array.from({ length: 20 }, () => ask("br")));
+  expect(vi.mocked(compress)).toHaveBeenCalledTimes(2);
+});
+
+it("a page that has changed is compressed again", async () => {
+  await ask("br");
+  text = `${PAGE}!`;
+  expect(await ask("br")).toEqual(["br", `${PAGE}!`]);
+  expect(vi.mocked(compress)).toHaveBeenCalledTimes(2);
+});
+
+async function ask(encoding: string): Promise<readonly [string | null, string]> {
+  const { port } = server.address() as AddressInfo;
+  const answer = await fetch(`http://127.0.0.1:${port}/page`, { headers: { "accept-encoding": encoding } });
+  return [answer.headers.get("content-encoding"), await answer.text()];
+}
