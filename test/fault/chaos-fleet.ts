@@ -58,34 +58,48 @@ export class Fleet<S extends Service = Service> {
     await Promise.all(this.#services.map((_, index) => this.#end(index)));
   }
 
-  async send(index: number, method: string, path: string, body?: unknown): Promise<Reply> {
-    try {
-      const answer = await fetch(`${this.at(index).httpUrl}${path}`, {
-        method,
-        headers: { "content-type": "application/json", "grpc-timeout": `${CALL_MS}m` },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        signal: AbortSignal.timeout(2 * CALL_MS),
-      });
-      const text = await answer.text();
-      if (answer.ok) return { kind: "answer", body: JSON.parse(text) as Record<string, unknown> };
-      return UNKNOWN_STATUS.has(answer.status) ? { kind: "unknown" } : { kind: "refusal", status: answer.status, text };
-    } catch {
-      return { kind: "unknown" };
-    }
+  /** Waits for the answer of one process, but not forever. */
+  send(index: number, method: string, path: string, body?: unknown): Promise<Reply> {
+    return inTime(this.#call(index, method, path, body));
   }
 
-  /** Asks one process after the other until there is an answer or a refusal. */
+  /**
+   * Asks one process after the other until there is an answer or a refusal, and then waits until none of the calls is under
+   * way any more: one that a stopped process holds takes effect when that process goes on, whatever was done meanwhile.
+   */
   async settle(
     first: number,
     method: string,
     path: string,
     body?: unknown,
   ): Promise<{ reply: Reply; isRepeat: boolean }> {
+    const calls: Promise<Reply>[] = [];
     for (let tries = 0; ; tries++) {
       if (this.#isStopped) throw new Error("The services were stopped");
-      const reply = await this.send((first + tries) % this.size, method, path, body);
-      if (reply.kind !== "unknown") return { reply, isRepeat: tries > 0 };
+      const call = this.#call((first + tries) % this.size, method, path, body);
+      calls.push(call);
+      const reply = await inTime(call);
+      if (reply.kind !== "unknown") {
+        await Promise.all(calls);
+        return { reply, isRepeat: tries > 0 };
+      }
       await sleep(PAUSE_MS);
+    }
+  }
+
+  /** Resolves when the call has ended: with its answer, or because its process was killed. */
+  async #call(index: number, method: string, path: string, body?: unknown): Promise<Reply> {
+    try {
+      const answer = await fetch(`${this.at(index).httpUrl}${path}`, {
+        method,
+        headers: { "content-type": "application/json", "grpc-timeout": `${CALL_MS}m` },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await answer.text();
+      if (answer.ok) return { kind: "answer", body: JSON.parse(text) as Record<string, unknown> };
+      return UNKNOWN_STATUS.has(answer.status) ? { kind: "unknown" } : { kind: "refusal", status: answer.status, text };
+    } catch {
+      return { kind: "unknown" };
     }
   }
 
@@ -101,6 +115,18 @@ export class Fleet<S extends Service = Service> {
     const service = this.#services[index];
     if (!service) throw new Error(`No service ${index}`);
     return service;
+  }
+}
+
+/** The reply to a call, `unknown` when it takes too long. */
+async function inTime(call: Promise<Reply>): Promise<Reply> {
+  const over = new AbortController();
+  const late = sleep<Reply>(2 * CALL_MS, { kind: "unknown" }, { signal: over.signal });
+  try {
+    return await Promise.race([call, late]);
+  } finally {
+    late.catch(() => undefined);
+    over.abort();
   }
 }
 
