@@ -29,20 +29,6 @@ export const ENGINE_ROWS: readonly Row[] = [
     run: (context) => measure("appendByManyToMany", "messages/s", context),
   },
   {
-    id: "sqlite-check",
-    what: "engine append on SQLite, one caller",
-    against: "without asking whether a record names the log",
-    target: { atLeast: 0.97 },
-    run: (context) => measure("appendChecked", "messages/s", context),
-  },
-  {
-    id: "sqlite-check-20",
-    what: "engine append on SQLite, 20 at once on one session",
-    against: "without asking whether a record names the log",
-    target: { atLeast: 0.97 },
-    run: (context) => measure("appendManyChecked", "messages/s", context),
-  },
-  {
     id: "search-append",
     what: "engine append on SQLite with --search, one caller",
     against: "without --search",

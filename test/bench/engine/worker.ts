@@ -2,7 +2,6 @@ import { appendByManyToMany, appendByManyToOne, appendByOne } from "./append.js"
 import { forkFlat, removeFlat, revertFlat, truncateFlat, updateFlat } from "./edits.js";
 import { listAnywhere, listAtEnd } from "./list.js";
 import { appendOnMongo, listOnMongo } from "./mongo.js";
-import { appendChecked, appendManyChecked } from "./record-check.js";
 import { appendSearched, appendSearchedByMany } from "./search.js";
 import { skewedWriters } from "./skew.js";
 import type { EngineOptions, EngineRow } from "./subjects.js";
@@ -11,8 +10,6 @@ export const ENGINE_ROWS = {
   appendByOne,
   appendByManyToOne,
   appendByManyToMany,
-  appendChecked,
-  appendManyChecked,
   appendSearched,
   appendSearchedByMany,
   listAnywhere,
