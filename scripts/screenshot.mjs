@@ -12,9 +12,12 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const [folder] = process.argv.slice(2);
 if (folder === undefined) throw new Error("Say where the pictures go: node scripts/screenshot.mjs <folder>");
 
+const DESKTOP = { viewport: { width: 1280, height: 800 }, deviceScaleFactor: 1.25, colorScheme: "light" };
+const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, colorScheme: "dark" };
+/** What is waited for last is there when everything else is. */
 const PICTURES = [
-  { file: "console.png", address: "#/session/import-map", colorScheme: "light", text: "18,304 rows." },
-  { file: "console-dark.png", address: "#/session/billing?at=0", colorScheme: "dark", text: "in four steps", opens: 2 },
+  { file: "console.png", screen: DESKTOP, last: ".entry-failed" },
+  { file: "console-phone.png", screen: PHONE, last: ".call-failed" },
 ];
 
 const store = mkdtempSync(join(tmpdir(), "session-pool-screenshot-"));
@@ -45,23 +48,20 @@ function run(args) {
   return execFileSync(process.execPath, args, { cwd: ROOT, maxBuffer: 64 * 1024 * 1024 });
 }
 
-async function take(url, { file, address, colorScheme, text, opens }) {
+async function take(url, { file, screen, last }) {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-gpu"],
   });
   const page = await browser.newPage({
-    viewport: { width: 1280, height: 800 },
-    deviceScaleFactor: 1.25,
+    ...screen,
     locale: "en-GB",
     timezoneId: "UTC",
-    colorScheme,
   });
-  await page.goto(`${url}/${address}`);
-  await page.locator("article").getByText(text).waitFor();
+  await page.goto(`${url}/#/session/import-map`);
+  await page.locator("article").getByText("18,304 rows.").waitFor();
   await page.getByText("Live", { exact: true }).waitFor();
-  await page.locator(".entry-failed").first().waitFor();
-  if (opens !== undefined) await page.locator(`article[data-position="${opens}"] .call-head`).click();
+  await page.locator(last).first().waitFor();
   await page.screenshot({ path: join(folder, file) });
   await browser.close();
 }
