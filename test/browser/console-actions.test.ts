@@ -215,7 +215,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       await open.dialog.getByRole("alert").getByText("This is no JSON").waitFor();
       await field.fill(JSON.stringify([{ ...tool, data: { ...tool.data, input: { command: "ls -l logs" } } }]));
       await open.confirm("Save");
-      await open.message(4).getByText("ls -l logs").waitFor();
+      await open.message(4).getByText("ls -l logs").first().waitFor();
       const { parts } = await call("GET", `/session/${id}/message/m4`);
       expect(parts[0].data.input).toEqual({ command: "ls -l logs" });
     });
