@@ -1,18 +1,12 @@
 import type { Command, Option } from "commander";
-import { DEFAULT_LIMITS, type Limits } from "./domain/limits.js";
-import {
-  type Flags,
-  flag,
-  parseHosts,
-  parseOrigins,
-  parseText,
-  parseWorkers,
-  positive,
-  readLine,
-  wholeNumber,
-} from "./flags.js";
+import { authFlags, type JwtConfig, readJwt, readTls, type TlsConfig, tlsCertFlag } from "./auth-flags.js";
+import type { Limits } from "./domain/limits.js";
+import { type Flags, flag, parseHosts, parseOrigins, parseWorkers, positive, wholeNumber } from "./flags.js";
+import { limitFlags, readLimits } from "./limit-flags.js";
 import { type LoadLimits, loadFlags, readLoad } from "./load-limits.js";
+import { addStorageOption } from "./storage-flags.js";
 
+export type { JwtConfig } from "./auth-flags.js";
 export { DEFAULT_LOAD, type LoadLimits } from "./load-limits.js";
 
 /** An address to listen on. Port 0 picks a free port. */
@@ -21,25 +15,10 @@ export interface Address {
   readonly port: number;
 }
 
-/** Settings for JWTs that serve as keys. */
-export interface JwtConfig {
-  /** A file or http(s) URL with a JSON Web Key Set. */
-  readonly jwks: string;
-  readonly issuer?: string | undefined;
-  readonly audience?: string | undefined;
-  /** The claim that names the namespace. */
-  readonly namespaceClaim: string;
-  /**
-   * The claim that holds the scopes, as a list or as text separated by spaces: `read`, `write`, `admin`, each with or
-   * without the prefix `session-pool:`.
-   */
-  readonly scopeClaim: string;
-}
-
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** The whole configuration of `serve`. The file is a little long because it lists every flag of it once. */
+/** The whole configuration of `serve`. */
 export interface ServeConfig {
   readonly storage: string;
   readonly grpcAddress: Address;
@@ -65,7 +44,7 @@ export interface ServeConfig {
   readonly openAi: boolean;
   /** Whether messages can be searched. */
   readonly search: boolean;
-  readonly tls?: { readonly certPath: string; readonly keyPath: string } | undefined;
+  readonly tls?: TlsConfig | undefined;
   readonly keysFile?: string | undefined;
   readonly jwt?: JwtConfig | undefined;
   readonly limits: Limits;
@@ -84,62 +63,7 @@ export interface ServeConfig {
   readonly tracing: boolean;
 }
 
-const DEFAULT_STORAGE = "sqlite:./data/session-pool.db";
-
 const DAY_MS = 86_400_000;
-
-const LIMIT_TEXTS: Record<keyof Limits, string> = {
-  messageBytes: "bytes of one message",
-  batchMessages: "messages of one batch",
-  batchBytes: "bytes of one batch",
-  idBytes: "bytes of an id",
-  titleBytes: "bytes of a title",
-  metadataBytes: "bytes of a metadata Struct",
-  labels: "labels of a session",
-  labelKeyBytes: "bytes of a label's key",
-  labelValueBytes: "bytes of a label's value",
-  structDepth: "levels of a Struct",
-  todoCount: "todos",
-  todoBytes: "bytes of all todos",
-  pageMessages: "messages of a page",
-  pageBytes: "bytes of a page",
-  draftCount: "open drafts of a session",
-  draftDeltas: "deltas of one draft",
-  futureMs: "milliseconds that a timestamp may be ahead",
-};
-
-const LIMIT_KEYS = Object.keys(LIMIT_TEXTS) as (keyof Limits)[];
-
-/** Adds the flag that every command with a store has. */
-export function addStorageOption(command: Command): Command {
-  return command
-    .addOption(
-      flag("--storage <url>", "sqlite:<path>, memory: or mongodb://...").default(DEFAULT_STORAGE).argParser(parseText),
-    )
-    .addOption(
-      flag("--storage-file <file>", "file that holds the storage URL, for URLs with a password").argParser(parseText),
-    )
-    .hook("preAction", (_this, called) => readStorageFile(called));
-}
-
-/**
- * A file may name the store unless a flag on the command line does; other users of the machine can read command lines,
- * so a password belongs in a file.
- */
-function readStorageFile(command: Command): void {
-  const { storageFile } = command.opts<{ storageFile?: string }>();
-  if (storageFile === undefined) return;
-  if (command.getOptionValueSource("storage") === "cli") {
-    if (command.getOptionValueSource("storageFile") !== "cli") return;
-    throw new Error("--storage and --storage-file must not be given together");
-  }
-  command.setOptionValue("storage", readLine("--storage-file", storageFile));
-}
-
-/** Adds the flag of commands that work on one namespace. */
-export function addNamespaceOption(command: Command): Command {
-  return command.addOption(flag("--namespace <name>", "namespace to work on").default("default").argParser(parseText));
-}
 
 /** Adds the flags that tell `health` where and how the server listens. */
 export function addHealthOptions(command: Command): Command {
@@ -165,14 +89,7 @@ export function addServeOptions(command: Command): Command {
     flag("--no-reflection", "serve no gRPC reflection"),
     flag("--openai", "serve OpenAI's conversations below /v1 of the HTTP port").default(false),
     flag("--search", "find messages by their words: gives a SQLite file an index").default(false),
-    tlsCertFlag(),
-    flag("--tls-key <file>", "key of the certificate (PEM)").argParser(parseText),
-    flag("--keys-file <file>", "API keys (see session-pool keys)").argParser(parseText),
-    flag("--jwks <file or url>", "key set that signs tokens (JWT)").argParser(parseText),
-    flag("--jwt-issuer <text>", "issuer that tokens must have").argParser(parseText),
-    flag("--jwt-audience <text>", "audience that tokens must have").argParser(parseText),
-    flag("--jwt-namespace-claim <name>", "claim that names the namespace").default("namespace"),
-    flag("--jwt-scope-claim <name>", "claim that holds read, write or admin").default("scope"),
+    ...authFlags(),
     ...loadFlags(),
     flag("--sweep-interval-s <n>", "seconds between sweeps, 0 for none").default(300).argParser(wholeNumber),
     flag("--namespace-idle-s <n>", "seconds without a call before a namespace leaves the memory")
@@ -183,11 +100,7 @@ export function addServeOptions(command: Command): Command {
       .argParser(positive),
     retentionFlag(),
     flag("--shutdown-s <n>", "seconds that running calls get at the end").default(10).argParser(wholeNumber),
-    ...LIMIT_KEYS.map((key) =>
-      flag(`--limit-${kebab(key)} <n>`, `limit: ${LIMIT_TEXTS[key]}`)
-        .default(DEFAULT_LIMITS[key])
-        .argParser(positive),
-    ),
+    ...limitFlags(),
   ];
   for (const option of options) command.addOption(option);
   return command;
@@ -213,10 +126,6 @@ export function readRetention(days: number): number {
   return days === 0 ? Number.POSITIVE_INFINITY : days * DAY_MS;
 }
 
-function tlsCertFlag(): Option {
-  return flag("--tls-cert <file>", "certificate chain (PEM); TLS on both ports").argParser(parseText);
-}
-
 /** Makes a config from the flags that commander has read. Throws an Error with a one-line message. */
 export function readServeConfig(flags: Flags): ServeConfig {
   const config: ServeConfig = {
@@ -238,9 +147,7 @@ export function readServeConfig(flags: Flags): ServeConfig {
     tls: readTls(flags),
     keysFile: flags.keysFile as string | undefined,
     jwt: readJwt(flags),
-    limits: Object.fromEntries(
-      LIMIT_KEYS.map((key) => [key, flags[camel(`limit-${kebab(key)}`)]]),
-    ) as unknown as Limits,
+    limits: readLimits(flags),
     load: readLoad(flags),
     sweepIntervalMs: (flags.sweepIntervalS as number) * 1000,
     draftTimeoutMs: (flags.draftTimeoutS as number) * 1000,
@@ -294,29 +201,4 @@ function checkReach(config: ServeConfig): void {
       `Without --keys-file or --jwks everyone may do everything, so ${text} is refused: only loopback addresses are served`,
     );
   }
-}
-
-function readTls({ tlsCert, tlsKey }: Flags): ServeConfig["tls"] {
-  if (tlsCert === undefined && tlsKey === undefined) return undefined;
-  if (tlsCert === undefined || tlsKey === undefined) throw new Error("--tls-cert and --tls-key must be given together");
-  return { certPath: tlsCert as string, keyPath: tlsKey as string };
-}
-
-function readJwt(flags: Flags): JwtConfig | undefined {
-  if (flags.jwks === undefined) return undefined;
-  return {
-    jwks: flags.jwks as string,
-    issuer: flags.jwtIssuer as string | undefined,
-    audience: flags.jwtAudience as string | undefined,
-    namespaceClaim: flags.jwtNamespaceClaim as string,
-    scopeClaim: flags.jwtScopeClaim as string,
-  };
-}
-
-function kebab(key: string): string {
-  return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-}
-
-function camel(name: string): string {
-  return name.replace(/-(\w)/g, (_dash, letter: string) => letter.toUpperCase());
 }

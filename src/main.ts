@@ -2,17 +2,10 @@ import "./server/harden.js";
 import { Command } from "commander";
 import { loadMcp } from "./commands/mcp/load-mcp.js";
 import type { TodoFields } from "./commands/todo.js";
-import {
-  addHealthOptions,
-  addNamespaceOption,
-  addRetentionOption,
-  addServeOptions,
-  addStorageOption,
-  readRetention,
-  readServeConfig,
-} from "./config.js";
+import { addHealthOptions, addRetentionOption, addServeOptions, readRetention, readServeConfig } from "./config.js";
 import { DomainError } from "./domain/errors.js";
 import { parseScope, positive, wholeNumber } from "./flags.js";
+import { addNamespaceOption, addStorageOption } from "./storage-flags.js";
 import { VERSION } from "./version.js";
 
 /** Each command is loaded when it is called, because each needs only part of the program. */

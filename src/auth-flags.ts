@@ -1,0 +1,59 @@
+import type { Option } from "commander";
+import { type Flags, flag, parseText } from "./flags.js";
+
+/** Settings for JWTs that serve as keys. */
+export interface JwtConfig {
+  /** A file or http(s) URL with a JSON Web Key Set. */
+  readonly jwks: string;
+  readonly issuer?: string | undefined;
+  readonly audience?: string | undefined;
+  /** The claim that names the namespace. */
+  readonly namespaceClaim: string;
+  /**
+   * The claim that holds the scopes, as a list or as text separated by spaces: `read`, `write`, `admin`, each with or
+   * without the prefix `session-pool:`.
+   */
+  readonly scopeClaim: string;
+}
+
+/** A certificate and its key, as files. */
+export interface TlsConfig {
+  readonly certPath: string;
+  readonly keyPath: string;
+}
+
+/** The flags of keys, tokens and TLS. */
+export function authFlags(): Option[] {
+  return [
+    tlsCertFlag(),
+    flag("--tls-key <file>", "key of the certificate (PEM)").argParser(parseText),
+    flag("--keys-file <file>", "API keys (see session-pool keys)").argParser(parseText),
+    flag("--jwks <file or url>", "key set that signs tokens (JWT)").argParser(parseText),
+    flag("--jwt-issuer <text>", "issuer that tokens must have").argParser(parseText),
+    flag("--jwt-audience <text>", "audience that tokens must have").argParser(parseText),
+    flag("--jwt-namespace-claim <name>", "claim that names the namespace").default("namespace"),
+    flag("--jwt-scope-claim <name>", "claim that holds read, write or admin").default("scope"),
+  ];
+}
+
+export function tlsCertFlag(): Option {
+  return flag("--tls-cert <file>", "certificate chain (PEM); TLS on both ports").argParser(parseText);
+}
+
+/** Throws an Error with a one-line message when one of the two files is missing. */
+export function readTls({ tlsCert, tlsKey }: Flags): TlsConfig | undefined {
+  if (tlsCert === undefined && tlsKey === undefined) return undefined;
+  if (tlsCert === undefined || tlsKey === undefined) throw new Error("--tls-cert and --tls-key must be given together");
+  return { certPath: tlsCert as string, keyPath: tlsKey as string };
+}
+
+export function readJwt(flags: Flags): JwtConfig | undefined {
+  if (flags.jwks === undefined) return undefined;
+  return {
+    jwks: flags.jwks as string,
+    issuer: flags.jwtIssuer as string | undefined,
+    audience: flags.jwtAudience as string | undefined,
+    namespaceClaim: flags.jwtNamespaceClaim as string,
+    scopeClaim: flags.jwtScopeClaim as string,
+  };
+}
