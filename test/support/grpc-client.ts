@@ -16,7 +16,9 @@ export class GrpcClient {
   readonly #client: Client;
 
   constructor(address: string, creds = credentials.createInsecure()) {
-    this.#client = new Client(address, creds);
+    // Node 26 takes no address as the name of a TLS server; the certificates of the tests name localhost.
+    const options = { "grpc.ssl_target_name_override": "localhost", "grpc.default_authority": address };
+    this.#client = new Client(address, creds, creds._isSecure() ? options : {});
   }
 
   call<S extends DescService>(
