@@ -1,5 +1,5 @@
 import { formatAddress, type ServeConfig } from "../config.js";
-import { type Page, readPages } from "../console/pages.js";
+import { type Page, readPages, withSearch } from "../console/pages.js";
 import type { Call } from "../domain/call.js";
 import { Pools } from "../pools.js";
 import { loadTracing } from "../server/call/load-tracing.js";
@@ -62,7 +62,7 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
       logger,
       tracing,
       ...metrics,
-      pages,
+      pages: config.search && config.console ? withSearch(pages) : pages,
       usePool: (namespace) => pools.use(namespace),
       pingStorage: () => pools.ping(),
     });

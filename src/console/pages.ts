@@ -33,6 +33,21 @@ export function readPages(folder?: string): readonly Page[] {
   return Object.entries(FILES).map(([path, file]) => makePage(path, new URL(file, base)));
 }
 
+/** The same pages, of which the console says that messages can be searched. */
+export function withSearch(pages: readonly Page[]): readonly Page[] {
+  return pages.map((page) => {
+    if (page.path !== "/") return page;
+    const { path, contentType } = page;
+    return {
+      path,
+      contentType,
+      get text() {
+        return page.text.replace("<html ", '<html data-search="on" ');
+      },
+    };
+  });
+}
+
 function makePage(path: string, file: URL): Page {
   let text: string | undefined;
   return {

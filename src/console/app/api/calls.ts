@@ -66,6 +66,26 @@ export function getMessage(id: string, messageId: string, signal?: Signal): Prom
   return call(target(["session", id, "message", messageId]), { signal });
 }
 
+/** Of numbers and lists, those that are 0 or empty are absent. */
+export interface SearchHit {
+  readonly sessionId: string;
+  readonly sessionTitle: string;
+  readonly messageId: string;
+  readonly role: string;
+  readonly timestamp: string;
+  readonly position?: string;
+  readonly snippet: string;
+  /** Offsets in code points. */
+  readonly highlights?: readonly { readonly start?: number; readonly end?: number }[];
+}
+
+export function searchMessages(
+  { q, pageSize, pageToken }: { readonly q: string; readonly pageSize: number; readonly pageToken: string },
+  signal?: Signal,
+): Promise<{ readonly hits: readonly SearchHit[]; readonly nextPageToken: string }> {
+  return call(target(["search"], { q, page_size: pageSize, page_token: pageToken }), { signal });
+}
+
 export type WatchFrom = { readonly from_position: number } | { readonly resume_token: string };
 
 export function watchMessages(

@@ -4,6 +4,7 @@ import { signal } from "@preact/signals";
 export type Route =
   | { readonly view: "home" }
   | { readonly view: "todos" }
+  | { readonly view: "search"; readonly q: string }
   | {
       readonly view: "session";
       readonly sessionId: string;
@@ -16,6 +17,7 @@ export type Route =
 function parseRoute(hash: string): Route {
   const [path = "", search = ""] = hash.replace(/^#/, "").split("?");
   if (path === "/todos") return { view: "todos" };
+  if (path === "/search") return { view: "search", q: new URLSearchParams(search).get("q") ?? "" };
   const encoded = /^\/session\/([^/]+)$/.exec(path)?.[1];
   const sessionId = encoded && decoded(encoded);
   if (!sessionId) return { view: "home" };
@@ -39,6 +41,7 @@ function decoded(text: string): string | undefined {
 export function linkTo(route: Route): string {
   if (route.view === "home") return "#/";
   if (route.view === "todos") return "#/todos";
+  if (route.view === "search") return route.q === "" ? "#/search" : `#/search?q=${encodeURIComponent(route.q)}`;
   const path = `#/session/${encodeURIComponent(route.sessionId)}`;
   if (route.messageId !== undefined) return `${path}?m=${encodeURIComponent(route.messageId)}`;
   return route.at === undefined ? path : `${path}?at=${route.at}`;

@@ -6,8 +6,11 @@ import { ConversationView } from "./conversation-view.js";
 import { Dialogs } from "./dialogs/dialogs.js";
 import { Home } from "./home.js";
 import { Sidebar } from "./list/sidebar.js";
+import { Search } from "./search.js";
 import { Toasts } from "./toasts.js";
 import { Todos } from "./todos.js";
+
+const TITLES = { home: "", todos: "Todos", search: "Search" } as const;
 
 export function App() {
   const to = route.value;
@@ -15,7 +18,7 @@ export function App() {
   useEffect(() => openConversation(sessionId), [sessionId]);
   const open = conversation.value;
   const session = open?.session.value;
-  const title = to.view === "todos" ? "Todos" : session && titleOf(session);
+  const title = to.view === "session" ? session && titleOf(session) : TITLES[to.view];
   useEffect(() => {
     document.title = title ? `${title} · session-pool` : "session-pool";
   }, [title]);
@@ -24,6 +27,7 @@ export function App() {
       {!(isSmall.value && to.view !== "home") && <Sidebar isMain={isSmall.value} />}
       {to.view === "home" && !isSmall.value && <Home />}
       {to.view === "todos" && <Todos />}
+      {to.view === "search" && <Search q={to.q} />}
       {to.view === "session" && open && open.sessionId === sessionId && (
         <ConversationView key={open} conversation={open} />
       )}

@@ -1,8 +1,10 @@
 import type { Conversation } from "../state/conversation.js";
 import { forkAt } from "../state/message-actions.js";
-import { linkTo } from "../state/route.js";
+import { canSearch } from "../state/message-search.js";
+import { go, linkTo, route } from "../state/route.js";
 import { conversation, dialog, jump, panel, selected } from "../state/ui.js";
 import { copyText } from "./copy.js";
+import { actInSearch } from "./search-keys.js";
 
 /** Keys that act wherever the reader is. */
 export function listenToKeys(): void {
@@ -24,6 +26,11 @@ function act(key: string): boolean {
     dialog.value = { kind: "keys" };
     return true;
   }
+  if (key === "s" && canSearch && route.value.view !== "search") {
+    go({ view: "search", q: "" });
+    return true;
+  }
+  if (route.value.view === "search") return actInSearch(key);
   const open = conversation.value;
   if (open === undefined) return key === "/" && focusFilter();
   return actIn(open, key);

@@ -1,9 +1,11 @@
+import { canSearch } from "../../state/message-search.js";
 import { DialogEnd, Modal } from "./modal.js";
 
 const KEYS: readonly (readonly [string, string])[] = [
   ["j, k", "Next and previous message"],
   ["g, G", "First and last message"],
   ["/", "Search in the session; in the list, filter it"],
+  ...(canSearch ? ([["s", "Search the messages of all sessions"]] as const) : []),
   ["t", "Go to a place or a time"],
   ["e", "Open or fold the message’s calls, outputs and reasoning"],
   ["r", "Raw view of the message"],

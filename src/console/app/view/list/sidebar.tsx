@@ -1,5 +1,6 @@
-import { BookOpen, CircleQuestionMark, KeyRound, ListTodo, ListTree, MessagesSquare } from "lucide";
+import { BookOpen, CircleQuestionMark, KeyRound, ListTodo, ListTree, MessagesSquare, TextSearch } from "lucide";
 import { keyWanted } from "../../api/http.js";
+import { canSearch } from "../../state/message-search.js";
 import { route } from "../../state/route.js";
 import { asTree, filterSince, filterText, type Since } from "../../state/session-filter.js";
 import { dialog } from "../../state/ui.js";
@@ -22,6 +23,17 @@ export function Sidebar({ isMain }: { isMain: boolean }) {
           <Icon node={MessagesSquare} size={20} /> session-pool
         </a>
         <nav class="brand-tools" aria-label="Pages">
+          {canSearch && (
+            <a
+              class="icon-button"
+              href="#/search"
+              aria-label="Search all sessions"
+              title="Search all sessions (s)"
+              aria-current={route.value.view === "search" ? "page" : undefined}
+            >
+              <Icon node={TextSearch} size={18} />
+            </a>
+          )}
           <a
             class="icon-button"
             href="#/todos"

@@ -1,0 +1,106 @@
+import { ArrowLeft } from "lucide";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { SearchHit } from "../api/calls.js";
+import { ApiError, apiKey, CODE } from "../api/http.js";
+import { MessageSearch, piecesOf, type SearchState } from "../state/message-search.js";
+import { linkTo } from "../state/route.js";
+import { clock, dayOf, plural, whole } from "../text/format.js";
+import { Icon } from "./icon.js";
+import { Problem } from "./problem.js";
+
+const TYPING_MS = 300;
+
+/** Messages of all sessions by their words, the newest first. */
+export function Search({ q }: { q: string }) {
+  const search = useMemo(() => new MessageSearch(), []);
+  const [text, setText] = useState(q);
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => input.current?.focus(), []);
+  useEffect(() => setText(q), [q]);
+  useEffect(() => {
+    const timer = setTimeout(() => search.start(text), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [search, text, apiKey.value]);
+  useEffect(() => () => search.stop(), [search]);
+  const state = search.state.value;
+  const hits = search.hits.value;
+  if (state.kind === "failed" && !isRefusal(state.error)) {
+    return <Problem error={state.error} onRetry={() => search.start(text)} />;
+  }
+  return (
+    <main class="home message-search">
+      <div class="home-head">
+        <a class="icon-button back" href="#/" aria-label="All sessions">
+          <Icon node={ArrowLeft} size={18} />
+        </a>
+        <h1>Search all sessions</h1>
+      </div>
+      <search>
+        <input
+          ref={input}
+          id="message-search"
+          type="search"
+          class="field"
+          placeholder={'Words, "a phrase" or begin*'}
+          aria-label="Search the messages of all sessions"
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
+      </search>
+      <p class="muted" role="status">
+        {stateLine(state, hits.length)}
+      </p>
+      <ol class="hits">
+        {hits.map((hit) => (
+          <li key={`${hit.sessionId} ${hit.messageId}`}>
+            <Hit hit={hit} />
+          </li>
+        ))}
+      </ol>
+      {state.kind === "done" && state.next !== "" && (
+        <button type="button" class="button" onClick={() => void search.more(state.next)}>
+          Look further
+        </button>
+      )}
+    </main>
+  );
+}
+
+function Hit({ hit }: { hit: SearchHit }) {
+  const { sessionId, sessionTitle, messageId, role, timestamp, position = "0" } = hit;
+  return (
+    <a class="hit" href={linkTo({ view: "session", sessionId, messageId })}>
+      <span class="item-line">
+        <strong class="item-title">{sessionTitle || sessionId}</strong>
+        <time class="muted" dateTime={timestamp} title={whole(timestamp)}>
+          {dayOf(timestamp)} {clock(timestamp)}
+        </time>
+      </span>
+      <span class="hit-text" dir="auto">
+        {piecesOf(hit).map(({ text, isMarked }, i) => (isMarked ? <mark key={i}>{text}</mark> : text))}
+      </span>
+      <span class="muted">
+        {role} · #{position}
+      </span>
+    </a>
+  );
+}
+
+/** Whether the service understood the question, and refused it. */
+function isRefusal(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.code === CODE.invalidArgument;
+}
+
+function stateLine(state: SearchState, hits: number): string {
+  switch (state.kind) {
+    case "idle":
+      return "What was said, in any session. Tool calls and reasoning are not searched.";
+    case "reading":
+      return "Searching…";
+    case "failed":
+      return isRefusal(state.error) ? state.error.message : "";
+    case "done":
+      if (hits === 0) return state.next === "" ? "No message has all of these words" : "Nothing found so far";
+      return `${plural(hits, "message")}, the newest first${state.next === "" ? "" : "; there may be more"}`;
+  }
+}
