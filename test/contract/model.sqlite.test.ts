@@ -4,7 +4,7 @@ import { describeModel } from "./model/describe-model.js";
 describeModel(
   "SQLite",
   async (now) => {
-    const database = await SqliteLogDatabase.open(":memory:", { now });
+    const database = await SqliteLogDatabase.open(":memory:", { now, search: true });
     return { store: () => database.namespace("default"), close: () => database.close() };
   },
   150,

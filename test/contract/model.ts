@@ -6,7 +6,9 @@ import {
 } from "../../src/domain/chat-message.js";
 import { DomainError, invalidArgument, notFound } from "../../src/domain/errors.js";
 import { sameStruct } from "../../src/domain/json.js";
+import { labelTexts } from "../../src/domain/labels.js";
 import type { MessageCursor, MessageQuery } from "../../src/domain/page.js";
+import type { SearchHit, SearchPage } from "../../src/domain/search.js";
 import type { NewSession, Session, SessionChange } from "../../src/domain/session.js";
 import type { Todo } from "../../src/domain/todo.js";
 import type {
@@ -17,6 +19,7 @@ import type {
   LoggedMessage,
   LogOptions,
   RevisionOptions,
+  SearchOptions,
   StorageProvider,
   TruncateOptions,
   TurnAppend,
@@ -107,6 +110,19 @@ export class NaiveStorageProvider extends NaiveDraftsProvider {
     if (last === undefined || last === sessions.at(-1)) return { sessions: page };
     const { updateTimeMicros, sessionId } = last;
     return { sessions: page, next: { parentId, updateTimeMicros, sessionId } };
+  }
+
+  /** Found where it was written to first, and nowhere else. */
+  override async searchMessages({ terms, labels = [], limit, cursor }: SearchOptions): Promise<SearchPage> {
+    const hits = [...this.#state.sessions.values()]
+      .filter((session) => labels.every((label) => labelTexts(session.labels).includes(label)))
+      .flatMap((session) => shown(session).filter(({ originSessionId }) => originSessionId === session.sessionId))
+      .filter(({ parts }) => terms.every((term) => parts.some(({ text }) => text === term.text)))
+      .sort((a, b) => b.timestampMicros - a.timestampMicros)
+      .map((message) => toHit(message, this.find(message.sessionId).title));
+    const from = Number(cursor?.place ?? 0);
+    const next = from + limit < hits.length ? { place: `${from + limit}` } : undefined;
+    return { hits: hits.slice(from, from + limit), next };
   }
 
   override async updateSession(
@@ -432,4 +448,9 @@ function ancestorPlace(session: NaiveSession, message: ChatMessage): number {
 
 function alreadyExists(sessionId: string): DomainError {
   return new DomainError("already_exists", `Session ${sessionId} already exists`);
+}
+
+function toHit({ id, sessionId, role, timestampMicros, position = -1 }: ChatMessage, sessionTitle: string): SearchHit {
+  const snippet = { text: "", highlights: [] };
+  return { sessionId, sessionTitle, messageId: id, role, timestampMicros, position, snippet };
 }

@@ -111,6 +111,7 @@ class Run {
     else if (operation.op === "sweep") await this.#sweep(provider);
     else if (operation.op === "abandon") await this.#abandon(provider);
     else if (operation.op === "expireLater") await this.#expireLater(provider, operation);
+    else if (operation.op === "search" && this.#store.searchEntries === undefined) return;
     else if (operation.op === "follow") await this.#follow(provider, operation);
     else await this.#compare(provider, operation);
   }
@@ -252,6 +253,7 @@ class Run {
       nowMicros: () => this.#nowMicros,
       clockMs: () => this.#nowMs,
       staleMs: STALE_MS,
+      search: true,
       draftTimeoutMs: DRAFT_TIMEOUT_MS,
       limits: { futureMs: FUTURE_MS, draftCount: DRAFT_COUNT },
       sweepAgeMs: this.#opened.sweepAgeMs ?? SWEEP_AGE_MS,

@@ -99,6 +99,8 @@ export type Operation =
     }
   | { readonly op: "load"; readonly slot: number; readonly session: string; readonly limit: number }
   | { readonly op: "sessions"; readonly parent: string; readonly labels: readonly string[]; readonly limit: number }
+  /** All pages of a search, where the store can. */
+  | { readonly op: "search"; readonly word: string; readonly labels: readonly string[]; readonly limit: number }
   /** Brings the slot's follower up to date, and cuts it off again. */
   | { readonly op: "follow"; readonly slot: number; readonly session: string }
   | {
@@ -299,6 +301,15 @@ const OPERATIONS: readonly Weighted[] = [
       op: fc.constant("sessions" as const),
       parent: fc.constantFrom("", "", ...SESSIONS),
       labels: fc.subarray(["k=1", "k=2", "l="]),
+      limit,
+    }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      op: fc.constant("search" as const),
+      word: fc.constantFrom("x", "y", "z"),
+      labels: fc.subarray(["k=1", "l="]),
       limit,
     }),
   },

@@ -2,6 +2,7 @@ import type { ChatMessage, MessageChange } from "../../../src/domain/chat-messag
 import type { Draft } from "../../../src/domain/draft.js";
 import { DomainError } from "../../../src/domain/errors.js";
 import type { MessageCursor, MessagePage, MessageQuery } from "../../../src/domain/page.js";
+import { parseSearch, type SearchHit } from "../../../src/domain/search.js";
 import type { Session } from "../../../src/domain/session.js";
 import { RootPool } from "../../../src/pool/root-pool.js";
 import { StorageManager, type StorageOperations } from "../../../src/storage/storage-manager.js";
@@ -101,6 +102,8 @@ async function run(provider: StorageOperations, operation: Operation, slots: Slo
     }
     case "sessions":
       return allSessions(provider, { ...operation, parentId: operation.parent });
+    case "search":
+      return allHits(provider, operation);
     case "start": {
       const { session, message, discardWhenAbandoned } = operation;
       return provider.startDraft(session, message, { discardWhenAbandoned });
@@ -168,6 +171,25 @@ async function allSessions(
     page = await provider.listSessions({ parentId, labels, limit, cursor: page.next });
   }
   return sessions.map(shownSession).sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1));
+}
+
+/** What is found, and the times in the order of the answers: of the same time any may come first, and the ends of the range are one time. */
+async function allHits(
+  provider: StorageOperations,
+  { word, labels, limit }: Extract<Operation, { op: "search" }>,
+): Promise<unknown> {
+  const hits: SearchHit[] = [];
+  let page = await provider.searchMessages({ terms: parseSearch(word), labels, limit });
+  for (;;) {
+    hits.push(...page.hits);
+    if (page.next === undefined) break;
+    page = await provider.searchMessages({ terms: parseSearch(word), labels, limit, cursor: page.next });
+  }
+  const end = Number.MAX_SAFE_INTEGER - 1_000_000;
+  return {
+    found: hits.map(({ sessionId, messageId, position, role }) => [sessionId, messageId, position, role].join()).sort(),
+    times: hits.map(({ timestampMicros }) => Math.min(Math.max(timestampMicros, -end), end)),
+  };
 }
 
 /** New content as messages of the model have it; without a role nothing changes. */
