@@ -174,7 +174,7 @@ export const comments: Readonly<Record<string, string>> = {
   "sessionpool.v1.SearchHit.snippet": "Plain text around the first word that was found: about 200 code points, with an ellipsis where something was left out.",
   "sessionpool.v1.SearchHit.timestamp": "Its timestamp.",
   "sessionpool.v1.SearchMessagesRequest.label": "Only messages of sessions with all of these labels, each written `key=value`: 32 at most.",
-  "sessionpool.v1.SearchMessagesRequest.page_size": "Most hits to return: 100 when absent, more than 1000 is taken as 1000.",
+  "sessionpool.v1.SearchMessagesRequest.limit": "Most hits to return: 100 when absent, more than 1000 is taken as 1000.",
   "sessionpool.v1.SearchMessagesRequest.page_token": "`next_page_token` of an earlier answer with the same `q`, `label` and `session_id`.",
   "sessionpool.v1.SearchMessagesRequest.q": "What to look for: 1-256 bytes of UTF-8.",
   "sessionpool.v1.SearchMessagesRequest.session_id": "Only messages of this session; of all when empty.",

@@ -15,7 +15,7 @@ export async function searchMessages(
     q,
     labels,
     sessionId: optionalText(sessionId),
-    limit: pageLimit(request.pageSize, context.limits, "page_size"),
+    limit: pageLimit(request.limit, context.limits),
     cursor: pageToken === "" ? undefined : decodeSearchToken(pageToken, filter),
     ...callOf(context),
   });

@@ -2,11 +2,11 @@ import { invalidArgument } from "./errors.js";
 import { DEFAULT_PAGE_MESSAGES, type Limits } from "./limits.js";
 import type { MessageQuery } from "./page.js";
 
-/** The number of items that a page may hold: 100 when absent, and never more than the limit. `field` names it in errors. */
-export function pageLimit(limit: number | undefined, limits: Limits, field = "limit"): number {
+/** The number of items that a page may hold: 100 when absent, and never more than the limit. */
+export function pageLimit(limit: number | undefined, limits: Limits): number {
   if (limit === undefined) return Math.min(DEFAULT_PAGE_MESSAGES, limits.pageMessages);
   if (!Number.isInteger(limit) || limit < 1) {
-    throw invalidArgument(`${field} is ${limit}; it must be a whole number of at least 1`);
+    throw invalidArgument(`limit is ${limit}; it must be a whole number of at least 1`);
   }
   return Math.min(limit, limits.pageMessages);
 }

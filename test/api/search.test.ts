@@ -44,9 +44,9 @@ it("answers 501 without --search, and with it finds what was stored before", asy
 
   server = await startTestServer({ storage, search: true });
   await expect.poll(async () => idsOf((await get("/search?q=azaleas")).body)).toEqual(["m3", "m2", "m1"]);
-  const first = await get("/search?q=azaleas&page_size=2");
+  const first = await get("/search?q=azaleas&limit=2");
   expect(idsOf(first.body)).toEqual(["m3", "m2"]);
-  const rest = await get(`/search?q=azaleas&page_size=2&page_token=${first.body.nextPageToken}`);
+  const rest = await get(`/search?q=azaleas&limit=2&page_token=${first.body.nextPageToken}`);
   expect(rest.body).toMatchObject({ hits: [{ messageId: "m1" }], nextPageToken: "" });
   for (const other of ["q=azalea", "q=azaleas&session_id=s", "q=azaleas&label=a%3D1"]) {
     const refused = await get(`/search?${other}&page_token=${first.body.nextPageToken}`);

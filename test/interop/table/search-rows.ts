@@ -47,14 +47,14 @@ export const SEARCH_ROWS: readonly Row[] = [
     rpc: "MessageService.SearchMessages",
     what: "a first page",
     given: SEARCHED,
-    request: { q: "京都 m3", pageSize: 1 },
+    request: { q: "京都 m3", limit: 1 },
     answer: { hits: [hit("s", "m3", 3, 2, [{ end: 2 }, ...KYOTO])] },
   },
   {
     rpc: "MessageService.SearchMessages",
     what: "a first page of several",
     given: SEARCHED,
-    request: { q: "京都", pageSize: 1 },
+    request: { q: "京都", limit: 1 },
     answer: { hits: [hit("t", "m4", 4, 0, KYOTO)], nextPageToken: "$any" },
   },
   {
@@ -74,7 +74,7 @@ export const SEARCH_ROWS: readonly Row[] = [
   refused("no word", { q: "*** ()" }, "q holds no letter or digit to look for"),
   refused("too long a text", { q: "ä".repeat(129) }, "q is 258 bytes; at most 256 are allowed"),
   refused("too short a prefix", { q: "a ab*" }, "The prefix ab* in q is 2 bytes; at least 3 are required"),
-  refused("no hits a page", { q: "x", pageSize: 0 }, "page_size is 0; it must be a whole number of at least 1"),
+  refused("no hits a page", { q: "x", limit: 0 }, "limit is 0; it must be a whole number of at least 1"),
   refused("a label without a value", { q: "x", label: ["k"] }, 'label[0] is "k"; it must be key=value'),
   refused("a token that nobody gave", { q: "x", pageToken: "x" }, "page_token is not a token that was given out"),
 ];

@@ -80,10 +80,10 @@ export interface SearchHit {
 }
 
 export function searchMessages(
-  { q, pageSize, pageToken }: { readonly q: string; readonly pageSize: number; readonly pageToken: string },
+  { q, limit, pageToken }: { readonly q: string; readonly limit: number; readonly pageToken: string },
   signal?: Signal,
 ): Promise<{ readonly hits: readonly SearchHit[]; readonly nextPageToken: string }> {
-  return call(target(["search"], { q, page_size: pageSize, page_token: pageToken }), { signal });
+  return call(target(["search"], { q, limit, page_token: pageToken }), { signal });
 }
 
 export type WatchFrom = { readonly from_position: number } | { readonly resume_token: string };

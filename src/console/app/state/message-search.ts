@@ -46,7 +46,7 @@ export class MessageSearch {
     let next = pageToken;
     try {
       for (let pages = 0; pages < PAGES_UNASKED && this.hits.value.length === before; pages++) {
-        const page = await searchMessages({ q: this.#q, pageSize: PAGE, pageToken: next }, running.signal);
+        const page = await searchMessages({ q: this.#q, limit: PAGE, pageToken: next }, running.signal);
         this.hits.value = [...this.hits.value, ...page.hits];
         next = page.nextPageToken;
         if (next === "") break;

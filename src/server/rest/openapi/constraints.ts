@@ -72,7 +72,7 @@ export function constraintsFor(limits: Limits): Constraints {
     if (name === "label" && field.fieldKind === "list") return { items: label, maxItems: labels };
     if (name === "labels" && field.fieldKind === "map") return labelMap;
     if (name === "title") return { maxLength: titleBytes };
-    if (/^(limit|page_size)$/.test(name) && parent.name.endsWith("Request")) return { minimum: 1 };
+    if (name === "limit" && parent.name.endsWith("Request")) return { minimum: 1 };
     if (name === "offset") return { minimum: 0 };
     if (name === "expire_time") return { pattern: YEARS_SINCE_1970 };
     if (name === "update_mask") return maskOf(MASKS[parent.name] ?? []);

@@ -170,7 +170,7 @@ class AsyncSessionPoolClient(Drafting):
         `labels`: only sessions that have all of them, each written `key=value`. `UNIMPLEMENTED`: the server was started without
         `--search`, or its store cannot.
         """
-        request = SearchMessagesRequest(q=q, label=labels, session_id=session_id, page_size=page_size)
+        request = SearchMessagesRequest(q=q, label=labels, session_id=session_id, limit=page_size)
         while True:
             page = await self._again(self.messages.SearchMessages, request)
             for hit in page.hits:
