@@ -2,10 +2,14 @@ import { expect } from "vitest";
 import { seededRandom } from "../simulation/random.js";
 import { type Final, findViolations } from "./chaos-checker.js";
 import { ChaosClient, readFinal, type Shared } from "./chaos-client.js";
+import { ChaosDrafter } from "./chaos-drafter.js";
 import type { Fleet } from "./chaos-fleet.js";
 import { ChaosOwner } from "./chaos-owner.js";
 
 export const PROCESSES = 3;
+
+/** Clients beside the others that write drafts and edit messages, each in a session of its own. */
+const DRAFTERS = 2;
 
 export interface ChaosSizes {
   readonly clients: number;
@@ -31,19 +35,23 @@ export async function runChaos(
     { length: sizes.owners },
     (_, i) => new ChaosOwner(`owner${i}`, fleet, seededRandom(seed + i)),
   );
+  const drafters = Array.from(
+    { length: DRAFTERS },
+    (_, i) => new ChaosDrafter(`drafter${i}`, fleet, seededRandom(seed + 200 + i)),
+  );
   const clients = Array.from(
     { length: sizes.clients - sizes.owners },
     (_, i) => new ChaosClient(`c${i}`, shared, seededRandom(seed + 100 + i)),
   );
 
   let isOver = false;
-  const work = Promise.all([...owners, ...clients].map((client) => client.work(() => isOver)));
+  const work = Promise.all([...owners, ...drafters, ...clients].map((client) => client.work(() => isOver)));
   const faults = disturb().finally(() => {
     isOver = true;
   });
   await Promise.all([work, faults]);
 
-  for (const owner of owners) await owner.check();
+  for (const one of [...owners, ...drafters]) await one.check();
   const finals = new Map<string, Final[]>();
   for (const session of shared.sessions) {
     finals.set(session, await Promise.all(Array.from({ length: PROCESSES }, (_, i) => readFinal(fleet, i, session))));
@@ -51,6 +59,7 @@ export async function runChaos(
   const acknowledged = shared.history.filter((one) => one.kind === "append" && one.position >= 0);
   console.info(`chaos: ${shared.history.length} calls noted, ${acknowledged.length} appends acknowledged`);
   expect(findViolations(shared.history, finals)).toEqual([]);
-  expect(owners.flatMap(({ problems }) => problems)).toEqual([]);
+  expect([...owners, ...drafters].flatMap(({ problems }) => problems)).toEqual([]);
+  expect(drafters.reduce((sum, { finished }) => sum + finished, 0)).toBeGreaterThan(0);
   expect(acknowledged.length).toBeGreaterThan(sizes.clients);
 }
