@@ -21,7 +21,7 @@ export class AppendQueue {
   readonly #turnLock: TurnLock;
   readonly #limits: Limits;
   readonly #storeTurn: StoreTurn;
-  /** Each key has a task that will drain its queue. */
+  /** Maps a session's id to its queue. For every key, a task is running that will drain the queue. */
   readonly #queues = new Map<string, Waiting[]>();
 
   constructor(turnLock: TurnLock, limits: Limits, storeTurn: StoreTurn) {

@@ -29,8 +29,8 @@ export class KeyFile implements CredentialChecker {
   readonly #slowChecks = new SlowChecks();
   #entries: readonly KeyEntry[];
   /**
-   * The entries that slow comparisons found, by the key's SHA-256, because a call must not cost 50 ms. Each entry has
-   * at most one key.
+   * The entries whose keys slow comparisons have verified, by the key's SHA-256. They are remembered because a slow
+   * comparison takes about 50 ms, which is too much for every call. Each entry has at most one key.
    */
   readonly #verified = new Map<string, KeyEntry>();
   readonly #wrong = new Set<string>();
@@ -105,7 +105,10 @@ export class KeyFile implements CredentialChecker {
     return found;
   }
 
-  /** Slow entries whose keys nobody has sent yet. An entry has one key at most, so no other key needs to be compared with the rest. */
+  /**
+   * The entries with slow hashes for which no right key has been sent yet. An entry has only one key, so verified
+   * entries need no comparison with any other key.
+   */
   #unverified(): readonly KeyEntry[] {
     const verified = new Set(this.#verified.values());
     return this.#entries.filter((entry) => entry.hash.kind === "scrypt" && !verified.has(entry));
@@ -124,7 +127,10 @@ async function findFastEntry(entries: readonly KeyEntry[], key: string, digest: 
   return compared[matches.indexOf(true)];
 }
 
-/** One after the other, so that a check takes one thread and no more. How long it takes tells only whoever has a right key which entry has it. */
+/**
+ * Compares one entry after another and stops at a match, so that a check takes no more than one thread. Only a caller
+ * with a right key can learn from the time which entry has it.
+ */
 async function findSlowEntry(entries: readonly KeyEntry[], key: string, digest: Buffer): Promise<KeyEntry | undefined> {
   for (const entry of entries) if (await matchesHash(entry.hash, key, digest)) return entry;
   return undefined;

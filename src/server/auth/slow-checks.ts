@@ -26,10 +26,10 @@ const ADDRESSES = 10_000;
 const SUSPECT_MS = 600_000;
 
 /**
- * Runs slow comparisons of keys: one at a time for addresses that recently sent wrong keys, and in parallel one at a
- * time for all others. So someone who guesses keys delays no one else and uses no more than one thread. Among suspect
- * addresses, the one with the fewest failures goes first; among equals the newest check does, because its client is the
- * most likely to be still waiting.
+ * Runs slow comparisons of keys in two lanes: one for addresses that recently sent wrong keys (suspect), and one for
+ * all others (clean). Each lane runs one comparison at a time. So someone who guesses keys delays no one else and uses
+ * no more than one thread. In a lane, the address with the fewest failures goes first; among equals the newest check
+ * does, because its client is the most likely to be still waiting.
  */
 export class SlowChecks {
   readonly #addresses = new Map<string, Address>();
@@ -73,7 +73,10 @@ export class SlowChecks {
     });
   }
 
-  /** A suspect address before others, and of these the one with the most checks and failures. */
+  /**
+   * Refuses a waiting check of a suspect address if there is one, otherwise of any address. Of these addresses, it
+   * chooses the one with the most checks and failures.
+   */
   #refuseOne(): void {
     const lane = this.#waiters.some(({ address }) => this.#laneOf(address) === "suspect") ? "suspect" : "clean";
     const waiter = this.#take(lane, (a, b) => load(a) > load(b));

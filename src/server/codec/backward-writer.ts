@@ -60,7 +60,7 @@ export class BackwardWriter {
     this.#buffer.writeDoubleLE(value, this.#start);
   }
 
-  /** During the call, each character of a text stands for one byte of its UTF-8. */
+  /** Runs `write`. Until it returns, each character of a text that is written stands for one byte of UTF-8. */
   withTextsOfBytes(write: () => void): void {
     this.#areBytes = true;
     write();

@@ -39,8 +39,9 @@ export function wireMethod(method: DescMethod): WireMethod {
 }
 
 /**
- * A message of the type that the library writes as exactly these bytes, for code that accepts no bytes. The library
- * writes unknown fields unchanged; this message has one with the first field's tag and all bytes that follow it.
+ * Makes a message that protobuf-es serializes to exactly these bytes, for code that takes messages but no bytes.
+ * protobuf-es writes unknown fields unchanged. The message therefore has a single unknown field, with the tag of the
+ * first field in `bytes` and all bytes after that tag.
  */
 export function writtenMessage(type: DescMessage, bytes: Uint8Array): Message {
   const message = create(type);

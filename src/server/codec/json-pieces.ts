@@ -38,8 +38,8 @@ export interface FieldJson {
 }
 
 /**
- * Adds a key and a value after what comes before them; returns false when the field is left out. `body` belongs to the
- * stored message that is being written.
+ * Writes the key and the value of a field, with the punctuation before them; returns false when the field is left out.
+ * `body` is the body of the stored message that is being written.
  */
 type WriteMember = (pieces: JsonPieces, message: Message, isFirst: boolean, body: BodyJson | undefined) => boolean;
 type WriteObject = (pieces: JsonPieces, message: Message, body?: BodyJson) => void;
@@ -61,7 +61,10 @@ function messageWriter(desc: DescMessage, json: FieldJson): PiecesWriter {
   return desc.typeName === STORED_MESSAGE ? storedWriter(desc, json) : objectWriter(desc, json);
 }
 
-/** A message whose body is known as values is written like any other. */
+/**
+ * Makes a writer that passes on the body of a message as it is stored. A message without a stored body is converted and
+ * written by JSON.stringify.
+ */
 function storedWriter(desc: DescMessage, json: FieldJson): PiecesWriter {
   const convert = json.converterOf(desc);
   const write = objectWriter(desc, json);
@@ -81,7 +84,7 @@ function objectWriter(desc: DescMessage, json: FieldJson): WriteObject {
   };
 }
 
-/** A key with the text before it, for a member that is the first of an object and for one that is not. */
+/** The text of a key with the punctuation before it: `first` opens the object, and `next` follows another member. */
 interface Key {
   readonly first: string;
   readonly next: string;

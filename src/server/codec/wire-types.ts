@@ -47,7 +47,8 @@ function makeLossless(type: DescriptorProto): void {
     if (field.typeName !== ".google.protobuf.Struct") continue;
     field.type = FieldDescriptorProto_Type.BYTES;
     field.typeName = "";
-    // An empty Struct is still one that was given. The value of a map entry is always present.
+    // The field must track presence, because an empty Struct differs from an absent one. The value of a map entry is
+    // always present.
     field.proto3Optional =
       type.options?.mapEntry !== true &&
       field.label !== FieldDescriptorProto_Label.REPEATED &&

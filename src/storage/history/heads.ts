@@ -42,16 +42,16 @@ export class HistoryContext {
   }
 
   /**
-   * The store's time as far as it is known. Every head is dated by it before its read or write is sent. Always 0 where
-   * the store checks names itself.
+   * The latest time of the store that this process knows. Every head gets the time that was known before its read or
+   * write was sent. Always 0 for a store that checks by itself whether a log is named.
    */
   knownMs(): number {
     return this.store.knownTimeMs?.() ?? 0;
   }
 
   /**
-   * Whether, by the store's clock, a sweep may have cleared away what was true then. Always false where the store
-   * checks names itself.
+   * Whether so much of the store's time has passed since `atMs` that a sweep may have cleared away what was there then.
+   * Always false for a store that checks by itself whether a log is named.
    */
   isOld(atMs: number): boolean {
     return this.knownMs() - atMs > this.options.staleMs;

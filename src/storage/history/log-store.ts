@@ -160,10 +160,9 @@ export interface LogStore {
   append(log: string, seq: number, entries: readonly Entry[], call?: Call): Promise<number | "idTaken" | "unnamed">;
 
   /**
-   * Ensures that nothing can ever follow in this log; resolves to the number of its messages up to the last one after
-   * which none of its batch is owed. Must win against a busy appender. Sealing a sealed log gives the same answer
-   * again. `unnamed`: nothing was done, as with `append`. `lastSeq` is the place of the last message, if the caller
-   * knows it.
+   * Ensures that nothing can ever follow in this log. Resolves to the number of its messages up to the end of the last
+   * complete batch. Must win against a busy appender. Sealing a sealed log gives the same answer again. `unnamed`:
+   * nothing was done, as with `append`. `lastSeq` is the place of the last message, if the caller knows it.
    */
   seal(log: string, lastSeq?: number, call?: Call): Promise<number | "unnamed">;
 
@@ -171,8 +170,8 @@ export interface LogStore {
   readRange(log: string, first: number, last: number, options?: RangeOptions, call?: Call): Promise<Range>;
 
   /**
-   * For each log, in the same order, its last message after which none of its batch is owed; null when there is none.
-   * Each answer is as of one moment. The logs are read in parallel where that is faster.
+   * For each log, in the same order, the last message of its last complete batch; null when there is none. Each answer
+   * is as of one moment. The logs are read in parallel where that is faster.
    */
   readLast(logs: readonly string[], call?: Call): Promise<readonly (Entry | null)[]>;
 
@@ -209,10 +208,10 @@ export interface LogStore {
   overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void>;
 
   /**
-   * Finds entries of logs of this namespace by their words, whether or not a record shows them; those that a record of
-   * another namespace owns never. Copies of a message are entries of their own. `after`: a place that an earlier call
-   * answered. At most `limit`; a store may look at only a part at a time and answer fewer, with `next`. Absent where the
-   * store has no index of words.
+   * Finds entries of logs of this namespace by their words, whether or not a record shows them. Entries of logs that a
+   * record of another namespace owns are never found. Copies of a message are separate entries. `after` is a place that
+   * an earlier call returned. Finds at most `limit` entries; a store may look at only a part at a time and return
+   * fewer, with `next`. Absent where the store has no index of words.
    */
   searchEntries?(
     search: EntrySearch,

@@ -66,8 +66,9 @@ export interface Run {
 }
 
 /**
- * Chooses the neighbours to merge: the `most` that hold the fewest messages. If those hold more than `budget`, half as
- * many, and so on. The last resort is three, which is what an edit of one message needs to make room for itself.
+ * Chooses the neighbours to merge: the run of `most` segments that holds the fewest messages. If it holds more than
+ * `budget`, a run of half as many segments is chosen instead, and so on, down to three. An edit of one message adds up
+ * to two segments, so merging three into one makes room for it.
  */
 export function runToMerge(segments: readonly Segment[], most: number, budget: number): Run {
   let size = Math.max(2, Math.min(most, segments.length));

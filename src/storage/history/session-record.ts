@@ -36,7 +36,7 @@ export interface Entry {
 
 /** The end of a log. */
 export interface Tail {
-  /** The last message after which none of its batch is owed; null when there is none. */
+  /** The last message of the last complete batch, which has `owed` 0; null when there is none. */
   readonly last: {
     readonly seq: number;
     readonly id: string;

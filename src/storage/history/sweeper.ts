@@ -11,8 +11,8 @@ import { nextOf } from "./write/record-replacer.js";
 /** How many records are read at a time. */
 const BATCH = 100;
 /**
- * How much older than a tombstone a record must be before its restoring counts as abandoned: 144 times ten minutes,
- * which is a day by default.
+ * A record that is being restored counts as abandoned once its mark is this many times as old as the mark of a
+ * tombstone must be before the sweep: 144 times ten minutes, which is a day by default.
  */
 const ABANDONED_AGES = 144;
 

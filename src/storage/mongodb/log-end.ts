@@ -8,7 +8,7 @@ import type { MongoCommands } from "./mongo-commands.js";
 export interface LogEnd {
   /** The place of the last message, whether or not more of its batch are owed; 0 when there is none. */
   readonly stored: number;
-  /** The last message after which none of its batch is owed. */
+  /** The last message of the last complete batch; null when none was found. */
   readonly whole: TailDocument | null;
   readonly isSealed: boolean;
   /** Whether a seal stands further ahead, with free places before it. */

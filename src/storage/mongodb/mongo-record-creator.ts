@@ -87,8 +87,8 @@ export class MongoRecordCreator {
   }
 
   /**
-   * The first send may have been carried out, and its record deleted and swept since. In that case nobody counts on
-   * this session's sources any more.
+   * Deletes the record that a late repeat has inserted, and rejects. The first send may have inserted the same record,
+   * which may have been deleted and swept since; in that case the `forks` of its sources no longer count this session.
    */
   async #takeBack({ _id, write }: RecordDocument, call?: Call): Promise<never> {
     const { commands } = this.#parts;

@@ -7,16 +7,19 @@ import type { MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
 import type { WriteIds } from "./write-ids.js";
 
-/** The distance of a wall: this many times what was appended meanwhile, and at least this many places. */
+/**
+ * The distance of a wall from the last message is `WALL_FACTOR` times the number of messages that were appended since
+ * the end was last read, but at least `WALL_PLACES` places.
+ */
 const WALL_FACTOR = 8;
 const WALL_PLACES = 64;
 const FIRST_BLOCK = 16;
 const MOST_BLOCK = 1024;
 
 /**
- * Puts a seal into the place after the last message. If appenders are faster, it first puts a wall far ahead, which
- * limits how far they get, and then blocks of seals before the wall, until the place after the last message holds a
- * seal. Every place is decided once, and messages stay contiguous.
+ * Puts a seal into the place after the last message. If appenders are faster, it first puts a single seal far ahead, a
+ * wall, which limits how far they get. Then it puts growing blocks of seals after the last message, until the first
+ * place of a block was free. Every place is decided once, and messages stay contiguous.
  */
 export class MongoSealer {
   readonly #messages: Collection<LogDocument>;
@@ -30,8 +33,8 @@ export class MongoSealer {
   }
 
   /**
-   * Resolves to the number of messages up to the last one after which none of its batch is owed. Safe to repeat: every
-   * attempt begins with what is there.
+   * Resolves to the number of messages up to the end of the last complete batch. Safe to repeat, because every attempt
+   * begins with what is there.
    */
   seal(log: string, lastSeq: number | undefined, call?: Call): Promise<number> {
     return this.#commands.settle(call, async (isRepeat) => {

@@ -37,8 +37,8 @@ export class LogicalTimes implements AnswerTimes {
   }
 
   start(): ClientSession {
-    // With causal consistency, a read that the driver repeats would ask for a time, which linearizable reads do not
-    // allow.
+    // With causal consistency, the driver would add `afterClusterTime` to a read that it repeats, which linearizable
+    // reads do not allow.
     return this.#client.startSession({ causalConsistency: false });
   }
 

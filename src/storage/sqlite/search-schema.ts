@@ -1,9 +1,9 @@
 import type Database from "libsql";
 
 /**
- * A free place for an entry in the order of a search: the timestamp in microseconds times 1024, plus a number of its
- * own, because places are unique. When 1024 messages have the same timestamp, the next one comes after the whole of
- * that second. The bounds keep it within 64 bits.
+ * Finds a free place for an entry in the order of a search. A place is the timestamp in microseconds times 1024, plus a
+ * number that makes it unique. When 1024 messages have the same timestamp, the next one gets the place after the last
+ * entry of the second that begins with this timestamp. The bounds keep a place within 64 bits.
  */
 function freePlace(entry: string): string {
   const micros = `min(max(${entry}.timestamp, -9007199253000000), 9007199253000000)`;
@@ -26,12 +26,12 @@ const PUT = `INSERT INTO search_places (place, log, seq) VALUES (${freePlace("NE
 const REMOVE = "DELETE FROM search_places WHERE log = OLD.log AND seq = OLD.seq;";
 
 /**
- * The index of words. `search_texts` holds no text, only which words stand where; its rowid is the place. Triggers keep
- * it, so that every program that writes to the file does, earlier versions and programs without `--search` too, in the
- * transaction that writes, deletes or erases.
+ * The index of words. `search_texts` holds no text, only which words stand where; its rowid is the place. Triggers
+ * update the index in the transaction that writes, deletes or erases an entry. So every program that writes to the file
+ * keeps the index up to date, including earlier versions and programs without `--search`.
  *
- * `scope` holds two words, the namespace and the owner of the log, each in hexadecimal. `search_progress` says up to
- * which entry those from before have been indexed.
+ * `scope` holds two words, the namespace and the owner of the log, each in hexadecimal. `search_progress` records how
+ * far the entries that are older than the index have been added to it.
  */
 const SEARCH = `
 CREATE TABLE search_places (

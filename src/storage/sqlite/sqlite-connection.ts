@@ -66,7 +66,7 @@ export class SqliteConnection {
     this.#commit = new Statement(db, "COMMIT");
   }
 
-  /** Runs a read, which sees the database as of one moment. */
+  /** Runs a read. Each of its statements sees the database as of one moment. */
   async read<T>(work: () => T, call: Call | undefined): Promise<T> {
     const giveUpAtMs = Date.now() + BUSY_LIMIT_MS;
     for (;;) {

@@ -129,7 +129,8 @@ export class SqliteLogStore implements LogStore {
   }
 
   async tail(log: string, call?: Call): Promise<Tail> {
-    // The end is read first: if the log is named afterwards, it was named then.
+    // The end of the log is read before its name is looked up, because a log that is still named afterwards was named
+    // when its end was read.
     return this.#connection.read(() => ({ ...this.#messages.tail(log), isNamed: this.#sessions.names(log) }), call);
   }
 

@@ -6,7 +6,10 @@ import { SqliteLogDatabase } from "./sqlite-log-database.js";
 export class SqliteStorageProvider extends LogHistoryProvider {
   readonly #database: SqliteLogDatabase;
 
-  /** Opens a file, or `:memory:`, and makes it if it is missing; with `search` it gets an index of words. `failed_precondition` if the file cannot be used. */
+  /**
+   * Opens a file, or `:memory:`, and makes it if it is missing; with `search` it gets an index of words. Rejects with
+   * `failed_precondition` if the file cannot be used.
+   */
   static async open(path: string, options: HistoryOptions = {}): Promise<SqliteStorageProvider> {
     return new SqliteStorageProvider(await SqliteLogDatabase.open(path, options), options);
   }

@@ -33,7 +33,7 @@ const MASKS: Readonly<Record<string, readonly string[]>> = {
 const KEPT_YEARS = "^(1[7-9][0-9]{2}|2[01][0-9]{2}|22[0-4][0-9])-";
 const YEARS_SINCE_1970 = "^(19[7-9][0-9]|2[01][0-9]{2}|22[0-4][0-9])-";
 
-/** One of the two names the last message to keep. */
+/** Exactly one of the two must be given: `upToMessageId`, which names the last message to keep, or `toStart`. */
 const CUT: Schema = {
   oneOf: [
     { required: ["upToMessageId"], properties: { upToMessageId: { minLength: 1 }, toStart: { const: false } } },

@@ -34,8 +34,8 @@ export function idsToLookUp(end: Head, job: Job): string[] {
   const hasSegments = end.record.segments.length > 0;
   const isPlain = !hasSegments && given.length === 1;
   const isMisplaced = expectedPosition !== undefined && expectedPosition !== end.count;
-  // An append that the unique key will not see, because it is refused or goes to another log, may be the retry of an
-  // earlier one.
+  // The unique key does not cover an append that is refused because of its position, nor one that goes to another log.
+  // Either may repeat an earlier append, so its ids must be looked up.
   if (isPlain && !isMisplaced && !isOlderThanEnd(end, given[0] as Given)) return [];
   return idsOf(job).filter((id) => !given.some((one) => one.id === id && one.isMade));
 }
@@ -116,7 +116,7 @@ export function endAfter(head: Head, entries: readonly Entry[], atMs: number = h
   };
 }
 
-/** How many plans, counted from the first, are complete when only the first `stored` of their entries were stored. */
+/** Counts the plans at the front that are complete when only the first `stored` of all planned entries were stored. */
 export function wholePlans(plans: readonly Plan[], stored: number): number {
   let left = stored;
   for (const [i, plan] of plans.entries()) {
@@ -150,7 +150,10 @@ function refusalByDrafts({ record }: Head, fresh: readonly Given[], { draft }: J
   return new DomainError("already_exists", `Message ${JSON.stringify(reserved.messageId)} of ${session} is a draft`);
 }
 
-/** What an append would store. Of a draft's message, that is the form that is there already, or the one that is possible. */
+/**
+ * The messages that an append would store. The message of a draft has two forms: the spare one is used if it is stored
+ * already or if another message has taken the draft's id.
+ */
 function givenOn(known: Known, { given, draft }: Job): readonly Given[] {
   const [own] = given;
   if (draft === undefined || own === undefined) return given;
@@ -160,7 +163,10 @@ function givenOn(known: Known, { given, draft }: Job): readonly Given[] {
   return isTaken || known.has(draft.spare.id) ? [draft.spare] : given;
 }
 
-/** Carries a refusal out of a placement before anything was changed. */
+/**
+ * Thrown while messages are being placed, to refuse the append before anything is changed. `cause` is the error for the
+ * caller.
+ */
 export class Refusal extends Error {
   constructor(cause: DomainError) {
     super(cause.message, { cause });

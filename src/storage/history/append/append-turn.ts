@@ -216,7 +216,7 @@ export class AppendTurn {
     return this.#context.isOld(head.atMs);
   }
 
-  /** Whether entries that took long to write are where everybody sees them. */
+  /** Whether the record still leads to entries whose write took long. Otherwise nobody can see them. */
   async #isReachable(head: Head, entries: readonly Entry[], call: Call | undefined): Promise<boolean> {
     const now = await this.#context.load(this.#sessionId, call);
     const { log } = head.record;

@@ -21,9 +21,9 @@ export class DraftCompleter {
   }
 
   /**
-   * Appends the message of a finished draft, if nobody has, and then has the record know that the draft has ended. Answers
-   * the message's place, and its id, which is another when a message has taken that of the draft; null when the draft was
-   * discarded, or when an edit has removed the message since.
+   * Appends the message of a finished draft, unless that was done already, and then marks the draft as ended in the
+   * record. Resolves to the message's position and its id, which is the spare id if another message has taken the
+   * draft's own. Resolves to null when the draft was discarded, or when an edit has removed the message since.
    */
   async carryOut(draft: FoundDraft, call?: Call): Promise<LogResult | null> {
     const { record, ref, state } = draft;

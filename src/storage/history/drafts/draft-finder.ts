@@ -79,7 +79,9 @@ export class DraftFinder {
     if (found) this.#drop(key, found.ref.log);
   }
 
-  /** Must be called when a draft has grown: otherwise many that were empty when they were kept could take any memory. */
+  /**
+   * Must be called whenever a cached draft has grown, because the limit of the cache counts the sizes last measured.
+   */
   grown({ ref, state }: FoundDraft): void {
     this.#measure(ref.log, state);
   }

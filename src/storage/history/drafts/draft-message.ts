@@ -13,7 +13,10 @@ export interface StoredMessage extends BodyContent {
 /** Both forms that the message of a finished draft may have. */
 export interface DraftMessages {
   readonly own: NewChatMessage & { readonly id: string };
-  /** When another message has taken the draft's id: the id is the name of the draft's log, and the metadata says which it was. */
+  /**
+   * The form for a draft whose id another message has taken. Its id is the name of the draft's log, and its metadata
+   * holds the draft's original id.
+   */
   readonly spare: NewChatMessage & { readonly id: string };
 }
 
@@ -26,7 +29,7 @@ export function storedOf({ id, role, body: { parts, metadata } }: Entry): Stored
   return { id, role, parts, metadata };
 }
 
-/** What the draft makes of itself. */
+/** Makes both forms of the message from the content of a draft. */
 export function messagesOf(ref: DraftRef, state: DraftState): DraftMessages {
   const own = {
     id: ref.messageId,
@@ -40,8 +43,9 @@ export function messagesOf(ref: DraftRef, state: DraftState): DraftMessages {
 }
 
 /**
- * Whether a message is what was appended of a draft whose log holds this, before any edit of it. One that was erased
- * counts as the draft's: its content must not come back.
+ * Whether a message is the one that was appended for this finished draft. Only that message can have the spare id. A
+ * message with the draft's own id must have the draft's content or be erased, because erased content must not come
+ * back.
  */
 export function isMessageOf(ref: DraftRef, state: DraftState, message: StoredMessage): boolean {
   if (state.end !== "finished") return false;

@@ -139,7 +139,8 @@ export class Copier {
     try {
       committed = await this.#parts.writer.commit(target, change);
     } catch (error) {
-      // The record counts once whether or not it was replaced. A source that it named before was raised once too often.
+      // A record counts once as a fork of each source that it names. If it named this source before, the source was
+      // raised once too often, whether or not the record was replaced.
       if (isNamed) await this.#counts.lower(uid);
       throw error;
     }

@@ -193,7 +193,10 @@ export class Editor {
     if (this.#writer.sealedHere(head)) await this.#writer.rollOver(head, call);
   }
 
-  /** Discards those of these drafts that are open. The history must be read again afterwards. */
+  /**
+   * Discards those of the given drafts that are still open. If there were any, throws `Again`, because the history must
+   * be read again.
+   */
   async #endOpen(record: SessionRecord, drafts: readonly DraftRef[], call?: Call): Promise<void> {
     const logs = drafts.map(({ log }) => log);
     const left = openDrafts(record).filter(({ log }) => logs.includes(log));

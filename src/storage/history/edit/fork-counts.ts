@@ -4,7 +4,8 @@ import type { NextRecord } from "../log-store.js";
 
 /**
  * Raises and lowers the `forks` of sessions whose logs another record is about to name. These steps ignore the end of
- * the call, because a caller that did not learn the outcome could neither lower the count nor leave it.
+ * the call, because a caller that does not learn whether a count was raised could neither lower it nor leave it as it
+ * is.
  */
 export class ForkCounts {
   readonly #context: HistoryContext;

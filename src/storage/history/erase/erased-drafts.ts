@@ -53,7 +53,10 @@ async function hasVerdict(store: LogStore, log: string, call: Call): Promise<boo
   return last !== null && ["finished", "discarded"].includes(kindOf(last.id));
 }
 
-/** An entry that has the message's own time counts as a copy, and has been overwritten as one. */
+/**
+ * Whether an entry of a draft has content left. An entry with the same timestamp as the message counts as a copy, so it
+ * may hold the erased body already, which is no content.
+ */
 function holdsContent(body: MessageBody): boolean {
   return !isErased(body) && (body.parts.length > 0 || body.metadata !== undefined);
 }

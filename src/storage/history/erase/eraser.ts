@@ -31,11 +31,11 @@ interface Erasure {
  * - entries of all logs of all records, by `findCopies`: what is shown, forks and shares (which have no entries of
  *   their own), copies, merged copies, `undo`, dropped ranges, sessions deleted but not swept, and what lost attempts
  *   left;
- * - drafts of the message, which have ended: `eraseDrafts`;
- * - writers that merge segments or copy messages, and have read the content and not yet written it: their logs lose
- *   their names;
- * - events that wait for slow watchers: the marks make followers read again;
- * - free pages and the write-ahead log of a SQLite file: `cleanFiles`.
+ * - drafts of the message that have ended, by `eraseDrafts`;
+ * - writers that merge segments or copy messages, and have read the content but not written it yet, by `endCopies`: the
+ *   records no longer name their logs, so that they start over;
+ * - events that wait for slow watchers, by `tell`: its marks make followers read the message again;
+ * - free pages and the write-ahead log of a SQLite file, by `cleanFiles`.
  *
  * Whatever else comes to hold the content of messages has to be added here.
  */
@@ -70,7 +70,8 @@ export class Eraser {
   /** Processes all records. Resolves to whether another round is needed. */
   async #round(erasure: Erasure, round: number): Promise<boolean> {
     const { marks, places, options } = erasure;
-    // Only in the first round are too few places known to tell which records show them.
+    // The first round marks no records, because it is only finding the copies that they may show. A second round always
+    // follows.
     let isChanged = round === 1;
     let sessions = 0;
     for (let after = ""; ; ) {
@@ -98,7 +99,8 @@ export class Eraser {
     const drafts = new Set(records.flatMap((record) => openDrafts(record).map(({ log }) => log)));
     let isChanged = false;
     for (const message of messages) {
-      // A draft that is open is another message, though it may have begun at that very moment.
+      // An open draft is a different message, even if its first entry has the same id and, by chance, the same
+      // timestamp.
       const copies = (await store.findCopies(records, message, options)).filter(({ log }) => !drafts.has(log));
       const left = copies.filter((entry) => !isErased(entry.body));
       const erased = left.map((entry) => ({ ...entry, body: ERASED_BODY }));

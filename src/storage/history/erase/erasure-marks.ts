@@ -46,7 +46,8 @@ export class ErasureMarks {
       const { position } = shown;
       overwritten = shown.overwritten;
       const before = this.#told.get(record.uid);
-      // A mark of an earlier call says the same, unless the message got new content in between.
+      // An earlier call has marked the record if it has an edit at this position and this call has overwritten nothing
+      // that it shows. New content since that mark would have been overwritten.
       const isKnown = before === undefined && overwritten === 0 && record.edits.some(({ kept }) => kept === position);
       if (isKnown || overwritten === before || (before !== undefined && overwritten < before)) return null;
       return {
@@ -71,7 +72,8 @@ export class ErasureMarks {
     return this.#context.retrying(seen.sessionId, call, async (saw) => {
       const record = known ?? (await this.#context.store.readRecordByUid(seen.uid, call));
       known = null;
-      // Nobody appends to a tombstone or follows it, and a session being restored comes from a file.
+      // A tombstone needs no change, because nobody appends to it or follows it. Neither does a session that is being
+      // restored, because its messages come from a file.
       if (!record || record.deleted) return false;
       saw(record);
       const change = plan(record);

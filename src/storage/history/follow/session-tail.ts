@@ -174,7 +174,8 @@ export class SessionTail {
       return;
     }
     if (this.#place.at.sessionUid !== sessionUid) throw notFound("Session", this.#sessionId);
-    // Appended messages may have been drafts, so the rest of those is told first.
+    // An appended message may have been a draft until now. Followers get what was added to the draft before the
+    // message.
     await this.#drafts.look(head);
     const step = stepOf(head.record, this.#place.at, head.count, options.maxEdits);
     const messageAt = async (index: number) =>

@@ -13,7 +13,7 @@ import { openSegments } from "./pieces.js";
 /** The most entries that are examined for one page, and how many the store is asked for at a time. */
 const MOST_LOOKED_AT = 2000;
 const AT_ONCE = 200;
-/** How many entries an empty part of the store counts for. */
+/** Each query to the store counts as at least this many examined entries, even if it finds none. */
 const LEAST_COUNTED = 20;
 
 /**
@@ -67,8 +67,8 @@ export class Searcher {
 }
 
 /**
- * The sessions that may own messages which were first written to a session. Messages that a fork or share took over are
- * not copied.
+ * The sessions whose logs may hold messages that were first written to this session. A fork or share also names logs of
+ * its source, but their messages were first written to other sessions.
  */
 function ownersOf({ uid, origin, segments }: SessionRecord): string[] {
   return origin === null ? [...new Set([uid, ...logsOf(segments).map(ownerOf)])] : [uid];

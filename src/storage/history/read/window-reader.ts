@@ -67,7 +67,7 @@ export class WindowReader {
       if (!piece.isOpen) checkComplete(range, piece.log, piece.first, wanted);
       else if (range.entries.length === 0) await this.#context.checkCurrent(record, call);
       const isFull = range.entries.length === wanted;
-      // A known end is the end of a whole batch, so only a piece without one can end inside a batch.
+      // A piece with a known end never ends inside a batch, so only the open log has to be checked.
       const entries = piece.isOpen ? await this.#wholeBatches(record, range, isFull, call) : range.entries;
       if (!page.add(piece, entries)) return page.window(true);
       if (range.cut && (await this.#follows(record, piece, range, last, call))) return page.window(true);

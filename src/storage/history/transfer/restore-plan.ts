@@ -17,9 +17,10 @@ export interface RestorePlan {
 }
 
 /**
- * Gives every number of an image a place. Each list is written to logs of its own, because an id may occur in several
- * lists; what two lists show is written once. `isPacked`: what an ancestor shows is written anew as a whole, so that it
- * takes one segment; such an image must not share ranges in its ancestry.
+ * Gives every message number of an image a place in a log. Each list is written to logs of its own, because an id may
+ * occur in several lists, but a message that two lists show is written only once. With `isPacked`, everything that an
+ * ancestor shows is written anew as a whole, so that it takes one segment; such an image must not share ranges in its
+ * ancestry.
  */
 export function planRestore(
   image: RestoredImage,

@@ -55,8 +55,9 @@ export class Restorer {
   }
 
   /**
-   * Plans a session whose ancestry is not too large for a record. Null: the ancestors' messages have to be written for
-   * that, and not shared. Throws failed_precondition when there is no such plan.
+   * Plans a session whose ancestry fits into a record. Returns null when the ancestors' messages would have to be
+   * written anew for that, but the image shares some of them. Throws failed_precondition when the ancestry does not fit
+   * even then.
    */
   #plan(image: RestoredImage, uid: string): RestorePlan | null {
     const { maxAncestryBytes, maxLogEntries } = this.#context.options;

@@ -56,7 +56,10 @@ export function nextOf(record: SessionRecord): NextRecord {
   return rest;
 }
 
-/** The named logs of which the new record drops no range. Places in a dropped range must never be written again. */
+/**
+ * Selects the named logs that the new record may keep, which are those of which it drops no range. Places in a dropped
+ * range must never be written again.
+ */
 function stillWhole(before: SessionRecord, after: NextRecord): readonly NamedLog[] {
   const cut = logsOf(droppedRanges({ ...before, namedLogs: [], drafts: [] }, { ...after, namedLogs: [], drafts: [] }));
   return after.namedLogs.filter(({ log }) => !cut.includes(log));

@@ -18,8 +18,8 @@ export interface Attempt {
   readonly base: number;
   readonly messages: readonly Unplaced[];
   /**
-   * Whether the messages come from elsewhere and may be written only to this log. There are none before they are
-   * written.
+   * Whether the messages are copied from elsewhere and may be written only to this log. `messages` is empty until they
+   * are written.
    */
   readonly isCopy?: true;
 }
@@ -41,9 +41,9 @@ export class SideLogs {
   }
 
   /**
-   * Makes the record name a log for messages that are read afterwards. An erasure removes the name, so that messages
-   * read before it cannot be written. A log that an earlier attempt has written is kept. Null when another writer was
-   * first.
+   * Makes the record name a log before the messages that will be copied into it are read. An erasure removes the name,
+   * so messages that were read before the erasure cannot be written after it. The log of an earlier attempt is used
+   * again if the record still names it. Null when another writer was first.
    */
   async beforeCopy(head: Head, earlier: Attempt | null, call?: Call): Promise<Written | null> {
     const { uid } = head.record;
