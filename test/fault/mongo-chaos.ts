@@ -31,8 +31,11 @@ export function describeChaos(title: string, sizes: MongoChaosSizes, timeoutMs: 
         await fleet.start(PROCESSES);
         await runChaos(fleet, sizes, seed, () => disturb(fleet, server as MongoServer, sizes));
       } catch (error) {
-        for (const { stdout, stderr } of children)
-          console.error("A service has logged:", stdout.slice(-10_000), stderr);
+        // What a service logs about a call may arrive after its answer.
+        for (const child of children) child.kill("SIGTERM");
+        await Promise.all(children.map((child) => child.ended()));
+        for (const { stderr } of children)
+          if (stderr !== "") console.error("A service has logged:", stderr.slice(-10_000));
         throw error;
       } finally {
         await fleet.stop();
