@@ -149,7 +149,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
 
     it("delete: asks first, and leaves the session", async () => {
       await open.useMenu("Delete");
-      await open.page.keyboard.press("Escape");
+      await open.dismiss();
       expect(await call("GET", `/session/${id}`)).toMatchObject({ sessionId: id });
       await open.useMenu("Delete");
       await open.confirm("Delete");

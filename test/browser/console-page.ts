@@ -96,6 +96,13 @@ export class ConsolePage {
     return this.page.getByRole("dialog");
   }
 
+  /** Leaves the dialog that is opening, or is open. */
+  async dismiss(): Promise<void> {
+    await this.dialog.waitFor();
+    await this.page.keyboard.press("Escape");
+    await this.dialog.waitFor({ state: "detached" });
+  }
+
   /** Presses the button of the open dialog, and waits until it is done. */
   async confirm(label: string): Promise<void> {
     await this.dialog.getByRole("button", { name: label, exact: true }).click();
