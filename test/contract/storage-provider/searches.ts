@@ -200,6 +200,18 @@ export function describeSearches(subject: StorageProviderSubject): void {
       expect([...(await found("text"))].sort()).toEqual(["copy/c1", "fork/f1"]);
     });
 
+    searches("finds in a fork what it wrote, also when it has that back from another session", async () => {
+      await sessionWith(subject.provider, "s", ["m1"]);
+      await sessionWith(subject.provider, "copy", ["c1"]);
+      await subject.provider.forkConversation("s", "fork", { as: "fork" });
+      await subject.provider.logMessages("fork", [message("f1")]);
+      await subject.provider.forkConversation("fork", "copy", { as: "copy" });
+      await subject.provider.truncateMessages("fork", null);
+      await subject.provider.forkConversation("copy", "fork", { as: "copy" });
+      expect([...(await found("text"))].sort()).toEqual(["copy/c1", "fork/f1", "s/m1"]);
+      expect(await found("text", { sessionId: "fork" })).toEqual(["fork/f1"]);
+    });
+
     searches("finds messages of one session, and of sessions with all of the labels", async () => {
       for (const [sessionId, labels] of [
         ["a", { k: "1", l: "" }],

@@ -67,11 +67,11 @@ export class Searcher {
 }
 
 /**
- * The sessions whose logs may hold messages that were first written to this session. A fork or share also names logs of
- * its source, but their messages were first written to other sessions.
+ * The sessions whose logs may hold messages that were first written to this session. That includes the source of a fork:
+ * the fork may have got messages back from there after it had lost its own.
  */
-function ownersOf({ uid, origin, segments }: SessionRecord): string[] {
-  return origin === null ? [...new Set([uid, ...logsOf(segments).map(ownerOf)])] : [uid];
+function ownersOf({ uid, segments }: SessionRecord): string[] {
+  return [...new Set([uid, ...logsOf(segments).map(ownerOf)])];
 }
 
 /** The records of sessions, each read once for a page. */
