@@ -191,6 +191,7 @@ await describeWith("the console by the keyboard alone", findBrowser, (browserPat
     await press("Escape");
     await expect.poll(focus).toBe("Actions");
     await press("Enter");
+    await expect.poll(focus).toBe("Rename");
     await press("Enter");
     await open.dialog.waitFor();
     await press("Escape");
