@@ -91,7 +91,7 @@ await describeWith("the console's search in all sessions", findBrowser, (browser
       await page.screenshot({ path: join(PICTURES, `${name.slice(2)}-search-all.png`) });
       await hits().filter({ hasText: "Kyoto in May" }).click();
       await page.locator('article[data-id="m1"][aria-current="true"]').waitFor();
-      expect(page.url()).toMatch(/#\/session\/kyoto\?m=m1$/);
+      expect(page.url()).toMatch(/#\/session\/kyoto\?(m=m1|at=1)$/);
       await page.goBack();
       await page.getByText("2 messages, the newest first").waitFor();
       expect(await field().inputValue()).toBe("MAPLES");
