@@ -72,9 +72,16 @@ await describeWith("the description of the API at /docs", findPrograms, (browser
       return box;
     }
 
-    async function curlLine(box: Locator): Promise<string> {
-      await box.getByRole("button", { name: "Copy cURL command to clipboard" }).click();
-      return page.evaluate("navigator.clipboard.readText()");
+    /** The line that is copied once it names this path. */
+    async function curlLine(box: Locator, path: string): Promise<string> {
+      let line = "";
+      const copied = async () => {
+        await box.getByRole("button", { name: "Copy cURL command to clipboard" }).click();
+        line = await page.evaluate("navigator.clipboard.readText()");
+        return line;
+      };
+      await expect.poll(copied).toContain(path);
+      return line;
     }
 
     it("finds operations by the words of their descriptions", async () => {
@@ -109,8 +116,7 @@ await describeWith("the description of the API at /docs", findPrograms, (browser
     it("has a curl line that does what the form says, with the key", async () => {
       const box = await open("appendMessage");
       await box.locator('[data-param-name="sessionId"] input').fill(sessionId);
-      const line = await curlLine(box);
-      expect(line).toContain(`/session/${sessionId}/message`);
+      const line = await curlLine(box, `/session/${sessionId}/message`);
       expect(JSON.parse(await run("sh", ["-c", line.replace("curl ", "curl --silent --show-error ")]))).toEqual({
         messageId: "m1",
         position: "0",
@@ -126,7 +132,7 @@ await describeWith("the description of the API at /docs", findPrograms, (browser
 
     it("sends no request for a stream, which has no end", async () => {
       const box = await open("watchMessages");
-      expect(await curlLine(box)).toContain("/session/trip/message:watch");
+      await curlLine(box, "/session/trip/message:watch");
       expect(await box.getByRole("button", { name: "Execute" }).count()).toBe(0);
     });
 
