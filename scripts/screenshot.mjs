@@ -60,7 +60,7 @@ async function take(url, { file, screen, last }) {
   });
   await page.goto(`${url}/#/session/import-map`);
   await page.locator("article").getByText("18,304 rows.").waitFor();
-  await page.getByText("Live", { exact: true }).waitFor();
+  await page.getByText("Live updates", { exact: true }).waitFor();
   await page.locator(last).first().waitFor();
   await page.screenshot({ path: join(folder, file) });
   await browser.close();

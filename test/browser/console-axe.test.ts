@@ -98,7 +98,7 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
       for (let at = 0; at < SAMPLES.length; at += 12) {
         await open(`#/session/all?at=${at}`);
         await page.locator(`article[data-position="${at}"]`).waitFor();
-        await page.getByText("Live", { exact: true }).waitFor();
+        await page.getByText("Live updates", { exact: true }).waitFor();
         await page.keyboard.press("j");
         await expectNoViolation();
         await page.keyboard.press("e");
@@ -118,7 +118,7 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
 
     it("every dialog", async () => {
       await open("#/session/fork");
-      await page.getByText("Live", { exact: true }).waitFor();
+      await page.getByText("Live updates", { exact: true }).waitFor();
       for (const key of ["?", "t", "f"]) {
         await page.keyboard.press(key);
         await page.getByRole("dialog").waitFor();

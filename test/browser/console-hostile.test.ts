@@ -88,7 +88,7 @@ await describeWith("hostile content in the console", findBrowser, (browserPath) 
   async function lookAtAll(sessionId: string, count: number): Promise<void> {
     await page.goto("about:blank");
     await page.goto(`${server.httpUrl}/#/session/${encodeURIComponent(sessionId)}`);
-    await page.getByText("Live", { exact: true }).waitFor();
+    await page.getByText("Live updates", { exact: true }).waitFor();
     await page.keyboard.press("g");
     for (let position = 0; position < count; position++) {
       await page.locator(`article[data-position="${position}"][aria-current]`).waitFor();

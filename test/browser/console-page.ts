@@ -72,7 +72,7 @@ export class ConsolePage {
   }
 
   isLive(): Promise<void> {
-    return this.page.getByText("Live", { exact: true }).waitFor();
+    return this.page.getByText("Live updates", { exact: true }).waitFor();
   }
 
   message(position: number): Locator {

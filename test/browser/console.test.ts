@@ -68,7 +68,7 @@ await describeWith("the console", findBrowser, (browserPath) => {
 
     const articles = () => page.locator("article.message");
     const picture = (what: string) => page.screenshot({ path: join(PICTURES, `${name.slice(2)}-${what}.png`) });
-    const isLive = () => page.getByText("Live", { exact: true }).waitFor();
+    const isLive = () => page.getByText("Live updates", { exact: true }).waitFor();
     const open = async (address: string) => {
       await page.goto("about:blank");
       await page.goto(`${server.httpUrl}/#${address}`);

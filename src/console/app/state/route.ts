@@ -8,7 +8,7 @@ export type Route =
   | {
       readonly view: "session";
       readonly sessionId: string;
-      /** Position of the first message on the screen; the end when absent. */
+      /** Position of the selected message, or of the first on the screen; the end when absent. */
       readonly at?: number;
       /** A permalink names a message, whatever its position has become. */
       readonly messageId?: string;

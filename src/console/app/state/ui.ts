@@ -27,6 +27,7 @@ export const conversation = signal<Conversation | undefined>(undefined);
 export function openConversation(sessionId: string | undefined): void {
   conversation.value?.close();
   selected.value = undefined;
+  hovered.value = undefined;
   conversation.value = sessionId === undefined ? undefined : new Conversation(sessionId);
 }
 

@@ -119,7 +119,7 @@ function toggleFolds(article: Element | null): void {
   const details = [...(article?.querySelectorAll<HTMLDetailsElement>("details.reasoning") ?? [])];
   const isFolded = buttons.some((one) => one.ariaExpanded === "false") || details.some((one) => !one.open);
   for (const one of buttons) if ((one.ariaExpanded === "false") === isFolded) one.click();
-  for (const one of details) one.open = isFolded;
+  for (const one of details) if (one.open !== isFolded) one.querySelector("summary")?.click();
 }
 
 function focusFilter(): boolean {

@@ -7,6 +7,7 @@ import { plural } from "../text/format.js";
 import { DraftRow } from "./draft-row.js";
 import { Icon } from "./icon.js";
 import { MessageRow } from "./message-row.js";
+import { useHeld } from "./use-held.js";
 import { END_PX, useListPosition } from "./use-list-position.js";
 import { useVirtualizer } from "./use-virtualizer.js";
 
@@ -31,18 +32,19 @@ export function MessageList({ conversation }: { conversation: Conversation }) {
   const base = baseOf(history.count.value);
   const count = history.count.value - base;
   void history.version.value;
+  const { isHolding, hold, release } = useHeld(scroller);
   const list = useVirtualizer({
     count: count + open.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ESTIMATED_PX,
     overscan: 6,
-    anchorTo: "end",
+    anchorTo: isHolding ? "start" : "end",
     followOnAppend: true,
     scrollEndThreshold: END_PX,
     paddingStart: 16,
     paddingEnd: 32,
   });
-  const { isAtEnd, unseen } = useListPosition(conversation, list, base);
+  const { isAtEnd, unseen } = useListPosition(conversation, list, base, release);
   const items = list.getVirtualItems();
   const first = items[0]?.index ?? 0;
   const last = items.at(-1)?.index ?? 0;
@@ -57,7 +59,16 @@ export function MessageList({ conversation }: { conversation: Conversation }) {
 
   return (
     <div class="messages">
-      <section class="scroller" ref={scroller} tabindex={0} aria-label="Messages" aria-busy={isMissing}>
+      <section
+        class="scroller"
+        ref={scroller}
+        tabindex={0}
+        aria-label="Messages"
+        aria-busy={isMissing}
+        onClickCapture={hold}
+        onWheel={release}
+        onTouchMove={release}
+      >
         <div class="rows" style={{ height: `${list.getTotalSize()}px` }}>
           {items.map(({ index, key, start }) => (
             <div

@@ -23,6 +23,8 @@ interface RowProps {
   readonly session: Session | undefined;
 }
 
+/** Where the tools take room of their own, they come with a tap only. */
+const touchOnly = matchMedia("(hover: none)");
 const SHOWN_FORKS = 4;
 const ICONS = { user: User, assistant: Bot, tool: Wrench, system: Settings };
 
@@ -57,7 +59,10 @@ export const MessageRow = memo(function MessageRow({ conversation, position, mes
         tabindex={-1}
         onClick={() => (selected.value = position)}
         onPointerEnter={({ pointerType }) => {
-          if (pointerType === "mouse") hovered.value = position;
+          if (pointerType === "mouse" && !touchOnly.matches) hovered.value = position;
+        }}
+        onPointerLeave={() => {
+          if (hovered.value === position) hovered.value = undefined;
         }}
       >
         {isNewSpeaker && (

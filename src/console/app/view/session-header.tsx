@@ -63,12 +63,12 @@ export function SessionHeader({ conversation }: { conversation: Conversation }) 
   );
 }
 
-const WORDS = { loading: "Loading", live: "Live", reconnecting: "Reconnecting", ended: "Ended" };
+const WORDS = { loading: "Loading", live: "Live updates", reconnecting: "Reconnecting", ended: "Ended" };
 
 function LiveBadge({ conversation }: { conversation: Conversation }) {
   const live = conversation.live.value;
   return (
-    <span class={`live live-${live}`} role="status">
+    <span class={`live live-${live}`} role="status" title={live === "live" ? "Changes appear here at once" : undefined}>
       {WORDS[live]}
     </span>
   );

@@ -14,7 +14,7 @@ const NOTE_MS = 250;
 export const END_PX = 60;
 
 /** Brings the reader to what the address names, keeps the address in step, and counts what comes below the screen. */
-export function useListPosition(conversation: Conversation, list: List, base: number) {
+export function useListPosition(conversation: Conversation, list: List, base: number, release: () => void) {
   const [seen, setSeen] = useState(conversation.history.count.value);
   const isPlaced = useRef(false);
   const opened = useRef<Route | undefined>(route.peek());
@@ -26,8 +26,7 @@ export function useListPosition(conversation: Conversation, list: List, base: nu
     isPlaced.current = true;
     const to = route.peek();
     if (to.view !== "session" || (to.at === undefined && to.messageId === undefined)) list.scrollToEnd();
-    else if (to.at !== undefined)
-      list.scrollToIndex(Math.max(0, Math.min(to.at, count - 1) - base), { align: "start" });
+    else if (to.at !== undefined) goToMessage(list, base, Math.min(to.at, count - 1));
     else void jumpToMessage(conversation, to.messageId as string);
   });
 
@@ -49,13 +48,10 @@ export function useListPosition(conversation: Conversation, list: List, base: nu
       jump.subscribe((wanted) => {
         if (wanted === undefined) return;
         jump.value = undefined;
+        release();
         if (wanted.to === "end") list.scrollToEnd();
         else if (typeof wanted.to !== "number") list.scrollToIndex(0, { align: "start" });
-        else {
-          list.scrollToIndex(Math.max(0, wanted.to - base), { align: ("align" in wanted && wanted.align) || "start" });
-          selected.value = wanted.to;
-          focusMessage(wanted.to);
-        }
+        else goToMessage(list, base, wanted.to, "align" in wanted ? wanted.align : undefined);
       }),
     [list, base],
   );
@@ -66,16 +62,24 @@ export function useListPosition(conversation: Conversation, list: List, base: nu
   });
 
   const first = firstVisible(list);
+  const place = isOnScreen(list, selected.value, base) ? selected.value : isAtEnd ? undefined : base + (first ?? 0);
   useEffect(() => {
     if (!isPlaced.current || first === undefined) return;
     const timer = setTimeout(() => {
       const { sessionId } = conversation;
-      noteWhere(isAtEnd ? { view: "session", sessionId } : { view: "session", sessionId, at: base + first });
+      noteWhere(place === undefined ? { view: "session", sessionId } : { view: "session", sessionId, at: place });
     }, NOTE_MS);
     return () => clearTimeout(timer);
-  }, [first, isAtEnd, base, conversation]);
+  }, [first, place, conversation]);
 
   return { isAtEnd, unseen: Math.max(0, count - seen) };
+}
+
+function goToMessage(list: List, base: number, position: number, align: "start" | "auto" = "start"): void {
+  if (position < 0) return;
+  list.scrollToIndex(Math.max(0, position - base), { align });
+  selected.value = position;
+  focusMessage(position);
 }
 
 /** Reading programs and the Tab key go on from the message, once it is on the page. */
@@ -88,6 +92,13 @@ function focusMessage(position: number, frames = 10): void {
 function firstVisible(list: List): number | undefined {
   const offset = list.scrollOffset ?? 0;
   return list.getVirtualItems().find(({ end }) => end > offset + 8)?.index;
+}
+
+function isOnScreen(list: List, position: number | undefined, base: number): boolean {
+  const top = list.scrollOffset ?? 0;
+  const bottom = top + (list.scrollRect?.height ?? 0);
+  const row = list.getVirtualItems().find(({ index }) => base + index === position);
+  return row !== undefined && row.end > top + 8 && row.start < bottom;
 }
 
 async function jumpToMessage(conversation: Conversation, messageId: string): Promise<void> {

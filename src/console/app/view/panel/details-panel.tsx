@@ -1,7 +1,8 @@
 import type { ComponentChildren } from "preact";
 import type { Conversation } from "../../state/conversation.js";
-import { sessionLink } from "../../state/route.js";
+import { linkTo, sessionLink } from "../../state/route.js";
 import { filterText } from "../../state/session-filter.js";
+import { sessionById } from "../../state/session-list.js";
 import { count, whole } from "../../text/format.js";
 import { copyText } from "../copy.js";
 import { JsonTree } from "../parts/json-tree.js";
@@ -11,6 +12,7 @@ export function DetailsPanel({ conversation }: { conversation: Conversation }) {
   const session = conversation.session.value;
   if (session === undefined) return <p class="panel-note">Reading…</p>;
   const { sessionId, parentId, forkPointId, labels = {}, metadata = {} } = session;
+  const forkPoint = Math.max(0, Number(session.inheritedCount) - 1);
   return (
     <dl class="facts">
       <Fact name="Id">
@@ -23,12 +25,16 @@ export function DetailsPanel({ conversation }: { conversation: Conversation }) {
       <Fact name="Messages">{count(conversation.history.count.value)}</Fact>
       {parentId && (
         <Fact name="Parent">
-          <a href={sessionLink(parentId)}>{parentId}</a>
+          <a href={sessionLink(parentId)} title={parentId}>
+            {sessionById(parentId)?.title || parentId}
+          </a>
         </Fact>
       )}
-      {forkPointId && (
+      {parentId && forkPointId && (
         <Fact name="Fork point">
-          <code>{forkPointId}</code>
+          <a href={linkTo({ view: "session", sessionId: parentId, at: forkPoint })} title={forkPointId}>
+            #{forkPoint}
+          </a>
         </Fact>
       )}
       {Number(session.inheritedCount) > 0 && (

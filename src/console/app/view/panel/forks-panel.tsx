@@ -4,7 +4,7 @@ import type { Conversation } from "../../state/conversation.js";
 import { Family, type FamilyNode } from "../../state/family.js";
 import { linkTo, sessionLink } from "../../state/route.js";
 import { reasonOf } from "../../state/toasts.js";
-import { leavePanel } from "../../state/ui.js";
+import { jump, leavePanel } from "../../state/ui.js";
 import { recently } from "../../text/format.js";
 
 /** The tree of forks, and where each left the one above it. */
@@ -22,7 +22,11 @@ export function ForksPanel({ conversation }: { conversation: Conversation }) {
   const isAlone = root.children.length === 0 && !root.session?.parentId;
   return (
     <>
-      {isAlone && <p class="panel-note">No fork or share of this session yet. Press f at a message to make one.</p>}
+      {isAlone && (
+        <p class="panel-note">
+          No fork or share of this session yet. To make one, point at a message and choose “Fork here”, or press f.
+        </p>
+      )}
       <ul class="tree">
         <Branch node={root} current={conversation.sessionId} />
       </ul>
@@ -44,7 +48,9 @@ function Branch({ node, current }: { node: FamilyNode; current: string }) {
           <span class="muted">{sessionId} (deleted)</span>
         )}
         <span class="muted tree-facts">
-          {session?.parentId && <LeftAt parentId={session.parentId} inherited={Number(session.inheritedCount)} />}
+          {session?.parentId && (
+            <LeftAt parentId={session.parentId} inherited={Number(session.inheritedCount)} current={current} />
+          )}
           {session && recently(session.updateTime)}
         </span>
       </div>
@@ -60,12 +66,18 @@ function Branch({ node, current }: { node: FamilyNode; current: string }) {
   );
 }
 
-function LeftAt({ parentId, inherited }: { parentId: string; inherited: number }) {
+function LeftAt({ parentId, inherited, current }: { parentId: string; inherited: number; current: string }) {
   if (inherited === 0) return <span>from the start · </span>;
+  const at = inherited - 1;
+  const leave = () => {
+    // The address may name the place already, and then does not change.
+    if (parentId === current) jump.value = { to: at };
+    leavePanel();
+  };
   return (
     <span>
-      <a href={linkTo({ view: "session", sessionId: parentId, at: inherited - 1 })} onClick={leavePanel}>
-        left at #{inherited - 1}
+      <a href={linkTo({ view: "session", sessionId: parentId, at })} onClick={leave}>
+        left at #{at}
       </a>
       {" · "}
     </span>

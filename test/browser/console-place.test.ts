@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { builtPages } from "../support/console-pages.js";
+import { startTestServer, type TestServer } from "../support/server.js";
+import { describeWith } from "../support/toolchain.js";
+import { DESKTOP, findBrowser, PHONE, type Screen } from "./browser.js";
+import { ConsolePage, callRest, textMessage } from "./console-page.js";
+
+const COUNT = 40;
+
+const CALL = {
+  info: { id: "call", role: "assistant" },
+  parts: [{ type: "tool_use", data: { id: "t", name: "bash", input: { lines: Array.from({ length: 30 }, String) } } }],
+};
+
+await describeWith("places in the console", findBrowser, (browserPath) => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await startTestServer({}, undefined, await builtPages());
+    const texts = Array.from({ length: COUNT }, (_, i) => textMessage(`m${i}`, "assistant", `Message ${i}`));
+    for (const sessionId of ["s", "other"]) {
+      await callRest(server.httpUrl, "POST", "/session", { sessionId, title: sessionId });
+      await callRest(server.httpUrl, "POST", `/session/${sessionId}/message:batch`, { messages: [...texts, CALL] });
+    }
+    await callRest(server.httpUrl, "POST", "/session/s/fork", { newSessionId: "fork", upToMessageId: "m7" });
+  });
+
+  afterAll(() => server.stop());
+
+  async function onScreen(screen: Screen, run: (open: ConsolePage) => Promise<void>): Promise<void> {
+    const open = await ConsolePage.open(browserPath, server.httpUrl, screen);
+    await run(open);
+    expect(open.problems).toEqual([]);
+    await open.close();
+  }
+
+  it("shows the tools of a message while the pointer is over it, and covers no text of it", () =>
+    onScreen(DESKTOP, async (open) => {
+      const tools = open.page.locator(".message-tools");
+      await open.openSession("s");
+      await open.message(COUNT - 1).hover();
+      await tools.waitFor();
+      const text = await open
+        .message(COUNT - 1)
+        .locator(".message-body")
+        .boundingBox();
+      const bar = await tools.boundingBox();
+      expect(bar!.y + bar!.height).toBeLessThanOrEqual(text!.y + 1);
+      await open.page.locator(".session-item").first().hover();
+      await tools.waitFor({ state: "detached" });
+      await open.message(COUNT - 1).hover();
+      await tools.waitFor();
+      await open.page.evaluate("location.hash = '#/session/other'");
+      await open.page.getByRole("heading", { name: "other", level: 1 }).waitFor();
+      await open.message(COUNT - 1).waitFor();
+      await open.page.locator(".session-item").first().hover();
+      await tools.waitFor({ state: "detached" });
+    }));
+
+  it.each([
+    ["desktop", DESKTOP],
+    ["phone", PHONE],
+  ])("keeps what is opened and closed at the end where it is, on a %s", (_, screen) =>
+    onScreen(screen, async (open) => {
+      await open.openSession("s");
+      const head = open.message(COUNT).locator(".call-head");
+      await head.waitFor();
+      const settle = () => open.page.waitForTimeout(300);
+      const top = async () => Math.round((await head.boundingBox())!.y);
+      await settle();
+      // On a phone its tools take room above the call, and leave it when the call is tapped.
+      await open.message(COUNT - 2).click();
+      await open
+        .message(COUNT - 2)
+        .locator(".message-tools")
+        .waitFor();
+      await settle();
+      await open.page.evaluate("document.querySelector('.scroller').scrollTop = 1e6");
+      // Measured once the list is at its end and the rows have their sizes.
+      await settle();
+      const before = await top();
+      await head.click();
+      await open.message(COUNT).getByText("Arguments").waitFor();
+      await settle();
+      expect(Math.abs((await top()) - before)).toBeLessThanOrEqual(1);
+      await head.click();
+      await open.message(COUNT).getByText("Arguments").waitFor({ state: "detached" });
+      await settle();
+      expect(Math.abs((await top()) - before)).toBeLessThanOrEqual(1);
+    }),
+  );
+
+  it("marks the message that an address or the panel of forks leads to, and names it in the address", () =>
+    onScreen(DESKTOP, async (open) => {
+      const isMarked = async (position: number) => {
+        await open.page.locator(`article[data-position="${position}"][aria-current="true"]`).waitFor();
+        await expect.poll(() => open.page.url()).toBe(`${server.httpUrl}/#/session/s?at=${position}`);
+      };
+      await open.openSession("s", "?at=5");
+      await isMarked(5);
+      // So near the end that it cannot be the first on the screen.
+      await open.openSession("s", `?at=${COUNT}`);
+      await isMarked(COUNT);
+      await open.page.waitForTimeout(400);
+      await isMarked(COUNT);
+      await open.page.locator(".session-tools").getByRole("button", { name: "Forks", exact: true }).click();
+      const link = open.page.getByRole("complementary", { name: "Forks" }).getByRole("link", { name: "left at #7" });
+      await link.click();
+      await isMarked(7);
+      await open.page.keyboard.press("Escape");
+      await open.page.locator("article[aria-current]").waitFor({ state: "detached" });
+      await link.click();
+      await isMarked(7);
+    }));
+});
