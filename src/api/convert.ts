@@ -1,5 +1,4 @@
 import type { JsonObject as ProtoJsonObject } from "@bufbuild/protobuf";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type {
   MessageInfo,
   MessageWithParts,
@@ -27,12 +26,7 @@ import { storedBodyOf } from "../domain/shown-message.js";
 import type { Todo } from "../domain/todo.js";
 import { encodeResumeToken } from "./page-token.js";
 import { StoredMessage } from "./stored-message.js";
-
-const MICROS_PER_SECOND = 1_000_000;
-const NANOS_PER_MICRO = 1000;
-/** 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z, the range of a Timestamp. */
-const MIN_SECONDS = -62_135_596_800n;
-const MAX_SECONDS = 253_402_300_799n;
+import { fromMessageTimestamp, toTimestamp } from "./timestamps.js";
 
 // Messages are written as literals because the generic `create` costs several times as much, and lists hold hundreds of
 // messages.
@@ -264,48 +258,6 @@ export function fromTodo(field: string, todo: ProtoTodo | undefined): Todo {
   if (todo === undefined) throw invalidArgument(`${field} is required`);
   const { id, content, status, priority } = todo;
   return { id, content, status, priority };
-}
-
-export function toTimestamp(micros: number): Timestamp {
-  const seconds = Math.floor(micros / MICROS_PER_SECOND);
-  const nanos = (micros - seconds * MICROS_PER_SECOND) * NANOS_PER_MICRO;
-  return { $typeName: "google.protobuf.Timestamp", seconds: BigInt(seconds), nanos };
-}
-
-/** The timestamp of a message in microseconds; fractions of a microsecond are cut off. */
-export function fromMessageTimestamp(field: string, timestamp: Timestamp | undefined): number | undefined {
-  const micros = fromTimestamp(field, timestamp, Math.floor);
-  if (micros === undefined || Number.isSafeInteger(micros)) return micros;
-  throw invalidArgument(`${field} is out of range: messages are kept from the year 1684 to 2255`);
-}
-
-/** The time at which a session expires, rounded up to whole microseconds. */
-export function fromExpireTime(field: string, timestamp: Timestamp | undefined): number | undefined {
-  const micros = fromTimestamp(field, timestamp, Math.ceil);
-  if (micros === undefined || Number.isSafeInteger(micros)) return micros;
-  throw invalidArgument(`${field} is out of range: it may be from the year 1684 to 2255`);
-}
-
-/**
- * A bound in microseconds, rounded up because messages have whole microseconds. A bound outside their range is clamped.
- */
-export function fromBoundTimestamp(field: string, timestamp: Timestamp | undefined): number | undefined {
-  const micros = fromTimestamp(field, timestamp, Math.ceil);
-  if (micros === undefined) return undefined;
-  return Math.min(Math.max(micros, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
-}
-
-function fromTimestamp(
-  field: string,
-  timestamp: Timestamp | undefined,
-  round: (micros: number) => number,
-): number | undefined {
-  if (timestamp === undefined) return undefined;
-  const { seconds, nanos } = timestamp;
-  if (seconds < MIN_SECONDS || seconds > MAX_SECONDS || nanos < 0 || nanos > 999_999_999) {
-    throw invalidArgument(`${field} is not a valid Timestamp`);
-  }
-  return Number(seconds) * MICROS_PER_SECOND + round(nanos / NANOS_PER_MICRO);
 }
 
 /** Only drops `readonly`, which the generated types lack. */

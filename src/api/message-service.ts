@@ -28,18 +28,13 @@ import type { FollowPosition, MessageQuery } from "../domain/page.js";
 import { pageLimit } from "../domain/validate-page.js";
 import type { ApiContext, ServiceMethods } from "./api-method.js";
 import { callOf, keptOf, optionalCount, optionalText } from "./call-options.js";
-import {
-  fromBoundTimestamp,
-  fromMessageChange,
-  fromMessageWithParts,
-  toMessageWithParts,
-  toWatchResponse,
-} from "./convert.js";
+import { fromMessageChange, fromMessageWithParts, toMessageWithParts, toWatchResponse } from "./convert.js";
 import { discardDraft, extendDraft, finishDraft, listDrafts, startDraft } from "./draft-handlers.js";
 import { maskedFields } from "./field-mask.js";
 import { mapEach } from "./map-each.js";
 import { decodeMessageToken, decodeResumeToken, encodeMessageToken } from "./page-token.js";
 import { searchMessages } from "./search-handler.js";
+import { fromBoundTimestamp } from "./timestamps.js";
 
 export const messageMethods: ServiceMethods<typeof MessageService> = {
   appendMessage: { scope: "write", handle: appendMessage },

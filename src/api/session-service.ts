@@ -23,9 +23,10 @@ import { pageLimit } from "../domain/validate-page.js";
 import type { ForkedSession } from "../pool/session-pool-types.js";
 import type { ApiContext, ServiceMethods } from "./api-method.js";
 import { callOf, keptOf, optionalCount, optionalText } from "./call-options.js";
-import { fromExpireTime, fromView, toDraft, toMessageWithParts, toSession } from "./convert.js";
+import { fromView, toDraft, toMessageWithParts, toSession } from "./convert.js";
 import { maskedFields } from "./field-mask.js";
 import { decodeMessageToken, decodeSessionToken, encodeMessageToken, encodeSessionToken } from "./page-token.js";
+import { fromExpireTime } from "./timestamps.js";
 
 export const sessionMethods: ServiceMethods<typeof SessionService> = {
   createSession: { scope: "write", handle: createSession },

@@ -9,17 +9,15 @@ import {
 import { SessionSchema } from "../../../gen/sessionpool/v1/session_service_pb.js";
 import { TodoSchema } from "../../../gen/sessionpool/v1/todo_service_pb.js";
 import {
-  fromBoundTimestamp,
-  fromMessageTimestamp,
   fromMessageWithParts,
   fromTodo,
   toMessageWithParts,
   toSession,
-  toTimestamp,
   toTodo,
   toWatchResponse,
 } from "../../../src/api/convert.js";
 import { decodeResumeToken } from "../../../src/api/page-token.js";
+import { fromBoundTimestamp, fromMessageTimestamp, toTimestamp } from "../../../src/api/timestamps.js";
 import type { ChatMessage } from "../../../src/domain/chat-message.js";
 import type { Session } from "../../../src/domain/session.js";
 

@@ -6,7 +6,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type MessageWithParts, MessageWithPartsSchema } from "../../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionSchema } from "../../../gen/sessionpool/v1/session_service_pb.js";
-import { toMessageWithParts, toTimestamp } from "../../../src/api/convert.js";
+import { toMessageWithParts } from "../../../src/api/convert.js";
+import { toTimestamp } from "../../../src/api/timestamps.js";
 import type { NewChatMessage } from "../../../src/domain/chat-message.js";
 import { embeddedSize, messageSize, structSize } from "../../../src/domain/message-size.js";
 

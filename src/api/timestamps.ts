@@ -1,0 +1,50 @@
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { invalidArgument } from "../domain/errors.js";
+
+const MICROS_PER_SECOND = 1_000_000;
+const NANOS_PER_MICRO = 1000;
+/** 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z, the range of a Timestamp. */
+const MIN_SECONDS = -62_135_596_800n;
+const MAX_SECONDS = 253_402_300_799n;
+
+export function toTimestamp(micros: number): Timestamp {
+  const seconds = Math.floor(micros / MICROS_PER_SECOND);
+  const nanos = (micros - seconds * MICROS_PER_SECOND) * NANOS_PER_MICRO;
+  return { $typeName: "google.protobuf.Timestamp", seconds: BigInt(seconds), nanos };
+}
+
+/** The timestamp of a message in microseconds; fractions of a microsecond are cut off. */
+export function fromMessageTimestamp(field: string, timestamp: Timestamp | undefined): number | undefined {
+  const micros = fromTimestamp(field, timestamp, Math.floor);
+  if (micros === undefined || Number.isSafeInteger(micros)) return micros;
+  throw invalidArgument(`${field} is out of range: messages are kept from the year 1684 to 2255`);
+}
+
+/** The time at which a session expires, rounded up to whole microseconds. */
+export function fromExpireTime(field: string, timestamp: Timestamp | undefined): number | undefined {
+  const micros = fromTimestamp(field, timestamp, Math.ceil);
+  if (micros === undefined || Number.isSafeInteger(micros)) return micros;
+  throw invalidArgument(`${field} is out of range: it may be from the year 1684 to 2255`);
+}
+
+/**
+ * A bound in microseconds, rounded up because messages have whole microseconds. A bound outside their range is clamped.
+ */
+export function fromBoundTimestamp(field: string, timestamp: Timestamp | undefined): number | undefined {
+  const micros = fromTimestamp(field, timestamp, Math.ceil);
+  if (micros === undefined) return undefined;
+  return Math.min(Math.max(micros, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
+}
+
+function fromTimestamp(
+  field: string,
+  timestamp: Timestamp | undefined,
+  round: (micros: number) => number,
+): number | undefined {
+  if (timestamp === undefined) return undefined;
+  const { seconds, nanos } = timestamp;
+  if (seconds < MIN_SECONDS || seconds > MAX_SECONDS || nanos < 0 || nanos > 999_999_999) {
+    throw invalidArgument(`${field} is not a valid Timestamp`);
+  }
+  return Number(seconds) * MICROS_PER_SECOND + round(nanos / NANOS_PER_MICRO);
+}
