@@ -2,7 +2,7 @@ import type { Call } from "../../../domain/call.js";
 import type { LogResult, TurnAppend, TurnOutcome } from "../../storage-provider.js";
 import type { DraftMessages } from "../drafts/draft-message.js";
 import type { SessionRecord } from "../log-store.js";
-import { type Job, jobOf, PendingJobs } from "./append-job.js";
+import { type Given, type Job, jobOf, PendingJobs } from "./append-job.js";
 import { AppendTurn, type AppendTurnParts } from "./append-turn.js";
 
 /** Appends to sessions. All appends of a turn go into one write at the end of the open log where possible. */
@@ -38,9 +38,9 @@ export class Appender {
     { log, finishMicros }: { readonly log: string; readonly finishMicros: number },
     call?: Call,
   ): Promise<LogResult> {
-    const givenOf = (message: DraftMessages["own"]) => ({
-      ...{ id: message.id, isMade: false, message, atMicros: finishMicros },
-    });
+    const givenOf = (message: DraftMessages["own"]): Given => {
+      return { id: message.id, isMade: false, message, atMicros: finishMicros };
+    };
     const draft = { log, spare: givenOf(spare) };
     const job = { index: 0, given: [givenOf(own)], expectedPosition: undefined, call, draft };
     const outcomes: TurnOutcome[] = [];

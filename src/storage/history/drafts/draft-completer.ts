@@ -6,7 +6,7 @@ import type { HistoryContext } from "../heads.js";
 import { locateOnHead } from "../read/lookup.js";
 import type { FoundDraft } from "./draft-finder.js";
 import type { DraftList } from "./draft-list.js";
-import { messagesOf, spareIdOf } from "./draft-message.js";
+import { messagesOf, possibleIdsOf, spareIdOf } from "./draft-message.js";
 
 /** Carries out the verdict at the end of a draft's log. Any process may do so at any time, even several at once. */
 export class DraftCompleter {
@@ -56,7 +56,7 @@ export class DraftCompleter {
     return this.#context.retrying(record.sessionId, call, async (saw) => {
       const head = await this.#context.need(record.sessionId, call);
       saw(head);
-      const located = await locateOnHead(this.#context, head, [ref.messageId, spareIdOf(ref)], call);
+      const located = await locateOnHead(this.#context, head, possibleIdsOf(ref), call);
       const found = located.get(spareIdOf(ref)) ?? located.get(ref.messageId);
       return found ? { messageIds: [found.entry.id], position: found.position } : null;
     });

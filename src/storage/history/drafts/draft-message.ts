@@ -25,7 +25,12 @@ export function spareIdOf({ log }: Pick<DraftRef, "log">): string {
   return log;
 }
 
-export function storedOf({ id, role, body: { parts, metadata } }: Entry): StoredMessage {
+/** The ids that the message of a draft may have. */
+export function possibleIdsOf(ref: DraftRef): readonly string[] {
+  return [ref.messageId, spareIdOf(ref)];
+}
+
+function storedOf({ id, role, body: { parts, metadata } }: Entry): StoredMessage {
   return { id, role, parts, metadata };
 }
 
@@ -51,4 +56,9 @@ export function isMessageOf(ref: DraftRef, state: DraftState, message: StoredMes
   if (state.end !== "finished") return false;
   if (message.id === spareIdOf(ref)) return true;
   return message.id === ref.messageId && (isErased(message) || sameContent(messagesOf(ref, state).own, message));
+}
+
+/** Whether one of these entries is the message of a draft, and not just one that has taken its id. */
+export function holdMessageOf(ref: DraftRef, state: DraftState, entries: readonly Entry[]): boolean {
+  return entries.some((entry) => isMessageOf(ref, state, storedOf(entry)));
 }

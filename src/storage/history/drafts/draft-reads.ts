@@ -4,7 +4,7 @@ import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import { locate } from "../read/lookup.js";
 import { openDrafts } from "../record-facts.js";
 import type { DraftFinder } from "./draft-finder.js";
-import { isMessageOf, spareIdOf, storedOf } from "./draft-message.js";
+import { holdMessageOf, possibleIdsOf } from "./draft-message.js";
 
 /** Reads the open drafts of a session. */
 export class DraftReads {
@@ -23,13 +23,13 @@ export class DraftReads {
   async open(head: Head, call?: Call): Promise<readonly Draft[]> {
     const refs = openDrafts(head.record);
     if (refs.length === 0) return [];
-    const ids = refs.flatMap((ref) => [ref.messageId, spareIdOf(ref)]);
+    const ids = refs.flatMap(possibleIdsOf);
     const known = await locate(this.#context, visibleSegments(head), ids, call);
+    const entries = [...known.values()].map(({ entry }) => entry);
     const drafts: Draft[] = [];
     for (const ref of refs) {
       const state = await this.#finder.stateOf(ref.log, call);
-      const isAppended = [...known.values()].some(({ entry }) => isMessageOf(ref, state, storedOf(entry)));
-      const isShown = state.version > 0 && state.end !== "discarded" && !isAppended;
+      const isShown = state.version > 0 && state.end !== "discarded" && !holdMessageOf(ref, state, entries);
       if (isShown) drafts.push(state.draft(ref, head.record.sessionId));
     }
     return drafts;

@@ -1,6 +1,6 @@
 import type { ChatMessage } from "../../../domain/chat-message.js";
 import type { Draft, DraftDelta } from "../../../domain/draft.js";
-import { isMessageOf, spareIdOf, storedOf } from "../drafts/draft-message.js";
+import { holdMessageOf, isMessageOf, possibleIdsOf } from "../drafts/draft-message.js";
 import { DraftState, deltasOf } from "../drafts/draft-state.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { DraftRef, Entry, SessionRecord } from "../log-store.js";
@@ -93,9 +93,9 @@ export class DraftTail {
     for await (const entries of this.#entries(ref.log, state)) for (const entry of entries) state.apply(entry);
     if (state.version === 0 || state.end === "discarded") return;
     if (state.end === "finished") {
-      const ids = [ref.messageId, spareIdOf(ref)];
-      const known = await locate(this.#context, visibleSegments(head), ids);
-      if ([...known.values()].some(({ entry }) => isMessageOf(ref, state, storedOf(entry)))) return;
+      const known = await locate(this.#context, visibleSegments(head), possibleIdsOf(ref));
+      const entries = [...known.values()].map(({ entry }) => entry);
+      if (holdMessageOf(ref, state, entries)) return;
     }
     this.#told.set(ref.log, { ref, state });
     this.#tell({ kind: "draft", draft: state.draft(ref, this.#sessionId) });

@@ -1,7 +1,7 @@
 import type { Call } from "../../../domain/call.js";
 import { readDraftState } from "../drafts/draft-finder.js";
 import { withEnded } from "../drafts/draft-list.js";
-import { isMessageOf, spareIdOf, storedOf } from "../drafts/draft-message.js";
+import { holdMessageOf, possibleIdsOf } from "../drafts/draft-message.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { DraftRef, EditMark, Entry, NextRecord, Segment, SessionRecord, SingleEdit } from "../log-store.js";
 import { openDrafts } from "../record-facts.js";
@@ -158,13 +158,13 @@ export class RecordWriter {
   ): Promise<SessionRecord["drafts"]> {
     const refs = openDrafts(record);
     if (refs.length === 0) return record.drafts;
-    const ids = refs.flatMap((ref) => [ref.messageId, spareIdOf(ref)]);
+    const ids = refs.flatMap(possibleIdsOf);
     // Rule: seal-ends-drafts.
     const found = seq === 0 ? [] : await this.#context.store.findById([record.log], ids, call);
     const stored = found.filter((entry) => entry.seq <= seq);
     const ended = new Set<string>();
     for (const ref of refs) {
-      const isAdded = added.includes(ref.messageId) || added.includes(spareIdOf(ref));
+      const isAdded = possibleIdsOf(ref).some((id) => added.includes(id));
       if (isAdded || (await this.#isAppended(ref, stored, call))) ended.add(ref.log);
     }
     return withEnded(record.drafts, ({ log }) => ended.has(log), "finished");
@@ -172,10 +172,9 @@ export class RecordWriter {
 
   /** Whether one of these entries is the message of a draft, rather than one that has taken its id. */
   async #isAppended(ref: DraftRef, entries: readonly Entry[], call?: Call): Promise<boolean> {
-    const own = entries.filter(({ id }) => id === ref.messageId || id === spareIdOf(ref));
+    const own = entries.filter(({ id }) => possibleIdsOf(ref).includes(id));
     if (own.length === 0) return false;
-    const state = await readDraftState(this.#context, ref.log, call);
-    return own.some((entry) => isMessageOf(ref, state, storedOf(entry)));
+    return holdMessageOf(ref, await readDraftState(this.#context, ref.log, call), own);
   }
 
   #updateTime(record: SessionRecord): number {
