@@ -1,24 +1,4 @@
-import { afterAll, beforeAll, describe } from "vitest";
-import type { LogDatabase } from "../../src/storage/history/log-store.js";
-import { openMongoDatabase } from "../support/mongo-database.js";
-import { startMongoServer } from "../support/mongo-server.js";
-import { mongoHarness } from "./mongo-harness.js";
+import { describeOnMongo } from "./mongo-harness.js";
 import { describeStorageManager } from "./storage-provider.js";
 
-const server = await startMongoServer();
-let database: LogDatabase;
-
-describe.skipIf(!server)("with a server", () => {
-  beforeAll(async () => {
-    database = await openMongoDatabase(server);
-  });
-  afterAll(async () => {
-    await database.close();
-    await server?.stop();
-  });
-
-  describeStorageManager(
-    "MongoDB",
-    mongoHarness(() => database),
-  );
-});
+await describeOnMongo(describeStorageManager);
