@@ -114,10 +114,12 @@ export class NaiveStorageProvider extends NaiveDraftsProvider {
 
   /** Found where it was written to first, and nowhere else. */
   override async searchMessages({ terms, labels = [], limit, cursor }: SearchOptions): Promise<SearchPage> {
-    const hits = [...this.#state.sessions.values()]
+    const hits = [...this.#living.values()]
       .filter((session) => labels.every((label) => labelTexts(session.labels).includes(label)))
       .flatMap((session) => shown(session).filter(({ originSessionId }) => originSessionId === session.sessionId))
-      .filter(({ parts }) => terms.every((term) => parts.some(({ text }) => text === term.text)))
+      .filter(({ parts }) =>
+        terms.every((term) => parts.some(({ type, text }) => type === "text" && text === term.text)),
+      )
       .sort((a, b) => b.timestampMicros - a.timestampMicros)
       .map((message) => toHit(message, this.find(message.sessionId).title));
     const from = Number(cursor?.place ?? 0);

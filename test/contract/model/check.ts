@@ -82,6 +82,8 @@ class Run {
   readonly #slots: Slots = { lists: new Map() };
   readonly #naiveSlots: Slots = { lists: new Map() };
   readonly #followers = new Map<number, FollowerSlot>();
+  /** Sessions whose time was to pass later. A process that has a draft of theirs at hand may notice a minute late. */
+  readonly #expiring = new Set<string>();
   #nowMs = 1;
   #nowMicros = NOW_MICROS;
   #asked = 0;
@@ -176,8 +178,10 @@ class Run {
       case "extend":
       case "finish": {
         const { session, message, behind } = operation;
-        if (this.#naive.isDraftErased(session, message)) return null;
-        return { ...operation, version: Math.max(0, (this.#naive.draftVersion(session, message) ?? 1) - behind) };
+        const version = this.#naive.draftVersion(session, message);
+        const isUnnoticed = operation.op === "extend" && version === undefined && this.#expiring.has(session);
+        if (isUnnoticed || this.#naive.isDraftErased(session, message)) return null;
+        return { ...operation, version: Math.max(0, (version ?? 1) - behind) };
       }
       case "erase":
         return this.#naive.shows(operation.session, operation.message) ? operation : null;
@@ -223,6 +227,7 @@ class Run {
   ): Promise<void> {
     if (this.#opened.sweepAgeMs !== undefined) return;
     const expireTimeMicros = afterMicros === null ? null : this.#nowMicros + afterMicros;
+    this.#expiring.add(session);
     const outcomes = [provider, this.#naive].map((one) =>
       one.updateSession(session, { expireTimeMicros }).then(
         ({ messageCount, reverted }) => ({ messageCount, reverted }),

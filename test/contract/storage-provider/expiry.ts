@@ -6,6 +6,7 @@ import { history, message, refusal, SECOND, sessionWith } from "./fixtures.js";
 /** A store with a clock of its own does not know that of the cases: 1970 and the year 2200 are past and future to every clock. */
 const PAST = 1;
 const FUTURE = Date.UTC(2200, 0, 1) * 1000;
+const DELTA = { kind: "append_text", partId: "", text: "x" } as const;
 
 export function describeExpiry(subject: StorageProviderSubject): void {
   const expire = (sessionId: string) => subject.provider.updateSession(sessionId, { expireTimeMicros: PAST });
@@ -46,6 +47,19 @@ export function describeExpiry(subject: StorageProviderSubject): void {
       await subject.other.logMessages("s", [message("m3")]);
       expect(await history(subject.provider, "s")).toEqual(["m1", "m2", "m3"]);
       expect((await subject.provider.getSession("s")).expireTimeMicros).toBe(FUTURE);
+    });
+
+    it("ends the drafts of a session once it has passed, also in the provider that has them at hand", async () => {
+      await subject.provider.createSession({ sessionId: "s" });
+      const providers = [subject.provider, subject.other];
+      for (const [i, provider] of providers.entries()) {
+        await provider.startDraft("s", message(`d${i}`));
+        expect(await provider.extendDraft("s", `d${i}`, 1, [DELTA])).toBe(2);
+      }
+      await expire("s");
+      for (const [i, provider] of providers.entries()) {
+        await refusal(provider.extendDraft("s", `d${i}`, 2, [DELTA]), "not_found");
+      }
     });
 
     it("makes every call answer not_found at once after it has passed, on every provider", async () => {

@@ -128,6 +128,10 @@ export class Editor {
         ? await this.#replace(head, fields, call)
         : await this.#reopenWith(sessionId, head, fields, call);
       if (!updated) throw new Again();
+      // A process that has a draft at hand goes by its log, and would extend it in a session that is gone.
+      if (this.#context.isExpired(updated.record)) {
+        await this.#endDrafts(updated.record, openDrafts(updated.record), call);
+      }
       return updated;
     });
   }
