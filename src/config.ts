@@ -88,7 +88,7 @@ export function addServeOptions(command: Command): Command {
     flag("--no-console", "serve no console, no /docs and no /openapi.json"),
     flag("--no-reflection", "serve no gRPC reflection"),
     flag("--openai", "serve OpenAI's conversations below /v1 of the HTTP port").default(false),
-    flag("--search", "find messages by their words: gives a SQLite file an index").default(false),
+    flag("--search", "find messages by their words: gives the database an index").default(false),
     ...authFlags(),
     ...loadFlags(),
     flag("--sweep-interval-s <n>", "seconds between sweeps, 0 for none").default(300).argParser(wholeNumber),

@@ -11,7 +11,7 @@ export interface DatabaseOptions {
   /** Whether a missing database is made; true when absent. If false, a missing database is `failed_precondition`. */
   readonly create?: boolean | undefined;
   readonly mongo?: MongoOptions | undefined;
-  /** Whether messages can be searched: gives a SQLite file an index of words, which stays from then on. */
+  /** Whether messages can be searched: gives a SQLite file or a MongoDB database an index of words, which stays. */
   readonly search?: boolean | undefined;
   /** Told what the operator should know. */
   readonly onNotice?: ((text: string) => void) | undefined;
@@ -140,5 +140,5 @@ async function openSqlite(rest: string, { create = true, ...options }: DatabaseO
 
 async function openMongo(url: string, options: DatabaseOptions): Promise<LogDatabase> {
   const { MongoLogDatabase } = await import("./mongodb/mongo-log-database.js");
-  return MongoLogDatabase.connect(url, options.mongo);
+  return MongoLogDatabase.connect(url, { ...options.mongo, search: options.search });
 }

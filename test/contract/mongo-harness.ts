@@ -9,7 +9,7 @@ import type { StorageProviderHarness } from "./storage-provider.js";
 /** Stores in one MongoDB database: each case has a namespace of its own, which is as good as a database and much faster to make. */
 export function mongoHarness(database: () => LogDatabase): StorageProviderHarness {
   return {
-    searches: false,
+    searches: true,
     open: async () => {
       const namespace = randomBytes(8).toString("hex");
       return {
@@ -29,7 +29,7 @@ export async function describeOnMongo(
 
   describe.skipIf(!server)("with a server", () => {
     beforeAll(async () => {
-      database = await openMongoDatabase(server);
+      database = await openMongoDatabase(server, { search: true });
     });
     afterAll(async () => {
       await database.close();

@@ -12,7 +12,7 @@ let database: LogDatabase;
 
 describe.skipIf(!server)("with a server", () => {
   beforeAll(async () => {
-    database = await openMongoDatabase(documentDb);
+    database = await openMongoDatabase(documentDb, { search: true });
   });
   afterAll(async () => {
     await database.close();

@@ -1618,7 +1618,7 @@ export const MessageService: GenService<{
   /**
    * Finds messages of all sessions of the namespace by the words in them, the newest first.
    *
-   * Served only with `--search`, by SQLite and in memory; `unimplemented` otherwise. What is searched is the texts of a message's parts
+   * Served only with `--search`; `unimplemented` otherwise. What is searched is the texts of a message's parts
    * of the type `text`; tool calls and their results, reasoning, metadata and drafts are not. A message is found in the session that it
    * was written to first, for as long as that session shows it: not after it was truncated, reverted or deleted, or updated to another
    * content, and not in the forks, shares and copies that took it over.

@@ -1,16 +1,13 @@
 import { setImmediate } from "node:timers/promises";
 import { type Call, checkCall } from "../../domain/call.js";
-import { invalidArgument } from "../../domain/errors.js";
 import type { SearchTerm } from "../../domain/search.js";
 import { holdsTerms, searchedText } from "../../domain/search-text.js";
 import type { Entry, FoundEntries } from "../history/log-store.js";
+import { readSearchPlace, type SearchPlace, writeSearchPlace } from "../history/search-place.js";
 import type { MemoryLog } from "./memory-log.js";
 
 /** How much text is searched before the event loop gets its turn. */
 const UNITS_AT_ONCE = 1024 * 1024;
-
-/** The order of entries: newest first. */
-type Place = Pick<Entry, "timestampMicros" | "log" | "seq">;
 
 /** The entries of logs whose text contains the terms, unsorted. */
 export async function entriesOf(
@@ -40,35 +37,25 @@ export function pageOf(
   { limit, after }: { readonly limit: number; readonly after?: string | undefined },
 ): FoundEntries {
   const sorted = found.sort(compare);
-  const from = after === undefined ? 0 : countUpTo(sorted, readPlace(after));
+  const from = after === undefined ? 0 : countUpTo(sorted, readSearchPlace(after));
   const page = sorted.slice(from, from + limit);
   const entries = page.map((entry) => ({
     log: entry.log,
     seq: entry.seq,
     originSessionId: entry.originSessionId,
-    place: writePlace(entry),
+    place: writeSearchPlace(entry),
   }));
   return { entries, next: from + limit < sorted.length ? (entries.at(-1)?.place ?? null) : null };
 }
 
-function countUpTo(sorted: readonly Entry[], place: Place): number {
+function countUpTo(sorted: readonly Entry[], place: SearchPlace): number {
   const next = sorted.findIndex((entry) => compare(entry, place) > 0);
   return next < 0 ? sorted.length : next;
 }
 
 /** Negative when `a` comes first. */
-function compare(a: Place, b: Place): number {
+function compare(a: SearchPlace, b: SearchPlace): number {
   if (a.timestampMicros !== b.timestampMicros) return b.timestampMicros - a.timestampMicros;
   if (a.log !== b.log) return a.log < b.log ? 1 : -1;
   return b.seq - a.seq;
-}
-
-function writePlace({ timestampMicros, log, seq }: Place): string {
-  return `${timestampMicros} ${seq} ${log}`;
-}
-
-function readPlace(text: string): Place {
-  const [, timestamp, seq, log] = /^(-?\d+) (\d+) (.*)$/s.exec(text) ?? [];
-  if (log === undefined) throw invalidArgument("page_token belongs to another store");
-  return { timestampMicros: Number(timestamp), seq: Number(seq), log };
 }

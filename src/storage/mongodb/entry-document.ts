@@ -22,6 +22,8 @@ export interface MessageDocument {
   readonly body: string;
   /** How many messages of its batch follow it; absent for 0. */
   readonly owed?: number;
+  /** What `indexedWords` returns for it, where the process that stored it had `--search`. */
+  readonly words?: readonly string[];
   readonly seal?: undefined;
 }
 

@@ -8,26 +8,42 @@ import { KEY_LOG_ID, KEY_LOG_SEQ } from "./mongo-schema.js";
 import type { SafeReads } from "./safe-reads.js";
 import type { WriteIds } from "./write-ids.js";
 
+type WordsOf = (entry: Entry) => readonly string[];
+
 /** Writes entries in order, and finds out the outcome of a write whose answer was lost. */
 export class MongoAppender {
   readonly #messages: Collection<LogDocument>;
   readonly #commands: MongoCommands;
   readonly #ids: WriteIds;
   readonly #safeReads: SafeReads;
+  readonly #wordsOf: WordsOf | undefined;
 
-  constructor(messages: Collection<LogDocument>, commands: MongoCommands, ids: WriteIds, safeReads: SafeReads) {
+  /** With `wordsOf`, documents get the words by which searches find them. */
+  constructor(
+    messages: Collection<LogDocument>,
+    commands: MongoCommands,
+    ids: WriteIds,
+    safeReads: SafeReads,
+    wordsOf?: WordsOf,
+  ) {
     this.#messages = messages;
     this.#commands = commands;
     this.#ids = ids;
     this.#safeReads = safeReads;
+    this.#wordsOf = wordsOf;
   }
 
   async append(log: string, seq: number, entries: readonly Entry[], call?: Call): Promise<number | "idTaken"> {
     if (entries.length === 0) return 0;
-    const documents = entries.map((entry, i) => toDocument(this.#ids.next(), log, seq + i, entry));
+    const documents = entries.map((entry, i) => this.#document(log, seq + i, entry));
     return this.#commands.settle(call, (isRepeat) =>
       isRepeat ? this.#resume(documents, call) : this.#send(documents, call),
     );
+  }
+
+  #document(log: string, seq: number, entry: Entry): MessageDocument {
+    const document = toDocument(this.#ids.next(), log, seq, entry);
+    return this.#wordsOf ? { ...document, words: this.#wordsOf(entry) } : document;
   }
 
   async #send(documents: readonly MessageDocument[], call?: Call): Promise<number | "idTaken"> {

@@ -6,13 +6,16 @@ import { ownerOf } from "../history/record-facts.js";
 import { int64, isMessage, type LogDocument, toEntry } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { KEY_LOG_ID, KEY_SESSION_TIME } from "./mongo-schema.js";
+import { indexedWords } from "./search-words.js";
 
 /** Finds the copies of a message and overwrites their content. */
 export class MongoErasures {
+  readonly #namespace: string;
   readonly #messages: Collection<LogDocument>;
   readonly #commands: MongoCommands;
 
-  constructor(messages: Collection<LogDocument>, commands: MongoCommands) {
+  constructor(namespace: string, messages: Collection<LogDocument>, commands: MongoCommands) {
+    this.#namespace = namespace;
     this.#messages = messages;
     this.#commands = commands;
   }
@@ -47,11 +50,15 @@ export class MongoErasures {
     return found.filter(isMessage).map(toEntry);
   }
 
+  /** Always sets the words, too: whether the document has any depends on the process that stored it. */
   async overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void> {
     for (const { log, seq, id, body: next } of entries) {
       const body = next.encode();
+      const words = indexedWords(this.#namespace, { id, parts: next.parts });
       await this.#commands.settle(call, () =>
-        this.#commands.write(call, (limits) => this.#messages.updateOne({ log, seq, id }, { $set: { body } }, limits)),
+        this.#commands.write(call, (limits) =>
+          this.#messages.updateOne({ log, seq, id }, { $set: { body, words } }, limits),
+        ),
       );
     }
   }

@@ -7,6 +7,7 @@ import { MongoCommands } from "./mongo-commands.js";
 import { mongoError } from "./mongo-errors.js";
 import { MongoLogStore, type MongoShared } from "./mongo-log-store.js";
 import { collectionsOf, prepareDatabase } from "./mongo-schema.js";
+import { MongoSearchIndex } from "./mongo-search-index.js";
 import { probeSafeReads } from "./safe-reads.js";
 import { LogicalClock, LogicalTimes, readLogicalTime, WallClock } from "./server-clock.js";
 import { WriteIds } from "./write-ids.js";
@@ -17,6 +18,8 @@ export interface MongoOptions {
    * deadline may end it sooner.
    */
   readonly timeoutMs?: number | undefined;
+  /** Whether messages can be searched: adds an index of words, and the words to each message that is stored. */
+  readonly search?: boolean | undefined;
   /** Connections to each server; 64 by default. */
   readonly maxPoolSize?: number | undefined;
   /** How long to look for a primary; 10,000 milliseconds by default. */
@@ -44,11 +47,13 @@ export class MongoLogDatabase implements LogDatabase {
   /** For the driver's own events. `close` closes it. */
   readonly client: MongoClient;
   readonly #shared: MongoShared;
+  readonly #searchIndex: MongoSearchIndex | undefined;
 
-  private constructor(client: MongoClient, shared: MongoShared) {
+  private constructor(client: MongoClient, shared: MongoShared, options: MongoOptions) {
     this.client = client;
     this.name = nameOf(client, shared.db);
     this.#shared = shared;
+    this.#searchIndex = shared.search ? new MongoSearchIndex(shared.db, shared.commands, options) : undefined;
   }
 
   /**
@@ -68,14 +73,15 @@ export class MongoLogDatabase implements LogDatabase {
       const commands = new MongoCommands(timeoutMs, times);
       const clock = times ? new LogicalClock(client, db, times, commands) : new WallClock(db, commands);
       if (!times) await clock.timeMs();
-      await prepareDatabase(timed, commands);
+      await prepareDatabase(timed, commands, options);
       const ids = new WriteIds();
       const safeReads = await probeSafeReads(timed);
       const canTell = await hasChangeStreams(timed);
       if (!canTell)
         options.onNotice?.("The server has no change streams: watchers poll for what other processes write");
       const changes = canTell ? new MongoChanges(db, ids, options.onAnomaly ?? (() => {})) : null;
-      return new MongoLogDatabase(client, { db, ids, commands, safeReads, changes, clock });
+      const search = options.search === true;
+      return new MongoLogDatabase(client, { db, ids, commands, safeReads, changes, clock, search }, options);
     } catch (error) {
       await client.close();
       const mapped = mongoError(error);
@@ -98,6 +104,11 @@ export class MongoLogDatabase implements LogDatabase {
     return [...new Set([...ofSessions, ...ofTodos])];
   }
 
+  /** Resolves when messages that were stored without words have got them, as far as this can be done. */
+  async searchBuilt(): Promise<void> {
+    await this.#searchIndex?.look();
+  }
+
   /**
    * If the server does not answer by the deadline, the driver goes on closing its connections after this has resolved.
    */
@@ -109,6 +120,7 @@ export class MongoLogDatabase implements LogDatabase {
   }
 
   async #close(): Promise<void> {
+    await this.#searchIndex?.stop();
     await this.#shared.changes?.close();
     await this.client.close();
   }

@@ -14,8 +14,11 @@ const DECODED_AT_ONCE = 100;
 export class MongoLogReads {
   readonly #messages: Collection<LogDocument>;
   readonly #commands: MongoCommands;
+  readonly #fields: { readonly projection?: { readonly words: 0 } };
 
-  constructor(messages: Collection<LogDocument>, commands: MongoCommands) {
+  /** `withWords`: documents may hold the words of their messages, which no reader wants. */
+  constructor(messages: Collection<LogDocument>, commands: MongoCommands, { withWords }: { withWords: boolean }) {
+    this.#fields = withWords ? { projection: { words: 0 } } : {};
     this.#messages = messages;
     this.#commands = commands;
   }
@@ -35,7 +38,7 @@ export class MongoLogReads {
   async #last(log: string, call?: Call): Promise<Entry | null> {
     const [top] = await this.#commands.read(call, (limits) =>
       this.#messages
-        .find({ log, seq: { $gte: 1, $lte: MAX_SEQ } }, { ...limits, limit: 1, batchSize: 2 })
+        .find({ log, seq: { $gte: 1, $lte: MAX_SEQ } }, { ...limits, ...this.#fields, limit: 1, batchSize: 2 })
         .sort({ seq: -1 })
         .toArray(),
     );
@@ -57,7 +60,10 @@ export class MongoLogReads {
     const [from, to] = options.descending ? [last - places + 1, last] : [first, first + places - 1];
     return this.#commands.read(call, async (limits) => {
       const cursor = this.#messages
-        .find({ log, seq: { $gte: from, $lte: to } }, { ...limits, batchSize: Math.min(places + 1, MOST_IN_BATCH) })
+        .find(
+          { log, seq: { $gte: from, $lte: to } },
+          { ...limits, ...this.#fields, batchSize: Math.min(places + 1, MOST_IN_BATCH) },
+        )
         .sort({ seq: step });
       return takeContiguous(cursor, options.descending ? last : first, step, options.maxBytes);
     });
@@ -99,7 +105,7 @@ export class MongoLogReads {
     const [log] = logs;
     const id = ids.length === 1 ? (ids[0] as string) : { $in: [...new Set(ids)] };
     const found = await this.#commands.read(call, (limits) => {
-      const options = { ...limits, batchSize: MOST_IN_BATCH };
+      const options = { ...limits, ...this.#fields, batchSize: MOST_IN_BATCH };
       return logs.length === 1
         ? this.#messages.find({ log: log as string, id }, options).toArray()
         : this.#messages.find({ log: { $in: [...new Set(logs)] }, id }, { ...options, hint: KEY_LOG_ID }).toArray();

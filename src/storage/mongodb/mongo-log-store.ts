@@ -25,8 +25,10 @@ import { MongoRecordLists } from "./mongo-record-lists.js";
 import { MongoRecords } from "./mongo-records.js";
 import { collectionsOf } from "./mongo-schema.js";
 import { MongoSealer } from "./mongo-sealer.js";
+import { MongoSearch } from "./mongo-search.js";
 import { MongoTodos } from "./mongo-todos.js";
 import type { SafeReads } from "./safe-reads.js";
+import { indexedWords } from "./search-words.js";
 import type { ServerClock } from "./server-clock.js";
 import type { WriteIds } from "./write-ids.js";
 
@@ -39,6 +41,8 @@ export interface MongoShared {
   readonly clock: ServerClock;
   /** Null where the server has no change streams. */
   readonly changes: MongoChanges | null;
+  /** Whether documents get words, and searches find them. */
+  readonly search: boolean;
 }
 
 /**
@@ -55,20 +59,26 @@ export class MongoLogStore implements LogStore {
   readonly #deletes: MongoLogDeletes;
   readonly #erasures: MongoErasures;
   readonly #todos: MongoTodos;
+  readonly searchEntries?: NonNullable<LogStore["searchEntries"]>;
   readonly subscribe?: (listener: (uid: string) => void) => Promise<() => Promise<void>>;
 
   constructor(namespace: string, shared: MongoShared) {
-    const { db, commands, ids, safeReads, changes, clock } = shared;
+    const { db, commands, ids, safeReads, changes, clock, search } = shared;
     const { sessions, messages, todos } = collectionsOf(db);
     this.#shared = shared;
     this.#records = new MongoRecords(namespace, sessions, commands, ids, safeReads, clock);
     this.#lists = new MongoRecordLists(namespace, sessions, commands);
-    this.#appender = new MongoAppender(messages, commands, ids, safeReads);
+    const wordsOf = ({ id, body }: Entry) => indexedWords(namespace, { id, parts: body.parts });
+    this.#appender = new MongoAppender(messages, commands, ids, safeReads, search ? wordsOf : undefined);
     this.#sealer = new MongoSealer(messages, commands, ids);
-    this.#reads = new MongoLogReads(messages, commands);
+    this.#reads = new MongoLogReads(messages, commands, { withWords: search });
     this.#deletes = new MongoLogDeletes(messages, sessions, commands);
-    this.#erasures = new MongoErasures(messages, commands);
+    this.#erasures = new MongoErasures(namespace, messages, commands);
     this.#todos = new MongoTodos(namespace, todos, commands, ids, safeReads);
+    if (search) {
+      const searching = new MongoSearch(namespace, messages, commands);
+      this.searchEntries = (what, page, call) => searching.find(what, page, call);
+    }
     if (changes) this.subscribe = (listener) => changes.subscribe(listener);
   }
 

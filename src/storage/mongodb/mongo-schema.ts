@@ -48,9 +48,10 @@ export const KEY_LOG_SEQ = "log_seq";
 export const KEY_LOG_ID = "log_id";
 export const KEY_SESSION_TIME = "session_time";
 export const KEY_DRAFTING = "namespace_drafting";
+export const KEY_WORDS = "words_time";
 const KEY_SESSION_ID = "namespace_session";
 
-/** All indexes. Every query of this folder uses one of them or `_id`. */
+/** All indexes that every database has. Every query of this folder uses one of them or `_id`. */
 export const INDEXES: readonly MongoIndex[] = [
   { collection: "messages", name: KEY_LOG_SEQ, key: { log: 1, seq: 1 }, unique: true },
   { collection: "messages", name: KEY_LOG_ID, key: { log: 1, id: 1 }, unique: true },
@@ -84,6 +85,14 @@ export const INDEXES: readonly MongoIndex[] = [
   { collection: "sessions", name: KEY_DRAFTING, key: { namespace: 1, drafting: 1, _id: 1 }, unique: false },
 ];
 
+/** The index of words that `--search` adds. It has no condition, because it also finds the documents without words. */
+export const SEARCH_INDEX: MongoIndex = {
+  collection: "messages",
+  name: KEY_WORDS,
+  key: { words: 1, timestamp: -1, log: -1, seq: -1 },
+  unique: false,
+};
+
 export function collectionsOf(db: Db): MongoCollections {
   return {
     sessions: db.collection("sessions"),
@@ -95,17 +104,23 @@ export function collectionsOf(db: Db): MongoCollections {
 
 /** The indexes that `prepareDatabase` makes, as lines for mongosh. Nothing is ever dropped. */
 export function indexStatements(): readonly string[] {
-  return INDEXES.map(({ collection, name, key, unique }) => {
-    const options = { name, ...(unique ? { unique } : {}) };
-    return `db.${collection}.createIndex(${JSON.stringify(key)}, ${JSON.stringify(options)})`;
-  });
+  return [...INDEXES.map(statementOf), `${statementOf(SEARCH_INDEX)} // only for --search`];
+}
+
+function statementOf({ collection, name, key, unique }: MongoIndex): string {
+  const options = { name, ...(unique ? { unique } : {}) };
+  return `db.${collection}.createIndex(${JSON.stringify(key)}, ${JSON.stringify(options)})`;
 }
 
 /**
- * Makes missing indexes and stores the version; any number of processes may do so at once. `failed_precondition`: a
+ * Makes missing indexes, with `search` also the index of words, and stores the version; any number of processes may do so at once. `failed_precondition`: a
  * newer version made the database, or an index of the same name is defined differently.
  */
-export async function prepareDatabase(db: Db, commands: MongoCommands): Promise<void> {
+export async function prepareDatabase(
+  db: Db,
+  commands: MongoCommands,
+  { search = false }: { readonly search?: boolean | undefined } = {},
+): Promise<void> {
   const { schema } = collectionsOf(db);
   const found = await schema.findOne({ _id: "version" });
   if (found?.version !== undefined && found.version > SCHEMA_VERSION) {
@@ -114,7 +129,14 @@ export async function prepareDatabase(db: Db, commands: MongoCommands): Promise<
       `Database ${JSON.stringify(db.databaseName)} has schema ${found.version}, made by a newer version; this one knows ${SCHEMA_VERSION}`,
     );
   }
-  for (const collection of ["messages", "sessions"] as const) await makeKeys(db, collection);
+  const indexes = search ? [...INDEXES, SEARCH_INDEX] : INDEXES;
+  for (const collection of ["messages", "sessions"] as const) {
+    await makeKeys(
+      db,
+      collection,
+      indexes.filter((index) => index.collection === collection),
+    );
+  }
   if (found?.version === SCHEMA_VERSION) return;
   if (found) {
     await commands.settle(undefined, () =>
@@ -137,10 +159,9 @@ export async function prepareDatabase(db: Db, commands: MongoCommands): Promise<
   }
 }
 
-async function makeKeys(db: Db, collection: MongoIndex["collection"]): Promise<void> {
+async function makeKeys(db: Db, collection: MongoIndex["collection"], wanted: readonly MongoIndex[]): Promise<void> {
   const present = new Map<string, unknown>();
   for (const { name, key, unique } of await keysOf(db, collection)) present.set(name, describe(key, unique === true));
-  const wanted = INDEXES.filter((index) => index.collection === collection);
   for (const { name, key, unique } of wanted) {
     if (present.has(name) && present.get(name) !== describe(key, unique)) {
       throw new DomainError(

@@ -1,9 +1,9 @@
 import type { Call } from "../../domain/call.js";
 import type { LogDatabase } from "../history/log-store.js";
+import { SearchBuilder, type SearchNotices } from "../history/search-builder.js";
 import { DatabaseFiles } from "./database-files.js";
 import { FileCleaner } from "./file-cleaner.js";
 import { IN_MEMORY, openFile } from "./open-file.js";
-import { SearchBuilder, type SearchNotices } from "./search-builder.js";
 import { SearchTable } from "./search-table.js";
 import { namespacesOf } from "./session-table.js";
 import { SqliteConnection } from "./sqlite-connection.js";
@@ -43,7 +43,8 @@ export class SqliteLogDatabase implements LogDatabase {
     this.#connection = connection;
     this.#now = options.now ?? Date.now;
     this.#search = search;
-    this.#builder = search && new SearchBuilder(connection, search, options);
+    const indexSome = (signal: AbortSignal) => connection.write(() => (search as SearchTable).indexSome(), { signal });
+    this.#builder = search && new SearchBuilder(indexSome, options);
     this.#cleaner = path === IN_MEMORY ? undefined : new FileCleaner(path);
   }
 

@@ -57,10 +57,7 @@ export class Searcher {
       throw new DomainError("unimplemented", "Searching messages is off; --search turns it on");
     }
     if (store.searchEntries === undefined) {
-      throw new DomainError(
-        "unimplemented",
-        "Searching messages is not possible with this store: SQLite and memory can",
-      );
+      throw new DomainError("unimplemented", "Searching messages is not possible with this store: it has no index");
     }
     return store.searchEntries.bind(store);
   }

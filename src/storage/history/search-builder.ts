@@ -1,6 +1,4 @@
 import { setTimeout } from "node:timers/promises";
-import type { SearchTable } from "./search-table.js";
-import type { SqliteConnection } from "./sqlite-connection.js";
 
 /** How often the progress is reported. */
 const NOTICE_MS = 10_000;
@@ -10,22 +8,23 @@ export interface SearchNotices {
   readonly onAnomaly?: ((text: string, error?: unknown) => void) | undefined;
 }
 
+/** Adds some entries to an index: resolves to how many were examined so far, and whether those were all. */
+export type IndexSome = (signal: AbortSignal) => Promise<{ readonly entries: number; readonly done: boolean }>;
+
 /**
- * Adds the entries that a file held before it got its index to that index, in small steps. Each step records its
- * progress in its own transaction, so any number of processes may build the index at once, and killing one loses
- * nothing. Between two steps it waits as long as the last one took.
+ * Adds the entries that were stored without an index of words to that index, in small steps. A step must keep what it
+ * has done, so that any number of processes may build the index at once, and killing one loses nothing. Between two
+ * steps it waits as long as the last one took.
  */
 export class SearchBuilder {
-  readonly #connection: SqliteConnection;
-  readonly #table: SearchTable;
+  readonly #indexSome: IndexSome;
   readonly #notices: SearchNotices;
   readonly #stopped = new AbortController();
   /** Resolves when all entries are indexed or it was stopped. */
   readonly finished: Promise<void>;
 
-  constructor(connection: SqliteConnection, table: SearchTable, notices: SearchNotices) {
-    this.#connection = connection;
-    this.#table = table;
+  constructor(indexSome: IndexSome, notices: SearchNotices) {
+    this.#indexSome = indexSome;
     this.#notices = notices;
     this.finished = this.#run().catch((error) => {
       if (this.#stopped.signal.aborted) return;
@@ -43,7 +42,7 @@ export class SearchBuilder {
     let noticedMs = performance.now();
     for (let steps = 0; ; steps++) {
       const startMs = performance.now();
-      const { entries, done } = await this.#connection.write(() => this.#table.indexSome(), { signal });
+      const { entries, done } = await this.#indexSome(signal);
       if (done && steps > 0 && entries > 0) {
         this.#notices.onNotice?.(`Earlier messages are indexed for search: ${entries}`);
       }

@@ -1,0 +1,106 @@
+import type { Db, Document } from "mongodb";
+import { MessageBody } from "../../domain/message-body.js";
+import { ownerOf } from "../history/record-facts.js";
+import { SearchBuilder, type SearchNotices } from "../history/search-builder.js";
+import type { LogDocument } from "./entry-document.js";
+import type { MongoCommands } from "./mongo-commands.js";
+import { collectionsOf, KEY_WORDS, type MongoCollections } from "./mongo-schema.js";
+import { indexedWords } from "./search-words.js";
+
+/** How much one step reads, so that the event loop stays responsive. */
+const STEP_DOCUMENTS = 100;
+const STEP_BYTES = 512 * 1024;
+const BATCH_DOCUMENTS = 20;
+/** How often it looks for documents that a process without `--search` has stored. */
+const LOOK_MS = 60_000;
+
+/**
+ * Gives words to the documents that have none: to those from before the index, and to those that processes without
+ * `--search` store. The index itself leads to them, because a missing field stands in it as null. Documents that a
+ * process with `--search` stores have their words from the first.
+ */
+export class MongoSearchIndex {
+  readonly #collections: MongoCollections;
+  readonly #commands: MongoCommands;
+  readonly #notices: SearchNotices;
+  readonly #timer: NodeJS.Timeout;
+  #builder: SearchBuilder;
+
+  constructor(db: Db, commands: MongoCommands, notices: SearchNotices) {
+    this.#collections = collectionsOf(db);
+    this.#commands = commands;
+    this.#notices = notices;
+    this.#builder = this.#build();
+    this.#timer = setInterval(() => void this.look(), LOOK_MS).unref();
+  }
+
+  /** Resolves when every document that is there now has its words, or building has failed or was stopped. */
+  async look(): Promise<void> {
+    const running = this.#builder;
+    await running.finished;
+    if (this.#builder === running) this.#builder = this.#build();
+    await this.#builder.finished;
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#builder.stop();
+  }
+
+  #build(): SearchBuilder {
+    let entries = 0;
+    return new SearchBuilder(async (signal) => {
+      const found = await this.#some(signal);
+      await this.#giveWords(found);
+      entries += found.length;
+      return { entries, done: found.length === 0 };
+    }, this.#notices);
+  }
+
+  /** Documents without words, of which the larger ones come in smaller numbers. */
+  #some(signal: AbortSignal): Promise<readonly LogDocument[]> {
+    return this.#commands.read({ signal }, async (limits) => {
+      const cursor = this.#collections.messages.find({ words: null } as never, {
+        ...limits,
+        ...{ projection: { _id: 0, log: 1, seq: 1, id: 1, body: 1 }, hint: KEY_WORDS },
+        ...{ limit: STEP_DOCUMENTS, batchSize: BATCH_DOCUMENTS },
+      });
+      const documents: LogDocument[] = [];
+      let bytes = 0;
+      for await (const document of cursor) {
+        documents.push(document);
+        bytes += document.seal ? 0 : document.body.length;
+        if (bytes >= STEP_BYTES) break;
+      }
+      return documents;
+    });
+  }
+
+  async #giveWords(documents: readonly LogDocument[]): Promise<void> {
+    if (documents.length === 0) return;
+    const namespaces = await this.#namespacesOf(documents);
+    const updates = documents.map((document) => {
+      const { log, seq, id } = document;
+      // `words: null` makes this lose against an erasure meanwhile, which sets the words of what it leaves.
+      const filter = { log, seq, words: null } as Document;
+      const parts = document.seal ? [] : MessageBody.stored(document.body).parts;
+      const words = indexedWords(namespaces.get(ownerOf(log)) ?? "", { id, parts });
+      return { updateOne: { filter, update: { $set: { words } } as Document } };
+    });
+    await this.#commands.settle(undefined, () =>
+      this.#commands.write(undefined, (limits) =>
+        this.#collections.messages.bulkWrite(updates as never, { ...limits, ordered: false }),
+      ),
+    );
+  }
+
+  async #namespacesOf(documents: readonly LogDocument[]): Promise<ReadonlyMap<string, string>> {
+    const uids = [...new Set(documents.map(({ log }) => ownerOf(log)))];
+    const found = await this.#commands.read(undefined, (limits) =>
+      this.#collections.sessions
+        .find({ _id: { $in: uids } }, { ...limits, projection: { namespace: 1 }, batchSize: uids.length + 1 })
+        .toArray(),
+    );
+    return new Map(found.map(({ _id, namespace }) => [_id, namespace]));
+  }
+}

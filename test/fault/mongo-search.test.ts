@@ -1,0 +1,148 @@
+import { type Document, MongoClient } from "mongodb";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parseSearch } from "../../src/domain/search.js";
+import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
+import { MongoLogDatabase, type MongoOptions } from "../../src/storage/mongodb/mongo-log-database.js";
+import { SEARCH_INDEX } from "../../src/storage/mongodb/mongo-schema.js";
+import { MOST_WORDS } from "../../src/storage/mongodb/search-words.js";
+import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
+
+const server = await startMongoServer();
+let url: string;
+let opened: MongoLogDatabase[];
+
+beforeEach(() => {
+  if (server) url = freshDatabaseUrl(server);
+  opened = [];
+});
+afterEach(async () => {
+  for (const database of opened) await database.close();
+});
+afterAll(() => server?.stop());
+
+async function open(options: MongoOptions = {}): Promise<MongoLogDatabase> {
+  const database = await MongoLogDatabase.connect(url, options);
+  opened.push(database);
+  return database;
+}
+
+function providerOf(database: MongoLogDatabase, namespace = "default"): LogHistoryProvider {
+  return new LogHistoryProvider(database.namespace(namespace), { search: true });
+}
+
+async function say(provider: LogHistoryProvider, sessionId: string, ...texts: readonly string[]): Promise<void> {
+  const parts = (text: string) => [{ id: "", type: "text", text }];
+  const messages = texts.map((text) => ({ id: text.slice(0, 40), role: "user", parts: parts(text) }));
+  await provider.logMessages(sessionId, messages);
+}
+
+async function found(database: MongoLogDatabase, q: string, namespace?: string): Promise<readonly string[]> {
+  const page = await providerOf(database, namespace).searchMessages({ terms: parseSearch(q), limit: 1000 });
+  return page.hits.map(({ messageId }) => messageId);
+}
+
+/** All documents of messages, including those of seals. */
+async function documents(): Promise<readonly Document[]> {
+  const client = await MongoClient.connect(url);
+  try {
+    return await client.db().collection("messages").find().toArray();
+  } finally {
+    await client.close();
+  }
+}
+
+describe.skipIf(!server)("searching messages on MongoDB", () => {
+  it("adds an index and words only where it was asked for", async () => {
+    const plain = await open();
+    await providerOf(plain).createSession({ sessionId: "s" });
+    await say(providerOf(plain), "s", "word");
+    expect((await documents())[0]).not.toHaveProperty("words");
+    const keys = async () =>
+      (await plain.client.db().collection("messages").listIndexes().toArray()).map((key) => key.name);
+    expect(await keys()).not.toContain(SEARCH_INDEX.name);
+    await expect(found(plain, "word")).rejects.toMatchObject({ code: "unimplemented" });
+    await open({ search: true });
+    expect(await keys()).toContain(SEARCH_INDEX.name);
+  });
+
+  it("finds what was stored before, and what processes that do not search store, once it was indexed", async () => {
+    const plain = providerOf(await open());
+    await plain.createSession({ sessionId: "s" });
+    await say(plain, "s", ...Array.from({ length: 250 }, (_, i) => `word ${i}`));
+    const notices: string[] = [];
+    const searching = await open({ search: true, onNotice: (text) => notices.push(text) });
+    const other = await open({ search: true });
+    await Promise.all([searching.searchBuilt(), other.searchBuilt()]);
+    expect(await found(searching, "word")).toHaveLength(250);
+    expect(notices.at(-1)).toMatch(/^Earlier messages are indexed for search: \d+$/);
+    await say(plain, "s", "word later");
+    expect(await found(searching, "later")).toEqual([]);
+    await searching.searchBuilt();
+    expect(await found(searching, "later")).toEqual(["word later"]);
+    expect((await documents()).filter(({ words }) => words === undefined)).toEqual([]);
+  });
+
+  it("never mixes namespaces, also when it indexes what was there before", async () => {
+    const namespaces = ["a", "A", "a b", "default"];
+    const plain = await open();
+    for (const namespace of namespaces) {
+      await providerOf(plain, namespace).createSession({ sessionId: "s" });
+      await say(providerOf(plain, namespace), "s", `word before of ${namespace}`);
+    }
+    const searching = await open({ search: true });
+    await searching.searchBuilt();
+    for (const namespace of namespaces) await say(providerOf(searching, namespace), "s", `word of ${namespace}`);
+    for (const namespace of namespaces) {
+      const expected = [`word of ${namespace}`, `word before of ${namespace}`];
+      expect(await found(searching, "word", namespace)).toEqual(expected);
+    }
+    expect(await found(searching, "b word", "a")).toEqual([]);
+    expect(await found(searching, "word", "nobody")).toEqual([]);
+  });
+
+  it("keeps no word of an erased message, whichever process erases it", async () => {
+    const searching = await open({ search: true });
+    const provider = providerOf(searching);
+    await provider.createSession({ sessionId: "s" });
+    await say(provider, "s", "secret one", "secret two");
+    await providerOf(await open()).eraseMessage("s", "secret one");
+    await provider.eraseMessage("s", "secret two");
+    expect(JSON.stringify((await documents()).map(({ words }) => words))).not.toContain("secret");
+    expect(await found(searching, "secret")).toEqual([]);
+  });
+
+  it("finds words of any length by all of their letters, and indexes a limited number of words", async () => {
+    const searching = await open({ search: true });
+    const provider = providerOf(searching);
+    await provider.createSession({ sessionId: "s" });
+    const long = "x".repeat(100);
+    const many = Array.from({ length: MOST_WORDS + 1 }, (_, i) => `w${i}`).join(" ");
+    await say(provider, "s", `1 ${long}y`, `2 ${long}z ${"q".repeat(100_000)}`, many);
+    expect(await found(searching, `${long}y`)).toHaveLength(1);
+    expect(await found(searching, `${long}*`)).toHaveLength(2);
+    expect(await found(searching, long)).toEqual([]);
+    expect(await found(searching, `w${MOST_WORDS - 1}`)).toHaveLength(1);
+    expect(await found(searching, `w${MOST_WORDS}`)).toEqual([]);
+  });
+
+  it("asks the index of words, in its order, and reads texts only for phrases and long words", async () => {
+    const searching = await open({ search: true, driver: { monitorCommands: true } });
+    const sent: Document[] = [];
+    searching.client.on("commandStarted", ({ commandName, command }) => {
+      if (commandName === "find" && command.hint === SEARCH_INDEX.name && command.sort) sent.push(command);
+    });
+    for (const q of ["one two thr*", '"one two"']) await found(searching, q);
+    const [words, phrase] = sent;
+    expect(words?.filter).toEqual({
+      $and: [
+        { words: "default one" },
+        { words: "default two" },
+        { words: { $elemMatch: { $gte: "default thr", $lt: "default thr\u{10FFFF}" } } },
+      ],
+    });
+    const order = new Map(Object.entries(SEARCH_INDEX.key).slice(1));
+    expect([words?.sort, phrase?.sort]).toEqual([order, order]);
+    expect(words?.projection).not.toHaveProperty("body");
+    expect(phrase?.projection).toHaveProperty("body");
+  });
+});
