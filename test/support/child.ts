@@ -1,16 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { rmSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { buildInto } from "../../scripts/build.mjs";
 import { poll } from "./poll.js";
+import { cached, ROOT } from "./toolchain.js";
 
-/** A build of this test process's own: another one may be building, too. */
-const folder = fileURLToPath(new URL(`../../node_modules/.cache/session-pool-test-${process.pid}`, import.meta.url));
-await buildInto(folder);
-/** The built program. */
-export const MAIN = `${folder}/main.js`;
-process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+const INPUTS = ["src", "gen", "scripts", "package.json", "package-lock.json"].map((path) => join(ROOT, path));
+
+/** The built program. It is built once for each state of the source, and test processes share it. */
+export const MAIN = join(await cached("program", INPUTS, buildInto), "main.js");
 
 export interface Ended {
   readonly code: number | null;
