@@ -2,43 +2,59 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe } from "vitest";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import type { LogDatabase } from "../../src/storage/history/log-store.js";
-import { openMongoDatabase } from "../support/mongo-database.js";
-import { startMongoServer } from "../support/mongo-server.js";
+import { openMongoDatabases } from "../support/mongo-database.js";
+import { type MongoServer, startMongoServer } from "../support/mongo-server.js";
 import type { StorageProviderHarness } from "./storage-provider.js";
 
-/** Stores in one MongoDB database: each case has a namespace of its own, which is as good as a database and much faster to make. */
-export function mongoHarness(database: () => LogDatabase): StorageProviderHarness {
+/**
+ * Stores in one MongoDB database. Each case has its own namespace, which isolates it as well as a database would and is
+ * much faster to make. Each provider of a case gets the next of the given connections, so that the first two are
+ * separate processes to each other.
+ */
+function mongoHarness(connections: () => readonly LogDatabase[]): StorageProviderHarness {
   return {
     searches: true,
     open: async () => {
       const namespace = randomBytes(8).toString("hex");
+      let opened = 0;
       return {
-        provider: (options) => new LogHistoryProvider(database().namespace(namespace), options),
+        provider: (options) => {
+          const all = connections();
+          const database = all[opened++ % all.length] as LogDatabase;
+          return new LogHistoryProvider(database.namespace(namespace), options);
+        },
         close: async () => {},
       };
     },
   };
 }
 
-/** Describes a contract on a server of its own that speaks MongoDB's protocol; skips it when there is none. */
+/**
+ * Describes a contract on a server of its own that speaks MongoDB's protocol, or on what `wrap` puts in front of that
+ * server. Skips the contract when there is no server.
+ */
 export async function describeOnMongo(
+  name: string,
   describeContract: (name: string, harness: StorageProviderHarness) => void,
+  wrap?: (server: MongoServer) => Promise<MongoServer>,
 ): Promise<void> {
   const server = await startMongoServer();
-  let database: LogDatabase;
+  const wrapped = server && (await wrap?.(server));
+  let connections: readonly LogDatabase[];
 
   describe.skipIf(!server)("with a server", () => {
     beforeAll(async () => {
-      database = await openMongoDatabase(server, { search: true });
+      connections = await openMongoDatabases(wrapped ?? server, 2, { search: true });
     });
     afterAll(async () => {
-      await database.close();
+      for (const database of connections.toReversed()) await database.close();
+      await wrapped?.stop();
       await server?.stop();
     });
 
     describeContract(
-      "MongoDB",
-      mongoHarness(() => database),
+      name,
+      mongoHarness(() => connections),
     );
   });
 }

@@ -1,4 +1,4 @@
 import { describeOnMongo } from "./mongo-harness.js";
 import { describeStorageManager } from "./storage-provider.js";
 
-await describeOnMongo(describeStorageManager);
+await describeOnMongo("MongoDB", describeStorageManager);

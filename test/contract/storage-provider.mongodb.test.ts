@@ -1,4 +1,4 @@
 import { describeOnMongo } from "./mongo-harness.js";
 import { describeStorageProvider } from "./storage-provider.js";
 
-await describeOnMongo(describeStorageProvider);
+await describeOnMongo("MongoDB", describeStorageProvider);

@@ -9,18 +9,29 @@ export async function openMongoDatabase(
   server: MongoServer | null,
   options: MongoOptions = {},
 ): Promise<MongoLogDatabase> {
+  const [database] = await openMongoDatabases(server, 1, options);
+  return database as MongoLogDatabase;
+}
+
+/** One new database, opened several times: each is another process to the others. Closing the first drops it, as above. */
+export async function openMongoDatabases(
+  server: MongoServer | null,
+  count: number,
+  options: MongoOptions = {},
+): Promise<readonly MongoLogDatabase[]> {
   if (!server) throw new Error("No MongoDB server");
-  const database = await MongoLogDatabase.connect(freshDatabaseUrl(server), {
-    ...options,
-    driver: { ...MONITORED, ...options.driver },
-  });
-  if (server.process) return database;
-  const close = database.close.bind(database);
-  database.close = async () => {
-    await database.client.db(databaseNameOf(database)).dropDatabase();
+  const url = freshDatabaseUrl(server);
+  const all: MongoLogDatabase[] = [];
+  while (all.length < count)
+    all.push(await MongoLogDatabase.connect(url, { ...options, driver: { ...MONITORED, ...options.driver } }));
+  const [first] = all as [MongoLogDatabase];
+  if (server.process) return all;
+  const close = first.close.bind(first);
+  first.close = async () => {
+    await first.client.db(databaseNameOf(first)).dropDatabase();
     await close();
   };
-  return database;
+  return all;
 }
 
 export function databaseNameOf({ name }: MongoLogDatabase): string {
