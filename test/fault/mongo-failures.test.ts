@@ -14,7 +14,11 @@ const FOREVER = 1_000_000;
 const WRITES: ReadonlySet<string> = new Set(["insert", "update", "delete", "findAndModify"]);
 
 /** The server's state is asked for often: a failure that it only pretends is over at once. */
-const POLLING: MongoClientOptions = { serverMonitoringMode: "poll", heartbeatFrequencyMS: 500 };
+const POLLING: MongoClientOptions = {
+  serverMonitoringMode: "poll",
+  heartbeatFrequencyMS: 50,
+  minHeartbeatFrequencyMS: 50,
+};
 
 const FAULTS: Readonly<Record<string, Document>> = {
   NotWritablePrimary: { errorCode: 10107 },
