@@ -13,8 +13,9 @@ export interface Observation {
 }
 
 const MIB = 1024 * 1024;
+const MOST_WAIT_MS = 120_000;
 
-/** Calls by both ports, on connections old and new, for as long as told. */
+/** Calls by both ports, on connections old and new. */
 export class Observer {
   readonly #target: Target;
   readonly #startBytes: number;
@@ -27,12 +28,24 @@ export class Observer {
     this.#grpc = new GrpcClient(new URL(target.grpcUrl).host);
   }
 
-  async watch(durationMs: number): Promise<Observation> {
+  /** Observes for so many milliseconds. */
+  watch(durationMs: number): Promise<Observation> {
     const endMs = Date.now() + durationMs;
+    return this.#watchWhile(() => Date.now() < endMs);
+  }
+
+  /** Observes for so many rounds of calls, and longer until the condition holds: two minutes at most. */
+  watchRounds(rounds: number, condition: () => boolean = () => true): Promise<Observation> {
+    const endMs = Date.now() + MOST_WAIT_MS;
+    let round = 0;
+    return this.#watchWhile(() => round++ < rounds || (!condition() && Date.now() < endMs));
+  }
+
+  async #watchWhile(goesOn: () => boolean): Promise<Observation> {
     const times: number[] = [];
     const failures: string[] = [];
     this.#peakBytes = 0;
-    while (Date.now() < endMs) {
+    while (goesOn()) {
       for (const call of [
         () => this.#callGrpc(this.#grpc),
         () => this.#callOnNewConnection(),
