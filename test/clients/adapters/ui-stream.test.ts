@@ -97,6 +97,23 @@ const draftText = async (sessionId: string) =>
     typeof value === "bigint" ? `${value}` : value,
   );
 
+/** Reads until a delta has this text: then the reader watches. */
+async function readUntil(reader: ReadableStreamDefaultReader<UIMessageChunk>, text: string): Promise<void> {
+  let read = "";
+  while (!read.includes(text)) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error(`The stream ended before ${text}`);
+    if (value.type === "text-delta") read += value.delta;
+  }
+}
+
+/** The types of all chunks up to the end. */
+async function typesOf(reader: ReadableStreamDefaultReader<UIMessageChunk>): Promise<readonly string[]> {
+  const types: string[] = [];
+  for (let next = await reader.read(); !next.done; next = await reader.read()) types.push(next.value.type);
+  return types;
+}
+
 describe("an answer of the AI SDK that is kept while it is streamed", () => {
   it("is a message at the end, as it was streamed", async () => {
     const { write, finish, kept } = streaming("whole");
@@ -130,6 +147,20 @@ describe("an answer of the AI SDK that is kept while it is streamed", () => {
     expect(await resumeUIMessageStream(client, "whole")).toBeNull();
   });
 
+  it("is over for a reader whose draft was discarded just before it began to watch", async () => {
+    await client.startDraft("gone", { info: { id: "answer", role: "assistant" } }, { createSession: true });
+    const late = Object.create(client, {
+      watch: {
+        value: async function* () {
+          await client.messages.discardDraft({ sessionId: "gone", messageId: "answer" });
+          yield { event: { case: "heartbeat", value: {} } };
+        },
+      },
+    });
+    const reader = (await resumeUIMessageStream(late, "gone"))!.getReader();
+    expect(await typesOf(reader)).toEqual(["start", "abort"]);
+  });
+
   it("is stopped when its draft is discarded, and its readers are told", async () => {
     await client.sessions.createSession({ sessionId: "stopped" });
     const stops: unknown[] = [];
@@ -139,12 +170,12 @@ describe("an answer of the AI SDK that is kept while it is streamed", () => {
     await poll(async () => (await draftText("stopped")).includes("Late"), "the draft is there");
     const reader = (await resumeUIMessageStream(client, "stopped"))!.getReader();
     expect((await reader.read()).value).toEqual({ type: "start", messageId: "answer" });
-    await client.messages.discardDraft({ sessionId: "stopped", messageId: "answer" });
     write({ type: "text-delta", id: "t", delta: " April" });
+    await readUntil(reader, " April");
+    await client.messages.discardDraft({ sessionId: "stopped", messageId: "answer" });
+    write({ type: "text-delta", id: "t", delta: " to May" });
     await poll(() => stops.length === 1, "the writer hears of it");
-    const types: string[] = [];
-    for (let next = await reader.read(); !next.done; next = await reader.read()) types.push(next.value.type);
-    expect(types.slice(-2)).toEqual(["text-end", "abort"]);
+    expect((await typesOf(reader)).slice(-2)).toEqual(["text-end", "abort"]);
     finish();
     expect([await kept, stops]).toEqual([false, [expect.objectContaining({ code: Code.FailedPrecondition })]]);
     expect(await loadUIMessages(client, "stopped")).toEqual([]);
