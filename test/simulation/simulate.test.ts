@@ -7,6 +7,8 @@ interface Noticed {
   readonly rule: string;
   readonly store: StoreKind;
   readonly profile?: ProfileName;
+  /** Where the search begins, close to a seed that has noticed the rule; 1 by default. */
+  readonly from?: number;
 }
 
 /** Rules that random seeds notice soon; rule-schedules has a schedule for each of them all. */
@@ -20,15 +22,15 @@ const NOTICED: readonly Noticed[] = [
   { rule: "sweep-unforked-only", store: "weak" },
   { rule: "look-up-in-segments", store: "atomic" },
   { rule: "append-clears-undo", store: "atomic" },
-  { rule: "whole-batches-only", store: "weak" },
+  { rule: "whole-batches-only", store: "weak", from: 231 },
   { rule: "tail-first-gap", store: "weak" },
   // What was lost before these rules were kept was found by hand first. Their profiles find it.
-  { rule: "named-logs-only", store: "atomic", profile: "births" },
-  { rule: "named-logs-only", store: "atomic", profile: "clocks" },
-  { rule: "head-dated-before", store: "weak", profile: "births" },
-  { rule: "late-append-reached", store: "weak", profile: "clocks" },
+  { rule: "named-logs-only", store: "atomic", profile: "births", from: 161 },
+  { rule: "named-logs-only", store: "atomic", profile: "clocks", from: 241 },
+  { rule: "head-dated-before", store: "weak", profile: "births", from: 1051 },
+  { rule: "late-append-reached", store: "weak", profile: "clocks", from: 1501 },
   { rule: "repeated-create-unknown", store: "weak", profile: "resent" },
-  { rule: "negative-answers-checked", store: "atomic", profile: "grace" },
+  { rule: "negative-answers-checked", store: "atomic", profile: "grace", from: 131 },
   { rule: "update-time-with-append", store: "atomic", profile: "lists" },
 ];
 
@@ -36,13 +38,13 @@ const MOST_SEEDS = 4000;
 
 describe("the simulator", () => {
   it.each(NOTICED)("notices that $rule is broken on the $store store", { timeout: 300_000 }, async (broken) => {
-    const { rule, store, profile } = broken;
+    const { rule, store, profile, from = 1 } = broken;
     const path = `./replay.js?without=${rule}`;
     const { failureOf }: typeof import("./replay.js") = await import(/* @vite-ignore */ path);
-    for (let seed = 1; seed <= MOST_SEEDS; seed++) {
+    for (let seed = from; seed < from + MOST_SEEDS; seed++) {
       const failure = await failureOf(seed, { store, profile });
       if (failure === null) continue;
-      console.info(`${rule} on ${store}: ${seed} seeds of ${profile ?? "all profiles"}: ${failure.split("\n")[0]}`);
+      console.info(`${rule} on ${store}: seed ${seed} of ${profile ?? "all profiles"}: ${failure.split("\n")[0]}`);
       expect(failure).toContain(`SIM_SEED=${seed}`);
       expect(failure).toContain("Schedule:");
       return;
