@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { BREAKABLE_RULES } from "./simulation/rules.js";
 import { brokenRules } from "./support/broken-rules.js";
+import { LongestFirst } from "./support/longest-first.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const LONG = "test/**/*.long.test.ts";
@@ -18,6 +19,7 @@ export default defineConfig(({ mode }) => ({
     expect: { poll: { timeout: 120_000 } },
     pool: "forks",
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     reporters: process.env.CI ? ["default", "json"] : ["default"],
     outputFile: { json: "node_modules/.cache/test-results.json" },
   },

@@ -1,0 +1,33 @@
+import { relative } from "node:path";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+/** Test files and folders that take half a minute or more, and so must not be the last ones to start. */
+const LONG = [
+  "test/contract/storage-provider.mongodb",
+  "test/contract/storage-provider.sqlite",
+  "test/browser/console-",
+  "test/browser/docs",
+  "test/fault/mongo-failures",
+  "test/abuse/memory",
+  "test/simulation/",
+  "test/contract/model.",
+  "test/fault/clock-chaos",
+  "test/clients/python",
+  "test/contract/",
+  "test/fault/",
+];
+
+/**
+ * Starts long files first, so that no worker is left with one while the others have nothing to do. Vitest orders files
+ * by how long they took the last time; on a fresh clone it knows only their sizes, and the longest tests are in small files.
+ */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = (file: TestSpecification): number => {
+      const path = relative(this.ctx.config.root, file.moduleId);
+      const found = LONG.findIndex((prefix) => path.startsWith(prefix));
+      return found < 0 ? LONG.length : found;
+    };
+    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+  }
+}
