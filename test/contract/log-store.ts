@@ -14,9 +14,9 @@ import { describeTodos } from "./log-store/todos.js";
 export interface LogStoreHarness {
   /** A new, empty database. The suite closes it after the case. */
   open(): Promise<LogDatabase>;
-  /** Whether `append` stores all or nothing, and only right behind the last place of a log. */
+  /** Whether `append` stores all entries or none, and only directly after the last place of a log. */
   readonly atomicAppend: boolean;
-  /** Moves the store's clock; absent when nobody can. */
+  /** Moves the store's clock. Absent when nobody can. */
   advance?(ms: number): void | Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export interface LogStoreHarness {
 export interface LogStoreSubject {
   readonly harness: LogStoreHarness;
   readonly database: LogDatabase;
-  /** Handle of the namespace `default`. */
+  /** A handle of the namespace `default`. */
   readonly store: LogStore;
 }
 

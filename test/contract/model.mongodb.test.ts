@@ -9,7 +9,10 @@ import { describeModel } from "./model/describe-model.js";
 const server = await startMongoServer();
 let database: LogDatabase;
 
-/** The server's clock moves by whole seconds, and a sweep deletes only what an earlier second has marked. */
+/**
+ * Waits until the server's clock has moved. It moves by whole seconds, and a sweep deletes only what was marked in an
+ * earlier second.
+ */
 async function waitForNextTime(store: LogStore): Promise<void> {
   const beganMs = await store.timeMs();
   await poll(async () => (await store.timeMs()) > beganMs, "the server's clock moves");

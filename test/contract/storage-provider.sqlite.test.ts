@@ -27,6 +27,6 @@ for (const [name, path, searches, isManaged] of [
     },
   };
   describeStorageProvider(name, harness);
-  // The manager passes every call on. To which kind of SQLite makes no difference to it.
+  // The manager only passes calls on, so one kind of SQLite is enough for it.
   if (isManaged) describeStorageManager(name, harness);
 }

@@ -33,7 +33,7 @@ import { describeTurns } from "./storage-provider/turns.js";
 
 /** A store that was opened for one case. */
 export interface OpenedStorage {
-  /** A provider over it, with caches of its own: what another process would have. */
+  /** Opens a provider over the store. It has its own caches, as a further process would. */
   provider(options: HistoryOptions): StorageProvider;
   /** Closes the store and throws it away. */
   close(): Promise<void>;
@@ -42,20 +42,20 @@ export interface OpenedStorage {
 export interface StorageProviderHarness {
   /** Whether the store can find messages by their words. */
   readonly searches: boolean;
-  /** A new, empty store. `now`: the clock of a store that has none of its own, in milliseconds. */
+  /** Opens a new, empty store. `now`: the clock in milliseconds, for a store that has none of its own. */
   open(now: () => number): Promise<OpenedStorage>;
 }
 
 /** What a case works on; read its members inside `it` only. */
 export interface StorageProviderSubject {
   readonly provider: StorageOperations;
-  /** Whether the store can find messages by their words, for a provider that was opened with `search`. */
+  /** Whether the store can find messages by their words. The provider must have been opened with `search`. */
   readonly searches: boolean;
   /** A second provider over the same store. */
   readonly other: StorageOperations;
   /** The providers' clock, microseconds since 1970. It stands still until it is set. */
   nowMicros: number;
-  /** One more provider over the same store. */
+  /** Opens one more provider over the same store. */
   open(options?: HistoryOptions): StorageOperations;
 }
 

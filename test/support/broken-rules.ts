@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Plugin } from "vitest/config";
 
-/** One statement that keeps a rule, and what stands in its place when the rule is broken. */
+/** One statement that keeps a rule, and the statement that replaces it when the rule is broken. */
 export interface BrokenStatement {
   /** Path from the root of the repository. */
   readonly file: string;

@@ -20,7 +20,9 @@ function leavingClient(): EndingCall {
   return { call: { signal: gone.signal }, end: () => gone.abort() };
 }
 
-/** The ways in which a call ends early: the code of its error, and a call that ends so when it is told to. */
+/**
+ * The ways in which a call can end early. Each has the code of its error, and a call that a test can end in that way.
+ */
 export const ENDINGS: readonly (readonly [code: string, start: () => EndingCall])[] = [
   ["deadline_exceeded", passingDeadline],
   ["canceled", leavingClient],

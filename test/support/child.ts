@@ -46,19 +46,19 @@ export class Child {
     });
   }
 
-  /** Starts `serve` on free ports; resolves to where, once it says so. */
+  /** Starts `serve` on free ports. Resolves to its addresses as soon as it has printed them. */
   static serve(...args: readonly string[]): Promise<Served> {
     return Child.serveWith({}, ...args);
   }
 
-  /** The same, with more in its environment. */
+  /** The same, with further environment variables. */
   static async serveWith(env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Served> {
     return Child.#started(
       new Child(["serve", "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", ...args], env),
     );
   }
 
-  /** The same, with so many descriptors at most. */
+  /** The same, with a limit on open file descriptors. */
   static async serveWithDescriptors(descriptors: number, ...args: readonly string[]): Promise<Served> {
     const all = ["serve", "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", ...args];
     return Child.#started(new Child(all, {}, { descriptors }));
@@ -83,7 +83,7 @@ export class Child {
   }
 }
 
-/** Runs a command to its end. */
+/** Runs a command and resolves when it has ended. */
 export function run(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<Ended> {
   return new Child(args, env).ended();
 }

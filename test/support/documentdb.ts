@@ -3,7 +3,7 @@ import { type Document, Long } from "mongodb";
 import { type MongoProxy, type ServerManner, startMongoProxy } from "./mongo-proxy.js";
 import type { MongoServer } from "./mongo-server.js";
 
-/** Every so many commands of a kind meet another's write, as they do on a busy server. */
+/** One in this many commands of a kind conflicts with another client's write, as happens on a busy server. */
 const CONFLICT_EVERY = 5;
 const WRITES: ReadonlySet<string> = new Set(["insert", "update", "delete", "findAndModify"]);
 const REPLICA_SET_FIELDS = [
@@ -21,13 +21,14 @@ const CONFLICT = refusal(112, "WriteConflict", "Could not acquire lock for opera
 
 export interface DocumentDb extends MongoServer {
   readonly proxy: MongoProxy;
-  /** How many commands waited for each other for ever. */
+  /** How many deadlocks there were. */
   readonly deadlocks: () => number;
 }
 
 /**
- * A server that answers as DocumentDB 0.108 does wherever that differs from MongoDB in what this package uses: a proxy in front of the server of the tests.
- * What it stands for was seen on the real one, which MONGODB_URI may name instead.
+ * A proxy in front of the tests' server that answers as DocumentDB 0.108 does wherever DocumentDB differs from MongoDB
+ * in something that this package uses. The differences were observed on a real DocumentDB, which MONGODB_URI may name
+ * instead.
  */
 export async function startDocumentDb({ uri }: MongoServer): Promise<DocumentDb> {
   const locks = new RowLocks();
@@ -56,7 +57,7 @@ function documentDbManner(locks: RowLocks): ServerManner {
       if (count % CONFLICT_EVERY !== 0) return undefined;
       return name !== "findAndModify" && (count / CONFLICT_EVERY) % 2 === 0 ? deadlock() : CONFLICT;
     },
-    // A write with a transaction number is one that the driver may send again, and that is done again then.
+    // The driver may repeat a write that has a transaction number, and DocumentDB applies it twice.
     ask: (_name, { txnNumber, ...command }) => (txnNumber === undefined ? [command] : [command, command]),
     answer(name, { operationTime: _operationTime, $clusterTime: _clusterTime, ...reply }) {
       if (reply.isWritablePrimary !== undefined || name === "hello") return greeting(reply);
@@ -65,25 +66,25 @@ function documentDbManner(locks: RowLocks): ServerManner {
   };
 }
 
-/** No replica set; it calls itself a router, and tells its time as a number. */
+/** It is not a replica set, calls itself a router, and gives its time as a number. */
 function greeting(reply: Document): Document {
   const rest = Object.entries(reply).filter(([field]) => !REPLICA_SET_FIELDS.includes(field));
   return { ...Object.fromEntries(rest), msg: "isdbgrid", localTime: Long.fromNumber(Number(reply.localTime)) };
 }
 
-/** What it says of a unique key: neither the fields nor the values. */
+/** Its error for a unique key names neither the fields nor the values. */
 function plainDuplicate({ keyPattern: _keyPattern, keyValue: _keyValue, ...error }: Document): Document {
   const [, index] = /index: (?:\S+\$)?(\S+)/.exec(error.errmsg) ?? [];
   if (Number(error.code) !== 11000 || index === undefined) return error;
   return { ...error, errmsg: `Duplicate key violation on the requested collection: Index '${index}'` };
 }
 
-/** Rows that one command holds until all its statements are done: a command is a transaction. */
+/** Row locks. A command is a transaction: it holds its rows until all its statements are done. */
 class RowLocks {
   readonly #holders = new Map<string, Waiter>();
   deadlocks = 0;
 
-  /** Takes the rows one after the other, and waits for those that others hold; false when they wait for each other. */
+  /** Locks the rows one after the other, and waits for rows that others hold. Resolves to false on a deadlock. */
   async takeAll(statements: readonly Document[]): Promise<boolean> {
     const own = new Waiter();
     try {
@@ -107,7 +108,7 @@ class RowLocks {
   }
 }
 
-/** A command that waits for another one, or for none. */
+/** A command, which may be waiting for another one. */
 class Waiter {
   end = (): void => {};
   readonly done = new Promise<void>((resolve) => {
@@ -130,7 +131,7 @@ function namesNow(value: unknown): boolean {
   return Object.entries(value).some(([field, inner]) => field !== "$literal" && namesNow(inner));
 }
 
-/** Of a statement, where it has a code of PostgreSQL's own. */
+/** A deadlock is an error of one statement, with PostgreSQL's own code. */
 function deadlock(): Document {
   return { ok: 1, n: 0, writeErrors: [{ index: 0, code: 16_948_356, errmsg: "deadlock detected" }] };
 }

@@ -2,7 +2,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { BackwardWriter } from "../../src/server/codec/backward-writer.js";
 import { writeStruct } from "../../src/server/codec/struct-codec.js";
 
-/** A google.protobuf.Struct by itself, as the server's codec writes it inside of messages. */
+/** Encodes a google.protobuf.Struct on its own, as the server's codec encodes it inside messages. */
 export function encodeStruct(struct: JsonObject): Uint8Array {
   const writer = new BackwardWriter();
   writeStruct(writer, struct);

@@ -8,15 +8,15 @@ export interface CallOptions {
   readonly timeoutMs?: number;
 }
 
-/** What a call ended with: an answer as JSON, or gRPC's code and text. */
+/** How a call ended: with an answer as JSON, or with gRPC's code and message. */
 export type Outcome = { readonly answer: JsonValue } | { readonly code: number; readonly message: string };
 
-/** A client of grpc-js that speaks proto3 JSON to the tests. */
+/** A client over grpc-js that takes and returns proto3 JSON. */
 export class GrpcClient {
   readonly #client: Client;
 
   constructor(address: string, creds = credentials.createInsecure()) {
-    // Node 26 takes no address as the name of a TLS server; the certificates of the tests name localhost.
+    // Node 26 does not accept an address as the name of a TLS server. The tests' certificates name localhost.
     const options = { "grpc.ssl_target_name_override": "localhost", "grpc.default_authority": address };
     this.#client = new Client(address, creds, creds._isSecure() ? options : {});
   }
@@ -31,7 +31,7 @@ export class GrpcClient {
     return this.callBytes(desc, wireMethod(desc).encodeRequest(fromJson(desc.input, request)), options);
   }
 
-  /** Sends bytes as they are. */
+  /** Sends the bytes unchanged. */
   callBytes(desc: DescMethod, bytes: Uint8Array, { key, timeoutMs = 20_000 }: CallOptions = {}): Promise<Outcome> {
     return new Promise((resolve) => {
       const done = (error: ServiceError | null, answer?: Message) => {

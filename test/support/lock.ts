@@ -3,7 +3,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const RETRY_MS = 200;
 
-/** Does the work while no other process does work under the same lock file; one left by a process that died is taken over. */
+/**
+ * Does the work while this process holds the lock file, so that no other process does its work at the same time. A lock
+ * file that a dead process has left behind is taken over.
+ */
 export async function withLock<T>(path: string, work: () => Promise<T>): Promise<T> {
   while (!(await take(path))) await sleep(RETRY_MS);
   try {
@@ -21,7 +24,7 @@ async function take(path: string): Promise<boolean> {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
   const holder = Number(await readFile(path, "utf8").catch(() => ""));
-  // Empty: it is being written.
+  // An empty file is just being written.
   if (holder > 0 && !isRunning(holder)) await rm(path, { force: true });
   return false;
 }

@@ -1,8 +1,8 @@
 import type { CommandStartedEvent, Document, MongoClient } from "mongodb";
 
-/** What the driver adds to a command and explain does not take. */
+/** Fields that the driver adds to a command and that `explain` refuses. */
 const ADDED = ["lsid", "$db", "$clusterTime", "readConcern", "writeConcern", "maxTimeMS", "apiVersion"];
-/** Sent by the driver on its own account. */
+/** Commands that the driver sends by itself. */
 const UPKEEP: ReadonlySet<string> = new Set(["endSessions", "hello", "ismaster", "isMaster", "killCursors"]);
 
 export interface SentCommand {
@@ -11,7 +11,10 @@ export interface SentCommand {
   readonly command: Document;
 }
 
-/** Every command that the client sends while `work` runs; the client must have been made with `monitorCommands`. */
+/**
+ * Resolves to every command that the client sends while `work` runs. The client must have been made with
+ * `monitorCommands`.
+ */
 export async function commandsOf(client: MongoClient, work: () => Promise<unknown>): Promise<readonly SentCommand[]> {
   const sent: SentCommand[] = [];
   const note = ({ commandName, command }: CommandStartedEvent) => {

@@ -4,7 +4,7 @@ import { freshDatabaseUrl, type MongoServer } from "./mongo-server.js";
 
 const MONITORED: MongoClientOptions = { monitorCommands: true };
 
-/** A new database on the server; dropped when it is closed, unless the server is thrown away anyway. */
+/** Opens a new database on the server. Closing it drops it, unless the tests throw the server away anyway. */
 export async function openMongoDatabase(
   server: MongoServer | null,
   options: MongoOptions = {},
@@ -13,7 +13,10 @@ export async function openMongoDatabase(
   return database as MongoLogDatabase;
 }
 
-/** One new database, opened several times: each is another process to the others. Closing the first drops it, as above. */
+/**
+ * Opens one new database several times. The handles are separate processes to each other. Closing the first one drops
+ * the database, as above, so it is closed last.
+ */
 export async function openMongoDatabases(
   server: MongoServer | null,
   count: number,

@@ -8,7 +8,7 @@ export class MongoFailpoints {
     this.#client = new MongoClient(uri);
   }
 
-  /** The next commands of these names, so many of them. */
+  /** Makes the next `times` commands with one of these names fail. */
   async fail(failCommands: readonly string[], fault: Document, times: number): Promise<void> {
     await this.#configure({ times }, { failCommands: [...failCommands], ...fault });
   }

@@ -2,7 +2,7 @@ import type { Db, Document } from "mongodb";
 import { INDEXES } from "../../src/storage/mongodb/mongo-schema.js";
 import type { SentCommand } from "./mongo-commands.js";
 
-/** What the server says it did for a command. */
+/** What the server reports that it did for a command. */
 export interface Plan {
   readonly stages: readonly string[];
   readonly keys: number;
@@ -23,8 +23,9 @@ export async function explain(db: Db, { command }: SentCommand): Promise<Plan> {
 }
 
 /**
- * The key that serves filter and order of a command, by the rules that every planner follows: equal fields first, then the fields of the order, then one
- * range. Of several the one that uses most of the filter; null when there is none.
+ * The index that serves the filter and the order of a command, by the rules that every planner follows: first the
+ * fields that must be equal, then the fields of the order, then one range. Among several indexes, the one that uses
+ * most of the filter. Null when there is none.
  */
 export function servingKey({ name, command }: SentCommand): string | null {
   const [statement] = (command.updates ?? command.deletes ?? [command]) as Document[];
@@ -42,7 +43,10 @@ export function servingKey({ name, command }: SentCommand): string | null {
   return best.used > 0 ? best.name : null;
 }
 
-/** How many fields of the filter bound a scan of the key that comes in the order asked for; 0 when it does not, or nothing bounds it. */
+/**
+ * How many fields of the filter bound a scan of this index. 0 when a scan would not come in the order asked for, or
+ * nothing bounds it.
+ */
 function usedFields(fields: readonly string[], filter: Document, sort: readonly string[]): number {
   const open = fields.findIndex((field) => !(field in filter) || isRange(filter[field]));
   const pinned = open < 0 ? fields : fields.slice(0, open);
@@ -52,7 +56,7 @@ function usedFields(fields: readonly string[], filter: Document, sort: readonly 
   return pinned.length + (rest[0] !== undefined && rest[0] in filter ? 1 : 0);
 }
 
-/** `$in` is several equalities. */
+/** `$in` does not count as a range: it stands for several equalities. */
 function isRange(condition: unknown): boolean {
   return (
     typeof condition === "object" && condition !== null && Object.keys(condition).some((op) => /^\$[gl]te?$/.test(op))

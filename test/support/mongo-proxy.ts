@@ -12,19 +12,25 @@ import {
   withReply,
 } from "./mongo-wire.js";
 
-/** How a server other than the one behind the proxy would answer. */
+/** Makes the proxy answer as another server would than the one it forwards to. */
 export interface ServerManner {
-  /** An answer instead of the server's, which then never sees the command. Absent: the server is asked. */
+  /** Returns an answer in the server's place, and the server never sees the command. Undefined: the server is asked. */
   refuse?(name: string, command: Document): Document | undefined | Promise<Document | undefined>;
-  /** What the server is asked; the command itself when absent. With several, it does all of them and the last one's answer counts. */
+  /**
+   * Returns the commands to send to the server, which executes all of them; the answer to the last one counts. Absent:
+   * only the command itself is sent.
+   */
   ask?(name: string, command: Document): readonly Document[];
-  /** What becomes of the server's answer. */
+  /** Rewrites the server's answer. */
   answer?(name: string, reply: Document): Document;
 }
 
 export interface MongoProxy {
   readonly port: number;
-  /** The next command of this name reaches the server, but its answer is not let through: the connection is cut instead. Resolves when that happened. */
+  /**
+   * Lets the next command of this name reach the server, and cuts the connection instead of passing its answer on.
+   * Resolves when that has happened.
+   */
   loseAnswerTo(commandName: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -35,12 +41,14 @@ interface Asked {
   readonly lose?: (() => void) | undefined;
 }
 
-/** Stands between clients and a server: loses answers, and gives the server another one's manner. */
+/**
+ * Starts a proxy between clients and a server. It can lose answers, and make the server answer as another one would.
+ */
 export async function startMongoProxy(serverPort: number, manner: ServerManner = {}): Promise<MongoProxy> {
   const sockets = new Set<Socket>();
   let victim: { readonly name: string; readonly tell: () => void } | null = null;
 
-  /** Whether the answer to a command of this name is to be lost: the one to call then. */
+  /** Returns the function to call when the answer to this command is to be lost, else undefined. */
   const takeVictim = (name: string) => {
     if (victim?.name !== name) return undefined;
     const { tell } = victim;
@@ -72,7 +80,7 @@ export async function startMongoProxy(serverPort: number, manner: ServerManner =
       const commands = manner.ask(name, command);
       commands.forEach((one, i) => {
         const message = one === command ? request : withCommand(request, one);
-        // Nobody waits for the answers to all but the last one.
+        // Only the answer to the last command is awaited. The others get ids that no request has.
         if (i < commands.length - 1) message.writeInt32LE(-1 - i, 4);
         upstream.write(message);
       });

@@ -11,14 +11,14 @@ import { poll } from "./poll.js";
 
 const START_MS = 60_000;
 
-/** A database server that the tests started, and may treat badly. */
+/** A database server that the tests have started and may freeze and kill. */
 export interface ServerProcess {
   readonly port: number;
-  /** SIGSTOP; resolves when it does nothing any more. */
+  /** Sends SIGSTOP. Resolves when the process has stopped. */
   freeze(): Promise<void>;
-  /** SIGCONT. */
+  /** Sends SIGCONT. */
   thaw(): void;
-  /** SIGKILL, then a start on the same files and port. */
+  /** Sends SIGKILL, then starts the server anew on the same files and port. */
   killAndRestart(): Promise<void>;
   stop(): Promise<void>;
 }

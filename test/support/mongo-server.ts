@@ -9,18 +9,22 @@ import { type ServerProcess, startServerProcess } from "./mongo-server-process.j
 import { secantusBinary } from "./secantusdb.js";
 
 export interface MongoServer {
-  /** Without a database. */
+  /** A URL without a database name. */
   readonly uri: string;
-  /** `mongod` runs the real planner; `secantusdb` speaks its wire protocol; `given` is what MONGODB_URI names. */
+  /**
+   * `mongod` is the real server, `secantusdb` speaks its wire protocol, and `given` is the server that MONGODB_URI
+   * names.
+   */
   readonly kind: "mongod" | "secantusdb" | "given";
-  /** Null when the tests did not start it, and so must not stop it. */
+  /** Null when the tests have not started the server, and so must not stop it. */
   readonly process: ServerProcess | null;
   stop(): Promise<void>;
 }
 
 /**
- * A server that speaks MongoDB's protocol: MONGODB_URI, else `mongod` of the PATH, else the one that mongodb-memory-server has, else SecantusDB in a Python
- * environment of its own. Null, after one line that says why, when there is none; in CI that is an error.
+ * Starts a server that speaks MongoDB's protocol: the one that MONGODB_URI names, else `mongod` on the PATH, else the
+ * one that mongodb-memory-server has downloaded, else SecantusDB in its own Python environment. When there is none,
+ * prints one line that says why and resolves to null; in CI it throws.
  */
 export async function startMongoServer(): Promise<MongoServer | null> {
   const reasons: string[] = [];
@@ -38,7 +42,7 @@ export async function startMongoServer(): Promise<MongoServer | null> {
   return null;
 }
 
-/** The server's URL with a database that nobody else has. */
+/** The server's URL with the name of a database that nobody else uses. */
 export function freshDatabaseUrl({ uri }: Pick<MongoServer, "uri">): string {
   const name = `test_${randomBytes(6).toString("hex")}`;
   const [, hosts, query] = /^([^/]+\/\/[^/?]+)\/?[^?]*(\?.*)?$/.exec(uri) ?? [];
@@ -54,7 +58,10 @@ async function mongodOfPath(): Promise<MongoServer | null> {
   return spawnSync("mongod", ["--version"]).status === 0 ? startMongod("mongod") : null;
 }
 
-/** Only a binary that is on the machine already: a test run downloads none, unless it is told to. */
+/**
+ * Uses only a binary that is on the machine already. A test run downloads none unless MONGOMS_RUNTIME_DOWNLOAD asks for
+ * it.
+ */
 async function mongodOfMemoryServer(): Promise<MongoServer> {
   process.env.MONGOMS_RUNTIME_DOWNLOAD ??= "false";
   return startMongod(await MongoBinary.getPath({}));
@@ -92,7 +99,7 @@ async function initiateReplicaSet(port: number): Promise<void> {
   }
 }
 
-/** Test files run in processes of their own: the first of them leaves a mark for the others. */
+/** Test files run in separate processes. The first one leaves a mark for the others. */
 function isFirstOfRun(): boolean {
   try {
     writeFileSync(join(tmpdir(), `session-pool-mongo-skipped-${process.ppid}`), "", { flag: "wx" });

@@ -5,12 +5,12 @@ const HEADER_BYTES = 16;
 const OP_REPLY = 1;
 const OP_QUERY = 2004;
 const OP_MSG = 2013;
-/** Header, flags, cursor id, place of the first document and number of documents. */
+/** The document follows the header, flags, cursor id, place of the first document and number of documents. */
 const OP_REPLY_DOCUMENT_AT = HEADER_BYTES + 20;
 /** Keeps the BSON type of every number. */
 const EXACT = { promoteValues: false, promoteLongs: false, promoteBuffers: false } as const;
 
-/** Calls back with whole messages of the wire protocol, however the network cuts them. */
+/** Calls `take` with each whole message of the wire protocol, however the network has cut them. */
 export function eachMessage(socket: Socket, take: (message: Buffer) => void): void {
   let pending = Buffer.alloc(0);
   socket.on("data", (chunk: Buffer) => {
@@ -27,12 +27,12 @@ export function requestIdOf(message: Buffer): number {
   return message.readInt32LE(4);
 }
 
-/** The request that a reply answers. */
+/** The id of the request that a reply answers. */
 export function responseToOf(message: Buffer): number {
   return message.readInt32LE(8);
 }
 
-/** The command of a request; documents sent beside it are put into it. */
+/** The command of a request, including the documents that were sent next to it. */
 export function commandOf(message: Buffer): Document {
   switch (message.readInt32LE(12)) {
     case OP_MSG:
@@ -58,7 +58,7 @@ export function withReply(message: Buffer, reply: Document): Buffer {
   return answer;
 }
 
-/** A reply to a request that never reached the server. */
+/** Makes a reply to a request that never reached the server. */
 export function replyTo(request: Buffer, reply: Document): Buffer {
   const front = Buffer.alloc(HEADER_BYTES + 5);
   front.writeInt32LE(requestIdOf(request), 8);
@@ -66,7 +66,7 @@ export function replyTo(request: Buffer, reply: Document): Buffer {
   return withReply(front, reply);
 }
 
-/** A request with another command, as one document. */
+/** The same request with another command, sent as one document. */
 export function withCommand(request: Buffer, command: Document): Buffer {
   const front = Buffer.alloc(HEADER_BYTES + 5);
   request.copy(front, 0, 0, HEADER_BYTES);
@@ -87,7 +87,7 @@ function bodyOfMsg(message: Buffer): Document {
   return { ...body, ...beside };
 }
 
-/** Size, name, documents. */
+/** A section consists of its size, its name and its documents. */
 function sequenceOf(section: Buffer): Document {
   const nameEnd = section.indexOf(0, 4);
   const documents: Document[] = [];

@@ -1,8 +1,8 @@
-// Taken before a test can replace them by clocks of its own.
+// These are taken before a test can replace them by fake timers.
 const { setTimeout } = globalThis;
 const nowMs = performance.now.bind(performance);
 
-/** Resolves when the condition holds; rejects when it does not for far longer than a busy machine takes. */
+/** Resolves when the condition holds. Rejects after `timeoutMs`, which is far longer than a busy machine needs. */
 export async function poll(
   condition: () => boolean | Promise<boolean>,
   what: string,

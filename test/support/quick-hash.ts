@@ -1,6 +1,6 @@
 import { randomBytes, scryptSync } from "node:crypto";
 
-/** A hash of a chosen key as `hashChosenKey` makes it, but with a small part of its cost: for tests with many of them. */
+/** Hashes a chosen key as `hashChosenKey` does, but at a small part of its cost, for tests with many keys. */
 export function quickHash(key: string): string {
   const cost = { N: 2 ** 11, r: 8, p: 1 };
   const salt = randomBytes(16);

@@ -11,8 +11,9 @@ const PACKAGE = "secantusdb==0.7.0b3";
 const CACHE = join(process.cwd(), "node_modules", ".cache");
 
 /**
- * The SecantusDB server's program, in a Python environment that is made on first use. It is under the GPL: these tests start it as a process of its own,
- * and nothing of this package depends on it. SECANTUS_BINARY names another build, such as the one in Rust, which is several times faster.
+ * Resolves to the path of the SecantusDB server, in a Python environment that is made on first use. SecantusDB is under
+ * the GPL: the tests start it as a separate process, and nothing in this package depends on it. SECANTUS_BINARY names
+ * another build, such as the one in Rust, which is several times faster.
  */
 export async function secantusBinary(): Promise<string> {
   if (process.env.SECANTUS_BINARY) return process.env.SECANTUS_BINARY;

@@ -12,12 +12,12 @@ export interface TestServer {
   readonly httpPort: number;
   readonly metricsPort: number | undefined;
   readonly startLine: string;
-  /** As SIGHUP does. */
+  /** Reads keys and certificates anew, as SIGHUP does. */
   reload(): void;
   stop(): Promise<void>;
 }
 
-/** What `serve` has by default, but in memory, on free ports, and silent. */
+/** The defaults of `serve`, but in memory, on free ports and without a log. */
 export const TEST_CONFIG: ServeConfig = {
   storage: "memory:",
   grpcAddress: { host: "127.0.0.1", port: 0 },
@@ -40,7 +40,7 @@ export const TEST_CONFIG: ServeConfig = {
   tracing: false,
 };
 
-/** Starts a server in this process; the caller stops it. The pages of the console are read where the test has built them. */
+/** Starts a server in this process, which the caller stops. `pages`: the console as the test has built it. */
 export async function startTestServer(
   config: Partial<ServeConfig> = {},
   logger?: Logger,

@@ -1,7 +1,7 @@
 import { Writable } from "node:stream";
 import { type Logger, pino } from "pino";
 
-/** A logger that keeps its lines, parsed. */
+/** A logger that keeps its lines as parsed JSON. */
 export class TestLogger {
   readonly lines: Record<string, unknown>[] = [];
   readonly pino: Logger;

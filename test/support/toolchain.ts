@@ -14,7 +14,7 @@ export const PROTO_FOLDER = join(ROOT, "proto");
 const CACHE = join(ROOT, "node_modules/.cache/interop");
 const DONE = ".done";
 
-/** Something that this machine lacks. Elsewhere than in CI the tests that need it are skipped. */
+/** This machine lacks something. The tests that need it are skipped, but in CI they fail. */
 export class NotHere extends Error {}
 
 /** Throws NotHere unless the programs are on the PATH. */
@@ -24,7 +24,7 @@ export function needPrograms(...programs: string[]): void {
   if (missing.length > 0) throw new NotHere(`no ${missing.join(", ")} on the PATH`);
 }
 
-/** Runs a program that installs something. It fails without a network, too: that is NotHere. */
+/** Runs a program that installs something. Throws NotHere when it fails, because a machine may have no network. */
 export async function install(program: string, args: readonly string[], options: RunOptions = {}): Promise<void> {
   try {
     await run(program, args, options);
@@ -38,7 +38,7 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Runs a program to its end; resolves to what it printed. */
+/** Runs a program to its end. Resolves to its standard output. */
 export async function run(program: string, args: readonly string[], { cwd = ROOT, env }: RunOptions = {}) {
   const options = { cwd, env: { ...process.env, ...env }, maxBuffer: 64 * 1024 * 1024 };
   try {
@@ -49,7 +49,10 @@ export async function run(program: string, args: readonly string[], { cwd = ROOT
   }
 }
 
-/** A folder that `make` has filled once for these inputs (texts, files, folders of files). Later runs find it as it is. */
+/**
+ * Resolves to a folder that `make` fills once for these inputs, which are texts, files or folders of files. Later runs
+ * find it filled.
+ */
 export async function cached(
   name: string,
   inputs: readonly string[],
@@ -67,7 +70,10 @@ export async function cached(
   return folder;
 }
 
-/** `describe` with what `prepare` made. What is not here is skipped, after one line that says why; in CI it fails. */
+/**
+ * Describes cases that use what `prepare` has made. When the machine lacks something for it, the cases are skipped and
+ * one line says why; in CI that is a failure.
+ */
 export async function describeWith<T>(
   title: string,
   prepare: () => Promise<T>,

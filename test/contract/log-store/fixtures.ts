@@ -6,7 +6,7 @@ import { namesLog, ownerOf } from "../../../src/storage/history/record-facts.js"
 /** Some moment in 2025, in microseconds. */
 export const T0 = 1_750_000_000_000_000;
 
-/** Texts that a careless store loses, cuts or takes for something of its own. */
+/** Texts that a careless store would lose, cut or mistake for something of its own. */
 export const ODD_TEXTS = [
   "$set",
   "$where",
@@ -29,7 +29,7 @@ export const ODD_TEXTS = [
   "null\u0000",
 ] as const;
 
-/** What a case gives of an entry: its body as values. */
+/** The fields of an entry that a case may set. The body is given as values. */
 export type Given = Partial<Omit<Entry, "body"> & BodyContent>;
 
 export function entry(log: string, seq: number, { parts, metadata, ...more }: Given = {}): Entry {
@@ -54,7 +54,7 @@ export function entries(log: string, first: number, last: number, more: (seq: nu
   );
 }
 
-/** Has records name these logs, so that entries may be appended to them. */
+/** Makes records that name these logs, so that entries may be appended to them. */
 export async function own(store: LogStore, ...logs: string[]): Promise<void> {
   for (const log of logs) {
     const uid = ownerOf(log);
@@ -64,13 +64,13 @@ export async function own(store: LogStore, ...logs: string[]): Promise<void> {
   }
 }
 
-/** Entries whose owner has no record any more, as a slow writer leaves them on a store that does not check. */
+/** Appends entries whose owner no longer has a record, as a slow writer does on a store that does not check. */
 export async function fillOrphaned(store: LogStore, log: string): Promise<void> {
   await fill(store, log, 1, 3);
   await disown(store, ownerOf(log));
 }
 
-/** Removes a record, and leaves its logs. */
+/** Removes a record and leaves its logs. */
 export async function disown(store: LogStore, uid: string): Promise<void> {
   const found = await store.readRecordByUid(uid);
   if (found) await replaced(store, found, { deleted: true });
@@ -122,7 +122,7 @@ export function record(uid: string, more: Partial<NextRecord> = {}): NextRecord 
   };
 }
 
-/** Makes a record and answers it as stored. */
+/** Makes a record and resolves to it as it was stored. */
 export async function created(store: LogStore, uid: string, more: Partial<NextRecord> = {}): Promise<SessionRecord> {
   const next = record(uid, more);
   const outcome = await store.createRecord(next);
@@ -137,7 +137,7 @@ export function next(from: SessionRecord, more: Partial<NextRecord> = {}): NextR
   return { ...rest, revision: from.revision + 1, ...more };
 }
 
-/** Replaces a record and insists that it was. */
+/** Replaces a record and insists that it was replaced. */
 export async function replaced(
   store: LogStore,
   from: SessionRecord,
@@ -148,7 +148,10 @@ export async function replaced(
   return after;
 }
 
-/** What an entry holds as text, whatever the order of keys; `owed` is left out, and an absent Struct is an empty one. */
+/**
+ * The content of an entry as text, whatever the order of its keys. `owed` is left out, and an absent Struct counts as
+ * an empty one.
+ */
 export function comparable(one: Entry): string {
   const { owed: _owed, body, ...rest } = one;
   const { parts, metadata } = body;

@@ -209,7 +209,7 @@ export function describeSweeping(subject: LogStoreSubject): void {
   });
 }
 
-/** Deletes until nothing may be left; answers how many calls that took. */
+/** Deletes until a call reports that nothing is left. Resolves to the number of calls. */
 async function deleteAll(store: LogStore, target: { uid: string } | Segment, limit: number): Promise<number> {
   for (let calls = 1; calls <= 1000; calls++) {
     if (!(await store.deleteEntries(target, limit))) return calls;

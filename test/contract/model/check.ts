@@ -12,19 +12,19 @@ import { type Outcome, outcomeOf, type Slots } from "./run.js";
 
 /** A store that was opened for one sequence. */
 export interface OpenedStore {
-  /** A handle of its own for each provider. */
+  /** Makes a handle. Each provider gets its own. */
   store(): LogStore;
-  /** How old what is swept must be, for a store that has a clock of its own. */
+  /** The age at which a sweep removes something, on a store that has its own clock. */
   readonly sweepAgeMs?: number | undefined;
-  /** Waits until the clock of such a store has moved. */
+  /** Waits until the store's own clock has moved. */
   passTime?(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Opens an empty store whose clock is the one given, in milliseconds, if it takes one. */
+/** Opens an empty store. `now`: the clock in milliseconds, for a store that has none of its own. */
 export type OpenStore = (nowMs: () => number) => Promise<OpenedStore>;
 
-/** Small, so that short sequences take every path; each is a different mixture. */
+/** The sizes are small, so that short sequences take every path. Each is a different mixture. */
 export const SIZES: readonly HistoryOptions[] = [
   {
     maxSegments: 6,
@@ -41,11 +41,11 @@ export const SIZES: readonly HistoryOptions[] = [
   {},
 ];
 
-/** What the clock that stamps messages says first. */
+/** The first value of the clock that stamps messages. */
 const NOW_MICROS = 5;
-/** Longer than all other waits of a run together. */
+/** A time longer than all other waits of a run together. */
 const DRAFT_TIMEOUT_MS = 1_000_000;
-/** So far that every timestamp of the range may be given. */
+/** A limit so high that every timestamp of the range may be given. */
 const FUTURE_MS = 2 ** 53;
 const STALE_MS = 10;
 const SWEEP_AGE_MS = 100;
@@ -59,7 +59,10 @@ interface FollowerSlot {
   readonly follower: Follower;
 }
 
-/** Does the steps on providers that share a store, and on the naive model; every answer must be the same, and nothing may be left at the end. */
+/**
+ * Performs the steps on providers that share a store, and on the naive model. Every answer must be the same, and
+ * nothing may be left at the end.
+ */
 export async function checkSteps(open: OpenStore, sizes: HistoryOptions, steps: readonly Step[]): Promise<void> {
   const run = new Run(sizes, open);
   await run.begin();
@@ -120,7 +123,7 @@ class Run {
     else await this.#compare(provider, operation);
   }
 
-  /** All histories, with their ancestors and without, as every provider sees them. */
+  /** Compares all histories, with and without their ancestors, as every provider sees them. */
   async compareAll(): Promise<void> {
     for (const session of SESSIONS) {
       await this.#compare(this.#any(), { op: "read", session, ancestors: false, limit: undefined, offset: undefined });
@@ -129,7 +132,7 @@ class Run {
     }
   }
 
-  /** Deletes all sessions: the counts of forks must be right, and sweeps must leave nothing. */
+  /** Deletes all sessions. After that the counts of forks must be right, and sweeps must leave nothing. */
   async clearAway(): Promise<void> {
     for (const session of SESSIONS) {
       if (this.#naive.uidOf(session) !== undefined) await this.#any().deleteSession(session);
@@ -153,15 +156,15 @@ class Run {
     const real = await outcomeOf(provider, operation, this.#slots);
     const onNaive = () => outcomeOf(this.#naive, withMadeIds(operation, real), this.#naiveSlots);
     const naive = await onNaive();
-    // When a sweep clears away a draft that has ended is nothing that callers count on.
+    // Callers cannot rely on when a sweep clears away a draft that has ended.
     const isDraft = ["start", "extend", "finish", "discard"].includes(operation.op) && "message" in operation;
     const isForgotten = isDraft && JSON.stringify(real) !== JSON.stringify(naive) && this.#forgetEnded(operation);
     expect(real, JSON.stringify(operation)).toEqual(isForgotten ? await onNaive() : naive);
   }
 
   /**
-   * An append on a head from before StartDraft may take the id that the draft has reserved. What comes of it depends on
-   * which heads a provider knows, so it looks before it takes such an id.
+   * An append that uses a head from before StartDraft may take the id that the draft has reserved. Its outcome depends
+   * on the heads that a provider knows, so the provider reads the session before it takes such an id.
    */
   async #learnDrafts(provider: StorageOperations, { session, appends }: OperationOf<"append" | "turn">): Promise<void> {
     if (this.#naive.uidOf(session) === undefined) return;
@@ -172,7 +175,10 @@ class Run {
     if (isTaking) await provider.listDrafts(session);
   }
 
-  /** The operation as both are asked for it; null: what comes of it is left open. */
+  /**
+   * The operation as both the provider and the model are asked to perform it. Null: its outcome is not defined, so it
+   * is skipped.
+   */
   #resolved(operation: Operation): Operation | null {
     switch (operation.op) {
       case "extend":
@@ -204,7 +210,7 @@ class Run {
     return this.#naive.forgetEnded(session, typeof message === "string" ? message : message.id);
   }
 
-  /** One process sees all drafts twice, with a long time between. */
+  /** One process looks at all drafts twice, with a long time in between. */
   async #abandon(provider: StorageOperations): Promise<void> {
     const early = await provider.endAbandonedDrafts();
     this.#nowMs += DRAFT_TIMEOUT_MS;
@@ -220,7 +226,7 @@ class Run {
     expect(early + late).toBe(this.#naive.abandonAll(spareIdOf));
   }
 
-  /** A store with a clock of its own goes by that, which nobody can move. */
+  /** A store with its own clock ignores the model's clock, and nobody can move its clock. */
   async #expireLater(
     provider: StorageOperations,
     { session, afterMicros }: Extract<Operation, { op: "expireLater" }>,
@@ -263,7 +269,7 @@ class Run {
     return this.#providers[++this.#asked % this.#providers.length] as StorageOperations;
   }
 
-  /** Time goes on while somebody waits: whoever sealed a log may be waited for. */
+  /** Moves the clock while somebody waits, because an operation may wait for whoever has sealed a log. */
   #pause(ms: number): Promise<void> {
     this.#nowMs += Math.ceil(ms);
     return new Promise((resolve) => setImmediate(resolve));
@@ -287,7 +293,7 @@ class Run {
   }
 }
 
-/** The naive model cannot know the ids that the provider made: it takes them over. */
+/** The naive model cannot know the ids that the provider has made, so it copies them. */
 function withMadeIds(operation: Operation, outcome: Outcome): Operation {
   if (operation.op !== "append" && operation.op !== "turn") return operation;
   const value = "value" in outcome ? outcome.value : undefined;

@@ -3,12 +3,13 @@ import { describe, it } from "vitest";
 import { checkSteps, type OpenStore, SIZES } from "./check.js";
 import { steps } from "./operations.js";
 
-/** A sequence takes a few milliseconds: one that takes so long waits for something that never comes. */
+/** A sequence takes a few milliseconds. One that takes this long is waiting for something that never comes. */
 const HANGS_AFTER_MS = 60_000;
 
 /**
- * Random sequences of operations by three providers over one store, one of them behind a StorageManager, each answer compared with the naive model's.
- * MODEL_RUNS: sequences for each of the sizes, in place of `runs`. MODEL_SEED: as printed by an earlier run.
+ * Runs random sequences of operations on three providers over one store, one of which a StorageManager wraps, and
+ * compares each answer with that of the naive model. The environment variable MODEL_RUNS sets how many sequences run
+ * for each of the sizes, in place of `runs`. MODEL_SEED repeats an earlier run by the seed that it printed.
  */
 export function describeModel(name: string, open: OpenStore, runs: number): void {
   const numRuns = Number(process.env.MODEL_RUNS ?? runs);

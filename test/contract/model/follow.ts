@@ -3,7 +3,7 @@ import type { ChatMessage } from "../../../src/domain/chat-message.js";
 import type { FollowEvent, FollowPosition } from "../../../src/domain/page.js";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
 
-/** A message as a follower holds it: without its place, which edits in front move. */
+/** A message as a follower holds it. It has no position, because edits before it change that. */
 export interface Held {
   readonly id: string;
   readonly text: string;
@@ -19,8 +19,9 @@ export function heldOf({ id, role, timestampMicros, parts, originSessionId }: Ch
 }
 
 /**
- * Brings a follower to what the history is now, from where it stood or from the beginning. Fails when it is told what does not fit what it has, or holds
- * anything but the front of the history after an event.
+ * Brings a follower up to date with the history, from the place where it stopped or from the beginning. Fails when an
+ * event does not fit what the follower holds, or when the follower holds anything but the front of the history after an
+ * event.
  */
 export async function follow(
   provider: StorageOperations,

@@ -52,7 +52,7 @@ export abstract class NaiveDraftsProvider extends StorageProvider {
     return openDrafts(this.find(sessionId)).map((draft) => shownDraft(draft, sessionId));
   }
 
-  /** Ends all open drafts. `spareIdOf`: the id that the message of a draft gets when its own is taken. */
+  /** Ends all open drafts. `spareIdOf` returns the id for the message of a draft whose own id is taken. */
   abandonAll(spareIdOf: (sessionId: string, messageId: string) => string): number {
     let count = 0;
     for (const session of this.all) {
@@ -64,14 +64,14 @@ export abstract class NaiveDraftsProvider extends StorageProvider {
     return count;
   }
 
-  /** Undefined: there is no such draft. */
+  /** Returns undefined when there is no such draft. */
   draftVersion(sessionId: string, messageId: string): number | undefined {
     const session = this.all.find((one) => one.sessionId === sessionId);
     const draft = session && findDraft(session, messageId);
     return draft && versionOf(draft);
   }
 
-  /** A sweep has cleared away a draft that had ended. false: there was none. */
+  /** Clears away a draft that has ended, as a sweep does. Returns false when there is none. */
   forgetEnded(sessionId: string, messageId: string): boolean {
     const session = this.all.find((one) => one.sessionId === sessionId);
     const draft = session && findDraft(session, messageId);
@@ -80,7 +80,7 @@ export abstract class NaiveDraftsProvider extends StorageProvider {
     return true;
   }
 
-  /** Whether the real session has revision 1 exactly when the naive one has. */
+  /** Whether the real session has revision 1 exactly when the naive session has. */
   isRevisionKnown(sessionId: string): boolean {
     return this.all.find((one) => one.sessionId === sessionId)?.isRevisionKnown ?? true;
   }
@@ -90,7 +90,7 @@ export abstract class NaiveDraftsProvider extends StorageProvider {
     return session?.messages.some(({ id }) => id === messageId) ?? false;
   }
 
-  /** Whether the deltas of an ended draft were erased: then no retry of them is known. */
+  /** Whether the deltas of an ended draft were erased. If they were, no retry of them is recognised. */
   isDraftErased(sessionId: string, messageId: string): boolean {
     const session = this.all.find((one) => one.sessionId === sessionId);
     return (session && findDraft(session, messageId)?.isErased) ?? false;
@@ -104,7 +104,7 @@ export abstract class NaiveDraftsProvider extends StorageProvider {
       const shown = session.messages.find(isMeant);
       const erased = (one: NaiveMessage) => (isMeant(one) ? { ...one, parts: ERASED_PARTS, metadata: undefined } : one);
       if (shown) session.revision += 1;
-      // A repeated erasure need not change what shows it erased already.
+      // A repeated erasure need not change sessions in which the message is erased already.
       if (shown && isErased(shown)) session.isRevisionKnown = false;
       session.messages = session.messages.map(erased);
       session.ancestors = session.ancestors.map(erased);

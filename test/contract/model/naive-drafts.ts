@@ -13,7 +13,10 @@ export function openDrafts({ drafts }: NaiveSession): readonly NaiveDraft[] {
   return drafts.filter(({ verdict }) => verdict === null);
 }
 
-/** The place of the last entry: the beginning, one for each list of deltas, and the verdict. */
+/**
+ * The place of the last entry. A draft has one entry for its beginning, one for each list of deltas, and one for its
+ * end.
+ */
 export function versionOf({ steps, verdict }: NaiveDraft): number {
   return 1 + steps.length + (verdict === null ? 0 : 1);
 }
@@ -92,7 +95,7 @@ export function discardDraft(session: NaiveSession, messageId: string): void {
   if (draft) draft.verdict ??= { end: "discarded", deltas: [] };
 }
 
-/** What the end of its time makes of an open draft. `spareId`: the id that it gets if its own is taken. */
+/** Ends an open draft whose time is over. `spareId`: the id that its message gets if its own is taken. */
 export function abandonDraft(session: NaiveSession, draft: NaiveDraft, spareId: string, nowMicros: number): void {
   if (draft.discardWhenAbandoned) {
     draft.verdict = { end: "discarded", deltas: [] };

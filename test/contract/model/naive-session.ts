@@ -6,7 +6,10 @@ import type { JsonObject } from "../../../src/domain/json.js";
 import type { Labels } from "../../../src/domain/labels.js";
 import type { Session } from "../../../src/domain/session.js";
 
-/** A message as the naive model keeps it: `sessionId` is the session that shows it, `originSessionId` the one it was written to. */
+/**
+ * A message as the naive model keeps it. `sessionId` is the session that shows it; `originSessionId` is the one that it
+ * was written to.
+ */
 export type NaiveMessage = Omit<ChatMessage, "position"> & { readonly originSessionId: string };
 
 interface Verdict {
@@ -15,7 +18,7 @@ interface Verdict {
   readonly metadata?: JsonObject | undefined;
 }
 
-/** A draft of the naive model: what it began with, and each list of deltas that followed. */
+/** A draft of the naive model: its first content, and each list of deltas that followed. */
 export interface NaiveDraft {
   readonly message: NewChatMessage & { readonly id: string };
   readonly discardWhenAbandoned: boolean;
@@ -23,13 +26,15 @@ export interface NaiveDraft {
   updateTimeMicros: number;
   readonly steps: (readonly DraftDelta[])[];
   verdict: Verdict | null;
-  /** The id that its message has got because its own was taken. */
+  /** The id that its message has received because its own was taken. */
   spareId?: string;
-  /** Whether what its deltas held was erased, so that no retry is known by them. */
+  /** Whether the content of its deltas was erased, so that no retry of them is recognised. */
   isErased?: boolean;
 }
 
-/** A session of the naive model: one array of messages, copied whole whenever it is shared. */
+/**
+ * A session of the naive model. Its history is one array of messages, which is copied as a whole whenever it is shared.
+ */
 export interface NaiveSession {
   readonly uid: number;
   readonly sessionId: string;
@@ -37,7 +42,7 @@ export interface NaiveSession {
   readonly forkPointId: string;
   readonly inheritedCount: number;
   readonly createTimeMicros: number;
-  /** How a fork or share was made; empty for others. */
+  /** How a fork or share was made. Empty for other sessions. */
   readonly origin: string;
   readonly sourceUid: number;
   ancestors: readonly NaiveMessage[];
@@ -49,7 +54,7 @@ export interface NaiveSession {
   /** Whether the real revision is 1 exactly when this one is. */
   isRevisionKnown: boolean;
   expireTimeMicros: number | undefined;
-  /** Open ones, and those that have ended and are not swept, in the order in which they were started. */
+  /** The open drafts and those that have ended but were not swept, in the order in which they were started. */
   drafts: NaiveDraft[];
   messages: readonly NaiveMessage[];
   undo: readonly NaiveMessage[] | null;
@@ -79,12 +84,12 @@ export function shown(session: NaiveSession, includeAncestors = false): readonly
   return includeAncestors ? [...session.ancestors, ...own] : own;
 }
 
-/** What its children have in front. */
+/** The messages that its children show before their own. */
 export function ancestryOfChild(session: NaiveSession): readonly NaiveMessage[] {
   return [...session.ancestors, ...session.messages.map((message) => ({ ...message, sessionId: session.sessionId }))];
 }
 
-/** Number of messages up to and including this one; all when it is absent. */
+/** The number of messages up to and including this one, or of all messages without it. */
 export function lengthUpTo(session: NaiveSession, upToMessageId: string | undefined): number {
   if (upToMessageId === undefined) return session.messages.length;
   const place = session.messages.findIndex(({ id }) => id === upToMessageId);
@@ -92,7 +97,7 @@ export function lengthUpTo(session: NaiveSession, upToMessageId: string | undefi
   return place + 1;
 }
 
-/** Stable: behind all with the same or an earlier timestamp. */
+/** Inserts a message after all messages with the same or an earlier timestamp. */
 export function insert(messages: readonly NaiveMessage[], message: NaiveMessage): readonly NaiveMessage[] {
   const later = messages.findIndex(({ timestampMicros }) => timestampMicros > message.timestampMicros);
   return later < 0 ? [...messages, message] : messages.toSpliced(later, 0, message);
@@ -103,7 +108,10 @@ export interface NaiveAppend {
   readonly position: number;
 }
 
-/** What the session's messages are after an append, and the place of its first message. `reserved`: ids that no new message may have. */
+/**
+ * Returns the session's messages after an append, and the position of the first appended one. `reserved`: ids that no
+ * new message may have.
+ */
 export function append(
   session: NaiveSession,
   given: readonly (NewChatMessage & { readonly id: string })[],

@@ -16,9 +16,9 @@ export interface DraftChange {
   readonly session: string;
   readonly message: string;
   readonly deltas: readonly DraftDelta[];
-  /** How many versions behind the draft's the writer is. */
+  /** How many versions the writer is behind the draft. */
   readonly behind: number;
-  /** The version that comes of that; the model knows it. */
+  /** The resulting version, which the model knows. */
   readonly version?: number | undefined;
 }
 
@@ -56,7 +56,7 @@ export type Operation =
       readonly op: "updateMessage";
       readonly session: string;
       readonly message: string;
-      /** The new role and text; nothing changes without. */
+      /** The new role and text. Without them nothing changes. */
       readonly role: string | undefined;
       readonly onlyIfFirst?: true | undefined;
     }
@@ -89,7 +89,7 @@ export type Operation =
       readonly offset: number;
       readonly query: MessageQuery;
     }
-  /** Goes on with the list of this slot, or begins one. */
+  /** Continues the list of this slot, or begins one. */
   | {
       readonly op: "page";
       readonly slot: number;
@@ -99,7 +99,7 @@ export type Operation =
     }
   | { readonly op: "load"; readonly slot: number; readonly session: string; readonly limit: number }
   | { readonly op: "sessions"; readonly parent: string; readonly labels: readonly string[]; readonly limit: number }
-  /** All pages of a search, where the store can. */
+  /** Reads all pages of a search, if the store can search. */
   | { readonly op: "search"; readonly word: string; readonly labels: readonly string[]; readonly limit: number }
   /** Brings the slot's follower up to date, and cuts it off again. */
   | { readonly op: "follow"; readonly slot: number; readonly session: string }
@@ -120,15 +120,15 @@ export type Operation =
   /** Lets so much time pass without a delta that every open draft is ended. */
   | { readonly op: "abandon" }
   | { readonly op: "erase"; readonly session: string; readonly message: string }
-  /** Has the session expire so many microseconds later; null: never. */
+  /** Makes the session expire after so many microseconds. Null: never. */
   | { readonly op: "expireLater"; readonly session: string; readonly afterMicros: number | null }
   /** Moves the clock that stamps messages. */
   | { readonly op: "later" }
   | { readonly op: "sweep" }
-  /** Lets so much time pass that nothing read before counts as fresh. */
+  /** Lets so much time pass that nothing that was read before still counts as fresh. */
   | { readonly op: "wait" };
 
-/** An operation, and which of the providers is asked. */
+/** An operation, and the provider that performs it. */
 export type Step = Operation & { readonly by: number };
 
 const session = fc.constantFrom(...SESSIONS);
@@ -137,7 +137,10 @@ const sometimes = <T>(arbitrary: fc.Arbitrary<T>, outOf: number) =>
   fc.oneof({ weight: outOf - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
 const mostly = <T>(arbitrary: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 1, arbitrary: fc.constant(undefined) }, { weight: 3, arbitrary });
-/** Mostly few different ones, so that many are equal and stand between others; some before 1970, and both ends of the range. */
+/**
+ * Timestamps. Most are drawn from few values, so that many are equal or fall between others. Some are before 1970 or at
+ * either end of the range.
+ */
 const time = fc.oneof(
   { weight: 4, arbitrary: fc.integer({ min: -4, max: 9 }) },
   { weight: 1, arbitrary: fc.constantFrom(Number.MIN_SAFE_INTEGER, Number.MIN_SAFE_INTEGER + 1) },
@@ -350,7 +353,7 @@ const OPERATIONS: readonly Weighted[] = [
   { weight: 1, arbitrary: fc.record({ op: fc.constant("wait" as const) }) },
 ];
 
-/** Sequences that begin with two sessions, so that little is wasted on refusals. */
+/** Sequences that begin by making two sessions, so that few steps are wasted on refusals. */
 export const steps: fc.Arbitrary<readonly Step[]> = fc
   .array(fc.tuple(fc.oneof(...OPERATIONS), fc.integer({ min: 0, max: 2 })), {
     minLength: 10,

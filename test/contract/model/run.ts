@@ -19,7 +19,7 @@ export interface Slots {
 
 export type Outcome = { readonly value: unknown } | { readonly error: string };
 
-/** Does one operation; refusals become values, other errors are thrown. */
+/** Performs one operation. Refusals become values; other errors are thrown. */
 export async function outcomeOf(provider: StorageOperations, operation: Operation, slots: Slots): Promise<Outcome> {
   try {
     return { value: await run(provider, operation, slots) };
@@ -62,7 +62,7 @@ async function run(provider: StorageOperations, operation: Operation, slots: Slo
     case "unrevert":
       return provider.restoreMessages(operation.session);
     case "expire": {
-      // A time that has passed by every clock.
+      // This time has passed by every clock.
       const change = { expireTimeMicros: Number.MIN_SAFE_INTEGER };
       const { expireTimeMicros: _gone, ...session } = await provider.updateSession(operation.session, change);
       return shownSession(session);
@@ -121,7 +121,7 @@ async function run(provider: StorageOperations, operation: Operation, slots: Slo
     case "drafts":
       return (await provider.listDrafts(operation.session)).map(shownDraft);
     case "erase":
-      // The naive model has no places that could be counted.
+      // The naive model keeps no entries that could be counted.
       await provider.eraseMessage(operation.session, operation.message);
       return undefined;
     case "expireLater":
@@ -153,12 +153,15 @@ function keepCursor(
   query: MessageQuery,
   cursor?: MessageCursor,
 ): void {
-  // As a token would: by way of text.
+  // The cursor passes through text, as it does in a token.
   if (cursor) lists.set(slot, { session, query, cursor: JSON.parse(JSON.stringify(cursor)) });
   else lists.delete(slot);
 }
 
-/** The order is by update time, which may lag; that none is missing or twice does not depend on it. */
+/**
+ * The order is not compared, because it is by update time, which may lag. That no session is missing or listed twice
+ * does not depend on the order.
+ */
 async function allSessions(
   provider: StorageOperations,
   { parentId, labels, limit }: { parentId: string; labels: readonly string[]; limit: number },
@@ -173,7 +176,10 @@ async function allSessions(
   return sessions.map(shownSession).sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1));
 }
 
-/** What is found, and the times in the order of the answers: of the same time any may come first, and the ends of the range are one time. */
+/**
+ * The messages that were found, and their times in the order of the answers. Messages with the same time may come in
+ * any order, and all times beyond either end of the range count as the same.
+ */
 async function allHits(
   provider: StorageOperations,
   { word, labels, limit }: Extract<Operation, { op: "search" }>,
@@ -192,7 +198,7 @@ async function allHits(
   };
 }
 
-/** New content as messages of the model have it; without a role nothing changes. */
+/** New content in the form that messages of the model have. Without a role nothing changes. */
 function changeOf(role: string | undefined): MessageChange {
   return role === undefined ? {} : { role, parts: [{ id: "", type: "text", text: role }] };
 }
@@ -225,14 +231,14 @@ function shownSession(session: Session) {
   return { ...shown, labels };
 }
 
-/** Through the pool, whose rule it is. */
+/** Goes through the pool, because the rule is the pool's. */
 function appendCreating(provider: StorageOperations, sessionId: string, { messages, options }: TurnAppend) {
   const storage = provider instanceof StorageManager ? provider : (provider as StorageProvider);
   const pool = new RootPool({ storage, limits: { futureMs: Number.MAX_SAFE_INTEGER } });
   return pool.sessions.appendMessages(sessionId, messages, { ...options, createSession: true });
 }
 
-/** What is not set is left out. */
+/** Leaves out fields that are not set. */
 function shownDraft(draft: Draft): unknown {
   return JSON.parse(JSON.stringify(draft));
 }

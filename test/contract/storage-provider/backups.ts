@@ -4,7 +4,7 @@ import type { RestoredImage, SessionSnapshot, StoredMessage } from "../../../src
 import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, idsOf, message, messages, sessionWith } from "./fixtures.js";
 
-/** What export and import stand on. */
+/** The operations that export and import are built on. */
 export function describeBackups(subject: StorageProviderSubject): void {
   const snapshotOf = async (sessionId: string): Promise<SessionSnapshot> => {
     const snapshot = await subject.provider.snapshotSession(sessionId);

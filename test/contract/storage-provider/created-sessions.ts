@@ -4,7 +4,7 @@ import type { StorageProvider } from "../../../src/storage/storage-provider.js";
 import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, numbered, refusal } from "./fixtures.js";
 
-/** Appends that make their session: a rule of SessionPool, which every store must bear out. */
+/** Appends that make their session. The rule is SessionPool's, and it must hold on every store. */
 export function describeCreatedSessions(subject: StorageProviderSubject): void {
   const pools = () =>
     [subject.provider, subject.other].map((storage) => new RootPool({ storage: storage as StorageProvider }).sessions);

@@ -4,7 +4,7 @@ import type { StorageProviderSubject } from "../storage-provider.js";
 import { idsOf, message, messageAt, numbered, refusal, sessionWith, T0 } from "./fixtures.js";
 
 export function describeCursors(subject: StorageProviderSubject): void {
-  /** The cursor behind the first page of two. */
+  /** The cursor after the first page, which has two messages. */
   const cursorOf = async (sessionId: string, query: MessageQuery = {}) => {
     const page = await subject.provider.listMessages(sessionId, { limit: 2, ...query });
     return page.next as MessageCursor;

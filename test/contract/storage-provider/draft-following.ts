@@ -13,7 +13,7 @@ interface Shown {
   readonly content: DraftContent;
 }
 
-/** Shows a session as a page does that only knows what it is told. */
+/** Shows a session as a page does that knows only the events it receives. */
 class Page {
   readonly messages: ChatMessage[] = [];
   readonly drafts = new Map<string, Shown>();
@@ -27,7 +27,7 @@ class Page {
     this.#events = events[Symbol.asyncIterator]();
   }
 
-  /** Takes events until the page shows something. */
+  /** Applies events until the page shows this. */
   async until(isShown: (page: Page) => boolean): Promise<void> {
     while (!isShown(this)) {
       const next = await this.#events?.next();
@@ -79,7 +79,7 @@ class Page {
     }
   }
 
-  /** What was told of a draft adds up to the message that takes its place. */
+  /** Checks that the events about a draft add up to the message that replaces it. */
   #endDraft(id: string): void {
     const parts = this.drafts.get(id)?.content.parts;
     const found = this.messages.find((one) => one.id === id);

@@ -163,7 +163,7 @@ export function describeEdits(subject: StorageProviderSubject): void {
 
     it("by two providers both take effect", async () => {
       await sessionWith(subject.provider, "s", numbered(6));
-      // Behind the other one, m4 is gone.
+      // After the other truncate, m4 is gone.
       const outcome = await Promise.all([
         subject.provider.truncateMessages("s", "m4").catch(({ code }) => code),
         subject.other.truncateMessages("s", "m2"),

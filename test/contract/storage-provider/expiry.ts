@@ -3,7 +3,10 @@ import type { StorageOperations } from "../../../src/storage/storage-manager.js"
 import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, refusal, SECOND, sessionWith } from "./fixtures.js";
 
-/** A store with a clock of its own does not know that of the cases: 1970 and the year 2200 are past and future to every clock. */
+/**
+ * A store with its own clock does not know the clock of the cases. By every clock, 1970 is past and the year 2200 is in
+ * the future.
+ */
 const PAST = 1;
 const FUTURE = Date.UTC(2200, 0, 1) * 1000;
 const DELTA = { kind: "append_text", partId: "", text: "x" } as const;
@@ -146,7 +149,7 @@ export function describeExpiry(subject: StorageProviderSubject): void {
       await expire("s");
       await expire("source");
       await subject.provider.sweep();
-      // As if it had never expired: the record itself is a tombstone now.
+      // The sessions are not found even at a time before they expired, because their records are tombstones now.
       subject.nowMicros = PAST - 1;
       for (const id of ["s", "source"]) await refusal(subject.other.getSession(id), "not_found");
       expect([...(await listed())].sort()).toEqual(["fork", "stays"]);

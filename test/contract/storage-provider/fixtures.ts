@@ -9,7 +9,7 @@ export const T0 = Date.UTC(2026, 0, 1) * 1000;
 
 export const SECOND = 1_000_000;
 
-/** A message with this id whose content tells it from others. */
+/** A message with this id. Its content is unlike that of any other id. */
 export function message(id: string, given: Partial<NewChatMessage> = {}): NewChatMessage {
   return { id, role: "user", parts: [{ id: "", type: "text", text: `text of ${id}` }], ...given };
 }
@@ -65,7 +65,7 @@ export async function pages(
   return all;
 }
 
-/** Asserts that a call is refused with this code, and answers the error. */
+/** Asserts that a call is refused with this code. Resolves to the error. */
 export async function refusal(call: Promise<unknown>, code: ErrorCode): Promise<Error> {
   const error = await call.then(
     (value) => expect.unreachable(`expected ${code}, but got ${JSON.stringify(value)}`),

@@ -3,7 +3,7 @@ import type { FollowEvent, FollowPosition } from "../../../src/domain/page.js";
 import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, messageAt, messages, numbered, refusal, sessionWith } from "./fixtures.js";
 
-/** Follows and applies what it is told, until its copy of the history holds. */
+/** Follows a session and applies the events to its own copy of the history. */
 class Follower {
   ids: string[] = [];
   at: FollowPosition | undefined;
@@ -22,7 +22,7 @@ class Follower {
     return next.value;
   }
 
-  /** Takes events until its ids are these. */
+  /** Applies events until the copy has these ids. */
   async until(expected: readonly string[]): Promise<void> {
     while (this.ids.join() !== expected.join()) this.#apply(await this.next());
   }

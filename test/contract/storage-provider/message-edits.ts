@@ -4,12 +4,12 @@ import type { StorageOperations } from "../../../src/storage/storage-manager.js"
 import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, messageAt, numbered, pages, refusal, SECOND, sessionWith, T0 } from "./fixtures.js";
 
-/** New content that tells one update from another. */
+/** New content that differs from one update to the next. */
 function text(words: string): MessageChange {
   return { parts: [{ id: "p", type: "text", text: words }] };
 }
 
-/** The texts of the whole history. */
+/** The texts of all messages. */
 async function texts(
   provider: StorageOperations,
   sessionId: string,

@@ -12,7 +12,7 @@ function said(id: string, ...texts: readonly string[]): NewChatMessage {
   return message(id, { parts: texts.map((text) => ({ id: "", type: "text", text })) });
 }
 
-/** All hits of all pages; every page but the last may be short. */
+/** All hits of all pages. Any page may be shorter than its limit. */
 async function hitsOf(provider: StorageOperations, q: string, filter: Filter = {}): Promise<readonly SearchHit[]> {
   const hits: SearchHit[] = [];
   let cursor: SearchCursor | undefined;
