@@ -124,7 +124,6 @@ export class Copier {
 
   async #share(source: Head, target: Head, taken: Taken): Promise<boolean> {
     const { uid } = source.record;
-    if (uid === target.record.uid) return false;
     if (!(await this.#counts.raise(source))) return false;
     const { sources } = target.record;
     const isNamed = sources.includes(uid);

@@ -107,3 +107,38 @@ describe("a copy that takes longer than a head may be acted on", () => {
     expect((await slow.process().ids("t")).split(" ").sort()).toEqual([...messages, "m", "n"].sort());
   });
 });
+
+describe("a call to create a session that is there", () => {
+  beforeEach(async () => {
+    await process.createSession({ sessionId: "b", parentId: "a" });
+  });
+
+  it.each([
+    ["with the same parent answers it", { parentId: "a" }, "b"],
+    ["without a parent answers it", {}, "b"],
+    ["with another parent is refused", { parentId: "t" }, "already_exists"],
+    ["with a parent, when it has none, is refused", { sessionId: "t", parentId: "a" }, "already_exists"],
+  ])("%s", async (_what, fields, answer) => {
+    expect(await told(process.createSession({ sessionId: "b", ...fields }).then(({ sessionId }) => sessionId))).toBe(
+      answer,
+    );
+  });
+});
+
+describe("a call to make a fork that is there", () => {
+  beforeEach(async () => {
+    await fork(process, "a", "b");
+  });
+
+  it("is not taken for a retry when it names a source that never was", async () => {
+    expect(await fork(process, "x", "b")).toBe("already_exists");
+    await expect(process.forkConversation("x", "b", { as: "fork" })).rejects.toThrow(
+      'Session "b" exists and was not made by this call',
+    );
+  });
+
+  it("says that the store is unavailable when the source cannot be read", async () => {
+    process.gates.loseNext("findById");
+    expect(await told(process.forkConversation("a", "b", { as: "fork", upToMessageId: "m" }))).toBe("unavailable");
+  });
+});
