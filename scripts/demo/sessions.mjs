@@ -38,21 +38,30 @@ function session(sessionId, title, createMs, updateMs, labels = {}) {
   };
 }
 
-/** Lets messages follow each other by so much, the last one at `endMs`. */
-function timed(prefix, messages, endMs, stepMs = 20_000) {
-  return messages.map((message, i) => ({
-    id: `${prefix}-${i}`,
-    timestampMicros: (endMs - (messages.length - 1 - i) * stepMs) * 1000,
-    ...message,
-  }));
+/** How long one message takes after another, in milliseconds: calls of all kinds, and answers that are written. */
+const PACES_MS = [6400, 1200, 23_000, 14_000, 4100, 31_000, 2700, 780, 410, 95_000, 1900];
+
+function paceMs(i) {
+  return PACES_MS[i % PACES_MS.length];
 }
 
-/** Three messages follow each other by seconds, then nothing happens for 40 minutes. */
-function inBursts(prefix, messages, endMs) {
-  const steps = Math.floor((messages.length - 1) / 3);
+/** Lets messages follow each other at those paces, the last one at `endMs`. */
+function timed(prefix, messages, endMs) {
+  let atMs = endMs - messages.slice(1).reduce((sum, _, i) => sum + paceMs(i), 0);
   return messages.map((message, i) => {
-    const atMs = endMs - (steps - Math.floor(i / 3)) * 40 * MINUTE + (i % 3) * 6500;
+    if (i > 0) atMs += paceMs(i - 1);
     return { id: `${prefix}-${i}`, timestampMicros: atMs * 1000, ...message };
+  });
+}
+
+/** After two messages come steps of three, each 40 minutes after the one before: a call, its result, and a comment. */
+function inSteps(prefix, messages, endMs) {
+  const stepOf = (i) => Math.floor((i + 1) / 3);
+  const last = stepOf(messages.length - 1);
+  return messages.map((message, i) => {
+    const beganMs = endMs - (last - stepOf(i)) * 40 * MINUTE;
+    const sinceMs = [0, paceMs(stepOf(i)), paceMs(stepOf(i)) + 4200][(i + 1) % 3];
+    return { id: `${prefix}-${i}`, timestampMicros: (beganMs + sinceMs) * 1000, ...message };
   });
 }
 
@@ -132,7 +141,7 @@ function billing(nowMs) {
       team: "billing",
       agent: "fixer",
     }),
-    messages: inBursts("billing", messages, nowMs - 20 * MINUTE),
+    messages: inSteps("billing", messages, nowMs - 20 * MINUTE),
   };
 }
 

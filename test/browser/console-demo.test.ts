@@ -78,8 +78,10 @@ await describeWith("the demo store in the console", findBrowser, (browserPath) =
     it("says what has changed since yesterday", async () => {
       await open.goTo("/");
       await open.page.locator(".session-item").first().waitFor();
+      await open.page.getByText("4 sessions changed since yesterday, 3 of them new.").waitFor();
+      const failed = open.page.locator(".session-item", { hasText: "map the column" }).locator(".item-failure");
+      await failed.getByText("bash: AssertionError: expected orders.reference to be 'C-1009'").waitFor();
       if (screenName === "phone") await open.page.getByRole("button", { name: "Since yesterday" }).click();
-      else await open.page.getByText("4 sessions changed, 3 of them new.").waitFor();
       await open.picture(`${screenName}-demo-changed`);
       if (screenName === "phone") await expect.poll(() => open.page.locator(".session-item").count()).toBe(4);
     });

@@ -1,54 +1,69 @@
 import { MessagesSquare } from "lucide";
 import type { VNode } from "preact";
+import type { Session } from "../api/types.js";
 import { titleOf } from "../state/actions.js";
 import { sessionLink } from "../state/route.js";
-import { filterText } from "../state/session-filter.js";
+import { cutoff, filterText } from "../state/session-filter.js";
 import { listError, listState, retryList, sessions } from "../state/session-list.js";
-import { clock, dayOf, plural, startOfDay, withoutMarks } from "../text/format.js";
+import { clock, dayOf, plural, withoutMarks } from "../text/format.js";
 import { Icon } from "./icon.js";
+import { Overview } from "./list/overview.js";
+import { LastFailure, Unseen } from "./list/session-marks.js";
 import { Problem } from "./problem.js";
 
 const SHOWN = 30;
 
-/** What has changed since yesterday, or how to begin. */
+/** What has changed since yesterday, by day, or how to begin. */
 export function Home() {
-  const from = startOfDay(new Date(), 1).getTime();
-  const changed = sessions.value.filter(({ updateTime }) => Date.parse(updateTime) >= from);
   const instead = insteadOfSessions();
   if (instead !== undefined) return instead;
   if (listState.value === "loading") return <main class="home" aria-busy="true" aria-label="Loading" />;
-  const made = changed.filter(({ createTime }) => Date.parse(createTime) >= from);
+  const from = cutoff("yesterday");
+  const changed = sessions.value.filter(({ updateTime }) => Date.parse(updateTime) >= from).slice(0, SHOWN);
+  const days = [...new Set(changed.map(({ updateTime }) => dayOf(updateTime)))];
   return (
     <main class="home">
       <h1>Since yesterday</h1>
-      <p class="muted">
-        {changed.length === 0
-          ? "Nothing has changed."
-          : `${plural(changed.length, "session")} changed, ${made.length} of them new.`}
-      </p>
-      <ul class="cards">
-        {changed.slice(0, SHOWN).map((session) => (
-          <li key={session.sessionId}>
-            <a class="card" href={sessionLink(session.sessionId)}>
-              <span class="item-line">
-                <strong class="item-title">{titleOf(session)}</strong>
-                {Date.parse(session.createTime) >= from && <span class="chip chip-new">new</span>}
-              </span>
-              {session.lastMessage && (
-                <span class="card-preview" dir="auto">
-                  <span class="muted">{session.lastMessage.role}: </span>
-                  {withoutMarks(session.lastMessage.text) || <span class="muted">no text</span>}
-                </span>
-              )}
-              <span class="muted">
-                {dayOf(session.updateTime)} {clock(session.updateTime)}
-                {session.messageCount !== undefined && ` · ${plural(Number(session.messageCount), "message")}`}
-              </span>
-            </a>
-          </li>
-        ))}
-      </ul>
+      <Overview />
+      {days.map((day) => (
+        <section key={day} aria-label={day}>
+          <h2 class="cards-day">{day}</h2>
+          <ul class="cards">
+            {changed
+              .filter(({ updateTime }) => dayOf(updateTime) === day)
+              .map((session) => (
+                <li key={session.sessionId}>
+                  <Card session={session} isNew={Date.parse(session.createTime) >= from} />
+                </li>
+              ))}
+          </ul>
+        </section>
+      ))}
     </main>
+  );
+}
+
+function Card({ session, isNew }: { session: Session; isNew: boolean }) {
+  const { sessionId, lastMessage, updateTime, messageCount } = session;
+  return (
+    <a class="card" href={sessionLink(sessionId)}>
+      <span class="item-line">
+        <strong class="item-title">{titleOf(session)}</strong>
+        {isNew && <span class="chip chip-new">new</span>}
+        <Unseen session={session} />
+      </span>
+      {lastMessage && (
+        <span class="card-preview" dir="auto">
+          <span class="muted">{lastMessage.role}: </span>
+          {withoutMarks(lastMessage.text) || <span class="muted">no text</span>}
+        </span>
+      )}
+      <LastFailure session={session} />
+      <span class="muted">
+        {clock(updateTime)}
+        {messageCount !== undefined && ` · ${plural(Number(messageCount), "message")}`}
+      </span>
+    </a>
   );
 }
 

@@ -1,10 +1,12 @@
 import { Braces, Eraser, GitFork, Link, Pencil, Trash2, Undo2 } from "lucide";
+import { useRef } from "preact/hooks";
 import type { Message } from "../api/types.js";
 import type { Conversation } from "../state/conversation.js";
 import { edit, erase, forkAt, removeMessage, revertTo } from "../state/message-actions.js";
 import { linkTo } from "../state/route.js";
 import { copyText } from "./copy.js";
 import { IconButton } from "./icon.js";
+import { useToolsPlace } from "./use-tools-place.js";
 
 /** What can be done with one message. Shown when it is pointed at, has the focus or is selected. */
 export function MessageTools(props: {
@@ -16,9 +18,11 @@ export function MessageTools(props: {
 }) {
   const { conversation, message, position, isRaw, onRaw } = props;
   const { id } = message.info;
+  const tools = useRef<HTMLDivElement>(null);
+  useToolsPlace(tools);
   const link = new URL(linkTo({ view: "session", sessionId: conversation.sessionId, messageId: id }), location.href);
   return (
-    <div class="message-tools" role="group" aria-label={`Message ${position}`}>
+    <div class="message-tools" ref={tools} role="group" aria-label={`Message ${position}`}>
       <span class="position">#{position}</span>
       <IconButton
         node={Link}

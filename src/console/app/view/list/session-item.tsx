@@ -5,6 +5,7 @@ import { sessionLink } from "../../state/route.js";
 import { sessionById } from "../../state/session-list.js";
 import { count, plural, recently, whole, withoutMarks } from "../../text/format.js";
 import { Icon } from "../icon.js";
+import { LastFailure, Unseen } from "./session-marks.js";
 
 export function SessionItem(props: {
   session: Session;
@@ -41,12 +42,14 @@ export function SessionItem(props: {
               </>
             )}
           </span>
+          <Unseen session={session} />
           {messageCount !== undefined && (
             <span class="item-count" title={plural(Number(messageCount), "message")}>
               {count(messageCount)}
             </span>
           )}
         </span>
+        <LastFailure session={session} />
         <span class="item-line item-facts">
           <span class="item-id" title={sessionId}>
             {title ? sessionId : ""}

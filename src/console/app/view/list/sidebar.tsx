@@ -6,6 +6,7 @@ import { asTree, filterSince, filterText, type Since } from "../../state/session
 import { dialog } from "../../state/ui.js";
 import { insteadOfSessions } from "../home.js";
 import { Icon, IconButton } from "../icon.js";
+import { Overview } from "./overview.js";
 import { SessionList } from "./session-list.js";
 
 const RANGES: readonly { since: Since; label: string }[] = [
@@ -99,6 +100,7 @@ function MainList() {
     insteadOfSessions() ?? (
       <main class="list-main">
         <h1 class="unseen">Sessions</h1>
+        <Overview />
         <SessionList />
       </main>
     )

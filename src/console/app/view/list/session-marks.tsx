@@ -1,0 +1,41 @@
+import { TriangleAlert } from "lucide";
+import { useEffect, useRef } from "preact/hooks";
+import type { Session } from "../../api/types.js";
+import { lastFailureOf, lookForFailure } from "../../state/failures.js";
+import { unseenOf } from "../../state/seen.js";
+import { count, plural } from "../../text/format.js";
+import { Icon } from "../icon.js";
+
+/** How many messages came since this browser last showed the session. */
+export function Unseen({ session }: { session: Session }) {
+  const unseen = unseenOf(session);
+  if (unseen === 0) return null;
+  return (
+    <span class="chip chip-new item-new" title={`${plural(unseen, "message")} since you last opened it`}>
+      +{count(unseen)}
+    </span>
+  );
+}
+
+/** What failed last, looked up once this comes into view. */
+export function LastFailure({ session }: { session: Session }) {
+  const place = useRef<HTMLSpanElement>(null);
+  useEffect(() => {
+    if (place.current === null) return;
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && lookForFailure(session));
+    observer.observe(place.current);
+    return () => observer.disconnect();
+  }, [session]);
+  const failure = lastFailureOf(session.sessionId);
+  const text = failure && [failure.name, failure.reason].filter(Boolean).join(": ");
+  return (
+    <span class="item-failure" ref={place} title={text && `Failed in the last messages: ${text}`}>
+      {text && (
+        <>
+          <Icon node={TriangleAlert} size={13} /> <span class="unseen">Failed: </span>
+          <span class="cut">{text}</span>
+        </>
+      )}
+    </span>
+  );
+}
