@@ -1,6 +1,7 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
 import { connect as connectTcp, type Socket } from "node:net";
 import { Worker } from "node:worker_threads";
+import { FLAG, FRAME, frame, headerBlock, PREFACE } from "../support/http2-frames.js";
 import { KEYS, LARGE_SESSION, type Target } from "./target.js";
 
 /** An attack that goes on until it is stopped. */
@@ -18,6 +19,38 @@ export function holdBodies(url: string, headers: Readonly<Record<string, string>
   const attacker = new Attacker(url);
   for (let i = 0; i < streams; i += 1) attacker.open(headers).write(body);
   return attacker;
+}
+
+/** An attack that tells how many bytes it has sent. */
+export interface SendingAttack extends Attack {
+  readonly sentBytes: () => number;
+}
+
+/** Sends bodies byte by byte on many streams of one connection, and 64 KB that nobody keeps after each byte. */
+export function sendSparseBodies(url: string, headers: Readonly<Record<string, string>>, streams = 100): SendingAttack {
+  const ids = Array.from({ length: streams }, (_, i) => 2 * i + 1);
+  const block = headerBlock({ ":scheme": "http", ":authority": "localhost", ...headers });
+  const declared = Buffer.from([0, 0, 0, 3, 0xe8]);
+  const junk = Buffer.alloc(4 * 16_000, frame(FRAME.unknown, 0, 0, Buffer.alloc(16_000 - 9)));
+  let sentBytes = 0;
+  const held = holdSockets(url, 1, (socket) => {
+    socket.write(Buffer.concat([PREFACE, frame(FRAME.settings, 0, 0)]));
+    for (const id of ids) socket.write(frame(FRAME.headers, FLAG.endHeaders, id, block));
+    for (const id of ids) socket.write(frame(FRAME.data, 0, id, declared));
+    let turn = 0;
+    const send = (): void => {
+      while (!socket.destroyed) {
+        const bytes = Buffer.concat([junk, frame(FRAME.data, 0, ids[turn % streams] as number, Buffer.from([0x20]))]);
+        turn += 1;
+        sentBytes += bytes.length;
+        if (!socket.write(bytes)) return;
+      }
+    };
+    // In turns with the client that is observed, which is in the same process.
+    socket.on("drain", () => setImmediate(send)).resume();
+    send();
+  });
+  return { ...held, sentBytes: () => sentBytes };
 }
 
 /** The headers of a call by gRPC. */
@@ -43,7 +76,7 @@ export function watchNewNames(url: string, nameBytes: number): Attack {
     stream.once("close", () => {
       if (!attacker.isStopped) setTimeout(next, 5);
     });
-    stream.end(frame(Buffer.concat([Buffer.from([0x0a]), varint(name.length), name])));
+    stream.end(enveloped(Buffer.concat([Buffer.from([0x0a]), varint(name.length), name])));
   };
   for (let i = 0; i < 10; i += 1) next();
   return attacker;
@@ -53,7 +86,7 @@ export function watchNewNames(url: string, nameBytes: number): Attack {
 export function leaveUnread(target: Target, streams = 250): Attack {
   const attacker = new Attacker(target.grpcUrl);
   const id = Buffer.from(LARGE_SESSION);
-  const request = frame(Buffer.concat([Buffer.from([0x0a, id.length]), id]));
+  const request = enveloped(Buffer.concat([Buffer.from([0x0a, id.length]), id]));
   for (let i = 0; i < streams; i += 1) {
     const stream = attacker.open(grpcHeaders("/sessionpool.v1.MessageService/ListMessages", KEYS.hostile));
     stream.pause();
@@ -174,7 +207,7 @@ class Attacker implements Attack {
   }
 }
 
-function frame(message: Uint8Array): Buffer {
+function enveloped(message: Uint8Array): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt32BE(message.length, 1);
   return Buffer.concat([head, message]);

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { poll } from "../support/poll.js";
 import {
   type Attack,
   askByOtherHost,
@@ -8,6 +9,7 @@ import {
   leaveUnread,
   leaveUnreadSockets,
   postHeaders,
+  sendSparseBodies,
   staySilent,
   watchNewNames,
 } from "./attacks.js";
@@ -16,6 +18,8 @@ import { KEYS, Target } from "./target.js";
 
 /** How much more memory than at its start a server may have. */
 const LIMIT_MIB = 300;
+/** The same while connections are silent, which take no more than their sockets. */
+const SILENT_LIMIT_MIB = 130;
 /** How long another client may wait on a quiet machine; on a busy one, this much more than it waits without an attack, many times over. */
 const LIMIT_MS = 1000;
 const BUSY_FACTOR = 20;
@@ -68,6 +72,17 @@ describe("during an attack, memory", () => {
     expectServed(await observeUntilRefused(150));
   });
 
+  it.each([
+    ["gRPC health, without a key", () => sendSparseBodies(target.grpcUrl, grpcHeaders("/grpc.health.v1.Health/Check"))],
+    ["gRPC", () => sendSparseBodies(target.grpcUrl, grpcHeaders(APPEND, KEYS.hostile))],
+    ["REST", () => sendSparseBodies(target.httpUrl, postHeaders(REST_APPEND, "application/json", KEYS.hostile))],
+  ])("bodies whose bytes come far apart, by %s", async (_front, start) => {
+    const attack = start();
+    attacks.push(attack);
+    await poll(() => attack.sentBytes() > 2 * LIMIT_MIB * 2 ** 20, "enough is sent");
+    expectServed(await observer.watchRounds(ROUNDS));
+  });
+
   it("pages that nobody reads, on one HTTP/2 connection", async () => {
     attacks.push(leaveUnread(target));
     expectServed(await observer.watchRounds(ROUNDS));
@@ -83,7 +98,9 @@ describe("with 1,024 descriptors, while 1,100 silent connections are held", () =
   it.each(["grpcUrl", "httpUrl"] as const)("another client gets in (%s)", async (port) => {
     await startObserved({ descriptors: 1024 });
     attacks.push(staySilent(target[port], 1100));
-    expectServed(await observeUntilRefused(300));
+    const seen = await observeUntilRefused(300);
+    expectServed(seen);
+    expect(seen.memoryMiB).toBeLessThan(SILENT_LIMIT_MIB);
   });
 });
 

@@ -9,6 +9,7 @@ import {
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from "../../gen/grpc/health/v1/health_pb.js";
 import { DEFAULT_LOAD, type LoadLimits } from "../../src/config.js";
+import { PREFACE } from "../support/http2-frames.js";
 import { poll } from "../support/poll.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 
@@ -130,6 +131,18 @@ describe("connections", () => {
       await response.text();
       return response.headers.get("connection") === "close";
     }, "an answer ends its connection");
+  });
+
+  it("are told nothing before they speak, because a session of HTTP/2 takes memory (gRPC)", async () => {
+    await start();
+    const silent = connectTcp(Number(server.grpcAddress.split(":")[1]), "127.0.0.1");
+    await poll(() => silent.readyState === "open", "it is connected");
+    expect(await grpc(CHECK, health(""))).toMatchObject({ code: 0 });
+    expect(silent.read()).toBeNull();
+    expect(silent.bytesRead).toBe(0);
+    silent.write(PREFACE);
+    await poll(() => silent.read() !== null, "the server speaks, too");
+    silent.destroy();
   });
 
   it("make room for new ones when they are silent, on both ports together", async () => {

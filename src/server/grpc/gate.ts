@@ -8,6 +8,7 @@ import type { Caller } from "../front-call.js";
 import { type HostCheck, notServed } from "../hosts.js";
 import type { Admission, AdmissionKind } from "../load/admissions.js";
 import type { Connection } from "../load/connections.js";
+import { ownChunks } from "../load/own-chunks.js";
 import type { Logger } from "../logging.js";
 import type { Principal, RequestFacts } from "../principal.js";
 import { REQUEST_ID, requestIdFrom } from "../request-id.js";
@@ -101,6 +102,7 @@ class GatedCall {
     this.#call = call;
     this.#destination = destination;
     this.#stream = streamOf(call);
+    ownChunks(this.#stream);
     this.#answers = adjustAnswers(call);
   }
 

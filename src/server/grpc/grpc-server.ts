@@ -22,6 +22,7 @@ import { type WireMethod, wireMethod } from "../codec/binary-codec.js";
 import type { Caller, FrontCall } from "../front-call.js";
 import type { HostCheck } from "../hosts.js";
 import type { Connections } from "../load/connections.js";
+import { awaitFirstBytes } from "../load/first-bytes.js";
 import { STALL_MS, withinStallTime } from "../load/stall.js";
 import { TcpPort } from "../load/tcp-port.js";
 import type { Logger } from "../logging.js";
@@ -104,7 +105,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     protocols: ["h2"],
     onSocket: (socket) => {
       if (tls !== undefined && (socket as TLSSocket).alpnProtocol !== "h2") socket.destroy();
-      else injector.injectConnection(socket as Duplex);
+      else awaitFirstBytes(socket, () => injector.injectConnection(socket as Duplex));
     },
   });
   return {

@@ -1,5 +1,6 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import type { LoadLimits } from "../../config.js";
+import { ownChunks } from "../load/own-chunks.js";
 
 const PING_INTERVAL_MS = 60_000;
 const PING_ANSWER_MS = 20_000;
@@ -14,7 +15,10 @@ const AGE_JITTER = 0.1;
  */
 export function keepSession(session: ServerHttp2Session, load: LoadLimits): void {
   const endings = [endIdle(session, load.connectionIdleMs), endAged(session, load.connectionAgeMs), endGone(session)];
-  session.on("stream", (stream) => endUnfinished(stream, load.bodyTimeoutMs + LINGER_MS));
+  session.on("stream", (stream) => {
+    ownChunks(stream);
+    endUnfinished(stream, load.bodyTimeoutMs + LINGER_MS);
+  });
   session.once("close", () => {
     for (const stop of endings) stop();
   });

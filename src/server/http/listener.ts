@@ -11,10 +11,10 @@ import {
   type Http2ServerResponse,
   type ServerHttp2Session,
 } from "node:http2";
-import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Address, LoadLimits } from "../../config.js";
 import type { Connections } from "../load/connections.js";
+import { awaitFirstBytes } from "../load/first-bytes.js";
 import { HANDSHAKE_TIMEOUT_MS, peerOf, TcpPort } from "../load/tcp-port.js";
 import type { TlsFiles } from "../tls-files.js";
 import { bindConnection, connectionOf } from "./connection-of.js";
@@ -33,9 +33,6 @@ export interface HttpListenerOptions {
   readonly connections: Connections;
   readonly tls?: TlsFiles | undefined;
 }
-
-/** The first bytes that an HTTP/2 client sends. No HTTP/1.1 request begins like this. */
-const HTTP2_PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
 const KEEP_ALIVE_MS = 75_000;
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -66,8 +63,10 @@ export class HttpListener {
       protocols: ["h2", "http/1.1"],
       onSocket: (socket, connection) => {
         bindConnection(socket, connection);
-        if (tls === undefined) this.#peek(socket);
-        else ((socket as TLSSocket).alpnProtocol === "h2" ? this.#http2 : this.#http1).emit("connection", socket);
+        awaitFirstBytes(socket, (protocol) => {
+          const isHttp2 = tls === undefined ? protocol.isHttp2 : (socket as TLSSocket).alpnProtocol === "h2";
+          (isHttp2 ? this.#http2 : this.#http1).emit("connection", socket);
+        });
       },
     });
     // Neither server listens itself; they are given connections. The HTTP/1.1 server checks its timeouts only after
@@ -107,29 +106,6 @@ export class HttpListener {
     const connection = this.#port.connectionAt(peerOf(session.socket));
     if (connection !== undefined) bindConnection(session, connection);
     keepSession(session, load);
-  }
-
-  /** Reads until the first bytes show which protocol it is, puts them back, and passes the socket on. */
-  #peek(socket: Socket): void {
-    let seen = Buffer.alloc(0);
-    const timer = setTimeout(() => socket.destroy(), HANDSHAKE_TIMEOUT_MS);
-    const stop = () => {
-      clearTimeout(timer);
-      socket.off("data", onData);
-    };
-    const onData = (chunk: Buffer) => {
-      seen = Buffer.concat([seen, chunk]);
-      const length = Math.min(seen.length, HTTP2_PREFACE.length);
-      const isHttp2 = seen.subarray(0, length).equals(HTTP2_PREFACE.subarray(0, length));
-      if (isHttp2 && length < HTTP2_PREFACE.length) return;
-      stop();
-      socket.pause();
-      socket.unshift(seen);
-      (isHttp2 ? this.#http2 : this.#http1).emit("connection", socket);
-      process.nextTick(() => socket.resume());
-    };
-    socket.on("data", onData);
-    socket.once("close", stop);
   }
 }
 

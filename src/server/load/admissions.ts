@@ -3,6 +3,7 @@ import { ApiError } from "../../api/api-error.js";
 import type { LoadLimits } from "../../config.js";
 import type { Principal } from "../principal.js";
 import type { Connection } from "./connections.js";
+import { CHUNK_BYTES } from "./own-chunks.js";
 import { Turns } from "./turns.js";
 
 /**
@@ -43,8 +44,6 @@ class Share {
 
 /** The share of all requests that need no key. */
 const NOBODY = "";
-/** Bytes that a chunk takes besides its content, because a client may send one byte at a time. */
-const CHUNK_BYTES = 256;
 /** Reserved for pages, which are served even when callers have used up the memory for requests and answers. */
 const PAGE_BYTES = 16 * 1024 * 1024;
 
@@ -154,7 +153,7 @@ export class Admission {
     this.#keep(bytes);
   }
 
-  /** The same for a chunk of a request as it arrives. */
+  /** The same for a chunk of a request as it arrives, and what it takes besides: a client may send one byte at a time. */
   holdChunk(chunk: Buffer): void {
     this.hold(chunk.length + CHUNK_BYTES);
   }
