@@ -48,7 +48,7 @@ export class Placer {
     const pieces = weaveSegments(visible, cuts, "", 0).length;
     const { maxSegments } = this.#context.options;
     if (pieces > maxSegments && visible.length > 1) {
-      const mergesEnough = 4 * new Set(cuts).size <= maxSegments && 2 * visible.length > maxSegments;
+      const mergesEnough = 4 * new Set(cuts).size <= maxSegments;
       if (!mergesEnough) return this.#placeByCopy(head, messages, isAppend, answer, call);
       await this.merge(head, call);
       return { lost: null };

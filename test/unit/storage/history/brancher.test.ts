@@ -142,3 +142,32 @@ describe("a call to make a fork that is there", () => {
     expect(await told(process.forkConversation("a", "b", { as: "fork", upToMessageId: "m" }))).toBe("unavailable");
   });
 });
+
+describe("a call to create a session whose id is taken at first", () => {
+  it("makes it when the other one is deleted before it is read", async () => {
+    const creator = world.process();
+    creator.gates.close("answer of createRecord");
+    const created = told(creator.createSession({ sessionId: "t", title: "mine" }).then(({ title }) => title));
+    await settle();
+    await process.deleteSession("t");
+    await creator.gates.open("answer of createRecord");
+    expect(await created).toBe("mine");
+  });
+
+  it("leaves alone who gets the id meanwhile", async () => {
+    const creator = world.process();
+    creator.gates.close("answer of createRecord");
+    const created = told(creator.createSession({ sessionId: "t", title: "mine" }).then(({ title }) => title));
+    await settle();
+    await process.deleteSession("t");
+    creator.gates.close("readRecord");
+    await creator.gates.open("answer of createRecord");
+    await creator.gates.letOne("readRecord");
+    const other = world.process();
+    await other.createSession({ sessionId: "t", title: "other" });
+    await other.say("t", "x");
+    await creator.gates.open("readRecord");
+    expect(await created).toBe("already_exists");
+    expect(await world.process().ids("t")).toBe("x");
+  });
+});
