@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { ERASED_BODY } from "../../../../src/domain/erasure.js";
 import { MessageBody } from "../../../../src/domain/message-body.js";
 import type { Given, Job } from "../../../../src/storage/history/append/append-job.js";
 import {
@@ -13,6 +14,7 @@ import {
 } from "../../../../src/storage/history/append/append-plan.js";
 import type { Head } from "../../../../src/storage/history/heads.js";
 import type { DraftRef, Entry, Segment, SessionRecord } from "../../../../src/storage/history/log-store.js";
+import type { Located } from "../../../../src/storage/history/read/lookup.js";
 import type { Unplaced } from "../../../../src/storage/history/write/side-logs.js";
 
 const NOW = 1_000;
@@ -149,6 +151,13 @@ describe("planAppend in a session with drafts", () => {
     const refused = planAppend(head, NONE, jobOf([{ id: "a" }, { id: "e" }]), NOW);
     expect(refused).toMatchObject({ kind: "refuse", error: { code: "already_exists" } });
     for (const id of ["a", "f"]) expect(planAppend(head, NONE, jobOf([{ id }]), NOW)).toMatchObject({ kind: "write" });
+  });
+
+  it("takes the message of a draft for appended when it is there and its content was erased", () => {
+    const { entry } = knownAt(1, { id: "d" }).get("d") as Located;
+    const erased: Known = new Map([["d", { entry: { ...entry, body: ERASED_BODY }, position: 1 }]]);
+    const plan = planAppend(head, erased, fromDraft("d", "u.d"), NOW);
+    expect(plan).toEqual({ kind: "known", result: { messageIds: ["d"], position: 1 } });
   });
 
   it("appends the message of a draft that is open", () => {

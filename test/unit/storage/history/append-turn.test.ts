@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { beforeWriting, goOn, sessionOf } from "../../../simulation/rule-schedules/scenes.js";
-import { World } from "../../../simulation/world.js";
+import { DomainError } from "../../../../src/domain/errors.js";
+import { MAX_TURNS } from "../../../../src/storage/history/retries.js";
+import { beforeWriting, goOn, idsOf, sessionOf } from "../../../simulation/rule-schedules/scenes.js";
+import { type Process, settle, told, World } from "../../../simulation/world.js";
 
 const TWO_MINUTES_MS = 120_000;
 
@@ -46,4 +48,139 @@ it("an append of an older message leaves the revision that callers see", async (
   const { sessionRevision } = world.record("a");
   expect(await process.say("a", "o@20")).toBe("at 1");
   expect(world.record("a").sessionRevision).toBe(sessionRevision);
+});
+
+describe("an append on a head that is out of date", () => {
+  const expecting = (process: Process, id: string, timestampMicros: number, expectedPosition: number) => {
+    const message = { id, role: "user", parts: [], timestampMicros };
+    return told(process.logMessages("a", [message], { expectedPosition }).then(({ position }) => `at ${position}`));
+  };
+
+  it("finds what another process has appended of its batch", async () => {
+    const world = new World("atomic");
+    const process = await sessionOf(world, "m");
+    await world.process().say("a", "x");
+    expect(await process.say("a", "x", "y")).toBe("at 1");
+    expect(await idsOf(world, "a")).toBe("m x y");
+  });
+
+  it("fails with the error of the look-up of its ids", async () => {
+    const process = await sessionOf(new World("atomic"), "m");
+    process.gates.loseNext("findById");
+    expect(await process.say("a", "x", "y")).toBe("unavailable");
+    expect(await process.say("a", "x", "y")).toBe("at 1");
+  });
+
+  it("reads it again before it refuses the expected position of an older message", async () => {
+    const world = new World("atomic");
+    const process = await sessionOf(world, "m@10", "n@30");
+    await world.process().say("a", "o@15");
+    expect(await expecting(process, "q", 20, 2)).toBe("at 2");
+    expect(await idsOf(world, "a")).toBe("m o q n");
+  });
+
+  it("reads it no more than once when the expected position of an older message is wrong, and changes nothing", async () => {
+    const world = new World("atomic");
+    const process = await sessionOf(world, "m@10", "n@30");
+    const { log, revision } = world.record("a");
+    expect(await expecting(process, "q", 20, 2)).toBe("aborted");
+    expect(world.record("a")).toMatchObject({ log, revision });
+  });
+
+  it("opens the log that it has sealed itself before it refuses, so that nobody waits for it", async () => {
+    const world = new World("atomic");
+    const process = await sessionOf(world, "m@10", "n@30");
+    const { simStore } = process;
+    const replaceRecord = simStore.replaceRecord.bind(simStore);
+    simStore.replaceRecord = () => Promise.reject(new DomainError("unavailable", "The store is away"));
+    expect(await told(process.truncateMessages("a", "m"))).toBe("unavailable");
+    simStore.replaceRecord = replaceRecord;
+    expect(await expecting(process, "q", 20, 2)).toBe("aborted");
+    const beforeMs = world.nowMs;
+    expect(await world.process().say("a", "o@40")).toBe("at 2");
+    expect(world.nowMs).toBe(beforeMs);
+  });
+});
+
+describe("an append", () => {
+  it("with an id of the append before it in the same turn is a repetition of that one", async () => {
+    const process = await sessionOf(new World("atomic"));
+    const appends = [["x"], ["x", "y"]].map((ids) => ({
+      messages: ids.map((id) => ({ id, role: "user", parts: [] })),
+    }));
+    const outcomes = await process.logTurn("a", appends);
+    expect(outcomes.map((one) => one.ok && one.result.position)).toEqual([0, 0]);
+    expect(await process.ids("a")).toBe("x y");
+  });
+
+  it("asks the store only once when the head is known", async () => {
+    const process = await sessionOf(new World("atomic"), "m");
+    const asked: string[] = [];
+    for (const name of ["readRecord", "tail", "findById", "append"]) {
+      process.gates.close(name, () => {
+        asked.push(name);
+        return false;
+      });
+    }
+    expect(await process.say("a", "n")).toBe("at 1");
+    expect(asked).toEqual(["append"]);
+  });
+
+  it("is answered only when the update time is stored that is written with it", async () => {
+    const world = new World("weak");
+    const process = world.process({ nowMicros: () => world.nowMs * 1000 });
+    await process.createSession({ sessionId: "a" });
+    world.nowMs += TWO_MINUTES_MS;
+    process.gates.close("touchRecords");
+    let answered = "";
+    const answer = process.say("a", "m").then((answer) => {
+      answered = answer;
+    });
+    await settle();
+    expect([process.gates.waiting("touchRecords"), answered]).toEqual([1, ""]);
+    await process.gates.open("touchRecords");
+    await answer;
+    expect(answered).toBe("at 0");
+  });
+
+  it("goes on for more than a hundred turns as long as others are first", async () => {
+    const world = new World("atomic");
+    const process = await sessionOf(world, "m");
+    const { log } = world.record("a");
+    const example = world.db.row(log, 1)?.entry;
+    let others = 0;
+    process.gates.close("append", () => {
+      if (others++ > MAX_TURNS) return false;
+      const [seq, id] = [others + 1, `other ${others}`];
+      if (example) world.db.insert(log, { seq, id, entry: { ...example, seq, id } });
+      return false;
+    });
+    expect(await process.say("a", "n")).toBe(`at ${MAX_TURNS + 2}`);
+  });
+
+  it("ends with internal when the segments of its session can never be merged, and says what it met", async () => {
+    const world = new World("atomic");
+    await sessionOf(world, "m", "n");
+    await world.process().updateMessage("a", "n", { parts: [{ id: "", type: "text", text: "new" }] });
+    const anomalies: string[] = [];
+    const process = world.process({ maxSegments: 1, onAnomaly: (text) => anomalies.push(text) });
+    process.simStore.replaceRecord = async () => null;
+    expect(await process.say("a", "o")).toBe("internal");
+    expect(anomalies.join()).toMatch(
+      /^Session "a" is damaged: an append found no place \(uid .*, open after 0 messages\)$/,
+    );
+  });
+
+  it("of an older message that lost against a change of the title writes the message no second time", async () => {
+    const world = new World("atomic");
+    const process = await sessionOf(world, "m@10", "n@30");
+    process.gates.close("seal");
+    const answer = process.say("a", "q@20");
+    await settle();
+    await world.process().updateSession("a", { title: "new" });
+    await process.gates.open("seal");
+    expect(await answer).toBe("at 1");
+    const [log] = world.record("a").namedLogs.map((named) => named.log);
+    expect(world.db.rows(log as string).map(({ id }) => id)).toEqual(["q"]);
+  });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { DomainError } from "../../../../src/domain/errors.js";
 import { HistoryContext } from "../../../../src/storage/history/heads.js";
 import type { SessionRecord } from "../../../../src/storage/history/log-store.js";
-import { Again, MAX_TURNS } from "../../../../src/storage/history/retries.js";
+import { Again, MAX_TURNS, Retries } from "../../../../src/storage/history/retries.js";
 import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
 
 const record = (revision: number) => ({ uid: "u", revision }) as SessionRecord;
@@ -64,4 +64,13 @@ describe("retrying", () => {
     });
     await expect(run).rejects.toBe(error);
   });
+});
+
+it("turns on the same state count anew after something was achieved", () => {
+  const { context } = contextOf();
+  const retries = new Retries(context.options, "s");
+  for (let round = 0; round < 2; round++) {
+    for (let turn = 1; turn < MAX_TURNS; turn++) retries.count([record(1)], "no progress");
+    retries.reset();
+  }
 });
