@@ -90,6 +90,21 @@ await describeWith("places in the console", findBrowser, (browserPath) => {
     }),
   );
 
+  it("never puts the address of a session that is being left in place of the one that was asked for", () =>
+    onScreen(DESKTOP, async (open) => {
+      // The page learns of the new address only after the old view would have noted its own.
+      await open.page.addInitScript(`addEventListener("hashchange", (event) => {
+        if (!event.isTrusted) return;
+        event.stopImmediatePropagation();
+        setTimeout(() => dispatchEvent(new HashChangeEvent("hashchange")), 600);
+      })`);
+      await open.openSession("s");
+      await open.message(COUNT).waitFor();
+      await open.page.evaluate("document.querySelector('.scroller').scrollTop = 0; location.hash = '#/session/other'");
+      await open.page.getByRole("heading", { name: "other", level: 1 }).waitFor();
+      expect(new URL(open.page.url()).hash).toMatch(/^#\/session\/other/);
+    }));
+
   it("marks the message that an address or the panel of forks leads to, and names it in the address", () =>
     onScreen(DESKTOP, async (open) => {
       const isMarked = async (position: number) => {

@@ -47,6 +47,11 @@ export function linkTo(route: Route): string {
   return route.at === undefined ? path : `${path}?at=${route.at}`;
 }
 
+/** What stays the same while somebody scrolls or types. */
+function subjectOf(route: Route): string {
+  return route.view === "session" ? sessionLink(route.sessionId) : route.view;
+}
+
 export function sessionLink(sessionId: string): string {
   return linkTo({ view: "session", sessionId });
 }
@@ -61,7 +66,11 @@ export function go(to: Route): void {
   location.hash = linkTo(to);
 }
 
-/** Keeps the address in step with scrolling; no entry in the history of the browser, and nothing is loaded again. */
+/**
+ * Keeps the address in step with scrolling; no entry in the history of the browser, and nothing is loaded again. Does
+ * nothing once the address names something else, because then this view is about to leave.
+ */
 export function noteWhere(to: Route): void {
+  if (subjectOf(parseRoute(location.hash)) !== subjectOf(to)) return;
   history.replaceState(history.state, "", linkTo(to));
 }

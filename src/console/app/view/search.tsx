@@ -1,5 +1,5 @@
 import { ArrowLeft } from "lucide";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { SearchHit } from "../api/calls.js";
 import { ApiError, apiKey, CODE } from "../api/http.js";
 import { MessageSearch, piecesOf, type SearchState } from "../state/message-search.js";
@@ -15,7 +15,8 @@ export function Search({ q }: { q: string }) {
   const search = useMemo(() => new MessageSearch(), []);
   const [text, setText] = useState(q);
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.focus(), []);
+  // Before the next key is pressed, so that it is text.
+  useLayoutEffect(() => input.current?.focus(), []);
   useEffect(() => setText(q), [q]);
   useEffect(() => {
     const timer = setTimeout(() => search.start(text), TYPING_MS);

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Conversation } from "../../state/conversation.js";
 import { Find, type Hit } from "../../state/find.js";
 import { jump, leavePanel } from "../../state/ui.js";
@@ -11,7 +11,8 @@ export function SearchPanel({ conversation }: { conversation: Conversation }) {
   const find = useMemo(() => new Find(), [conversation]);
   const [text, setText] = useState("");
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.focus(), []);
+  // Before the next key is pressed, so that it is text.
+  useLayoutEffect(() => input.current?.focus(), []);
   useEffect(() => {
     const timer = setTimeout(() => find.start(conversation.sessionId, text.trim()), TYPING_MS);
     return () => clearTimeout(timer);
