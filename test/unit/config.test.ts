@@ -69,6 +69,10 @@ describe("the configuration of serve", () => {
     });
   });
 
+  it("buffers so little by default that twice as much, which a process takes, stays below 300 MiB", () => {
+    expect(2 * read().load.bufferedBytes).toBeLessThan(300 * 2 ** 20);
+  });
+
   it("refuses a buffer that the largest request does not fit into", () => {
     expect(() => read("--max-buffered-bytes-per-key", "9000000")).toThrow(/--max-buffered-bytes-per-key must be/);
     expect(() => read("--max-body-bytes", "200000000")).toThrow(/--max-buffered-bytes-per-key must be/);
