@@ -1,4 +1,5 @@
-// Bundles the web page in src/console/app; whatever it needs is in the bundle, so that it loads nothing from elsewhere.
+// Bundles the web page in src/console/app. The bundle holds everything it needs, so the page loads nothing from
+// elsewhere.
 import { existsSync } from "node:fs";
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +9,7 @@ import { build } from "esbuild";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const APP = "src/console/app";
 
-/** Builds into a folder, beside what is there. */
+/** Builds into a folder, and leaves other files there alone. */
 export async function buildConsole(folder) {
   await mkdir(folder, { recursive: true });
   const { metafile } = await build({
@@ -32,7 +33,10 @@ export async function buildConsole(folder) {
   await writeFile(join(folder, "LICENSES.txt"), await licensesOf(metafile));
 }
 
-/** The licences of the packages that are part of the bundle, and of what these have bundled, as they ask for. */
+/**
+ * The licences of the packages in the bundle, and of what these packages have bundled themselves. The licences require
+ * that they are passed on.
+ */
 async function licensesOf({ inputs }) {
   const paths = Object.keys(inputs).filter((path) => path.includes("node_modules/"));
   const packages = new Set(paths.map((path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)[1]));

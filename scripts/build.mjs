@@ -1,4 +1,5 @@
-// Bundles the program, the library and the client. Packages stay outside the bundles, but for those that every start of the program needs; drivers load lazily.
+// Bundles the program, the library and the client. Only packages that every start of the program needs are in its
+// bundle. All others stay outside, and drivers load lazily.
 import { chmod, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,10 +9,10 @@ import { buildConsole } from "./build-console.mjs";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const LICENSES = "THIRD-PARTY-LICENSES.txt";
 
-/** The program, and what programs that embed the service import. Both run in Node.js only. */
+/** The program, and the library for programs that embed the service. Both run in Node.js only. */
 const PROGRAM = { main: "src/main.ts" };
 const LIBRARY = { index: "src/index.ts" };
-/** Packages of the program's bundle: to find and read their 300 files takes a third of a start. */
+/** The packages in the program's bundle. Without it, finding and reading their 300 files takes a third of a start. */
 const BUNDLED = [
   "@bufbuild/protobuf",
   "@connectrpc/connect",
@@ -22,11 +23,14 @@ const BUNDLED = [
   "prom-client",
   "ulid",
 ];
-/** A package in CommonJS asks for Node's own modules by `require`. */
+/** Packages in CommonJS load Node's own modules by `require`. */
 const BANNER = `#!/usr/bin/env node
 import { createRequire as createRequireOfBundle } from "node:module";
 const require = createRequireOfBundle(import.meta.url);`;
-/** What browsers import, too. It shares no file with the server, so that a bundler finds nothing of the server in it. */
+/**
+ * The entry points that browsers import, too. They share no file with the server, so a bundler finds nothing of the
+ * server in them.
+ */
 const CLIENT = {
   "client/index": "src/client/index.ts",
   "client/gen": "src/gen.ts",
@@ -50,7 +54,7 @@ export async function buildInto(folder) {
   const outputs = builds.flatMap(({ outputs }) => Object.keys(outputs));
   const built = new Set(outputs.map((path) => relative(folder, join(ROOT, path))).concat(LICENSES));
   await writeFile(join(folder, LICENSES), await licensesOf(Object.keys(builds[0].inputs)));
-  // The web page's files are read at run time, beside the code.
+  // The program reads the web page's files at run time, from a folder next to its code.
   await buildConsole(join(folder, "assets"));
   await chmod(join(folder, "main.js"), 0o755);
   const isKept = (path) => built.has(path) || path.startsWith("assets") || path.startsWith("types");
@@ -60,11 +64,11 @@ export async function buildInto(folder) {
   await Promise.all(stale.map((path) => rm(path)));
 }
 
-/** All packages that ours needs, but for those that are bundled; the packages that these need are bundled with them. */
+/** All packages that ours needs, except for the bundled ones. The packages that those need are bundled with them. */
 async function unbundled() {
   const manifest = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
   const all = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies, ...manifest.peerDependencies });
-  // grpc-js loads this one for services that we do not offer.
+  // grpc-js loads this package for services that the program does not offer.
   return [...all.filter((name) => !BUNDLED.includes(name) && name !== "@opentelemetry/api"), "@grpc/proto-loader"];
 }
 
@@ -85,7 +89,7 @@ async function licenseOf(folder) {
   return `${"=".repeat(80)}\n${name} ${version}, ${license}\n${text}`;
 }
 
-/** Resolves to what esbuild says about the files that it read and wrote. */
+/** Resolves to esbuild's list of the files that it read and wrote. */
 async function bundle(folder, entryPoints, options) {
   const { metafile } = await build({
     absWorkingDir: ROOT,

@@ -20,7 +20,10 @@ if (process.argv.includes("--answers")) {
   for (const line of linesOf(sessions)) console.log(JSON.stringify(line));
 }
 
-/** The format of `session-pool export`: messages have numbers, in the order of the file, and sessions name theirs. */
+/**
+ * The format of `session-pool export`: messages are numbered in the order of the file, and each session lists the
+ * numbers of its messages.
+ */
 function* linesOf(all) {
   yield { format: "session-pool", version: 2 };
   const firstOf = new Map();

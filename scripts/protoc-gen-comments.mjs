@@ -1,8 +1,9 @@
 #!/usr/bin/env node
-// Keeps the comments of the .proto files, which generated descriptors lack: gen/comments.ts, full name -> comment.
+// Writes gen/comments.ts, which maps full names to the comments of the .proto files. Generated descriptors have no
+// comments.
 import { createEcmaScriptPlugin, getComments, runNodeJs } from "@bufbuild/protoplugin";
 
-/** Everything in a file that can have a comment, with the name that the map has it under. */
+/** Everything in a file that can have a comment, with its name in the map. */
 function* commented(file) {
   for (const service of file.services) {
     yield [service.typeName, service];
@@ -17,7 +18,7 @@ function* commentedMessage(message) {
   for (const nested of message.nestedMessages) yield* commentedMessage(nested);
 }
 
-/** Without the space that follows each `//`. */
+/** Removes the space that follows each `//`. */
 function textOf(desc) {
   const { leading, trailing } = getComments(desc);
   return (leading ?? trailing ?? "").replace(/^ /gm, "").trim();

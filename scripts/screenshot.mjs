@@ -14,7 +14,7 @@ if (folder === undefined) throw new Error("Say where the pictures go: node scrip
 
 const DESKTOP = { viewport: { width: 1280, height: 800 }, deviceScaleFactor: 1.25, colorScheme: "light" };
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, colorScheme: "dark" };
-/** What is waited for last is there when everything else is. */
+/** The pictures. `last` selects what appears last: once it is there, everything else is, too. */
 const PICTURES = [
   { file: "console.png", screen: DESKTOP, last: ".entry-failed" },
   { file: "console-phone.png", screen: PHONE, last: ".call-failed" },

@@ -4,7 +4,7 @@ export function say(role, text) {
   return { role, parts: [{ id: "", type: "text", text }] };
 }
 
-/** A text, where there is one, and a call as Anthropic's API has it. */
+/** A text, if there is one, and a tool call in the form of Anthropic's API. */
 export function call(text, id, name, input) {
   const parts = [{ id: "", type: "tool_use", text: "", data: { id, name, input } }];
   if (text) parts.unshift({ id: "", type: "text", text });
@@ -24,7 +24,7 @@ export function dialogue(messages) {
 
 const TABLES = ["invoices", "payments", "customers", "refunds", "taxes", "currencies", "dunning", "credit_notes"];
 
-/** So many steps of an agent at work, three messages each; every 31st call fails. */
+/** Makes so many steps of an agent at work, with three messages each. Every 31st call fails. */
 export function codingSteps(count) {
   return Array.from({ length: count }, (_, i) => stepOf(i)).flat();
 }

@@ -24,7 +24,7 @@ export const DEMO_QUESTIONS = [
   ],
 ];
 
-/** Each `{session, messages, parent}` in the order in which the file has them: parents come first. */
+/** A list of `{session, messages, parent}` in the order of the file, in which parents come first. */
 export function sessionsOfDemo(nowMs) {
   return [...older(nowMs), ...imports(nowMs), releaseNotes(nowMs), billing(nowMs)];
 }
@@ -45,7 +45,7 @@ function paceMs(i) {
   return PACES_MS[i % PACES_MS.length];
 }
 
-/** Lets messages follow each other at those paces, the last one at `endMs`. */
+/** Sets the times of messages so that they follow each other at those paces and the last one is at `endMs`. */
 function timed(prefix, messages, endMs) {
   let atMs = endMs - messages.slice(1).reduce((sum, _, i) => sum + paceMs(i), 0);
   return messages.map((message, i) => {
@@ -125,7 +125,7 @@ function imports(nowMs) {
   ];
 }
 
-/** 600 messages of an agent at work, the newest of today. */
+/** A session of an agent at work with about 600 messages, the newest of them from today. */
 function billing(nowMs) {
   const messages = dialogue([
     say(
@@ -176,7 +176,7 @@ function releaseNotes(nowMs) {
   };
 }
 
-/** Questions of the last three weeks, none of them since yesterday. */
+/** Sessions with questions of the last three weeks. None has changed since yesterday. */
 function older(nowMs) {
   const titles = [
     ...[

@@ -1,10 +1,10 @@
 import type { Segment, SessionRecord } from "../../src/storage/history/log-store.js";
 import type { SimDatabase } from "./sim-database.js";
 
-/** Sweeps after which nothing that can be swept is left: a chain of sources goes one link at a time. */
+/** After this many sweeps nothing is left that can be swept. A chain of sources goes one link at a time. */
 export const SWEEP_ROUNDS = 8;
 
-/** Every message that a living record names, or one that others may still count on, is there. */
+/** Checks that every message is there that is named by a living record, or by a deleted one that has forks. */
 export function checkRows(db: SimDatabase): void {
   for (const record of db.records()) {
     if (record.deleted && record.forks === 0) continue;
@@ -16,7 +16,10 @@ export function checkRows(db: SimDatabase): void {
   }
 }
 
-/** `forks` is never less than the records that name a session; more only after deaths and lost answers. */
+/**
+ * Checks that `forks` is never lower than the number of records that name a session. It may be higher only after deaths
+ * and lost answers.
+ */
 export function checkCounts(db: SimDatabase, mayBeHigh: boolean): void {
   for (const { uid, forks } of db.records()) {
     const named = namesOf(db, uid);
@@ -27,8 +30,9 @@ export function checkCounts(db: SimDatabase, mayBeHigh: boolean): void {
 }
 
 /**
- * When all sessions are deleted and swept. After deaths and lost answers tombstones may stay whose `forks` is too high, with what they hold and
- * name, and entries that a process wrote and then died over.
+ * Checks that nothing is left once all sessions are deleted and swept. After deaths and lost answers, two things may
+ * stay: tombstones whose `forks` is too high, with everything they hold and name, and entries whose writer died before
+ * it finished.
  */
 export function checkNothingLeft(db: SimDatabase, mayStay: boolean): void {
   const records = db.records();

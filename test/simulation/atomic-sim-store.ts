@@ -15,8 +15,8 @@ import {
 } from "./sim-store.js";
 
 /**
- * A store whose every call is one step, as memory and SQLite: batches all or nothing, seals in one step. Like them it has no
- * `touchRecords`, because its `append` moves the update time itself, and nothing else does so later.
+ * A store that does every call in one step, as memory and SQLite do: it stores all of a batch or nothing, and seals in
+ * one step. Like them it has no `touchRecords`, because its `append` moves the update time itself.
  */
 export class AtomicSimStore extends SimStore {
   async append(

@@ -2,7 +2,10 @@ import type { Operation } from "./operations.js";
 import type { ProfileName } from "./profiles.js";
 import type { Random } from "./random.js";
 
-/** A few sessions to begin with, made one after the other: "a", mostly a fork "b" of it, and mostly an empty "c". */
+/**
+ * The operations that make the first sessions, one after the other: always "a", mostly its fork "b", and mostly an
+ * empty session "c".
+ */
 export function beginningOf(random: Random, profile: ProfileName): readonly Operation[] {
   const messages = Array.from({ length: 1 + random.int(4) }, (_, i) => ({ id: `m${i}`, ts: i + 1, body: "x" }));
   const isGrace = profile === "grace";

@@ -1,10 +1,13 @@
 import type { Random } from "./random.js";
 
-/** What befalls the clocks of one seed. Probabilities are for each step. */
+/** What goes wrong with the clocks in the run of one seed. Probabilities are for each step. */
 export interface ClockWeather {
-  /** Some clock is jumped, stopped for a while or made to go at another rate. */
+  /** The probability that some clock jumps, stops for a while or begins to run at another rate. */
   readonly fault: number;
-  /** A process that stops is suspended with its machine: its steady clock does not count the time. */
+  /**
+   * The probability that a process that stops is suspended with its machine, so that its steady clock does not count
+   * the time.
+   */
   readonly suspended: number;
   /** How far clocks jump, and how long they stand still. */
   readonly sizesMs: readonly number[];
@@ -13,21 +16,21 @@ export interface ClockWeather {
 export const RIGHT_CLOCKS: ClockWeather = { fault: 0, suspended: 0, sizesMs: [] };
 
 /**
- * How a clock may go wrong. A wall clock goes either way; a steady one never goes back; a store's clock of operations (`operationTime`) does not, either,
- * but it may jump ahead when another node takes over.
+ * How a clock may go wrong. A wall clock may jump either way. A steady clock never goes back. Neither does a store's
+ * clock of operations (`operationTime`), but it may jump ahead when another node takes over.
  */
 export type ClockKind = "wall" | "steady" | "operations";
 
 const RATES = [1, 1, 0.8, 1.25];
 
-/** A clock over the true time of a run: it may stand still, jump, and go too fast or too slowly. */
+/** A clock that is derived from the true time of a run. It may stand still, jump, and run too fast or too slowly. */
 export class SimClock {
   readonly kind: ClockKind;
   readonly #trueMs: () => number;
   #sinceMs: number;
   #valueMs: number;
   #rate = 1;
-  /** Until this true time it stands still. */
+  /** The clock stands still until this true time. */
   #stillUntilMs = 0;
 
   constructor(kind: ClockKind, trueMs: () => number, offsetMs: number) {
@@ -57,7 +60,7 @@ export class SimClock {
     this.#rate = rate;
   }
 
-  /** Goes right from now on, and has at least this value. */
+  /** Makes the clock right from now on, and gives it at least this value. */
   heal(leastMs: number): void {
     this.#settle();
     this.#rate = 1;
@@ -65,7 +68,7 @@ export class SimClock {
     this.#valueMs = Math.max(this.#valueMs, leastMs);
   }
 
-  /** What may happen to it at a step. */
+  /** Makes the clock jump, stop for a while, or run at another rate. */
   fail(random: Random, weather: ClockWeather): void {
     const sizeMs = random.pick(weather.sizesMs);
     const what = random.int(3);

@@ -19,7 +19,7 @@ it.each(["atomic", "weak"] as const)(
         throw new Error(`Seed ${seed}: ${(error as Error).message}`, { cause: error });
       }
     }
-    // All that the runs are about has happened.
+    // Everything that the runs are meant to show has happened.
     expect(ends.finished).toBeGreaterThan(0);
     expect(ends.discarded).toBeGreaterThan(0);
     expect(deaths).toBeGreaterThan(0);

@@ -12,21 +12,21 @@ const SESSION = "a";
 const DRAFT = "d";
 const WRITERS = 2;
 const EXTENDS = 6;
-/** Long after any time-out. */
+/** A time longer than any time-out. */
 const LONG_MS = 10_000_000;
 
 type Work = (provider: LogHistoryProvider) => Promise<unknown>;
 
-/** What clients were answered. */
+/** The answers that clients have received. */
 interface Answers {
-  /** Version -> the token that was acknowledged with it. */
+  /** Maps each version to the token that was acknowledged with it. */
   readonly extended: Map<number, string>;
   finished: boolean;
   discarded: boolean;
-  /** Whether anybody tried; an unknown outcome may be either. */
+  /** Whether anybody tried. When the outcome is unknown, it may have happened or not. */
   triedDiscard: boolean;
   cut: boolean;
-  /** Whether somebody may drop the draft though nobody asks for it. */
+  /** Whether somebody may drop the draft without being asked to. */
   readonly discardWhenAbandoned: boolean;
 }
 
@@ -38,9 +38,9 @@ export interface DraftReport {
 }
 
 /**
- * Runs one seed: two writers of one draft, somebody who stops it, an edit, and processes that look for abandoned drafts, on
- * processes that die, pause and lose answers. Throws when what was acknowledged is lost or doubled, when the draft ends twice,
- * or when a reader sees it neither as a draft nor as a message.
+ * Runs one seed: two writers of one draft, somebody who stops it, an edit, and a search for abandoned drafts, on
+ * processes that die, pause and lose answers. Throws when something that was acknowledged is lost or doubled, when the
+ * draft ends twice, or when a reader sees it neither as a draft nor as a message.
  */
 export async function simulateDrafts(seed: number, store: StoreKind): Promise<DraftReport> {
   const random = seededRandom(seed);
@@ -80,7 +80,7 @@ class DraftRun {
     await runJobs(this.#scheduler, this.#fleet, jobs);
   }
 
-  /** One of two writers: each goes on where the draft is. */
+  /** One of two writers. Each continues from the draft's current version. */
   async #write(writer: number): Promise<void> {
     let version = 1;
     for (let i = 0; i < EXTENDS; i++) {
@@ -107,7 +107,7 @@ class DraftRun {
     if (typeof outcome === "object") this.#answers.finished = true;
   }
 
-  /** Discards, cuts or finishes at some moment, or does nothing. */
+  /** Discards the draft, truncates the session or finishes the draft at some moment, or does nothing. */
   async #stop(): Promise<void> {
     const how = this.#random.pick(["discard", "cut", "finish", "nothing", "nothing"] as const);
     for (let i = this.#random.int(12); i > 0; i--) await this.#call(1, (provider) => provider.getMessageCount(SESSION));
@@ -124,7 +124,7 @@ class DraftRun {
     }
   }
 
-  /** A page that is loaded again and again. */
+  /** Reads as a page does that is loaded again and again. */
   async #read(): Promise<void> {
     for (let i = 0; i < 8; i++) {
       const loaded = await this.#call(3, (provider) => provider.loadSession(SESSION, { limit: 9 }));
@@ -142,7 +142,7 @@ class DraftRun {
     for (let i = 0; i < 6; i++) await this.#call(slot, (provider) => provider.endAbandonedDrafts());
   }
 
-  /** The answer, the code of a refusal, or `died`. */
+  /** Resolves to the answer, to the code of a refusal, or to `died`. */
   async #call(slot: number, work: Work): Promise<unknown> {
     const { provider, process }: Instance & { readonly process: SimProcess } = this.#fleet.slots[slot] as Instance;
     const answer = work(provider).catch((error: unknown) => {
@@ -153,7 +153,7 @@ class DraftRun {
   }
 }
 
-/** Everybody is gone: whoever comes ends what is open. */
+/** When all processes are gone, a new process ends the drafts that are still open. */
 async function endAll(provider: LogHistoryProvider, scheduler: Scheduler): Promise<void> {
   for (let i = 0; i < 3; i++) {
     await provider.endAbandonedDrafts();
@@ -163,7 +163,7 @@ async function endAll(provider: LogHistoryProvider, scheduler: Scheduler): Promi
   if (left.length > 0) throw new Error("A draft stays open though nobody extends it");
 }
 
-/** What was acknowledged is there, once and in order. */
+/** Checks that everything that was acknowledged is there, once and in order. */
 async function check(provider: LogHistoryProvider, answers: Answers): Promise<DraftReport["end"]> {
   const found = (await provider.getSessionMessages(SESSION)).filter(({ id }) => id === DRAFT);
   if (found.length > 1) throw new Error("The message is there twice");

@@ -16,14 +16,14 @@ type Work = (provider: LogHistoryProvider) => Promise<unknown>;
 
 export interface ErasingReport {
   readonly deaths: number;
-  /** Places that held the message. */
+  /** The places that held the message. */
   readonly copies: number;
 }
 
 /**
- * Runs one seed: a message is erased while others copy, fork, merge, cut and edit what holds it, on processes that die,
- * pause and lose answers. Throws when its content is left anywhere once the erasure has answered: where the store checks
- * names, in any row, and elsewhere in what anybody can read.
+ * Runs one seed: a message is erased while others copy, fork, merge, truncate and edit the sessions that hold it, on
+ * processes that die, pause and lose answers. Throws when its content is left after the erasure has answered. On a
+ * store that checks names, no row may hold it; on others, nothing that anybody can read.
  */
 export async function simulateErasing(seed: number, store: StoreKind): Promise<ErasingReport> {
   const random = seededRandom(seed);
@@ -53,7 +53,7 @@ class ErasingRun {
   readonly #scheduler: Scheduler;
   readonly #fleet: Fleet;
   #fresh = 0;
-  /** What the erasure has answered. */
+  /** The answer to the erasure. */
   copies: number | undefined;
 
   constructor(random: Random, scheduler: Scheduler, fleet: Fleet) {
@@ -72,7 +72,7 @@ class ErasingRun {
     for (let i = 0; i < OPERATIONS; i++) await this.#call(slot, this.#next());
   }
 
-  /** Erases the message at some moment, again for as long as there is no answer. */
+  /** Erases the message at some moment, and repeats the call until there is an answer. */
   async #erase(): Promise<void> {
     for (let i = this.#random.int(6); i > 0; i--)
       await this.#call(WRITERS, (provider) => provider.getMessageCount("a"));
@@ -121,7 +121,7 @@ class ErasingRun {
 async function check({ db }: Fleet, provider: LogHistoryProvider, store: StoreKind): Promise<void> {
   const rows = db.logNames().flatMap((log) => db.rows(log));
   const left = rows.filter(({ entry }) => JSON.stringify(entry?.body.parts ?? []).includes(SECRET));
-  // Where the store cannot check names, a late writer may leave it in a log that nobody reads.
+  // On a store that cannot check names, a late writer may leave the content in a log that nobody reads.
   if (store === "atomic" && left.length > 0) throw new Error(`${left.length} rows hold the secret`);
   for (const { sessionId, undo, deleted } of db.records()) {
     if (deleted) continue;

@@ -51,7 +51,7 @@ it.each(["atomic", "weak"] as const)(
         throw new Error(`Seed ${seed}: ${(error as Error).message}`, { cause: error });
       }
     }
-    // All that the runs are about has happened.
+    // Everything that the runs are meant to show has happened.
     expect(deaths).toBeGreaterThan(0);
     expect(copies).toBeGreaterThan(SEEDS);
   },

@@ -13,21 +13,21 @@ import { directSteps, type Steps } from "./steps.js";
 import { WeakSimStore } from "./weak-sim-store.js";
 import { DRAFT_TIMEOUT_MS, STALE_MS, SWEEP_AGE_MS, TOUCH_DELAY_MS } from "./weather.js";
 
-/** The engine of a process: what its clients call, and the provider under it. */
+/** The engine of a process: the operations that its clients call, and the provider that carries them out. */
 export interface Engine {
   readonly clients: PooledProvider;
   readonly provider: LogHistoryProvider;
 }
 
-/** A process, and what it says the time is. */
+/** A process and its clock. */
 export interface Instance extends Engine {
   readonly process: SimProcess;
   readonly now: ServiceTime;
 }
 
 /**
- * The time that a process stamps messages with, in microseconds. It stands still while an operation runs, so that the checker knows what each was
- * stamped with.
+ * The time that a process stamps messages with, in microseconds. It stands still while an operation runs, so that the
+ * checker knows the timestamp of each message.
  */
 export class ServiceTime {
   readonly #read: () => number;
@@ -53,11 +53,11 @@ export class ServiceTime {
   }
 }
 
-/** The processes of a run, each with an engine and caches of its own, on one database. */
+/** The processes of a run on one database. Each has its own engine and caches. */
 export class Fleet {
   readonly db: SimDatabase;
   readonly slots: Instance[] = [];
-  /** What the engines said was odd. */
+  /** The anomalies that the engines have reported. */
   readonly anomalies: string[] = [];
   readonly #options: SimOptions;
   readonly #profile: ProfileName;
@@ -104,9 +104,11 @@ export class Fleet {
     const scheduler = this.#scheduler;
     const process = scheduler.spawn(`p${this.#processes++}`, random.pick([0, 0, 150, -250, 5 * SWEEP_AGE_MS]));
     const fixed = random.pick([NOW_MICROS, NOW_MICROS, 3, 7]);
-    // Where clocks are wrong, the milliseconds of the wall clock are taken for microseconds: few messages have the same time then.
+    // When clocks are wrong, the milliseconds of the wall clock count as microseconds, so that few messages have the
+    // same time.
     const now = new ServiceTime(() => (this.#hasWrongClocks ? Math.floor(process.wall.read()) : fixed));
-    // Lists are about times of changes; their messages all have timestamps, so that the time need not stand still.
+    // Runs about lists depend on the times of changes. All their messages have timestamps, so the time need not stand
+    // still.
     const moving = () => Math.floor(process.wall.read() * 1000);
     const engine = this.#engine(this.#storeOn(scheduler.stepsOf(process)), {
       nowMicros: this.#profile === "lists" ? moving : () => now.micros,
@@ -117,12 +119,15 @@ export class Fleet {
     return { process, now, ...engine };
   }
 
-  /** Lets the store's clock go right, from far ahead: what was dropped grows old at last. */
+  /**
+   * Makes the store's clock right again and moves it far ahead, so that everything that was dropped becomes old enough
+   * to be swept.
+   */
   healStoreClock(): void {
     this.#storeClock.heal(this.#storeClock.read() + 100 * SWEEP_AGE_MS);
   }
 
-  /** One that is alone: each of its store calls happens at once. */
+  /** Starts a process that is alone. Each of its store calls happens at once. */
   quiet(): Engine {
     let calls = 0;
     const direct = directSteps(() => this.#scheduler.nowMs);

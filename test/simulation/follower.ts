@@ -3,7 +3,7 @@ import { DomainError } from "../../src/domain/errors.js";
 import type { FollowEvent, FollowPosition } from "../../src/domain/page.js";
 import type { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 
-/** What a follower resumes after. */
+/** The place after which a follower resumes. */
 const PASSING: ReadonlySet<string> = new Set(["unavailable", "resource_exhausted", "canceled"]);
 
 function heldOf({ id, parts }: ChatMessage): string {
@@ -11,8 +11,8 @@ function heldOf({ id, parts }: ChatMessage): string {
 }
 
 /**
- * A client that follows a session from its first message, through whichever process, and keeps what it was told. It may be cut off after any event
- * and resumes from there; in the end it must hold exactly the history.
+ * A client that follows a session from its first message, through any process, and applies the events that it receives.
+ * It may be cut off after any event, and resumes from there. In the end it must hold exactly the history.
  */
 export class SimFollower {
   readonly #sessionId: string;
@@ -24,7 +24,7 @@ export class SimFollower {
     this.#sessionId = sessionId;
   }
 
-  /** Follows until it was told so many events, or nothing for a while, or the process has died. */
+  /** Follows until it has received so many events, or none for a while, or the process has died. */
   async step(provider: LogHistoryProvider, mostEvents: number, died: Promise<"died">): Promise<void> {
     if (this.#isOver) return;
     const stop = new AbortController();
@@ -46,7 +46,10 @@ export class SimFollower {
     }
   }
 
-  /** Follows to the end, when all is quiet; resolves to how many messages it holds. Throws when they are not the history. */
+  /**
+   * Follows to the end of the history when all is quiet. Resolves to the number of messages it holds. Throws when they
+   * are not the history.
+   */
   async finish(provider: LogHistoryProvider): Promise<number> {
     await this.step(provider, Number.POSITIVE_INFINITY, new Promise(() => {}));
     if (this.#isOver || this.#at === null) return 0;

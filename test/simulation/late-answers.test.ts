@@ -6,7 +6,10 @@ const KINDS = ["atomic", "weak"] as const;
 
 type Call = "createRecord" | "append";
 
-/** Has a process hear the answer of its next call of this name only when told so; it is carried out at once. */
+/**
+ * Holds back the answer to the process's next call of this name until the test releases it. The call itself is carried
+ * out at once.
+ */
 function holdAnswer(process: Process, name: Call): () => Promise<void> {
   const store = process.simStore as unknown as Record<Call, (...args: unknown[]) => Promise<unknown>>;
   const original = store[name].bind(store);
@@ -32,7 +35,7 @@ async function sweepAll(world: World): Promise<void> {
   await world.process().sweep();
 }
 
-/** Every append that was answered with a position is in the history; one that was not answered so may be missing. */
+/** Checks that every append that was answered with a position is in the history. Others may be missing. */
 async function checkKept(world: World, sessionId: string, appends: Readonly<Record<string, string>>): Promise<void> {
   const ids = (await world.process().ids(sessionId)).split(" ");
   const acknowledged = Object.keys(appends).filter((id) => appends[id]?.startsWith("at "));
@@ -59,7 +62,7 @@ describe.each(KINDS)("on the %s store no acknowledged append is lost", (kind) =>
     await second.createSession({ sessionId: "a" });
     await second.say("a", "n1");
     await sweepAll(world);
-    // Meanwhile the process hears of the store's time by another answer.
+    // Meanwhile another answer tells the process the store's time.
     expect(await first.ids("none")).toBe("not_found");
     await release();
     expect(await created).toContain('"sessionId":"a"');
@@ -79,7 +82,7 @@ describe.each(KINDS)("on the %s store no acknowledged append is lost", (kind) =>
     await second.truncateMessages("f", "m1");
     await second.say("f", "x");
     await sweepAll(world);
-    // Meanwhile the process hears of the store's time by another answer.
+    // Meanwhile another answer tells the process the store's time.
     expect(await first.ids("none")).toBe("not_found");
     await release();
     expect(await forked).toBe("forked");
@@ -99,7 +102,7 @@ describe.each(KINDS)("on the %s store no acknowledged append is lost", (kind) =>
     await second.say("a", "m3");
     await second.truncateMessages("a", "m2");
     await sweepAll(world);
-    // Meanwhile the process hears of the store's time by another answer.
+    // Meanwhile another answer tells the process the store's time.
     expect(await first.ids("none")).toBe("not_found");
     await release();
     expect(await late).toBe("at 1");
@@ -158,7 +161,8 @@ describe.each(KINDS)("on the %s store a source that was just released", (kind) =
     reader.gates.close(gate);
     const answer = told(read(reader));
     await settle();
-    // This splinters the history: it is copied as a whole into a log of b's own, and the source is let go.
+    // This splits the history into so many segments that it is copied as a whole into a log of b's own, and the source
+    // is released.
     await process.say("b", "old@15");
     expect(world.db.records().find(({ sessionId }) => sessionId === "s")?.forks).toBe(0);
     await world.process().sweep();
@@ -218,7 +222,7 @@ describe("a merge of segments", () => {
     void merger.say("a", "x");
     await settle();
     await world.process().say("a", "y@60");
-    // Until the copy is in place; the append for which it was made never arrives.
+    // Wait until the copy is in place. The append for which it was made never arrives.
     while (world.record("a").log === log) await merger.gates.letOne(gate);
     expect(await told(world.process().restoreMessages("a"))).toBe("failed_precondition");
     expect(await world.process().ids("a")).toBe("m1 o1 m2 y");

@@ -30,7 +30,7 @@ const shown = (mid: string, position: number, origin = "a", session = origin) =>
 });
 
 let number = 100;
-/** What a client saw: called and answered at these moments. */
+/** What a client observed: an operation that was called and answered at these moments. */
 function saw(operation: Operation, calledAt: number, answeredAt: number, outcome?: Outcome): Observed {
   return {
     operation,

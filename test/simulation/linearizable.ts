@@ -1,25 +1,31 @@
 import { apply, type Circumstances, type ModelSession, type ModelState } from "./model.js";
 import type { Operation, Outcome } from "./operations.js";
 
-/** One operation as its client saw it. Moments are numbers of a common order. */
+/** One operation as its client observed it. Moments are numbers in one order that all clients share. */
 export interface Observed {
   readonly operation: Operation;
   at: Circumstances;
   readonly client: string;
   readonly calledAt: number;
-  /** Infinity: no answer, or one that leaves open whether it happened. */
+  /** Infinity: there was no answer, or one that leaves open whether the operation happened. */
   answeredAt: number;
-  /** The true time of the call, and of whatever answer there was. */
+  /** The true times of the call and of its answer, if there was one. */
   readonly fromMs: number;
   toMs: number;
   outcome?: Outcome;
 }
 
-/** What has been tried: which operations are done, in which state, and what half done ones have read. */
+/**
+ * A place in the search: which operations are done, the state they have led to, and what operations that are half done
+ * have read.
+ */
 interface Place {
   readonly state: ModelState;
   readonly done: number;
-  /** By number of the operation: what fork, share, copy and create with a parent read of their source. */
+  /**
+   * Maps the number of an operation to the source as it has read it. Fork, share, copy and create with a parent read
+   * one.
+   */
   readonly sources: ReadonlyMap<number, ModelSession | null>;
 }
 
@@ -34,16 +40,17 @@ export const READS: ReadonlySet<Operation["op"]> = new Set([
   "page",
 ]);
 
-/** Most operations that one history may have. */
+/** The most operations that one history may have. */
 const MAX_OPERATIONS = 52;
 
-/** Most places that a search looks at; the rare history that needs more stays undecided. */
+/** The most places that a search visits. The rare history that needs more stays undecided. */
 const MAX_PLACES = 10_000;
 
 /**
- * Whether there is a legal order: each operation has its effect at one point between its call and its answer, and every answer is the model's at that
- * point. fork, share, copy and create with a parent have two points: the source is read, then the target is written. An operation without
- * an answer may have happened at any time after its call, or never. Null: the search was given up.
+ * Whether there is a legal order of the operations. In a legal order each operation takes effect at one point between
+ * its call and its answer, and every answer is the one that the model gives at that point. Fork, share, copy and create
+ * with a parent have two points: they read the source, then they write the target. An operation without an answer may
+ * have happened at any time after its call, or never. Null: the search was given up.
  */
 export function isLinearizable(start: ModelState, history: readonly Observed[]): boolean | null {
   if (history.length > MAX_OPERATIONS) throw new Error(`More than ${MAX_OPERATIONS} operations`);
@@ -55,7 +62,7 @@ export function isLinearizable(start: ModelState, history: readonly Observed[]):
 class Search {
   readonly #history: readonly Observed[];
   readonly #outcomes: readonly string[];
-  /** For each operation those that were answered before it was called. */
+  /** For each operation, the operations that were answered before it was called. */
   readonly #before: readonly (readonly number[])[];
   readonly #seen = new Set<string>();
 
@@ -81,13 +88,16 @@ class Search {
     );
     const read = open.find((i) => this.#isReadHere(place, i));
     if (read !== undefined) return this.from({ ...place, done: place.done + 2 ** read });
-    // What has no answer comes last: mostly the answers alone tell the order.
+    // Operations without an answer are tried last, because the answers alone mostly determine the order.
     const known = open.filter((i) => this.#isAnswered(i));
     const unknown = open.filter((i) => !this.#isAnswered(i));
     return [...known, ...unknown].some((i) => this.#moves(place, i).some((next) => this.from(next)));
   }
 
-  /** Whether an answer that nothing can change by is right here: then it may as well be here as later. */
+  /**
+   * Whether a read or a refusal has the right answer at this place. It changes nothing, so it can be placed here
+   * without trying later places.
+   */
   #isReadHere({ state }: Place, i: number): boolean {
     const { operation, at } = this.#at(i);
     if (!this.#isAnswered(i) || readsSource(operation)) return false;
@@ -111,7 +121,7 @@ class Search {
     return [{ state: state === before ? place.state : state, done, sources }];
   }
 
-  /** The source is read; or the answer is a refusal that one point explains. */
+  /** The places after the first point: the source has been read, or the answer is a refusal that one point explains. */
   #firstPoint(place: Place, i: number): Place[] {
     const { operation } = this.#at(i);
     const source = place.state.sessions[sourceOf(operation)] ?? null;

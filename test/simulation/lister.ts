@@ -3,12 +3,12 @@ import type { SessionCursor } from "../../src/domain/page.js";
 import { type Observed, READS } from "./linearizable.js";
 import type { SimDatabase } from "./sim-database.js";
 
-/** One list of all sessions, page by page, and which sessions were alive when it began and when it ended. */
+/** One list of all sessions, read page by page, and the sessions that were alive when it began and when it ended. */
 export interface Listing {
   readonly fromMs: number;
   readonly toMs: number;
   readonly ids: readonly string[];
-  /** Session ids by uid. */
+  /** Maps uids to session ids. */
   readonly before: ReadonlyMap<string, string>;
   readonly after: ReadonlyMap<string, string>;
 }
@@ -18,7 +18,7 @@ interface Page {
   readonly next?: SessionCursor | undefined;
 }
 
-/** Reads a whole list. Null: a page was not answered. */
+/** Reads a whole list. Resolves to null when a page had no answer. */
 export async function listAll(
   db: SimDatabase,
   nowMs: () => number,
@@ -35,7 +35,10 @@ export async function listAll(
   return { fromMs, toMs: nowMs(), ids, before, after: living(db) };
 }
 
-/** Every session that lived all the time, and that nobody changed, or had changed shortly before, is listed exactly once. */
+/**
+ * Checks that every session is listed exactly once that was alive all the time and was changed neither meanwhile nor
+ * shortly before.
+ */
 export function checkListing(
   { fromMs, toMs, ids, before, after }: Listing,
   history: readonly Observed[],

@@ -4,7 +4,7 @@ import { FORK_TITLE, type Operation, type Outcome } from "./operations.js";
 /** How far ahead of the service's clock a message may be dated. */
 export const FUTURE_MICROS = DEFAULT_LIMITS.futureMs * 1000;
 
-/** A message of the model; `shownBy` is set in ancestries only: the ancestor that shows it. */
+/** A message of the model. `shownBy` names the ancestor that shows it, and is set only in ancestries. */
 interface ModelMessage {
   readonly id: string;
   readonly ts: number;
@@ -21,7 +21,10 @@ interface ModelOrigin {
 }
 
 export interface ModelSession {
-  /** Number of the operation that made it: a session re-created under an id is another one. */
+  /**
+   * The number of the operation that made the session. A session that is created again under the same id is another
+   * session.
+   */
   readonly life: number;
   readonly title: string;
   readonly parent: string;
@@ -34,28 +37,37 @@ export interface ModelSession {
   readonly origin: ModelOrigin | null;
 }
 
-/** One array per session, stable order by timestamp, physical copies. Never changed, only replaced. */
+/**
+ * The state of the model: one array of messages for each session, in stable order by timestamp, with physical copies.
+ * It is never changed, only replaced.
+ */
 export interface ModelState {
   readonly sessions: { readonly [id: string]: ModelSession };
-  /** Which life of the session a list saw, by number of the list: what its cursor belongs to. */
+  /**
+   * Maps the number of a list to the session that it has read, as the number of the operation that made it. The list's
+   * cursor belongs to that session.
+   */
   readonly lists: { readonly [list: number]: number };
 }
 
 export const EMPTY_STATE: ModelState = { sessions: {}, lists: {} };
 
-/** What an operation brings with it beside its fields. */
+/** The circumstances of an operation, besides its fields. */
 export interface Circumstances {
-  /** Its number in the run. */
+  /** The number of the operation in the run. */
   readonly number: number;
-  /** The service's clock that stamps its messages. */
+  /** The time of the service's clock, which stamps its messages. */
   readonly now: number;
-  /** Whether a later page goes on behind this list. */
+  /** Whether a later page continues this list. */
   readonly continued: boolean;
 }
 
 type Step = readonly [ModelState, Outcome];
 
-/** What an operation does to a state, at one point. `source`: of fork, share, copy and create, what the source was when it was read. */
+/**
+ * Applies an operation to a state at one point. `source`: for fork, share, copy and create, the source as it was when
+ * it was read.
+ */
 export function apply(state: ModelState, operation: Operation, at: Circumstances, source?: ModelSession): Step {
   if (operation.op === "create") return create(state, operation, at, source);
   if (operation.op === "fork" || operation.op === "share") return fork(state, operation, at, source);
@@ -276,7 +288,7 @@ function upTo(from: ModelSession, mid: string | null): readonly ModelMessage[] |
   return i < 0 ? null : from.messages.slice(0, i + 1);
 }
 
-/** Behind all messages that are not newer. */
+/** Inserts a message after all messages that are not newer. */
 function insert(messages: readonly ModelMessage[], message: ModelMessage): readonly ModelMessage[] {
   let i = messages.length;
   while (i > 0 && (messages[i - 1] as ModelMessage).ts > message.ts) i--;

@@ -5,14 +5,14 @@ import type { MessageCursor } from "../../src/domain/page.js";
 import type { Session } from "../../src/domain/session.js";
 import type { StorageProvider } from "../../src/storage/storage-provider.js";
 
-/** A message that a client appends; `ts` null: the service stamps it. */
+/** A message that a client appends. When `ts` is null, the service stamps it. */
 export interface SimMessage {
   readonly id: string;
   readonly ts: number | null;
   readonly body: string;
 }
 
-/** What a client asks for. `id` is the session. */
+/** An operation that a client asks for. `id` is the session. */
 export type Operation =
   | { readonly op: "create"; readonly id: string; readonly parent: string | null; readonly title: string | null }
   | {
@@ -22,11 +22,14 @@ export type Operation =
       readonly expected: number | null;
     }
   | { readonly op: "session"; readonly id: string }
-  /** What `session` and `load` tell beside messages: a title changes without a seal, so it may be of another moment of the same call. */
+  /**
+   * What `session` and `load` answer besides messages. It is an operation of its own, because a title changes without a
+   * seal and so may be of another moment of the same call.
+   */
   | { readonly op: "record"; readonly id: string }
   | { readonly op: "get"; readonly id: string; readonly mid: string }
   | { readonly op: "count"; readonly id: string }
-  /** The session and its last messages, of one moment. */
+  /** The session and its last messages, both of one moment. */
   | { readonly op: "load"; readonly id: string; readonly limit: number }
   | {
       readonly op: "list";
@@ -38,7 +41,7 @@ export type Operation =
       readonly since?: number | undefined;
       readonly until?: number | undefined;
     }
-  /** Goes on where the list with this number stopped. */
+  /** Continues the list with this number. */
   | {
       readonly op: "page";
       readonly id: string;
@@ -47,7 +50,7 @@ export type Operation =
       readonly after: number;
       readonly mid: string;
     }
-  /** `mid` null: to the start. */
+  /** When `mid` is null, no message stays. */
   | { readonly op: "truncate"; readonly id: string; readonly mid: string | null }
   | { readonly op: "revert"; readonly id: string; readonly mid: string | null }
   | { readonly op: "restore"; readonly id: string }
@@ -64,21 +67,21 @@ export type Operation =
   | { readonly op: "update"; readonly id: string; readonly title: string; readonly expected: number | null }
   | { readonly op: "delete"; readonly id: string };
 
-/** Forks are given a title: whose, and when, it would otherwise be is not what runs are about. */
+/** Forks get this title. Runs do not check when a fork reads its source's title. */
 export const FORK_TITLE = "forked";
 
-/** What came of it, in a form that compares by its JSON; `{ error: code }` for a refusal. */
+/** The outcome of an operation, in a form that can be compared as JSON. A refusal is `{ error: code }`. */
 export type Outcome = unknown;
 
 export interface Performed {
   readonly outcome: Outcome;
-  /** Of `session` and `load`: what `record` would have answered. */
+  /** For `session` and `load`: the answer that `record` would have had. */
   readonly record?: Outcome;
-  /** Of a list: where the next page goes on. */
+  /** For a list: the cursor of the next page. */
   readonly next?: MessageCursor | undefined;
 }
 
-/** Carries an operation out. Anything but a DomainError is a bug and is thrown. */
+/** Performs an operation. Any error but a DomainError is a bug and is thrown. */
 export async function perform(
   provider: StorageProvider,
   operation: Operation,
@@ -92,7 +95,7 @@ export async function perform(
   }
 }
 
-/** The code of a refusal; any other error is a bug and is thrown. */
+/** Returns the code of a refusal. Any other error is a bug and is thrown. */
 function refusalOf(error: unknown): Outcome {
   if (error instanceof DomainError && error.code !== "internal" && error.code !== "unimplemented") {
     return { error: error.code };

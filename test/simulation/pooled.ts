@@ -15,8 +15,8 @@ import {
 } from "../../src/storage/storage-provider.js";
 
 /**
- * A process as its clients see it: the pool with its turn lock and its queue of appends over a provider, called by the names of the provider's
- * operations, so that both can be asked the same.
+ * A process as its clients see it: a pool, with its turn lock and its queue of appends, over a provider. Its methods
+ * have the names of the provider's operations, so that both can be called in the same way.
  */
 export class PooledProvider extends StorageProvider {
   readonly #storage: StorageProvider;
@@ -75,7 +75,8 @@ export class PooledProvider extends StorageProvider {
   override async forkConversation(sourceId: string, targetId: string, options: ForkOptions): Promise<ForkResult> {
     const { as, ...given } = options;
     if (as === "copy") return this.#pool.copyMessagesCounted(sourceId, targetId, given);
-    // The pool's sharing takes neither a title nor a message up to which it goes; forking takes the same way.
+    // The pool can share only whole sessions, and gives them no title. Therefore shares go straight to the provider.
+    // What the pool adds to them is the same as for forks.
     if (as === "share") return this.#storage.forkConversation(sourceId, targetId, options);
     return this.#pool.forkSession(sourceId, { ...given, newSessionId: targetId });
   }
@@ -88,7 +89,10 @@ export class PooledProvider extends StorageProvider {
     return this.#pool.deleteMessage(sessionId, messageId, options);
   }
 
-  /** Under the pool's lock, but without the session that reverting answers besides: that is read at another moment. */
+  /**
+   * Takes the pool's lock, but leaves out the session that a revert also answers, because that is read at another
+   * moment.
+   */
   override truncateMessages(sessionId: string, upToMessageId: string, options: TruncateOptions = {}) {
     if (!options.keepForUnrevert) return this.#pool.truncateMessages(sessionId, upToMessageId, options);
     return this.#pool.turnLock.run(sessionId, options, () =>

@@ -2,17 +2,17 @@ import { FUTURE_MICROS } from "./model.js";
 import type { Operation, SimMessage } from "./operations.js";
 import type { Random } from "./random.js";
 
-/** What most processes say the time is, in microseconds. */
+/** The time by the clocks of most processes, in microseconds. */
 export const NOW_MICROS = 5;
 
-/** Not before any message of a run that is about lists. */
+/** A time that is not before any message of a run about lists. */
 const LAST_TIME = 9;
 
 export const SESSION_IDS = ["a", "b", "c"] as const;
 
 type Kind = Operation["op"] | "turn" | "old";
 
-/** What a run does most: each profile goes where one kind of mistake would hurt. */
+/** How often a run performs each operation. Each profile aims at one kind of mistake. */
 const PROFILES = {
   mixed: {
     append: 26,
@@ -35,15 +35,15 @@ const PROFILES = {
     create: 8,
     update: 2,
   },
-  /** Forks of what is cut, deleted and swept. */
+  /** Forks of sessions that are truncated, deleted and swept. */
   gc: { append: 1, truncate: 1, fork: 3, copy: 1, delete: 2, list: 1, create: 1 },
   undo: { append: 1, list: 1, revert: 2, restore: 3, fork: 1, session: 1 },
   tail: { append: 3, turn: 1, load: 1, truncate: 2, list: 1, page: 1 },
-  /** Sessions that are deleted and made anew. */
+  /** Sessions that are deleted and created again. */
   life: { append: 1, truncate: 1, revert: 1, delete: 2, create: 2, list: 1, page: 1, session: 1 },
   /** Messages older than the last one. */
   old: { old: 6, list: 1, page: 1, revert: 1, restore: 1, truncate: 1 },
-  /** Single messages that get new content, or go. */
+  /** Single messages that are updated or deleted. */
   edits: {
     updateMessage: 8,
     deleteMessage: 4,
@@ -64,15 +64,15 @@ const PROFILES = {
   /** Processes that die in the middle of everything. */
   half: { append: 4, truncate: 2, revert: 1, count: 1, list: 1, fork: 1 },
   batches: { append: 5, turn: 2, list: 5, load: 1, count: 1, get: 1, truncate: 1, revert: 1, fork: 1, page: 1 },
-  /** Records replaced without a new log: titles, sources let go, ranges swept. */
+  /** Records that are replaced without a new log: for a new title, a released source or a swept range. */
   records: { update: 3, session: 1, fork: 2, truncate: 2, append: 1, delete: 1, copy: 1, old: 1 },
-  /** Sessions whose making is answered late, when others have changed them already. */
+  /** Sessions whose creation is answered so late that others have changed them already. */
   births: { create: 2, fork: 3, append: 6, truncate: 2, delete: 1 },
   /** Clocks that stand still, jump and drift. */
   clocks: { append: 8, truncate: 3, delete: 2, create: 2, fork: 2, copy: 1, old: 2, revert: 1, list: 1 },
-  /** Forks whose making is sent twice, onto ids that others take and give up. */
+  /** Forks that are sent twice, with ids that others take and give up. */
   resent: { fork: 4, create: 3, delete: 4, list: 1 },
-  /** Readers of forks that let go of deleted sessions. */
+  /** Readers of forks that release deleted sources. */
   grace: { get: 3, list: 3, truncate: 1, revert: 1, old: 4, append: 1 },
   /** Lists of sessions, and changes that move them to the front. */
   lists: { append: 6, fork: 1, create: 1, truncate: 1, update: 1 },
@@ -84,19 +84,19 @@ export type ProfileName = keyof typeof PROFILES;
 
 export const PROFILE_NAMES = Object.keys(PROFILES) as readonly ProfileName[];
 
-/** Profiles that keep to one session mostly. */
+/** Profiles that mostly use one session. */
 const NARROW: ReadonlySet<ProfileName> = new Set(["batches"]);
 
-/** Profiles that are about one fork, and what becomes of it. */
+/** Profiles about one fork and its further life. */
 const ON_FORK: ReadonlySet<ProfileName> = new Set(["births", "clocks", "resent", "grace"]);
 
 /** What a client does next: one operation, or several appends to one session in one turn. */
 export type Intent = Operation | { readonly op: "turn"; readonly id: string; readonly appends: readonly Operation[] };
 
-/** Where a client may go on to page; null: it has no page to go on from. */
+/** Where a client may continue a list. Null: it has no list to continue. */
 export type PageStart = Pick<Extract<Operation, { op: "page" }>, "id" | "newestFirst" | "after" | "mid"> | null;
 
-/** Makes up what clients do, by a seed. */
+/** Chooses what clients do, by a seed. */
 export class Script {
   readonly #random: Random;
   readonly #profile: ProfileName;
@@ -213,7 +213,7 @@ export class Script {
     return random.pick([near, near, least, least + random.int(3), most + near, Math.floor(least * random.next())]);
   }
 
-  /** Between `least` and `most` of them, mostly few. */
+  /** Makes between `least` and `most` of them, mostly few. */
   #some<T>(least: number, most: number, make: () => T): T[] {
     const length = this.#random.chance(0.6) ? least : least + this.#random.int(most - least + 1);
     return Array.from({ length }, make);

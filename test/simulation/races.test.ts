@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Entry } from "../../src/storage/history/log-store.js";
 import { type Process, settle, TEN_MINUTES_MS, told, World } from "./world.js";
 
-// Races that earlier drafts lost (docs/history.md), except for those that rule-schedules/ shows already.
+// Races that earlier designs lost (docs/history.md), except for those that rule-schedules/ shows.
 
 const LATER_MS = TEN_MINUTES_MS + 60_000;
 
@@ -17,7 +17,7 @@ function idsOf(world: World, sessionId: string): Promise<string> {
   return world.process().ids(sessionId);
 }
 
-/** What a sealer leaves that died half way: seals with a free place in front. */
+/** What a sealer leaves that died half way: seals with a free place before them. */
 function leaveHalfASeal(world: World): string {
   const { log } = world.record("a");
   for (const seq of [4, 5]) world.db.insert(log, { seq, id: `\u0000${seq}`, entry: null });

@@ -1,8 +1,8 @@
-/** Seeded numbers: the same seed gives the same run (mulberry32). */
+/** Random numbers by mulberry32. The same seed gives the same run. */
 export interface Random {
-  /** 0 up to, not including, 1. */
+  /** A number of at least 0 and below 1. */
   next(): number;
-  /** 0 up to, not including, `bound`. */
+  /** A whole number of at least 0 and below `bound`. */
   int(bound: number): number;
   pick<T>(items: readonly T[]): T;
   chance(probability: number): boolean;

@@ -1,7 +1,7 @@
 import { SimFailure, type SimOptions, type SimReport } from "./sim-run.js";
 import { simulate } from "./simulate.js";
 
-/** What a failing seed says: how to run it again, what the clients saw, and every step of the schedule. */
+/** Describes a failing seed: how to run it again, what the clients observed, and every step of the schedule. */
 function describeFailure(seed: number, options: SimOptions, failure: SimFailure): string {
   const seen = failure.history.map(({ client, calledAt, answeredAt, operation, outcome }) =>
     [client, calledAt, answeredAt, JSON.stringify(operation), "=>", JSON.stringify(outcome)].join(" "),

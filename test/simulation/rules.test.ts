@@ -17,7 +17,7 @@ describe("each rule of histories is needed", () => {
   });
 });
 
-/** The schedules, on modules in which a rule may be broken. */
+/** Loads the schedules with modules in which a rule may be broken. */
 async function load(path: string): Promise<typeof import("./rule-schedules/all.js")> {
   return await import(/* @vite-ignore */ path);
 }

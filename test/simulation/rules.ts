@@ -17,7 +17,10 @@ const STORE = "test/simulation/sim-store.ts";
 const ATOMIC_STORE = "test/simulation/atomic-sim-store.ts";
 const WEAK_STORE = "test/simulation/weak-sim-store.ts";
 
-/** How each of the rules in docs/history.md is broken to show that it is needed. Those that stores keep are broken in the simulated ones. */
+/**
+ * How each of the rules in docs/history.md is broken to show that it is needed. Rules that stores keep are broken in
+ * the simulated stores.
+ */
 export const BREAKABLE_RULES: readonly BreakableRule[] = [
   rule("seal-before-edit", [
     WRITER,

@@ -1,7 +1,9 @@
 import type { Fleet } from "./fleet.js";
 import type { Scheduler } from "./scheduler.js";
 
-/** Runs the world until all jobs have ended, or one has failed; rejects with the error of the first that did. */
+/**
+ * Runs the scheduler until all jobs have ended or one has failed. Rejects with the error of the first job that failed.
+ */
 export async function runJobs(scheduler: Scheduler, fleet: Fleet, jobs: readonly Promise<unknown>[]): Promise<void> {
   let left = jobs.length;
   let failure: { readonly error: unknown } | null = null;

@@ -4,39 +4,42 @@ import type { Random } from "./random.js";
 import { unavailable } from "./sim-store.js";
 import type { Steps } from "./steps.js";
 
-/** How rough the world of one seed is. Probabilities are for each step. */
+/** How often something goes wrong in the run of one seed. Probabilities are for each step. */
 export interface Weather {
-  /** Most milliseconds that the virtual clock goes on at a step. */
+  /** The most milliseconds by which the virtual clock advances at a step. */
   readonly tickMs: number;
-  /** Leaps of the clock. */
+  /** Large jumps of the virtual clock. */
   readonly leap: number;
-  /** A process stops for one of `stopsMs`. */
+  /** The probability that a process stops for one of `stopsMs`. */
   readonly stop: number;
   readonly stopsMs: readonly number[];
-  /** An answer arrives late: after some steps, or after one of `stopsMs`, while its process goes on or stops. */
+  /**
+   * The probability that an answer arrives late: after some steps or after one of `stopsMs`, while its process
+   * continues or stops.
+   */
   readonly lateAnswer: number;
-  /** The same for the making of records, and that its answer is lost. */
+  /** The probability that the answer to the creation of a record arrives late or is lost. */
   readonly lateBirth: number;
   readonly lostBirth: number;
   readonly clocks: ClockWeather;
-  /** A process dies, before or after the effect; `deaths` at most. */
+  /** The probability that a process dies before or after the effect. At most `deaths` of them die. */
   readonly death: number;
   readonly deaths: number;
-  /** An answer is lost; `losses` at most. */
+  /** The probability that an answer is lost. At most `losses` of them are. */
   readonly loss: number;
   readonly losses: number;
 }
 
-/** One simulated process with clocks of its own: it may stop, and it may die. */
+/** One simulated process with its own clocks. It may stop, and it may die. */
 export class SimProcess {
   readonly name: string;
   readonly steady: SimClock;
   readonly wall: SimClock;
   readonly died: Promise<"died">;
   dead = false;
-  /** Sleeps until this virtual moment. */
+  /** The process sleeps until this virtual moment. */
   untilMs = 0;
-  /** How often it gets its turn, compared with others. */
+  /** How often the process gets a turn, compared with others. */
   weight = 1;
   #tellDeath: (word: "died") => void = () => {};
 
@@ -56,12 +59,12 @@ export class SimProcess {
 }
 
 interface Pending {
-  /** Null: the database goes on by itself. */
+  /** Null: the database does this work by itself. */
   readonly process: SimProcess | null;
   readonly name: string;
   readonly args: readonly unknown[];
   readonly atMs: number;
-  /** Absent: nothing but time passes. */
+  /** Absent: only time passes. */
   readonly effect?: (() => unknown) | undefined;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
@@ -71,7 +74,7 @@ const MAX_STEPS = 20_000;
 const MAX_IDLE_TURNS = 10;
 const WEIGHTS = [1, 1, 0.3, 0.02, 0.003];
 
-/** Carries out the requests of all processes one by one, in an order and at times that a seed decides, on a virtual clock. */
+/** Carries out the requests of all processes one by one on a virtual clock. A seed decides their order and times. */
 export class Scheduler {
   readonly trace: string[] | null;
   nowMs = 1;
@@ -89,7 +92,7 @@ export class Scheduler {
     this.trace = trace ? [] : null;
   }
 
-  /** A clock that the weather of this run befalls. */
+  /** A clock that goes wrong as the weather of this run says. */
   clock(kind: ClockKind, offsetMs: number): SimClock {
     const clock = new SimClock(kind, () => this.nowMs, offsetMs);
     this.#clocks.push(clock);
@@ -142,13 +145,13 @@ export class Scheduler {
     return () => canceling.abort();
   }
 
-  /** Goes on until `done` says so; `onDeath` puts another process in the place of one that died. */
+  /** Runs until `done` returns true. `onDeath` replaces a process that has died. */
   async run(done: () => boolean, onDeath: (process: SimProcess) => void): Promise<void> {
     for (let idle = 0; ; ) {
       await setImmediate();
       if (done()) return;
       if (this.#pending.length === 0) {
-        // A process may give way to others for a turn of the event loop, or a few.
+        // A process may yield to others for one or a few turns of the event loop.
         if (++idle > MAX_IDLE_TURNS) throw new Error("Stuck: nobody waits for anything, and not all are done");
         continue;
       }
@@ -184,7 +187,7 @@ export class Scheduler {
     return chosen;
   }
 
-  /** Answers the process that died at this step. */
+  /** Returns the process that died at this step. */
   #step(p: Pending): SimProcess | null {
     const { process } = p;
     const random = this.#random;
@@ -219,7 +222,7 @@ export class Scheduler {
     return null;
   }
 
-  /** On a machine that is suspended, the steady clock stops with the process. */
+  /** When a machine is suspended, the steady clock stops together with the process. */
   #stop(process: SimProcess): void {
     const { stopsMs, clocks } = this.#weather;
     process.untilMs = this.nowMs + this.#random.pick(stopsMs);
@@ -242,7 +245,7 @@ export class Scheduler {
     return process;
   }
 
-  /** The effect happens now, later, or never; the process learns nothing. */
+  /** The effect happens now, later or never, and the process does not learn which. */
   #lose(p: Pending, effect: () => unknown): void {
     this.losses++;
     const when = this.#random.pick(["now", "later", "never"] as const);

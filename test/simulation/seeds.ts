@@ -5,10 +5,13 @@ import type { StoreKind } from "./sim-run.js";
 
 const SEEDS_PER_CASE = 250;
 const CASE_TIMEOUT_MS = 300_000;
-/** Seeds of a case whose search for a legal order may be given up. */
+/** The number of seeds of a case for which the search for a legal order may be given up. */
 const MOST_UNDECIDED = 5;
 
-/** The first `seeds` on a store; `SIM_SEED=n` runs that one alone, `SIM_SEEDS=n` the first n, and `SIM_PROFILE=name` all of them with one profile. */
+/**
+ * Runs the first `seeds` seeds on a store. `SIM_SEED=n` runs only that one, `SIM_SEEDS=n` the first n, and
+ * `SIM_PROFILE=name` all of them with one profile.
+ */
 export function describeSeeds(store: StoreKind, seeds: number): void {
   const options = { store, profile: process.env.SIM_PROFILE as ProfileName | undefined };
   const one = Number(process.env.SIM_SEED ?? 0);

@@ -9,7 +9,7 @@ import type {
 } from "../../src/storage/history/log-store.js";
 import { namesLog, ownerOf, sweepTimeOf, UPDATE_TIME_SLACK_MICROS } from "../../src/storage/history/record-facts.js";
 
-/** What stands at one place of a log: a message, or (entry null) a seal. */
+/** The row at one place of a log: a message, or a seal when `entry` is null. */
 export interface Row {
   readonly seq: number;
   readonly id: string;
@@ -21,25 +21,27 @@ interface Log {
   readonly ids: Map<string, Row>;
 }
 
-/** A single document that carries the name of the write that made it, as a store keeps it to tell its own from another's. */
+/**
+ * One document, with the name of the write that made it. A store keeps that name to tell its own writes from others.
+ */
 interface RecordDocument {
   readonly record: SessionRecord;
   readonly write: object;
 }
 
-/** What namespaces of one database share: logs are named by uids and need no namespace. */
+/** What the namespaces of one database share. Logs are named by uids and need no namespace. */
 export interface SharedTables {
   readonly logs: Map<string, Log>;
-  /** All uids with a record, of every namespace. */
+  /** The uids of all records, of every namespace. */
   readonly owners: Set<string>;
 }
 
 /**
- * The tables under the simulated stores, all of them synchronous: whoever calls decides what is one step. `without` switches off
- * those of the rules in docs/history.md that a store keeps.
+ * The tables under the simulated stores. All methods are synchronous, so the caller decides what is one step. `without`
+ * switches off rules in docs/history.md that a store keeps.
  */
 export class SimDatabase {
-  /** How old an update time must be before an append moves it. */
+  /** The age of an update time from which on an append moves it. */
   updateSlackMicros = UPDATE_TIME_SLACK_MICROS;
   readonly #records = new Map<string, RecordDocument>();
   readonly #uids = new Map<string, string>();
@@ -64,7 +66,7 @@ export class SimDatabase {
     return owner !== undefined && namesLog(owner, log);
   }
 
-  // Records: each method changes one document.
+  // Records. Each method changes one document.
 
   createRecord(next: NextRecord): "created" | "exists" {
     if (this.#records.has(next.uid)) return "created";
@@ -85,7 +87,7 @@ export class SimDatabase {
     return this.readRecord(sessionId);
   }
 
-  /** Whose write the record with this uid holds, for reading an unknown outcome back. */
+  /** The name of the write that made the record with this uid. A store reads it to learn an unknown outcome. */
   document(uid: string): RecordDocument | null {
     return this.#records.get(uid) ?? null;
   }
@@ -154,7 +156,7 @@ export class SimDatabase {
     }
   }
 
-  /** What an append does beside its rows, where it can do so in one step. */
+  /** What an append changes besides its rows, on a store that can do that in one step. */
   touchOwner(log: string): void {
     const found = this.#records.get(ownerOf(log));
     const nowMicros = Math.floor(this.#nowMs() * 1000);
@@ -198,7 +200,7 @@ export class SimDatabase {
     return [...this.#records.values()].map(({ record }) => record);
   }
 
-  // Logs: one row is one document.
+  // Logs. One row is one document.
 
   logNames(): string[] {
     return [...this.#logs.keys()];
@@ -212,7 +214,7 @@ export class SimDatabase {
     return this.#logs.get(log)?.ids.get(id);
   }
 
-  /** All rows, by place. */
+  /** All rows in the order of their places. */
   rows(log: string): Row[] {
     return [...(this.#logs.get(log)?.rows.values() ?? [])].sort((a, b) => a.seq - b.seq);
   }

@@ -21,11 +21,11 @@ export interface SimReport {
   readonly undecided: number;
 }
 
-/** What went wrong with a seed. */
+/** Tells what went wrong with a seed. */
 export class SimFailure extends Error {
   readonly history: readonly Observed[];
   readonly trace: readonly string[];
-  /** Where the history began. */
+  /** The state before the first operation. */
   readonly start: ModelState;
 
   constructor(

@@ -19,7 +19,10 @@ import type {
 import type { Row, SimDatabase } from "./sim-database.js";
 import type { Steps } from "./steps.js";
 
-/** What the simulated stores share: records, where every call is one request about one document. One handle belongs to one process. */
+/**
+ * What the simulated stores share, which is their records: every call is one request about one document. One handle
+ * belongs to one process.
+ */
 export abstract class SimStore implements LogStore {
   readonly db: SimDatabase;
   protected readonly steps: Steps;
@@ -44,7 +47,10 @@ export abstract class SimStore implements LogStore {
   abstract findById(logs: readonly string[], ids: readonly string[], call?: Call): Promise<readonly Entry[]>;
   abstract deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean>;
 
-  /** One request, unless the call has ended. When it ends meanwhile nobody waits any more, but the database goes on. */
+  /**
+   * Sends one request, unless the call has ended. When the call ends meanwhile, nobody waits for the answer any more,
+   * but the database carries the request out.
+   */
   protected async request<T>(
     call: Call | undefined,
     name: string,
@@ -85,7 +91,7 @@ export abstract class SimStore implements LogStore {
             : this.db.replaceRecord(record, ifRevision, write),
         ),
       );
-      // That a repeated send finds another revision does not say whether the first one was late.
+      // When a repeated request finds another revision, that does not tell whether the first one took effect late.
       const isCertain = stored !== UNKNOWN && (stored !== null || !isRepeat);
       if (isCertain) return stored;
       const now = await this.#readBack(record.uid, call);
@@ -181,7 +187,7 @@ export abstract class SimStore implements LogStore {
     );
   }
 
-  /** One request for each entry. */
+  /** Sends one request for each entry. */
   async overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void> {
     for (const entry of entries) {
       await this.request(call, "overwriteEntry", [entry.log, entry.seq], () => this.db.overwrite(entry));
@@ -253,7 +259,7 @@ export function unavailable(): DomainError {
   return new DomainError("unavailable", "The simulated database cannot be reached");
 }
 
-/** A row for each entry; which write made it is told by the row itself, as by a document's `_id`. */
+/** Makes a row for each entry. The row itself tells which write made it, as a document's `_id` does. */
 export function toRows(entries: readonly Entry[]): Row[] {
   return entries.map(({ body, ...entry }) => {
     const stored = MessageBody.stored(body.encode());
@@ -265,7 +271,9 @@ export function sealRow(log: string, seq: number): Row {
   return { seq, id: `\u0000${log} ${seq}`, entry: null };
 }
 
-/** The end of a log from its rows, in order: messages without a gap, and whether a seal stands right behind them. */
+/**
+ * The end of a log, from its rows in order: the messages without a gap, and whether a seal stands directly after them.
+ */
 export function endOf(rows: readonly Row[], isAtomic: boolean): Omit<Tail, "isNamed"> {
   const gap = rows.findIndex((row, i) => row.entry === null || row.seq !== (rows[0] as Row).seq + i);
   const messages = gap < 0 ? rows : rows.slice(0, gap);

@@ -7,11 +7,11 @@ interface Noticed {
   readonly rule: string;
   readonly store: StoreKind;
   readonly profile?: ProfileName;
-  /** Where the search begins, close to a seed that has noticed the rule; 1 by default. */
+  /** The first seed to try, close before a seed that has noticed the broken rule. The default is 1. */
   readonly from?: number;
 }
 
-/** Rules that random seeds notice soon; rule-schedules has a schedule for each of them all. */
+/** Rules whose absence random seeds notice soon. For every rule, rule-schedules has a schedule that notices it. */
 const NOTICED: readonly Noticed[] = [
   { rule: "seal-before-edit", store: "weak" },
   { rule: "plan-on-sealed", store: "atomic" },
@@ -24,7 +24,7 @@ const NOTICED: readonly Noticed[] = [
   { rule: "append-clears-undo", store: "atomic" },
   { rule: "whole-batches-only", store: "weak", from: 231 },
   { rule: "tail-first-gap", store: "weak" },
-  // What was lost before these rules were kept was found by hand first. Their profiles find it.
+  // The losses that these rules prevent were first found by hand. Their profiles find them, too.
   { rule: "named-logs-only", store: "atomic", profile: "births", from: 161 },
   { rule: "named-logs-only", store: "atomic", profile: "clocks", from: 241 },
   { rule: "head-dated-before", store: "weak", profile: "births", from: 1051 },

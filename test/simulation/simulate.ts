@@ -29,10 +29,13 @@ const OPERATIONS_PER_CLIENT = 5;
 const SWEEPS = 20;
 const LISTINGS = 3;
 
-/** What clients ask again when the answer was lost: it is safe. */
+/** Operations that clients repeat when the answer was lost, because repeating them is safe. */
 const RETRIED: ReadonlySet<string> = new Set(["append", "create", "fork", "share", "updateMessage", "deleteMessage"]);
 
-/** Runs one seed: several processes on one store, every store call a step. Throws a SimFailure when anything is not as it must be. */
+/**
+ * Runs one seed: several processes on one store, where every store call is a step. Throws a SimFailure when anything is
+ * not as it must be.
+ */
 export async function simulate(seed: number, options: SimOptions): Promise<SimReport> {
   const simulation = new Simulation(seed, options);
   return simulation.run();
@@ -44,7 +47,7 @@ class Simulation {
   readonly #fleet: Fleet;
   readonly #script: Script;
   readonly #profile: ProfileName;
-  /** Share of calls whose caller goes before the answer. */
+  /** The share of calls whose caller leaves before the answer. */
   readonly #impatience: number;
   readonly #store: SimOptions["store"];
   readonly #weather: Weather;
@@ -87,7 +90,7 @@ class Simulation {
     return { steps, operations, deaths, losses, followed, undecided };
   }
 
-  /** A few sessions to begin with, made one after the other. */
+  /** Makes the first sessions, one after the other. */
   async #prepare(): Promise<void> {
     const random = this.#random;
     const { provider } = this.#fleet.quiet();
@@ -98,11 +101,11 @@ class Simulation {
       mustEqual(outcome, expected, JSON.stringify(operation));
       this.#start = state;
     }
-    // What is deleted by now is old enough to be swept.
+    // Everything that has been deleted so far is now old enough to be swept.
     this.#scheduler.nowMs += SWEEP_AGE_MS + 1;
   }
 
-  /** Clients, sweepers and followers at once, until all are done. */
+  /** Runs clients, sweepers and followers at once until all are done. */
   async #live(): Promise<void> {
     const random = this.#random;
     for (let i = 0; i < CLIENTS; i++) this.#fleet.slots.push(this.#fleet.start());
@@ -132,7 +135,7 @@ class Simulation {
     this.#clientsLeft--;
   }
 
-  /** Asks one process, and notes what it answers and when. The appends of a turn are all asked for at once. */
+  /** Asks one process, and notes what it answers and when. The appends of a turn are all sent at once. */
   async #observe(client: string, slot: number, intent: ReturnType<Script["next"]>): Promise<readonly Observed[]> {
     const instance = this.#fleet.slots[slot] as Instance;
     const operations = intent.op === "turn" ? intent.appends : [intent];
@@ -166,14 +169,14 @@ class Simulation {
     if (record !== undefined) this.#observeRecord(seen, record);
   }
 
-  /** What an answer told of the session's record, as an operation of its own. */
+  /** Notes what an answer said about the session's record, as a separate operation. */
   #observeRecord(seen: Observed, outcome: Outcome): void {
     const at = this.#circumstances(seen.at.now);
     this.#history.push({ ...seen, operation: { op: "record", id: seen.operation.id }, at, outcome });
     this.#revisions.set(seen, revisionOf(outcome));
   }
 
-  /** Some callers do not wait for the answer to the end. */
+  /** Some callers leave before the answer. */
   #call(process: SimProcess): Call {
     if (!this.#random.chance(this.#impatience)) return {};
     const caller = new AbortController();
@@ -199,7 +202,7 @@ class Simulation {
     }
   }
 
-  /** From wherever it was cut off it must come to exactly the history. */
+  /** Checks that a follower arrives at exactly the history, wherever it was cut off. */
   async #endFollower(follower: SimFollower): Promise<void> {
     this.#followed += await follower.finish(this.#fleet.quiet().provider);
   }
@@ -221,7 +224,10 @@ class Simulation {
     }
   }
 
-  /** Update times that follow appends lazily follow them at once only where nothing stops, dies or gets lost. */
+  /**
+   * Checks the lists. Where update times follow appends with a delay, they can be relied on only in a run in which
+   * nothing stops, dies or gets lost.
+   */
   #checkListings(): void {
     const { stop, lateAnswer, death, loss } = this.#weather;
     const isFair = stop + lateAnswer + death + loss === 0;
@@ -230,7 +236,10 @@ class Simulation {
     for (const listing of this.#listings) checkListing(listing, this.#history, lagMs);
   }
 
-  /** When all is quiet: sweeps, then everything is read by a process that knows nothing, and there must be a legal order. */
+  /**
+   * When all is quiet: sweeps, and has a process with empty caches read everything. Then there must be a legal order of
+   * all answers.
+   */
   async #settle(): Promise<void> {
     const instance = this.#fleet.quiet();
     const isRough = this.#scheduler.deaths + this.#scheduler.losses + this.#left > 0;
@@ -244,7 +253,7 @@ class Simulation {
       await this.#observeQuietly(instance.provider, { op: "session", id });
       await this.#observeQuietly(instance.provider, { op: "record", id });
     }
-    // Time goes on in leaps, so that any reader may come so late that rows have been swept.
+    // The time advances in leaps, so any reader may be so late that rows have been swept.
     const anomalies = this.#fleet.anomalies.filter((text) => !text.startsWith("Rows of session"));
     if (anomalies.length > 0 && !isRough) throw new Error(anomalies.join("\n"));
     const isLegal = isLinearizable(this.#start, this.#history);

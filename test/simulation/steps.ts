@@ -1,17 +1,23 @@
-/** How a simulated store reaches its database: one step is one request that the database carries out at one moment. */
+/**
+ * How a simulated store reaches its database. One step is one request, which the database carries out at one moment.
+ */
 export interface Steps {
   /**
-   * Carries out `effect` at some moment and answers what it gave, some time after. Rejects with `unavailable` when the answer was
-   * lost: the effect may have happened, may happen later, or never. Settles never when the process has died.
+   * Carries out `effect` at some moment, and resolves to its result some time later. Rejects with `unavailable` when
+   * the answer was lost: the effect may have happened, may happen later, or never happens. It never settles when the
+   * process has died.
    */
   run<T>(name: string, args: readonly unknown[], effect: () => T): Promise<T>;
-  /** Work that the database may still do, in this order until one says false, though nobody waits for its answer any more. */
+  /**
+   * Work that the database may still do although nobody waits for its answer any more: in this order, until one returns
+   * false.
+   */
   leave(effects: readonly (() => boolean)[]): void;
   /** This process's wall clock. */
   wallMs(): number;
 }
 
-/** Every step at once, for directed schedules: what is to wait is gated outside. */
+/** Carries out every step at once. Schedules written by hand hold requests up elsewhere, at gates. */
 export function directSteps(wallMs: () => number): Steps {
   return {
     run: async (_name, _args, effect) => effect(),

@@ -16,15 +16,16 @@ import {
 import type { Steps } from "./steps.js";
 
 export interface SealSizes {
-  /** Seals of one block behind the last message. */
+  /** The number of seals in one block after the last message. */
   readonly block: number;
-  /** How far ahead the wall stands, at least. */
+  /** How far ahead of the last message the wall of seals stands, at least. */
   readonly wall: number;
 }
 
 /**
- * A store that gives only what MongoDB gives without transactions: unique `(log, seq)` and `(log, id)`, compare-and-set of one document,
- * inserts that stop half way. Every document written is a step, and so is every query.
+ * A store that offers only what MongoDB offers without transactions: unique `(log, seq)` and `(log, id)`,
+ * compare-and-set of one document, and inserts that may stop half way. Each document that is written is a step, and so
+ * is each query.
  */
 export class WeakSimStore extends SimStore {
   readonly #sizes: SealSizes;
@@ -37,7 +38,7 @@ export class WeakSimStore extends SimStore {
   override async createRecord(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
     for (let isRepeat = false; ; isRepeat = true) {
       const made = await orUnknown(this.request(call, "createRecord", [record], () => this.db.createRecord(record)));
-      // Rule: repeated-create-unknown. Another's record does not tell what becomes of an earlier send.
+      // Rule: repeated-create-unknown. Somebody else's record does not tell what becomes of an earlier request.
       if (made === "exists" && isRepeat) throw unavailable();
       if (made !== UNKNOWN) return made;
     }
@@ -108,7 +109,7 @@ export class WeakSimStore extends SimStore {
     return (await Promise.all(found)).flat();
   }
 
-  /** Keys first, then the documents, a few at a time. */
+  /** Reads the keys first, then the documents, a few at a time. */
   async deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean> {
     const places = await this.request(call, "findKeys", [target, limit], () =>
       placesOf(this.db, target).slice(0, limit),
@@ -122,7 +123,7 @@ export class WeakSimStore extends SimStore {
     return places.length === limit;
   }
 
-  /** Tells after every document how many are stored, so that a death or a lost answer stops it anywhere. */
+  /** Reports after each document how many are stored, so that a death or a lost answer can stop it anywhere. */
   async #insertInOrder(
     log: string,
     rows: readonly Row[],
@@ -170,7 +171,7 @@ export class WeakSimStore extends SimStore {
     return (await this.#readEnd(log, call)).message;
   }
 
-  /** The end, and the place of the last message stored, owed or not. */
+  /** The end of the log, and the place of the last stored message, whether or not its batch is whole. */
   #readEnd(log: string, call?: Call): Promise<{ tail: Omit<Tail, "isNamed">; message: number }> {
     return this.request(call, "readEnd", [log], () => {
       const rows = this.db.rows(log);
@@ -183,7 +184,7 @@ function lastTwo(rows: readonly Row[]): readonly [Row | null, Row | null] {
   return [rows.at(-2) ?? null, rows.at(-1) ?? null];
 }
 
-/** The place of the last message without a gap in front. */
+/** The place of the last message that has no gap before it. */
 function lastMessage(rows: readonly Row[]): number {
   let last = 0;
   for (const [i, row] of rows.entries()) {

@@ -3,11 +3,11 @@ import type { ProfileName } from "./profiles.js";
 import type { Random } from "./random.js";
 import type { Weather } from "./scheduler.js";
 
-/** The minute, the ten minutes and the second of histories, in virtual milliseconds. */
+/** The minute, the ten minutes and the second that histories use, in virtual milliseconds. */
 export const STALE_MS = 100;
 export const SWEEP_AGE_MS = 1000;
 export const TOUCH_DELAY_MS = 10;
-/** How long nobody may have extended a draft. */
+/** After this time without a delta a draft counts as abandoned. */
 export const DRAFT_TIMEOUT_MS = 60;
 
 /** From less than a minute to an hour. */

@@ -10,7 +10,7 @@ import { type SimStore, unavailable } from "./sim-store.js";
 import type { Steps } from "./steps.js";
 import { WeakSimStore } from "./weak-sim-store.js";
 
-/** The minute and the ten minutes, by a clock that only schedules move. */
+/** The minute and the ten minutes that histories use, by a clock that only schedules move. */
 const MINUTE_MS = 60_000;
 export const TEN_MINUTES_MS = 600_000;
 
@@ -18,8 +18,8 @@ const SETTLE_TURNS = 60;
 const HANG_TURNS = 600;
 
 /**
- * A world for schedules by hand: one database, a clock, and processes whose single store requests can be held up. Everything that is not held up
- * happens at once.
+ * A world for schedules written by hand: one database, a clock, and processes whose single store requests can be held
+ * up. Everything that is not held up happens at once.
  */
 export class World {
   readonly db: SimDatabase;
@@ -32,7 +32,7 @@ export class World {
     this.db = new SimDatabase(() => this.nowMs);
   }
 
-  /** A process with a cache of its own. */
+  /** Makes a process with its own cache. */
   process(options: HistoryOptions & { readonly skewMs?: number } = {}): Process {
     const gates = new Gates();
     const { skewMs = 0, ...more } = options;
@@ -94,7 +94,7 @@ export class Process extends LogHistoryProvider {
     this.context = new HistoryContext(store, options);
   }
 
-  /** Appends messages that are named only; `id@5` has a timestamp. */
+  /** Appends messages that are given by their ids; `id@5` also has a timestamp. */
   say(sessionId: string, ...names: string[]): Promise<string> {
     const messages = names.map((name) => {
       const [id, at] = name.split("@");
@@ -104,7 +104,7 @@ export class Process extends LogHistoryProvider {
     return told(this.logMessages(sessionId, messages).then(({ position }) => `at ${position}`));
   }
 
-  /** Ids of the whole history, or what is wrong with it. */
+  /** The ids of the whole history, or the error that reading it gave. */
   ids(sessionId: string): Promise<string> {
     return told(
       this.getSessionMessages(sessionId, { includeAncestors: true }).then((all) => all.map(({ id }) => id).join(" ")),
@@ -119,7 +119,10 @@ export class Gates {
   readonly #delayed = new Map<string, (() => unknown) | null>();
   readonly #waiting: { readonly name: string; readonly go: () => void }[] = [];
 
-  /** From now on requests with this name wait, or, by "answer of name", their answers; those only that `which` picks by its arguments. */
+  /**
+   * From now on requests with this name wait; with "answer of name", their answers do. `which` picks requests by their
+   * arguments.
+   */
   close(name: string, which: (args: readonly unknown[]) => boolean = () => true): void {
     this.#closed.set(name, which);
   }
@@ -129,7 +132,7 @@ export class Gates {
     this.#lost.add(name);
   }
 
-  /** The next request with this name has no answer, and is carried out only with `carryOut`. */
+  /** The next request with this name gets no answer. It is carried out only by `carryOut`. */
   delayNext(name: string): void {
     this.#delayed.set(name, null);
   }
@@ -150,7 +153,7 @@ export class Gates {
     return this.#lost.delete(name);
   }
 
-  /** How many requests wait, of this name. */
+  /** How many requests with this name wait. */
   waiting(name: string): number {
     return this.#waiting.filter((waiting) => waiting.name === name).length;
   }
@@ -163,7 +166,7 @@ export class Gates {
     await settle();
   }
 
-  /** Lets all through, and opens the gate. */
+  /** Lets all waiting requests through, and opens the gate. */
   async open(name: string): Promise<void> {
     this.#closed.delete(name);
     while (this.waiting(name) > 0) await this.letOne(name);
@@ -176,12 +179,12 @@ export class Gates {
   }
 }
 
-/** Waits until nothing goes on any more but what is held up. */
+/** Waits until everything has ended but the requests that are held up. */
 export async function settle(): Promise<void> {
   for (let i = 0; i < SETTLE_TURNS; i++) await setImmediate();
 }
 
-/** What a call came to: its answer, its error's code, or that it never ends. */
+/** The outcome of a call: its answer, the code of its error, or that it never ends. */
 export async function told(answer: Promise<unknown>): Promise<string> {
   const hangs = (async () => {
     for (let i = 0; i < HANG_TURNS; i++) await setImmediate();

@@ -16,7 +16,7 @@ export const RULE_SCHEDULES: readonly RuleSchedule[] = [
   ...ERASE_SCHEDULES,
 ];
 
-/** What the schedule of a rule comes to. */
+/** Runs the schedule of a rule. Resolves to its outcome. */
 export async function runSchedule(name: string): Promise<string> {
   const schedule = RULE_SCHEDULES.find(({ rule }) => rule === name);
   if (!schedule) throw new Error(`Rule ${name} has no schedule`);

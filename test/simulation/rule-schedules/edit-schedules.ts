@@ -120,7 +120,7 @@ export const EDIT_SCHEDULES: readonly RuleSchedule[] = [
       const process = await sessionOf(world, "m", "n");
       await revert(process, "a", "m");
       await process.say("a", "x");
-      // An editor that dies after its seal.
+      // This editor dies after its seal.
       await process.simStore.seal(world.record("a").log);
       return `${await told(world.process().restoreMessages("a"))}, ${await idsOf(world, "a")}`;
     },

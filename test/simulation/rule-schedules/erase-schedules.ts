@@ -37,7 +37,7 @@ export const ERASE_SCHEDULES: readonly RuleSchedule[] = [
   },
 ];
 
-/** A session with a secret, and another with a message that is newer. */
+/** Makes a session with a secret, and another with a newer message. */
 export async function withSecret(world: World): Promise<Process> {
   const process = await sessionOf(world);
   const parts = [{ id: "", type: "text", text: SECRET }];
@@ -52,7 +52,7 @@ export function copy(process: Process): Promise<string> {
   return told(process.forkConversation("a", "b", { as: "copy" }).then(({ copiedCount }) => `copied ${copiedCount}`));
 }
 
-/** How many entries hold the secret, whether or not anybody is shown them. */
+/** The number of entries that hold the secret, whether or not anybody can see them. */
 export function secretsLeft({ db }: World): number {
   const entries = db.logNames().flatMap((log) => db.rows(log).map(({ entry }) => entry));
   return entries.filter((entry) => entry?.body.parts.some(({ text }) => text === SECRET)).length;

@@ -68,7 +68,7 @@ export const FORK_SCHEDULES: readonly RuleSchedule[] = [
       await fork(process, "a", "b");
       await process.say("b", "o");
       await fork(process, "b", "c");
-      // Too many segments for one: the whole history goes into a log of its own.
+      // There are too many segments, so the whole history is copied into a log of its own.
       await world.process({ maxSegments: 1 }).say("b", "w@1");
       await process.deleteSession("a");
       await sweepLater(world, 3);

@@ -2,7 +2,7 @@ import { MessageBody } from "../../../src/domain/message-body.js";
 import type { StoreKind } from "../sim-run.js";
 import { type Process, settle, TEN_MINUTES_MS, told, type World } from "../world.js";
 
-/** A schedule by hand that comes to `good` with all rules, and to something else without this one. */
+/** A schedule written by hand. Its outcome is `good` with all rules, and another one without this rule. */
 export interface RuleSchedule {
   readonly rule: string;
   readonly store: StoreKind;
@@ -11,7 +11,7 @@ export interface RuleSchedule {
   run(world: World): Promise<string>;
 }
 
-/** Long enough for everything to be swept that may be. */
+/** A time after which everything can be swept that may be swept. */
 export const LATER_MS = TEN_MINUTES_MS + 60_000;
 
 export async function sessionOf(world: World, ...names: string[]): Promise<Process> {
@@ -21,7 +21,7 @@ export async function sessionOf(world: World, ...names: string[]): Promise<Proce
   return process;
 }
 
-/** Two sweeps: the first marks what the second, more than ten minutes later, clears away. */
+/** Sweeps twice. The first sweep marks what the second, more than ten minutes later, clears away. */
 export async function sweepLater(world: World, times = 1): Promise<void> {
   for (let i = 0; i < times; i++) {
     await markForLater(world);
@@ -29,7 +29,7 @@ export async function sweepLater(world: World, times = 1): Promise<void> {
   }
 }
 
-/** A sweep, and the time after which the next one clears away what it has marked. */
+/** Sweeps, and lets the time pass after which the next sweep clears away what this one has marked. */
 export async function markForLater(world: World): Promise<void> {
   await world.process().sweep();
   world.nowMs += LATER_MS;
@@ -49,7 +49,7 @@ export function revert(process: Process, sessionId: string, mid: string): Promis
   return told(process.truncateMessages(sessionId, mid, { keepForUnrevert: true }));
 }
 
-/** Puts a session back that shows messages which are named only. */
+/** Restores a session with messages that are given by their ids. */
 export function restore(process: Process, sessionId: string, ...names: string[]): Promise<string> {
   const image = {
     ...{ sessionId, parentId: "", forkPointId: "", inheritedCount: 0, title: "", origin: null },
@@ -63,12 +63,12 @@ export function restore(process: Process, sessionId: string, ...names: string[])
   return told(process.restoreSession(image, read).then(({ kind }) => kind));
 }
 
-/** What a fresh process reads. */
+/** The history that a new process reads. */
 export function idsOf(world: World, sessionId: string): Promise<string> {
   return world.process().ids(sessionId);
 }
 
-/** Holds a process just before it writes an entry, with the head it has read. */
+/** Holds up a process just before it writes an entry, with the head that it has read. */
 export async function beforeWriting(
   process: Process,
   sessionId: string,

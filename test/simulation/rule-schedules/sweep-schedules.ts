@@ -13,10 +13,10 @@ import {
   sweepLater,
 } from "./scenes.js";
 
-/** Longer than a sweep waits for whoever restores a session: a day. */
+/** A time longer than the day that a sweep waits for somebody who restores a session. */
 const ABANDONED_MS = 25 * 3600 * 1000;
 
-/** Rules of what the sweep could take away. */
+/** Rules that keep the sweep from removing what is needed. */
 export const SWEEP_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "sweep-unforked-only",
