@@ -1,4 +1,4 @@
-"""Makes what is generated: stubs of the protos, as `sessionpool.v1`, and the client without asyncio, as `session_pool._sync`."""
+"""Generates the stubs of the protos as `sessionpool.v1`, and the client without asyncio as `session_pool._sync`."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from typing import Any
 import unasync
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-# Words of the asyncio client and what they are without asyncio.
+# Maps names of the client with asyncio to those of the client without it.
 REPLACEMENTS = {
     "_async": "_sync",
     "async_channel": "sync_channel",
@@ -27,7 +27,7 @@ REPLACEMENTS = {
 
 
 class CustomBuildHook(BuildHookInterface[Any]):
-    """Hatchling calls it before it packs a wheel or an sdist."""
+    """A hook that Hatchling calls before it packs a wheel or an sdist."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         included = build_data["force_include"]
@@ -48,7 +48,10 @@ class CustomBuildHook(BuildHookInterface[Any]):
             self.made.cleanup()
 
     def beside(self, name: str) -> Path:
-        """In an sdist what belongs to the whole project lies here; in the repository, two folders up."""
+        """Returns the path of something that belongs to the whole project.
+
+        In an sdist it is in this folder, in the repository two folders up.
+        """
         here = Path(self.root) / name
         return here if here.exists() else Path(self.root).parent.parent / name
 
@@ -56,7 +59,7 @@ class CustomBuildHook(BuildHookInterface[Any]):
         proto = self.beside("proto")
         files = sorted(str(path.relative_to(proto)) for path in proto.glob("sessionpool/v1/*.proto"))
         outputs = [f"--{name}_out={out}" for name in ("python", "grpc_python", "mypy", "mypy_grpc")]
-        # The plug-ins lie beside this Python, which need not be on the PATH.
+        # The plug-ins are in the folder of this Python, which need not be on the PATH.
         path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", "")])
         command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{proto}", *outputs, *files]
         subprocess.run(

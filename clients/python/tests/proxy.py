@@ -6,7 +6,7 @@ from types import TracebackType
 
 
 class Proxy:
-    """Forwards TCP to an address. `cut` breaks what is connected; `hold_answers` keeps back whatever the server sends."""
+    """Forwards TCP to an address. `cut` breaks its connections, and `hold_answers` holds back everything that the server sends."""
 
     def __init__(self, target: str) -> None:
         host, port = target.rsplit(":", 1)
@@ -28,7 +28,7 @@ class Proxy:
         self.close()
 
     def close(self) -> None:
-        """Breaks every connection and takes no more."""
+        """Breaks every connection and accepts no new ones."""
         if not self._closed:
             self._closed = True
             self._listener.shutdown(socket.SHUT_RDWR)
@@ -39,7 +39,7 @@ class Proxy:
         self._answers.clear()
 
     def cut(self) -> None:
-        """Breaks every connection; what was kept back is lost."""
+        """Breaks every connection. The answers that were held back are lost."""
         pairs, self._pairs = self._pairs, []
         for pair in pairs:
             for one in pair:

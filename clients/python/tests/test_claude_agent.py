@@ -12,7 +12,7 @@ pytestmark = pytest.mark.asyncio
 
 
 class OwnProjects(SessionPoolStore):
-    """The suite wants a new store for each case: here, other projects of the one server."""
+    """Makes a new store, which the suite wants for each case. Here it is another project on the same server."""
 
     def __init__(self, client: AsyncSessionPoolClient) -> None:
         super().__init__(client)

@@ -16,7 +16,7 @@ QUIET = RunConfig(tracing_disabled=True)
 
 
 class ScriptedModel(Model):
-    """Gives the next answer of a list, and keeps what it was asked."""
+    """A model that gives the next answer of a list, and keeps what it was asked."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)

@@ -37,7 +37,7 @@ def test_goes_on_after_a_broken_connection_with_nothing_missed_or_repeated(
 
 
 class BrokenConnection(grpc.RpcError):
-    """A stream that breaks before it told anything."""
+    """A stream that breaks before its first event."""
 
     def code(self) -> grpc.StatusCode:
         return grpc.StatusCode.UNAVAILABLE

@@ -10,12 +10,15 @@ from session_pool.values import to_struct
 
 
 def new_id() -> str:
-    """An id that no other message or session has. Made here rather than by the server, so that a call can be sent again."""
+    """Returns an id that no other message or session has. It is made here and not by the server, so that a call can be repeated."""
     return str(uuid4())
 
 
 def text(role: str, text: str, *, id: str = "", metadata: Mapping[str, Any] | None = None) -> MessageWithParts:
-    """A message with one part of type `text`. `role` is `user`, `assistant`, `system`, `tool` or any other; an id is made without one."""
+    """Makes a message with one part of type `text`.
+
+    `role` is `user`, `assistant`, `system`, `tool` or any other. Without `id`, one is made.
+    """
     info = MessageInfo(id=id or new_id(), role=role)
     if metadata:
         info.metadata.CopyFrom(to_struct(metadata))
@@ -23,12 +26,12 @@ def text(role: str, text: str, *, id: str = "", metadata: Mapping[str, Any] | No
 
 
 def text_of(message: MessageWithParts) -> str:
-    """The texts of the message's parts of type `text`, one after the other."""
+    """Returns the texts of the message's parts of type `text`, joined without a separator."""
     return "".join(part.text for part in message.parts if part.type == "text")
 
 
 def with_id(message: MessageWithParts) -> MessageWithParts:
-    """The message itself if it has an id, else a copy with a new one."""
+    """Returns the message itself if it has an id, else a copy with a new id."""
     if message.info.id:
         return message
     copy = MessageWithParts()

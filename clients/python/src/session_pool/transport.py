@@ -18,11 +18,11 @@ __all__ = ["AsyncUnary", "SyncUnary", "async_channel", "async_sleep", "sync_chan
 sync_sleep = time.sleep
 
 _OPTIONS = (
-    # Notices within 40 seconds that a connection is dead, also while a stream is silent.
+    # The client notices within 40 seconds that a connection is dead, even while a stream is silent.
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.http2.max_pings_without_data", 0),
-    # A server that starts again is found soon.
+    # The client finds a restarted server soon.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 1_000),
     ("grpc.max_reconnect_backoff_ms", 3_000),
@@ -30,7 +30,7 @@ _OPTIONS = (
 
 
 def sync_channel(address: str, key: str | None, tls: bool | grpc.ChannelCredentials) -> grpc.Channel:
-    """A channel to `host:port`."""
+    """Makes a channel to `host:port`."""
     if tls is False:
         channel = grpc.insecure_channel(address, options=_OPTIONS)
     else:
@@ -39,7 +39,7 @@ def sync_channel(address: str, key: str | None, tls: bool | grpc.ChannelCredenti
 
 
 def async_channel(address: str, key: str | None, tls: bool | grpc.ChannelCredentials) -> grpc.aio.Channel:
-    """The same for asyncio."""
+    """Makes a channel to `host:port` for asyncio."""
     interceptors: list[Any] = [] if key is None else [_AsyncUnaryKey(key), _AsyncStreamKey(key)]
     if tls is False:
         return grpc.aio.insecure_channel(address, options=_OPTIONS, interceptors=interceptors)
@@ -71,7 +71,7 @@ class _AioKey(_Key):
         return details._replace(metadata=grpc.aio.Metadata(*(details.metadata or ()), self._header))
 
 
-# Two classes: asyncio's channel takes an interceptor for one kind of call only.
+# There are two classes, because asyncio's channel takes an interceptor for one kind of call only.
 class _AsyncUnaryKey(_AioKey, grpc.aio.UnaryUnaryClientInterceptor):
     async def intercept_unary_unary(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
         return await continuation(self._with_key(client_call_details), request)

@@ -1,4 +1,4 @@
-"""Values of Python in the Struct of a message, and back."""
+"""Converts values of Python to the Struct of a message, and back."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from google.protobuf.struct_pb2 import Struct
 
 
 def to_struct(value: Mapping[str, Any]) -> Struct:
-    """A Struct of what JSON can hold.
+    """Makes a Struct of values that JSON can hold.
 
     The numbers of a Struct are doubles. Raises ValueError, with the path, for an integer that no double holds: send it as a string.
     """
@@ -17,7 +17,7 @@ def to_struct(value: Mapping[str, Any]) -> Struct:
 
 
 def from_struct(struct: Struct) -> dict[str, Any]:
-    """The Struct as a dict, in which whole numbers are ints."""
+    """Returns the Struct as a dict, in which whole numbers are ints."""
     return {key: _whole(value) for key, value in json_format.MessageToDict(struct).items()}
 
 

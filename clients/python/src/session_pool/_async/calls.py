@@ -23,16 +23,19 @@ Answer = TypeVar("Answer")
 
 
 class Calls:
-    """The channel, the stubs of all services, and calls that are sent again."""
+    """The channel, the stubs of all services, and calls that are repeated after failures."""
 
     sessions: SessionServiceAsyncStub
-    """Every RPC of SessionService, as it is: `client.sessions.UpdateSession(UpdateSessionRequest(...))`. Sends nothing again."""
+    """The stub with every RPC of SessionService, such as `client.sessions.UpdateSession(UpdateSessionRequest(...))`.
+
+    It sends each call only once.
+    """
     messages: MessageServiceAsyncStub
-    """Every RPC of MessageService."""
+    """The stub with every RPC of MessageService."""
     todos: TodoServiceAsyncStub
-    """Every RPC of TodoService."""
+    """The stub with every RPC of TodoService."""
     todo_tracker: TodoTrackerServiceAsyncStub
-    """Every RPC of TodoTrackerService."""
+    """The stub with every RPC of TodoTrackerService."""
 
     def __init__(
         self,
@@ -48,10 +51,10 @@ class Calls:
         Args:
             address: `host:port` of the gRPC port.
             key: API key or token, if the server needs one.
-            tls: True for TLS by the certificates of this machine, or credentials of your own.
-            timeout: Seconds that each attempt of a call may take. Does not concern `watch`.
+            tls: True for TLS with the certificates that this machine trusts, or your own credentials.
+            timeout: Seconds that each attempt of a call may take. It does not apply to `watch`.
             retry_for: Seconds after the first failure in which a call is sent again when the server cannot be reached (`UNAVAILABLE`)
-                or does not answer in time (`DEADLINE_EXCEEDED`). 0 sends nothing again.
+                or does not answer in time (`DEADLINE_EXCEEDED`). With 0, every call is sent only once.
         """
         self._channel = async_channel(address, key, tls)
         self._timeout = timeout
@@ -62,7 +65,7 @@ class Calls:
         self.todo_tracker = TodoTrackerServiceStub(self._channel)
 
     async def close(self) -> None:
-        """Ends the connection, and with it whatever still runs."""
+        """Closes the connection, which ends all calls that are still running."""
         await self._channel.close()
 
     async def __aenter__(self) -> Self:
@@ -75,7 +78,10 @@ class Calls:
         return await method(request, timeout=self._timeout)
 
     async def _again(self, method: AsyncUnary[Request, Answer], request: Request) -> Answer:
-        """For requests that may be sent twice: those that only read, and those that hold the ids of what they make."""
+        """Repeats a call after failures.
+
+        Only for requests that may be sent twice: those that only read, and those that hold the ids of what they make.
+        """
         patience = Patience(self._retry_for)
         while True:
             try:

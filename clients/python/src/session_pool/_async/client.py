@@ -35,7 +35,7 @@ from session_pool.values import to_struct
 
 
 class AsyncSessionPoolClient(Drafting):
-    """A connection to a server, kept until `close` or the end of the `with` block.
+    """A client of one server. It keeps its connection until `close` or the end of the `with` block.
 
     Reads, and calls that make something, are sent again when the server cannot be reached or does not answer in time: ids are made
     here, so nothing is stored twice. Errors are gRPC's: `grpc.RpcError`, with a `code()` and `details()`.
@@ -44,9 +44,9 @@ class AsyncSessionPoolClient(Drafting):
     async def create_session(
         self, session_id: str = "", *, title: str = "", parent_id: str = "", metadata: Mapping[str, Any] | None = None
     ) -> Session:
-        """Makes an empty session. With the id of a session that has the same title, parent and metadata, answers that one.
+        """Makes an empty session. If a session with this id has the same title, parent and metadata, returns that session.
 
-        `ALREADY_EXISTS`: another session has the id. `NOT_FOUND`: no session `parent_id`.
+        `ALREADY_EXISTS`: another session has the id. `NOT_FOUND`: there is no session `parent_id`.
         """
         request = CreateSessionRequest(session_id=session_id or new_id(), title=title, parent_id=parent_id)
         if metadata:
@@ -54,15 +54,18 @@ class AsyncSessionPoolClient(Drafting):
         return await self._again(self.sessions.CreateSession, request)
 
     async def get_session(self, session_id: str) -> Session:
-        """The session with its exact `message_count` and `update_time`. `NOT_FOUND`: no such session."""
+        """Returns the session with its exact `message_count` and `update_time`. `NOT_FOUND`: there is no such session."""
         return await self._again(self.sessions.GetSession, GetSessionRequest(session_id=session_id))
 
     async def load_session(self, session_id: str, *, limit: int | None = None) -> LoadSessionResponse:
-        """The session and its last messages, oldest first: 100 of them without `limit`, at most 1,000 and about 3 MiB."""
+        """Returns the session and its last `limit` messages, oldest first.
+
+        The default is 100, and at most 1,000 or about 3 MiB are returned.
+        """
         return await self._again(self.sessions.LoadSession, LoadSessionRequest(session_id=session_id, limit=limit))
 
     async def list_sessions(self, *, parent_id: str = "") -> AsyncIterator[Session]:
-        """All sessions, or those with this parent, the most recently updated first; page by page as they are needed."""
+        """Yields all sessions, or those with this parent, the most recently updated first. Pages are read as they are needed."""
         request = ListSessionsRequest(parent_id=parent_id)
         while True:
             page = await self._again(self.sessions.ListSessions, request)
@@ -73,25 +76,31 @@ class AsyncSessionPoolClient(Drafting):
             request.page_token = page.next_page_token
 
     async def delete_session(self, session_id: str) -> None:
-        """Deletes a session and its messages. Forks keep theirs. Not sent again. `NOT_FOUND`: no such session."""
+        """Deletes a session and its messages. Forks keep theirs. The call is sent only once. `NOT_FOUND`: there is no such session."""
         await self._once(self.sessions.DeleteSession, DeleteSessionRequest(session_id=session_id))
 
     async def fork_session(
         self, session_id: str, *, up_to_message_id: str = "", new_session_id: str = "", title: str = ""
     ) -> Session:
-        """Makes a session that begins with this one's messages, up to and including `up_to_message_id` or all of them."""
+        """Makes a session that begins with this session's messages: those up to and including `up_to_message_id`, or all."""
         request = ForkSessionRequest(session_id=session_id, up_to_message_id=up_to_message_id, title=title)
         request.new_session_id = new_session_id or new_id()
         return (await self._again(self.sessions.ForkSession, request)).session
 
     async def revert_session(self, session_id: str, *, up_to_message_id: str = "") -> int:
-        """Removes all messages after `up_to_message_id`, or all; returns how many. Not sent again. See `unrevert_session`."""
+        """Removes all messages after `up_to_message_id`, or all.
+
+        Returns how many. The call is sent only once. `unrevert_session` undoes it.
+        """
         request = RevertSessionRequest(session_id=session_id, up_to_message_id=up_to_message_id)
         request.to_start = not up_to_message_id
         return (await self._once(self.sessions.RevertSession, request)).removed_count
 
     async def unrevert_session(self, session_id: str) -> int:
-        """Brings back what reverts removed, until the history changes; returns how many messages. Not sent again."""
+        """Brings back the messages that reverts removed, unless the history has changed since.
+
+        Returns how many. The call is sent only once.
+        """
         request = UnrevertSessionRequest(session_id=session_id)
         return (await self._once(self.sessions.UnrevertSession, request)).restored_count
 
@@ -103,10 +112,12 @@ class AsyncSessionPoolClient(Drafting):
         expected_position: int | None = None,
         create_session: bool = False,
     ) -> AppendMessageResponse:
-        """Appends a message, 3 MiB at most, once however often it is sent. Answers its id, made here if it had none, and position.
+        """Appends a message of at most 3 MiB, and stores it once however often it is sent.
 
-        `ABORTED`: the message would not get `expected_position`. `ALREADY_EXISTS`: the id has other content. `NOT_FOUND`: no such
-        session, and `create_session` was not given.
+        Returns its position and its id, which is made here if it had none.
+
+        `ABORTED`: the message would not get `expected_position`. `ALREADY_EXISTS`: the id has other content. `NOT_FOUND`: there is no
+        such session, and `create_session` is false.
         """
         request = AppendMessageRequest(
             session_id=session_id,
@@ -124,7 +135,10 @@ class AsyncSessionPoolClient(Drafting):
         expected_position: int | None = None,
         create_session: bool = False,
     ) -> AppendMessagesResponse:
-        """Appends 1 to 1,000 messages, 8 MiB at most, all or nothing. Otherwise as `append`; the position is the first one's."""
+        """Appends 1 to 1,000 messages of at most 8 MiB together, all or none.
+
+        Otherwise as `append`. The position is that of the first one.
+        """
         request = AppendMessagesRequest(
             session_id=session_id,
             messages=map(with_id, messages),
@@ -134,12 +148,12 @@ class AsyncSessionPoolClient(Drafting):
         return await self._again(self.messages.AppendMessages, request)
 
     async def get_message(self, session_id: str, message_id: str) -> MessageWithParts:
-        """One message. `NOT_FOUND`: the session or the message."""
+        """Returns one message. `NOT_FOUND`: there is no such session or message."""
         request = GetMessageRequest(session_id=session_id, message_id=message_id)
         return await self._again(self.messages.GetMessage, request)
 
     async def count_messages(self, session_id: str) -> int:
-        """The number of messages."""
+        """Returns the number of messages of a session."""
         return (await self._again(self.messages.CountMessages, CountMessagesRequest(session_id=session_id))).count
 
     async def list_messages(
@@ -150,7 +164,7 @@ class AsyncSessionPoolClient(Drafting):
         include_ancestors: bool = False,
         page_size: int | None = None,
     ) -> AsyncIterator[MessageWithParts]:
-        """All messages, page by page as they are needed: what is appended meanwhile neither skips nor repeats any."""
+        """Yields all messages. Pages are read as they are needed, and appends meanwhile neither skip nor repeat any message."""
         request = ListMessagesRequest(
             session_id=session_id, limit=page_size, newest_first=newest_first, include_ancestors=include_ancestors
         )
@@ -165,10 +179,10 @@ class AsyncSessionPoolClient(Drafting):
     async def search_messages(
         self, q: str, *, labels: Iterable[str] = (), session_id: str = "", page_size: int | None = None
     ) -> AsyncIterator[SearchHit]:
-        """Messages of all sessions that have the words of `q`, the newest first, page by page as they are needed.
+        """Yields the messages of all sessions that contain the words of `q`, newest first. Pages are read as they are needed.
 
-        `labels`: only sessions that have all of them, each written `key=value`. `UNIMPLEMENTED`: the server was started without
-        `--search`, or its store cannot.
+        `labels` selects sessions that have all of these labels, each written `key=value`. `UNIMPLEMENTED`: the server was started without
+        `--search`, or its store cannot search.
         """
         request = SearchMessagesRequest(q=q, label=labels, session_id=session_id, limit=page_size)
         while True:
@@ -180,6 +194,6 @@ class AsyncSessionPoolClient(Drafting):
             request.page_token = page.next_page_token
 
     async def list_todos(self) -> list[Todo]:
-        """The one todo list that all sessions share."""
+        """Returns the one todo list that all sessions share."""
         answer = await self._again(self.todos.ListTodos, ListTodosRequest(session_id="-"))
         return list(answer.todos)

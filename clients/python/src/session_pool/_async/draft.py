@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 class AsyncDraft:
-    """A message that is being written, which whoever watches the session sees grow. Made by `draft` of a client.
+    """A message that is being written, and that everybody who watches the session sees grow. Made by a client's `draft`.
 
-    The end of the `with` block finishes it: the message is appended then. When the block raises, it is finished with
-    `interrupted: true` in its metadata, or discarded, as the service does with a draft that nobody extends any more.
+    The end of the `with` block finishes it, which appends the message. When the block raises, it is finished with
+    `interrupted: true` in its metadata, or discarded, as the service does with an abandoned draft.
     """
 
     message_id: str
-    """Id of the draft, and of the message that it becomes."""
+    """The id of the draft, and of the message that it becomes."""
     position: int | None = None
     """The message's position, once it is finished."""
 
@@ -51,16 +51,19 @@ class AsyncDraft:
         return self
 
     async def write(self, text: str, *, part_id: str = "") -> None:
-        """Adds text to the part with this id, or to the text of a message without parts. An empty text adds nothing.
+        """Appends text to the part with this id, and adds a text part with it if there is none. An empty text changes nothing.
 
-        Each call is one round trip, sent again when the server cannot be reached. `FAILED_PRECONDITION`: the draft was finished or
-        discarded, by a stop button for example. `ABORTED`: somebody else has extended it.
+        Each call is one round trip, and is repeated when the server cannot be reached. `FAILED_PRECONDITION`: the draft was finished or
+        discarded, for example by a stop button. `ABORTED`: somebody else has extended it.
         """
         if text:
             await self._extend(DraftDelta(append_text=TextDelta(part_id=part_id, text=text)))
 
     async def put(self, part: Part) -> None:
-        """Adds a part, or replaces the last one with its id: a tool call, and later the same one with its result. Errors as `write`."""
+        """Adds a part, or replaces the last part with its id: for example a tool call, and later the same call with its result.
+
+        Errors as for `write`.
+        """
         await self._extend(DraftDelta(put_part=PartDelta(part=part)))
 
     async def finish(self, *, metadata: Mapping[str, Any] | None = None) -> int:
@@ -75,7 +78,7 @@ class AsyncDraft:
         return self.position
 
     async def discard(self) -> None:
-        """Drops what was written. The end of the block then does nothing."""
+        """Discards the draft and everything that was written. The end of the block then does nothing."""
         self._is_open = False
         request = DiscardDraftRequest(session_id=self._start.session_id, message_id=self.message_id)
         await self._calls._again(self._calls.messages.DiscardDraft, request)
@@ -91,7 +94,7 @@ class AsyncDraft:
                 self.discard() if self._start.discard_when_abandoned else self.finish(metadata={"interrupted": True})
             )
         except grpc.RpcError:
-            # What the block raised says more, and the service ends the draft by itself.
+            # The error that the block raised says more, and the service ends the draft by itself.
             pass
 
     async def _extend(self, delta: DraftDelta) -> None:
@@ -102,7 +105,7 @@ class AsyncDraft:
 
 
 class Drafting(Watching):
-    """Writes messages while they are made."""
+    """The calls that write a message piece by piece."""
 
     def draft(
         self,
@@ -113,11 +116,11 @@ class Drafting(Watching):
         discard_when_abandoned: bool = False,
         create_session: bool = False,
     ) -> AsyncDraft:
-        """A message to be written in a `with` block: `with client.draft("trip") as draft: draft.write("Late ")`.
+        """Makes a draft to be written in a `with` block: `with client.draft("trip") as draft: draft.write("Late ")`.
 
         It begins as `message`, or empty with this role. `discard_when_abandoned` drops it, instead of keeping what there is, when the
         block raises or the writer is gone. Entering the block: `RESOURCE_EXHAUSTED` (too many open drafts), `ALREADY_EXISTS` (the
-        history has the id), `NOT_FOUND` (no such session, and `create_session` was not given).
+        history has the id), `NOT_FOUND` (there is no such session, and `create_session` is false).
         """
         begun = with_id(message) if message else MessageWithParts(info=MessageInfo(id=new_id(), role=role))
         start = StartDraftRequest(

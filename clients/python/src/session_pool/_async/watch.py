@@ -11,21 +11,22 @@ from session_pool.transport import async_sleep
 
 
 class Watching(Calls):
-    """Follows sessions, through broken connections."""
+    """The call that follows a session and reconnects when the connection breaks."""
 
     async def watch(
         self, session_id: str, *, from_position: int | None = None, resume_token: str = ""
     ) -> AsyncIterator[WatchMessagesResponse]:
-        """What is appended to a session and what edits change, as it happens, without end; heartbeats are left out.
+        """Yields what is appended to a session and what edits change, as it happens and without end. Heartbeats are left out.
 
-        Begins with the message at `from_position`, after the event that had `resume_token`, or with what comes after the first `next`. A broken connection is opened
-        again after the last event: nothing is missed or repeated. `event.WhichOneof("event")` says what an event is.
+        Begins with the message at `from_position`, or after the event that had `resume_token`, or with what comes after the first `next`.
+        A broken connection is opened again after the last event, so that nothing is missed or repeated. `event.WhichOneof("event")`
+        names the kind of an event.
 
-        Ends with gRPC's error: `NOT_FOUND` when the session is deleted, or whatever the server could not be reached with for
+        Ends with gRPC's error: `NOT_FOUND` when the session is deleted, or the last error after the server could not be reached for
         `retry_for` seconds.
         """
         request = WatchMessagesRequest(session_id=session_id, from_position=from_position, resume_token=resume_token)
-        # Where "now" was, for a connection that breaks before the first event.
+        # Fixes the moment "now", in case the connection breaks before the first event.
         begun_at = None
         if from_position is None and not resume_token:
             begun_at = (

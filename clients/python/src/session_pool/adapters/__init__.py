@@ -1,1 +1,1 @@
-"""Adapters for frameworks: each module needs the framework's own package, and nothing else imports it."""
+"""Adapters for frameworks. Each module needs the framework's own package, and no other module imports it."""

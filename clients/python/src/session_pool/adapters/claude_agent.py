@@ -26,18 +26,19 @@ _BATCH_BYTES = 4 * 1024 * 1024
 
 
 class SessionPoolStore(SessionStore):
-    """A store in which each transcript is a session of session-pool, the transcripts of a project are the children of one session, and those
-    of subagents are the children of their session.
+    """A store in which each transcript is a session of session-pool.
+
+    The transcripts of a project are the children of one session, and those of subagents are the children of their transcript's session.
 
     An entry is a message with its JSON, 3 MiB at most, as the text of a part; its `uuid` is the id, so an entry is stored once.
     """
 
     def __init__(self, client: AsyncSessionPoolClient) -> None:
-        """The client stays the caller's, who closes it."""
+        """The caller closes the client."""
         self._client = client
 
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
-        """Appends entries in order. One whose `uuid` the transcript has is left out."""
+        """Appends entries in order. An entry whose `uuid` the transcript already has is left out."""
         messages: dict[str, MessageWithParts] = {}
         for entry in entries:
             message = _to_message(entry)
@@ -52,7 +53,7 @@ class SessionPoolStore(SessionStore):
             await self._append(_id_of(key), list(messages.values()))
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
-        """All entries, oldest first; None for a transcript that was never written."""
+        """Returns all entries, oldest first, or None for a transcript that was never written."""
         try:
             return [_to_entry(message) async for message in self._client.list_messages(_id_of(key), page_size=1000)]
         except grpc.RpcError as error:
@@ -60,14 +61,14 @@ class SessionPoolStore(SessionStore):
             return None
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
-        """The transcripts of a project, without those of subagents."""
+        """Returns the transcripts of a project, without those of subagents."""
         return [
             {"session_id": _kept(session)["session_id"], "mtime": session.update_time.ToMilliseconds()}
             async for session in self._client.list_sessions(parent_id=_project_id(project_key))
         ]
 
     async def delete(self, key: SessionKey) -> None:
-        """Deletes a transcript, and with a main one those of its subagents. What is not there is no error."""
+        """Deletes a transcript, and with a main transcript those of its subagents. It is no error if there is none."""
         if "subpath" not in key:
             children = [one.session_id async for one in self._client.list_sessions(parent_id=_id_of(key))]
             for child in children:
@@ -75,7 +76,7 @@ class SessionPoolStore(SessionStore):
         await self._delete(_id_of(key))
 
     async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
-        """The subpaths of the transcripts of subagents."""
+        """Returns the subpaths of the transcripts of subagents."""
         parent = _id_of(cast("SessionKey", key))
         return [_kept(session)["subpath"] async for session in self._client.list_sessions(parent_id=parent)]
 
@@ -84,7 +85,7 @@ class SessionPoolStore(SessionStore):
             try:
                 await self._client.append_all(session_id, batch)
             except grpc.RpcError as error:
-                # The same uuid with other content: the first one stays.
+                # The transcript has this uuid with other content. The first entry stays.
                 _ignore(error, grpc.StatusCode.ALREADY_EXISTS)
                 for message in batch:
                     await self._append_unless_known(session_id, message)
@@ -96,7 +97,7 @@ class SessionPoolStore(SessionStore):
             _ignore(error, grpc.StatusCode.ALREADY_EXISTS)
 
     async def _create(self, key: SessionKey) -> None:
-        """Makes the transcript's session and those above it, unless they are there."""
+        """Makes the transcript's session and its parents, unless they exist."""
         project_key, session_id = key["project_key"], key["session_id"]
         project = _project_id(project_key)
         await self._client.create_session(project, metadata={_TYPE: {"project_key": project_key}})
@@ -117,7 +118,7 @@ def _project_id(project_key: str) -> str:
 
 
 def _id_of(key: SessionKey) -> str:
-    """Hashed, because the parts of a key may be longer than ids and hold anything."""
+    """Returns the session id of a key. Its parts are hashed, because they may be longer than ids and hold any character."""
     parts = [_project_id(key["project_key"]), _short(key["session_id"])]
     return "-".join([*parts, _short(key["subpath"])] if "subpath" in key else parts)
 

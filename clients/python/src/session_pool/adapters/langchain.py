@@ -34,20 +34,20 @@ _CLASSES: dict[str, type[HumanMessage | AIMessage | SystemMessage]] = {
 
 
 class SessionPoolChatMessageHistory(BaseChatMessageHistory):
-    """A history that is a session of session-pool; made with the first message.
+    """A history that is kept as a session of session-pool. The session is made with the first message.
 
-    The text of a message is a part of type `text`, which all clients of the session can read; a part of type `langchain` holds what else
-    the message has. Numbers in it are doubles.
+    The text of a message is a part of type `text`, which all clients of the session can read; a part of type `langchain` holds the rest
+    of the message. Numbers in it are doubles.
     """
 
     def __init__(self, session_id: str, client: SessionPoolClient) -> None:
-        """The client stays the caller's, who closes it."""
+        """The caller closes the client."""
         self.session_id = session_id
         self._client = client
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]
-        """All messages, oldest first; none of a session that does not exist."""
+        """All messages, oldest first. Empty when the session does not exist."""
         try:
             return [to_langchain(message) for message in self._client.list_messages(self.session_id, page_size=_BATCH)]
         except grpc.RpcError as error:
@@ -55,13 +55,13 @@ class SessionPoolChatMessageHistory(BaseChatMessageHistory):
             return []
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Appends messages, each thousand of them all or nothing."""
+        """Appends messages. Each thousand of them is stored as a whole or not at all."""
         kept = [to_message(message) for message in messages]
         for start in range(0, len(kept), _BATCH):
             self._client.append_all(self.session_id, kept[start : start + _BATCH], create_session=True)
 
     def clear(self) -> None:
-        """Removes all messages, for good. The session stays, with its title and metadata."""
+        """Removes all messages for good. The session keeps its title and metadata."""
         try:
             request = TruncateMessagesRequest(session_id=self.session_id, to_start=True)
             self._client.messages.TruncateMessages(request)
@@ -70,7 +70,7 @@ class SessionPoolChatMessageHistory(BaseChatMessageHistory):
 
 
 def to_message(message: BaseMessage) -> MessageWithParts:
-    """The message that keeps one of LangChain."""
+    """Converts a message of LangChain to a message of the session."""
     kept: dict[str, Any] = message_to_dict(message)
     if isinstance(message.content, str):
         del kept["data"]["content"]
@@ -80,7 +80,7 @@ def to_message(message: BaseMessage) -> MessageWithParts:
 
 
 def to_langchain(message: MessageWithParts) -> BaseMessage:
-    """The message of LangChain that a message keeps. One of another client is its text."""
+    """Converts a message of the session back. From a message of another client, only its text is taken."""
     text = text_of(message)
     for part in message.parts:
         if part.type == _KEPT:

@@ -28,22 +28,22 @@ _ROLES = ("user", "assistant", "system", "developer")
 
 
 class SessionPoolSession(SessionABC):
-    """A session of agents that is a session of session-pool; made with the first item.
+    """A session of agents that is kept as a session of session-pool, which is made with the first item.
 
-    Items are messages that all clients of the session can read: the texts of a message are parts of type `text`, and any other item, such as
-    a function call, is a part that holds its JSON. Numbers in items are doubles.
+    Items are messages that all clients of the session can read. The texts of a message are parts of type `text`, and any other item, such
+    as a function call, is a part that holds its JSON. Numbers in items are doubles.
     """
 
     def __init__(
         self, session_id: str, client: AsyncSessionPoolClient, *, session_settings: SessionSettings | None = None
     ) -> None:
-        """The client stays the caller's, who closes it. `session_settings.limit` limits what `get_items` returns."""
+        """The caller closes the client. `session_settings.limit` limits what `get_items` returns."""
         self.session_id = session_id
         self.session_settings = session_settings or SessionSettings()
         self._client = client
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """All items, or the last `limit`, oldest first; none of a session that does not exist."""
+        """Returns all items or the last `limit`, oldest first, and none when the session does not exist."""
         limit = resolve_session_limit(limit, self.session_settings)
         items: list[TResponseInputItem] = []
         if limit is not None and limit <= 0:
@@ -61,13 +61,13 @@ class SessionPoolSession(SessionABC):
         return items[::-1]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Appends items, each thousand of them all or nothing."""
+        """Appends items. Each thousand of them is stored as a whole or not at all."""
         messages = [to_message(cast("Mapping[str, Any]", item)) for item in items]
         for start in range(0, len(messages), _BATCH):
             await self._client.append_all(self.session_id, messages[start : start + _BATCH], create_session=True)
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Removes the newest item, for good, and returns it; None when there is none. Two that pop at once get two items."""
+        """Removes the newest item for good and returns it, or None when there is none. Two callers at once get two different items."""
         try:
             while True:
                 newest = (await self._client.load_session(self.session_id, limit=1)).messages
@@ -77,7 +77,7 @@ class SessionPoolSession(SessionABC):
                 try:
                     await self._client.messages.DeleteMessage(request)
                 except grpc.RpcError as error:
-                    # Somebody else has popped it.
+                    # Somebody else has popped it meanwhile.
                     _ignore_missing(error)
                     continue
                 return to_item(newest[0])
@@ -86,7 +86,7 @@ class SessionPoolSession(SessionABC):
             return None
 
     async def clear_session(self) -> None:
-        """Removes all items, for good. The session stays, with its title and metadata."""
+        """Removes all items for good. The session keeps its title and metadata."""
         try:
             request = TruncateMessagesRequest(session_id=self.session_id, to_start=True)
             await self._client.messages.TruncateMessages(request)
@@ -95,7 +95,7 @@ class SessionPoolSession(SessionABC):
 
 
 def to_message(item: Mapping[str, Any]) -> MessageWithParts:
-    """The message that keeps an item. Its id is a new one: the ids of items need not be unique."""
+    """Converts an item to a message. The message gets a new id, because the ids of items need not be unique."""
     kind = item.get("type", "message")
     if kind != "message":
         role = "tool" if kind.endswith("_output") else "assistant"
@@ -111,7 +111,10 @@ def to_message(item: Mapping[str, Any]) -> MessageWithParts:
 
 
 def to_item(message: MessageWithParts) -> TResponseInputItem:
-    """The item that a message keeps. A message of another client is a text of its role, or of the user if OpenAI has no such role."""
+    """Converts a message back to an item.
+
+    A message of another client becomes a text of its role, or of the user if OpenAI has no such role.
+    """
     kept = from_struct(message.info.metadata).get(_KEPT)
     if not isinstance(kept, dict):
         role = message.info.role if message.info.role in _ROLES else "user"
