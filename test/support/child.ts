@@ -26,6 +26,7 @@ export interface Served {
 /** The program as a process of its own. */
 export class Child {
   readonly process: ChildProcess;
+  readonly #closed: Promise<unknown>;
   stdout = "";
   stderr = "";
 
@@ -38,6 +39,7 @@ export class Child {
     const limited = ["sh", "-c", `ulimit -n ${descriptors} && exec "$@"`, "sh", ...command] as const;
     const [program, ...rest] = descriptors === undefined ? command : limited;
     this.process = spawn(program, rest, { env: { ...process.env, ...env } });
+    this.#closed = once(this.process, "close");
     this.process.stdout?.on("data", (chunk) => {
       this.stdout += chunk;
     });
@@ -76,8 +78,9 @@ export class Child {
     this.process.kill(signal);
   }
 
+  /** Resolves when the process has ended and everything that it wrote has been read. */
   async ended(): Promise<Ended> {
-    if (this.process.exitCode === null && this.process.signalCode === null) await once(this.process, "exit");
+    await this.#closed;
     const { exitCode: code, signalCode: signal } = this.process;
     return { code, signal, stdout: this.stdout, stderr: this.stderr };
   }
