@@ -11,6 +11,7 @@ type Member = (...args: unknown[]) => Promise<unknown>;
 let changes: Partial<Record<keyof LogStore, (real: Member, args: unknown[]) => Promise<unknown>>>;
 let store: LogStore;
 let provider: LogHistoryProvider;
+let anomalies: string[];
 
 beforeEach(async () => {
   changes = {};
@@ -25,7 +26,8 @@ beforeEach(async () => {
       };
     },
   });
-  provider = new LogHistoryProvider(changed);
+  anomalies = [];
+  provider = new LogHistoryProvider(changed, { onAnomaly: (text) => anomalies.push(text) });
   for (const sessionId of ["source", "target"]) await provider.createSession({ sessionId });
   await provider.logMessages("source", [{ id: "m1", role: "user", parts: [] }]);
 });
@@ -92,6 +94,17 @@ describe.each(kinds)("%s that ends after its source was raised", (_name, make) =
     };
     await expect(make({})).rejects.toMatchObject({ code: "unavailable" });
     expect(await forks()).toBe(1);
+  });
+
+  it("answers with its own error when the source cannot be lowered, and reports that its count may be too high", async () => {
+    changes.createRecord = async () => {
+      throw new DomainError("resource_exhausted", "The disk is full");
+    };
+    changes.addFork = async () => {
+      throw new DomainError("unavailable", "no");
+    };
+    await expect(make({})).rejects.toMatchObject({ code: "resource_exhausted" });
+    expect(anomalies).toEqual([expect.stringMatching(/^The number of forks of .* may be too high/)]);
   });
 
   it("lowers the source after a definite refusal of its record", async () => {

@@ -46,9 +46,11 @@ describe("segments", () => {
     const list = [9, 1, 2, 1, 8, 1, 1, 1, 9].map((length, i): Segment => ({ log: `a.${i}`, first: 1, last: length }));
     expect(runToMerge(list, 4, 100)).toEqual({ from: 3, size: 4 });
     expect(runToMerge(list, 99, 100)).toEqual({ from: 0, size: 9 });
+    expect(runToMerge(list, 99, 33)).toEqual({ from: 0, size: 9 });
     expect(runToMerge(list, 99, 32)).toEqual({ from: 3, size: 4 });
     expect(runToMerge(list, 99, 5)).toEqual({ from: 5, size: 3 });
     expect(runToMerge(list, 2, 0)).toEqual({ from: 5, size: 2 });
+    expect(runToMerge(list.slice(0, 8), 3, 100)).toEqual({ from: 5, size: 3 });
     expect(runToMerge(list.slice(0, 2), 64, 0)).toEqual({ from: 0, size: 2 });
   });
 
