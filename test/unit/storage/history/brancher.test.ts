@@ -125,6 +125,12 @@ describe("a call to create a session that is there", () => {
   });
 });
 
+it("a fork of everything knows its last message also when nothing was appended since an edit", async () => {
+  await process.truncateMessages("a", "m");
+  await fork(process, "a", "b");
+  expect(world.record("b")).toMatchObject({ forkPointId: "m", inheritedCount: 1 });
+});
+
 describe("a call to make a fork that is there", () => {
   beforeEach(async () => {
     await fork(process, "a", "b");

@@ -1,0 +1,108 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Head } from "../../../../src/storage/history/heads.js";
+import type { NamedLog } from "../../../../src/storage/history/log-store.js";
+import { NamedLogs } from "../../../../src/storage/history/write/named-logs.js";
+import { RecordReplacer } from "../../../../src/storage/history/write/record-replacer.js";
+import { sessionOf } from "../../../simulation/rule-schedules/scenes.js";
+import { type Process, settle, World } from "../../../simulation/world.js";
+
+let world: World;
+let process: Process;
+
+/** A session "a" with three messages. */
+beforeEach(async () => {
+  world = new World("atomic");
+  process = await sessionOf(world, "m@10", "n@20", "o@30");
+});
+
+const purposes = () => world.record("a").namedLogs.map(({ purpose }) => purpose);
+const olderLogs = () => world.record("a").namedLogs.filter(({ purpose }) => purpose === "older");
+
+describe("names of logs", () => {
+  let namedLogs: NamedLogs;
+  const name = async (purpose: NamedLog["purpose"]): Promise<string> => {
+    const head = (await process.context.load("a")) as Head;
+    return (await namedLogs.name(head, purpose))?.log as string;
+  };
+
+  beforeEach(() => {
+    namedLogs = new NamedLogs(process.context, new RecordReplacer(process.context));
+  });
+
+  it("of copies are added to all others", async () => {
+    const logs = [await name("older"), await name("copy"), await name("copy")];
+    expect(world.record("a").namedLogs.map(({ log }) => log)).toEqual(logs);
+  });
+
+  it("of a log for older messages take the place of the one before", async () => {
+    await name("copy");
+    await name("older");
+    const newest = await name("older");
+    expect(purposes()).toEqual(["copy", "older"]);
+    expect(olderLogs()).toEqual([{ log: newest, purpose: "older" }]);
+  });
+
+  it("are removed one by one", async () => {
+    await name("older");
+    const unneeded = await name("copy");
+    const other = await name("copy");
+    await namedLogs.unname(world.record("a"), unneeded);
+    expect(purposes()).toEqual(["older", "copy"]);
+    expect(world.record("a").namedLogs[1]?.log).toBe(other);
+  });
+
+  it("are removed although the title changes meanwhile", async () => {
+    const log = await name("copy");
+    process.gates.close("replaceRecord");
+    const removed = namedLogs.unname(world.record("a"), log);
+    await settle();
+    await world.process().updateSession("a", { title: "new" });
+    await process.gates.open("replaceRecord");
+    await removed;
+    expect(world.record("a")).toMatchObject({ namedLogs: [], title: "new" });
+  });
+
+  it("need not be removed from a record that has no such name, or is gone", async () => {
+    const before = world.record("a");
+    await namedLogs.unname(before, `${before.uid}.x`);
+    expect(world.record("a")).toEqual(before);
+    await namedLogs.unname({ ...before, uid: "gone" }, "gone.x");
+  });
+});
+
+describe("older messages", () => {
+  it.each([
+    ["as many as one write takes share a log that stays", ["x@15", "y@16"], ["older"]],
+    ["more than one write takes get a log of their own", ["x@15", "y@16", "z@17"], []],
+  ])("%s", async (_what, messages, left) => {
+    await world.process({ chunk: 2 }).say("a", ...messages);
+    expect(purposes()).toEqual(left);
+  });
+
+  it("whose id the log for older messages holds already get a fresh one", async () => {
+    await process.say("a", "x@15");
+    const [first] = olderLogs();
+    await process.deleteMessage("a", "x", {});
+    expect(await process.say("a", "x@25")).toBe("at 2");
+    expect(olderLogs()).toHaveLength(1);
+    expect(olderLogs()).not.toContainEqual(first);
+    expect(await process.ids("a")).toBe("m n x o");
+  });
+
+  it("of two processes get into one log", async () => {
+    await process.say("a", "x@15");
+    const [log] = olderLogs();
+    const [one, other] = [world.process(), world.process()];
+    one.gates.close("append");
+    const answer = one.say("a", "y@25");
+    await settle();
+    other.gates.close("seal");
+    const another = other.say("a", "z@26");
+    await settle();
+    await one.gates.open("append");
+    await other.gates.open("seal");
+    expect([await answer, await another].every((text) => text.startsWith("at "))).toBe(true);
+    expect(olderLogs()).toEqual([log]);
+    expect(await process.ids("a")).toBe("m x n y z o");
+  });
+});
