@@ -48,11 +48,13 @@ export class MessageTable {
     return row === undefined ? 0 : (row[0] as number);
   }
 
-  tail(log: string): Omit<Tail, "isNamed"> {
-    const [end, before] = this.#sql.lastPlaces.all(toColumn(log)) as [number, string | null, number][];
-    if (end === undefined) return { last: null, state: "open" };
-    if (end[1] !== null) return { last: lastOf(end), state: "open" };
-    return { last: before?.[0] === end[0] - 1 ? lastOf(before) : null, state: "sealed" };
+  /** The end of a log; `isNamed` is true if it is known to be the open log of a record, and false if that is to be asked. */
+  tail(log: string, namespace: string): Tail {
+    const [end, before] = this.#sql.tail.all(toColumn(log), toColumn(ownerOf(log)), namespace) as TailColumns[];
+    if (end === undefined) return { last: null, state: "open", isNamed: false };
+    const isNamed = end[3] === 1;
+    if (end[1] !== null) return { last: lastOf(end), state: "open", isNamed };
+    return { last: before?.[0] === end[0] - 1 ? lastOf(before) : null, state: "sealed", isNamed };
   }
 
   /** The last message of the log. */
@@ -176,7 +178,10 @@ export class MessageTable {
   }
 }
 
-function lastOf([seq, id, timestampMicros]: [number, string | null, number]): NonNullable<Tail["last"]> {
+/** The columns that `tail` returns. */
+type TailColumns = readonly [seq: number, id: string | null, timestampMicros: number, isOpenLog: number];
+
+function lastOf([seq, id, timestampMicros]: TailColumns): NonNullable<Tail["last"]> {
   return { seq, id: fromColumn(id as string), timestampMicros };
 }
 

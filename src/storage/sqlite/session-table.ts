@@ -1,6 +1,7 @@
 import type { ExpiryBounds, NextRecord, RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
 import { isWritable, ownerOf, UPDATE_TIME_SLACK_MICROS } from "../history/record-facts.js";
 import { type LabelPlace, LabelTable } from "./label-table.js";
+import { RecordCache } from "./record-cache.js";
 import { recordToRow, rowToRecord, sideLogsOf } from "./rows.js";
 import type { Row, Statements } from "./statements.js";
 import { fromColumn, toColumn } from "./text-column.js";
@@ -17,22 +18,24 @@ export interface Matching {
  */
 export class SessionTable {
   readonly #sql: Statements;
-  readonly #namespace: string;
+  /** As a column holds it. */
+  readonly namespace: string;
+  readonly #cache = new RecordCache();
   readonly #labels: LabelTable;
 
   constructor(statements: Statements, namespace: string) {
     this.#sql = statements;
-    this.#namespace = toColumn(namespace);
-    this.#labels = new LabelTable(statements, this.#namespace);
+    this.namespace = toColumn(namespace);
+    this.#labels = new LabelTable(statements, this.namespace);
   }
 
   create(record: NextRecord): "created" | "exists" {
     const uid = toColumn(record.uid);
-    if (this.#sql.insertRecord.run(uid, this.#namespace, ...recordToRow(record)) === 1) {
+    if (this.#sql.insertRecord.run(uid, this.namespace, ...recordToRow(record)) === 1) {
       this.#labels.put(record);
       return "created";
     }
-    return this.#sql.recordByUid.get(uid, this.#namespace) === undefined ? "exists" : "created";
+    return this.#sql.recordByUid.get(uid, this.namespace) === undefined ? "exists" : "created";
   }
 
   /**
@@ -40,14 +43,14 @@ export class SessionTable {
    * `MessageTable.lastPlace` gives it.
    */
   openEnd(log: string): { readonly updateTime: number; readonly lastPlace: number } | null {
-    const row = this.#sql.openEnd.get(toColumn(ownerOf(log)), this.#namespace, toColumn(log));
+    const row = this.#sql.openEnd.get(toColumn(ownerOf(log)), this.namespace, toColumn(log));
     return row === undefined ? null : { updateTime: row[0] as number, lastPlace: (row[1] ?? 0) as number };
   }
 
   /** The update time of the record that lets entries into the log; null when no record does. */
   updateTimeOf(log: string): number | null {
     const uid = ownerOf(log);
-    const found = this.#sql.logsOfRecord.get(toColumn(uid), this.#namespace);
+    const found = this.#sql.logsOfRecord.get(toColumn(uid), this.namespace);
     if (found === undefined) return null;
     const [updateTime, deleted, open, named, drafts] = found as LogColumns;
     const isNamed = open === toColumn(log) || sideLogsOf(named, drafts).includes(log);
@@ -61,7 +64,8 @@ export class SessionTable {
   }
 
   living(sessionId: string): SessionRecord | null {
-    return recordOrNull(this.#sql.recordById.get(this.#namespace, toColumn(sessionId)));
+    const row = this.#sql.recordById.get(this.namespace, toColumn(sessionId));
+    return row === undefined ? null : this.#cache.recordOf(row);
   }
 
   raiseForks(sessionId: string): SessionRecord | null {
@@ -103,7 +107,7 @@ export class SessionTable {
   list({ parentId, labels: [label] = [] }: RecordFilter, page: RecordPage): SessionRecord[] {
     if (label !== undefined) return this.#labels.records(label, page).map(rowToRecord);
     const { limit, after } = page;
-    const scope = parentId === "" ? [this.#namespace] : [this.#namespace, toColumn(parentId)];
+    const scope = parentId === "" ? [this.namespace] : [this.namespace, toColumn(parentId)];
     if (after === undefined) {
       const first = parentId === "" ? this.#sql.newest : this.#sql.children;
       return first.all(...scope, limit).map(rowToRecord);
@@ -130,32 +134,32 @@ export class SessionTable {
     const staleMicros = nowMicros - UPDATE_TIME_SLACK_MICROS;
     if (updateTime >= staleMicros) return;
     const uid = ownerOf(log);
-    const touched = this.#sql.touch.run(nowMicros, toColumn(uid), this.#namespace, staleMicros);
+    const touched = this.#sql.touch.run(nowMicros, toColumn(uid), this.namespace, staleMicros);
     if (touched === 1) this.#labels.touch(uid, nowMicros);
   }
 
   sweepable(untilMs: number, limit: number): SessionRecord[] {
-    return this.#sql.toSweep.all(this.#namespace, untilMs, limit).map(rowToRecord);
+    return this.#sql.toSweep.all(this.namespace, untilMs, limit).map(rowToRecord);
   }
 
   drafting(afterUid: string, limit: number): SessionRecord[] {
-    return this.#sql.drafting.all(this.#namespace, toColumn(afterUid), limit).map(rowToRecord);
+    return this.#sql.drafting.all(this.namespace, toColumn(afterUid), limit).map(rowToRecord);
   }
 
   expired({ expireTimeMicros, updateTimeMicros }: ExpiryBounds, limit: number): SessionRecord[] {
-    const rows = this.#sql.toExpire.all(this.#namespace, expireTimeMicros, limit);
+    const rows = this.#sql.toExpire.all(this.namespace, expireTimeMicros, limit);
     if (rows.length < limit && updateTimeMicros !== undefined) {
-      rows.push(...this.#sql.unchanged.all(this.#namespace, updateTimeMicros, limit - rows.length));
+      rows.push(...this.#sql.unchanged.all(this.namespace, updateTimeMicros, limit - rows.length));
     }
     return rows.map(rowToRecord);
   }
 
   deleteTombstone(uid: string): boolean {
-    return this.#sql.deleteTombstone.run(toColumn(uid), this.#namespace) === 1;
+    return this.#sql.deleteTombstone.run(toColumn(uid), this.namespace) === 1;
   }
 
   scan(afterUid: string, limit: number): SessionRecord[] {
-    return this.#sql.scan.all(this.#namespace, toColumn(afterUid), limit).map(rowToRecord);
+    return this.#sql.scan.all(this.namespace, toColumn(afterUid), limit).map(rowToRecord);
   }
 
   /** Whether there is a record with this uid in any namespace. */
@@ -164,7 +168,7 @@ export class SessionTable {
   }
 
   byUid(uid: string): SessionRecord | null {
-    return recordOrNull(this.#sql.recordByUid.get(toColumn(uid), this.#namespace));
+    return recordOrNull(this.#sql.recordByUid.get(toColumn(uid), this.namespace));
   }
 }
 

@@ -129,9 +129,12 @@ export class SqliteLogStore implements LogStore {
   }
 
   async tail(log: string, call?: Call): Promise<Tail> {
-    // The end of the log is read before its name is looked up, because a log that is still named afterwards was named
-    // when its end was read.
-    return this.#connection.read(() => ({ ...this.#messages.tail(log), isNamed: this.#sessions.names(log) }), call);
+    return this.#connection.read(() => {
+      const tail = this.#messages.tail(log, this.#sessions.namespace);
+      // The end of the log is read before its name is looked up, because a log that is still named afterwards was named
+      // when its end was read.
+      return tail.isNamed ? tail : { ...tail, isNamed: this.#sessions.names(log) };
+    }, call);
   }
 
   async seqAtTime(log: string, first: number, last: number, micros: number, call?: Call): Promise<number | null> {

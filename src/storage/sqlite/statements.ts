@@ -16,7 +16,9 @@ export const IDS_AT_ONCE = 50;
 
 /** Every statement that touches a table; a test asks the planner about each. Rows are returned as arrays. */
 export const SQL = {
-  lastPlaces: "SELECT seq, id, timestamp FROM messages WHERE log = ? ORDER BY seq DESC LIMIT 2",
+  /** The last places of a log, each with whether it is the open log of the record. */
+  tail: `SELECT seq, id, timestamp, EXISTS (SELECT 1 FROM sessions WHERE uid = ?2 AND namespace = ?3 AND deleted = 0 AND log = ?1)
+    FROM messages WHERE log = ?1 ORDER BY seq DESC LIMIT 2`,
   lastPlace: "SELECT iif(id IS NULL, -seq, seq) FROM messages WHERE log = ? ORDER BY seq DESC LIMIT 1",
   /**
    * A single statement, because every append needs both: the update time of the record whose open log this is, and the

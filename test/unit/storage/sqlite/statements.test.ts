@@ -4,7 +4,7 @@ import { SQL } from "../../../../src/storage/sqlite/statements.js";
 
 /** How SQLite is to find the rows of each statement; an insert looks for none. */
 const PLANS: { readonly [name in keyof typeof SQL]: string | readonly string[] } = {
-  lastPlaces: "messages USING PRIMARY KEY (log=?)",
+  tail: ["messages USING PRIMARY KEY (log=?)", "sessions USING PRIMARY KEY (uid=?)"],
   lastPlace: "messages USING PRIMARY KEY (log=?)",
   openEnd: ["sessions USING PRIMARY KEY (uid=?)", "messages USING PRIMARY KEY (log=?)"],
   insertEntry: "",
@@ -76,7 +76,7 @@ describe("statements", () => {
   it.each(Object.entries(SQL))("%s uses the right index and sorts nothing", (name, sql) => {
     const plan = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all([]) as { detail: string }[];
     const wanted = [PLANS[name as keyof typeof SQL]].flat().filter((one) => one !== "");
-    const steps = plan.map(({ detail }) => detail).filter((detail) => !detail.startsWith("CORRELATED SCALAR SUBQUERY"));
+    const steps = plan.map(({ detail }) => detail).filter((detail) => !detail.includes("SCALAR SUBQUERY"));
     expect(steps).toEqual(wanted.map((one) => `SEARCH ${one}`));
   });
 
