@@ -14,6 +14,7 @@ import {
 import { messageMethods } from "../api/message-service.js";
 import type { ApiContext } from "../api/method-table.js";
 import { sessionMethods } from "../api/session-service.js";
+import { textOf } from "../domain/byte-string.js";
 import { onOneLine } from "../domain/json.js";
 import { DEFAULT_LIMITS } from "../domain/limits.js";
 import { jsonMessageWriter } from "../server/codec/json-writer.js";
@@ -37,7 +38,7 @@ const eventJson = lineWriter(WatchMessagesResponseSchema);
 
 function lineWriter(desc: DescMessage): (message: Message) => string {
   const write = jsonMessageWriter(desc);
-  return (message) => onOneLine(write(message).toString());
+  return (message) => onOneLine(textOf(write(message)));
 }
 
 /** Prints the newest sessions, or all of them without a limit, most recently updated first. */

@@ -38,6 +38,3 @@ export function sameStruct(a: JsonObject | undefined, b: JsonObject | undefined)
 function isArray(value: JsonValue): value is readonly JsonValue[] {
   return Array.isArray(value);
 }
-
-/** JSON as it is sent: its bytes, or text. */
-export type JsonText = string | Buffer;

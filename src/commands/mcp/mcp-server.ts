@@ -3,6 +3,7 @@ import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
 import { toApiError } from "../../api/error-mapping.js";
 import { API_METHODS, type ApiContext, type ApiMethod } from "../../api/method-table.js";
+import { textOf } from "../../domain/byte-string.js";
 import { codeName } from "../../server/call/code-name.js";
 import { messageReader } from "../../server/codec/json-reader.js";
 import { jsonMessageWriter } from "../../server/codec/json-writer.js";
@@ -34,7 +35,7 @@ function addTool(server: McpServer, tool: Tool, context: ApiContext): void {
       try {
         const request = read(withoutAbsent(tool.request?.(args) ?? args));
         const answer = await method.unary(request, { ...context, signal });
-        return textResult(write(answer).toString());
+        return textResult(textOf(write(answer)));
       } catch (error) {
         const { code, message } = toApiError(error);
         return { ...textResult(`${codeName(code)}: ${message}`), isError: true };

@@ -1,6 +1,6 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import { StoredMessage } from "../../api/stored-message.js";
-import { type ByteString, toByteString, toBytes } from "../../domain/byte-string.js";
+import { type ByteString, toByteString } from "../../domain/byte-string.js";
 import type { BodyJson } from "../../domain/message-body.js";
 
 /** JSON being built, as the bytes in which it is sent. */
@@ -20,8 +20,8 @@ export class JsonPieces {
     this.#bytes += toByteString(text);
   }
 
-  finish(): Buffer {
-    return toBytes(this.#bytes as ByteString);
+  finish(): ByteString {
+    return this.#bytes as ByteString;
   }
 }
 

@@ -8,15 +8,15 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence as Presence, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import type { JsonText } from "../../domain/json.js";
+import { type ByteString, toByteString } from "../../domain/byte-string.js";
 import { type FieldJson, JsonPieces, piecesWriter } from "./json-pieces.js";
 import { timestampText } from "./timestamp-text.js";
 
 /**
- * Writes a message as proto3 JSON, including zero values: as bytes where it passes on stored messages, otherwise as
- * text. The text of a frozen message is cached, because it cannot change.
+ * Writes a message as proto3 JSON, including zero values, as the bytes that are sent. The JSON of a frozen message is
+ * cached, because it cannot change.
  */
-export type MessageWriter = (message: Message) => JsonText;
+export type MessageWriter = (message: Message) => ByteString;
 
 /**
  * Makes the value that JSON.stringify writes. One call for a whole message is several times as fast as one for each of
@@ -52,19 +52,19 @@ export function fieldWriter(field: DescField): MessageWriter {
   const convert = ALL_VALUES.converterOf(field.parent);
   return keepingFrozen((message) => {
     const json = convert(message) as Record<string, unknown>;
-    return JSON.stringify(json[field.jsonName] ?? null);
+    return toByteString(JSON.stringify(json[field.jsonName] ?? null));
   });
 }
 
 function keepingFrozen(write: MessageWriter): MessageWriter {
-  const texts = new WeakMap<Message, JsonText>();
+  const cached = new WeakMap<Message, ByteString>();
   return (message) => {
     if (!Object.isFrozen(message)) return write(message);
-    const known = texts.get(message);
+    const known = cached.get(message);
     if (known !== undefined) return known;
-    const text = write(message);
-    texts.set(message, text);
-    return text;
+    const json = write(message);
+    cached.set(message, json);
+    return json;
   };
 }
 
@@ -87,7 +87,7 @@ class JsonCompiler implements FieldJson {
       };
     }
     const convert = this.converterOf(desc);
-    return keepingFrozen((message) => JSON.stringify(convert(message)));
+    return keepingFrozen((message) => toByteString(JSON.stringify(convert(message))));
   }
 
   converterOf(desc: DescMessage): Converter {

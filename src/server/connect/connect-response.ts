@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { createAsyncIterable, type UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { ApiError } from "../../api/api-error.js";
-import type { JsonText } from "../../domain/json.js";
+import { type ByteString, toBytes } from "../../domain/byte-string.js";
 import { chooseEncoding, compress, MIN_COMPRESSED_BYTES } from "../http/compression.js";
 import type { HttpRequest, HttpResponse } from "../http/listener.js";
 import { abandonUnread } from "../http/respond.js";
@@ -37,12 +37,12 @@ export async function sendUnary(
  */
 export async function withJson(
   answer: UniversalServerResponse,
-  json: JsonText,
+  json: ByteString,
   request: HttpRequest,
 ): Promise<UniversalServerResponse> {
   const accepted = json.length < MIN_COMPRESSED_BYTES ? undefined : request.headers["accept-encoding"];
   const encoding = chooseEncoding(typeof accepted === "string" ? accepted : undefined);
-  const plain = typeof json === "string" ? Buffer.from(json) : json;
+  const plain = toBytes(json);
   const body = encoding === undefined ? plain : await compress(plain, encoding);
   const header = new Headers(answer.header);
   header.set("content-length", String(body.length));

@@ -11,7 +11,7 @@ import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/conne
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { toApiError } from "../../api/error-mapping.js";
 import type { ApiMethod } from "../../api/method-table.js";
-import type { JsonText } from "../../domain/json.js";
+import type { ByteString } from "../../domain/byte-string.js";
 import { wireMethod, writtenMessage } from "../codec/binary-codec.js";
 import { shortMessageWriter } from "../codec/json-writer.js";
 import type { Caller, FrontCall } from "../front-call.js";
@@ -49,7 +49,7 @@ interface Exchange {
   /** Set once the request has been authenticated. */
   admission?: Admission;
   /** The answer, when connect-node is given an empty one in its place. */
-  json?: JsonText;
+  json?: ByteString;
 }
 
 const exchangeKey = createContextKey<Exchange | undefined>(undefined);

@@ -1,8 +1,6 @@
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 
-import type { JsonText } from "../../domain/json.js";
-
 export type Encoding = "br" | "gzip";
 
 const ENCODINGS: readonly Encoding[] = ["br", "gzip"];
@@ -27,10 +25,10 @@ export function chooseEncoding(acceptEncoding: string | undefined): Encoding | u
   return best;
 }
 
-export function compress(text: JsonText, encoding: Encoding): Promise<Buffer> {
-  if (encoding === "gzip") return gzipAsync(text);
-  return brotliAsync(text, {
-    params: { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_SIZE_HINT]: text.length },
+export function compress(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
+  if (encoding === "gzip") return gzipAsync(bytes);
+  return brotliAsync(bytes, {
+    params: { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
   });
 }
 

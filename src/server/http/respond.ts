@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { constants, type Http2ServerResponse } from "node:http2";
-import type { JsonText } from "../../domain/json.js";
+import { type ByteString, toByteString, toBytes } from "../../domain/byte-string.js";
 import type { Admission } from "../load/admissions.js";
 import { STALL_MS } from "../load/stall.js";
 import { hasBody, type Request } from "./body.js";
@@ -24,17 +24,16 @@ const MAX_DISCARDED_OF_STREAM = 1024 * 1024;
 export async function sendJson(
   request: Request,
   response: Response,
-  json: JsonText,
+  json: ByteString,
   admission: Admission,
   stalledMs?: number,
 ): Promise<void> {
-  const bytes = Buffer.byteLength(json);
-  admission.hold(bytes);
+  admission.hold(json.length);
   const headers: Headers = { "content-type": "application/json", vary: varyHeader(response) };
   const encoding = json.length < MIN_COMPRESSED_BYTES ? undefined : chooseEncoding(header(request, "accept-encoding"));
   if (encoding === undefined) return send(request, response, 200, headers, json, stalledMs);
-  const compressed = await compress(json, encoding);
-  admission.release(bytes - compressed.length);
+  const compressed = await compress(toBytes(json), encoding);
+  admission.release(json.length - compressed.length);
   send(request, response, 200, { ...headers, "content-encoding": encoding }, compressed, stalledMs);
 }
 
@@ -52,7 +51,7 @@ export function sendProblem(
   json = problemJson(problem, requestIdOf(request)),
 ): void {
   const headers = { "content-type": "application/json", ...problem.headers };
-  send(request, response, problem.status, headers, json);
+  send(request, response, problem.status, headers, toByteString(json));
 }
 
 /** Answers OPTIONS. */
@@ -65,12 +64,12 @@ function send(
   response: Response,
   status: number,
   headers: Headers,
-  body: string | Buffer | undefined,
+  body: ByteString | Buffer | undefined,
   stalledMs?: number,
 ): void {
   // The client has gone, so there is nobody to answer.
   if (response.headersSent || isGone(response)) return;
-  if (body !== undefined) headers["content-length"] = Buffer.byteLength(body);
+  if (body !== undefined) headers["content-length"] = body.length;
   writeHead(response, status, headers);
   if (request.method === "HEAD" || body === undefined) response.end();
   else end(response, body);
@@ -102,8 +101,9 @@ export function writeHead(response: Response, status: number, headers: Headers):
   (response as ServerResponse).writeHead(status, headers);
 }
 
-function end(response: Response, body: string | Buffer): void {
-  (response as ServerResponse).end(body);
+/** Node sends a string together with the headers in one piece, without a buffer of its own. */
+function end(response: Response, body: ByteString | Buffer): void {
+  (response as ServerResponse).end(body, "latin1");
 }
 
 /**

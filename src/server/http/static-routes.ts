@@ -124,7 +124,7 @@ class Prepared {
   }
 
   compressed(encoding: Encoding): Promise<Buffer> {
-    const made = this.#compressed.get(encoding) ?? compress(this.answer.text, encoding);
+    const made = this.#compressed.get(encoding) ?? compress(Buffer.from(this.answer.text), encoding);
     this.#compressed.set(encoding, made);
     made.catch(() => this.#compressed.delete(encoding));
     return made;

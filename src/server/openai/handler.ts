@@ -2,6 +2,7 @@ import { create, type Message } from "@bufbuild/protobuf";
 import { ApiError } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
 import { DEFAULT_LOAD } from "../../config.js";
+import { toByteString } from "../../domain/byte-string.js";
 import { codeName } from "../call/code-name.js";
 import { parseJson } from "../codec/json-text.js";
 import type { Caller, FrontCall } from "../front-call.js";
@@ -62,7 +63,7 @@ async function serve(path: string, request: Request, response: Response, calls: 
   const query = readQuery(url.slice(path.length), route.query);
   const body = await readJson(request, call.admission, limits);
   const answer = await route.run(calls.rpcOf(call), { ...route, query, body });
-  await sendJson(request, response, JSON.stringify(answer), call.admission);
+  await sendJson(request, response, toByteString(JSON.stringify(answer)), call.admission);
 }
 
 async function readJson(request: Request, admission: Admission, limits: BodyLimits): Promise<unknown> {

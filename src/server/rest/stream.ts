@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { type DescMethod, getOption, type Message } from "@bufbuild/protobuf";
 import { resumption as resumptionOption } from "../../../gen/sessionpool/v1/options_pb.js";
-import type { JsonText } from "../../domain/json.js";
+import { type ByteString, textOf } from "../../domain/byte-string.js";
 import { onOneLine } from "../../domain/json.js";
 import type { MessageWriter } from "../codec/json-writer.js";
 import type { Request } from "../http/body.js";
@@ -34,8 +34,8 @@ function jsonLines(write: MessageWriter): Framing {
 }
 
 /** Some line readers treat more characters as line ends than these formats do. */
-function lineOf(json: JsonText): string {
-  return onOneLine(json.toString());
+function lineOf(json: ByteString): string {
+  return onOneLine(textOf(json));
 }
 
 /** `event:` is the member of the response's oneof that is set, and `id:` the token that resumes after the event. */

@@ -10,6 +10,7 @@ import {
   WatchMessagesResponseSchema,
 } from "../../../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionSchema, UpdateSessionRequestSchema } from "../../../../gen/sessionpool/v1/session_service_pb.js";
+import { textOf } from "../../../../src/domain/byte-string.js";
 import { messageReader } from "../../../../src/server/codec/json-reader.js";
 import { jsonMessageWriter } from "../../../../src/server/codec/json-writer.js";
 
@@ -108,7 +109,7 @@ describe.each(CASES.map(([desc, json]) => ({ name: desc.name, desc, json })))("$
       fc.property(json, (value) => {
         const expected = fromJson(desc, value as JsonValue);
         expect(messageReader(desc)(JSON.parse(JSON.stringify(value)))).toEqual(expected);
-        expect(jsonMessageWriter(desc)(expected).toString()).toBe(
+        expect(textOf(jsonMessageWriter(desc)(expected))).toBe(
           JSON.stringify(toJson(desc, expected, { alwaysEmitImplicit: true })),
         );
       }),
@@ -199,7 +200,7 @@ describe("messageReader", () => {
     const expected = fromJson(HttpRuleSchema, json);
     expect(messageReader(HttpRuleSchema)(json)).toEqual(expected);
     expect(() => messageReader(HttpRuleSchema)({ get: 1 })).toThrow("get: expected a string, got 1");
-    expect(JSON.parse(jsonMessageWriter(HttpRuleSchema)(expected).toString())).toEqual(
+    expect(JSON.parse(textOf(jsonMessageWriter(HttpRuleSchema)(expected)))).toEqual(
       toJson(HttpRuleSchema, expected, { alwaysEmitImplicit: true }),
     );
   });
@@ -213,12 +214,12 @@ describe("jsonMessageWriter", () => {
       enumerable: true,
       get: () => `read ${++reads}`,
     });
-    expect([write(message), write(message)].map((text) => JSON.parse(text.toString()).title)).toEqual([
+    expect([write(message), write(message)].map((text) => JSON.parse(textOf(text)).title)).toEqual([
       "read 1",
       "read 2",
     ]);
     Object.freeze(message);
-    expect([write(message), write(message)].map((text) => JSON.parse(text.toString()).title)).toEqual([
+    expect([write(message), write(message)].map((text) => JSON.parse(textOf(text)).title)).toEqual([
       "read 3",
       "read 3",
     ]);
