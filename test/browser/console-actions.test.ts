@@ -44,7 +44,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       await call("POST", "/session", { sessionId: id, title: "Nightly import" });
       const messages = TEXTS.map((text, i) => textMessage(`m${i}`, i % 2 === 0 ? "user" : "assistant", text));
       await call("POST", `/session/${id}/message:batch`, { messages });
-      await open.openSession(id);
+      await open.showSession(id);
       await open.message(3).waitFor();
     });
 
@@ -145,6 +145,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       if (screenName === "phone") await open.goTo("/");
       await open.page.getByLabel("Filter sessions").fill(`run=${id}`);
       await expect.poll(() => open.page.locator(".session-item").count()).toBe(1);
+      await open.page.getByLabel("Filter sessions").fill("");
     });
 
     it("delete: asks first, and leaves the session", async () => {

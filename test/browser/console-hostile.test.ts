@@ -1,12 +1,13 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import type { BrowserContext, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { TodoTrackerService } from "../../gen/sessionpool/v1/todo_service_pb.js";
 import { builtPages } from "../support/console-pages.js";
 import { GrpcClient } from "../support/grpc-client.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith } from "../support/toolchain.js";
-import { DESKTOP, findBrowser, openBrowser } from "./browser.js";
+import { DESKTOP, findBrowser } from "./browser.js";
+import { ConsolePage } from "./console-page.js";
 
 const ELSEWHERE = "https://attacker.example";
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg" onload="hit()"><script>hit()</script></svg>';
@@ -51,7 +52,7 @@ const PAYLOADS = [
 
 await describeWith("hostile content in the console", findBrowser, (browserPath) => {
   let server: TestServer;
-  let browser: BrowserContext;
+  let open: ConsolePage;
   let page: Page;
   const hits: string[] = [];
   const foreign: string[] = [];
@@ -59,8 +60,8 @@ await describeWith("hostile content in the console", findBrowser, (browserPath) 
 
   beforeAll(async () => {
     server = await startTestServer({}, undefined, await builtPages());
-    browser = await openBrowser(browserPath, DESKTOP);
-    page = await browser.newPage();
+    open = await ConsolePage.open(browserPath, server.httpUrl, DESKTOP);
+    page = open.page;
     await page.exposeFunction("hit", () => hits.push(page.url()));
     page.on("dialog", (dialog) => {
       hits.push(dialog.message());
@@ -74,7 +75,7 @@ await describeWith("hostile content in the console", findBrowser, (browserPath) 
   });
 
   afterAll(async () => {
-    await browser.close();
+    await open.close();
     await server.stop();
   });
 
@@ -86,9 +87,7 @@ await describeWith("hostile content in the console", findBrowser, (browserPath) 
 
   /** Opens everything of a session: every message, every panel, the raw view, a search. */
   async function lookAtAll(sessionId: string, count: number): Promise<void> {
-    await page.goto("about:blank");
-    await page.goto(`${server.httpUrl}/#/session/${encodeURIComponent(sessionId)}`);
-    await page.getByText("Live updates", { exact: true }).waitFor();
+    await open.showSession(sessionId);
     await page.keyboard.press("g");
     for (let position = 0; position < count; position++) {
       await page.locator(`article[data-position="${position}"][aria-current]`).waitFor();
@@ -145,7 +144,7 @@ await describeWith("hostile content in the console", findBrowser, (browserPath) 
       await lookAtAll(idOf(i, text), 2);
       expectNothingRan();
     }
-    await page.goto(`${server.httpUrl}/#/`);
+    await open.goTo("/");
     await page.getByRole("heading", { name: "Since yesterday" }).waitFor();
     expectNothingRan();
   });
@@ -155,8 +154,7 @@ await describeWith("hostile content in the console", findBrowser, (browserPath) 
     const todos = PAYLOADS.map((content, i) => ({ id: `t${i}`, content, status: "pending", priority: "high" }));
     expect(await grpc.call(TodoTrackerService, "ReplaceTodos", { todos })).toHaveProperty("answer");
     grpc.close();
-    await page.goto("about:blank");
-    await page.goto(`${server.httpUrl}/#/todos`);
+    await open.goTo("/todos");
     await page
       .locator(".todo")
       .nth(PAYLOADS.length - 1)
@@ -170,8 +168,7 @@ await describeWith("hostile content in the console", findBrowser, (browserPath) 
         { type: "reasoning", text },
       ];
       await post(`/session/${id}/draft`, { message: { info: { id: "d", role: text }, parts } });
-      await page.goto("about:blank");
-      await page.goto(`${server.httpUrl}/#/session/${id}`);
+      await open.show(`/session/${id}`);
       await page.locator('article[data-draft="d"]').waitFor();
       for (const name of ["Rename", "Fork", "Delete"]) {
         await page.getByRole("button", { name: "Actions", exact: true }).click();

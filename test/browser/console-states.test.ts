@@ -1,12 +1,13 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { BrowserContext } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
 import { builtPages } from "../support/console-pages.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith } from "../support/toolchain.js";
-import { DESKTOP, findBrowser, PHONE } from "./browser.js";
+import { DESKTOP, findBrowser, openBrowser, PHONE } from "./browser.js";
 import { ConsolePage, callRest, textMessage } from "./console-page.js";
 
 interface Key {
@@ -20,17 +21,19 @@ const makeKey = (scope: Key["scope"]): Key => ({ name: scope, key: newKey(), sco
 await describeWith("the states of the console", findBrowser, (browserPath) => {
   let folder: string;
   let server: TestServer;
-  let open: ConsolePage | undefined;
+  let browser: BrowserContext;
+  let tabs: ConsolePage[];
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "session-pool-states-"));
+    tabs = [];
   });
 
   afterEach(async () => {
-    await open?.close();
+    for (const tab of tabs) await tab.close();
     // The browser itself logs each answer that is an error, and each request without one.
-    const uncaught = open?.problems.filter((line) => !/Failed to load resource|net::ERR_/.test(line));
-    open = undefined;
+    const problems = tabs.flatMap((tab) => tab.problems);
+    const uncaught = problems.filter((line) => !/Failed to load resource|net::ERR_/.test(line));
     await server.stop();
     await rm(folder, { recursive: true });
     expect(uncaught).toEqual([]);
@@ -46,9 +49,11 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
     server = await startTestServer(config, undefined, await builtPages());
   }
 
-  async function openConsole(screen: typeof PHONE): Promise<ConsolePage> {
-    open = await ConsolePage.open(browserPath, server.httpUrl, screen);
-    return open;
+  /** A tab of its own: a key that was entered in another one is not known in it. */
+  async function openConsole(): Promise<ConsolePage> {
+    const tab = await ConsolePage.openTab(browser, server.httpUrl);
+    tabs.push(tab);
+    return tab;
   }
 
   async function writeKeys(keys: readonly Key[]): Promise<string> {
@@ -67,11 +72,17 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
     ["phone", PHONE],
     ["desktop", DESKTOP],
   ])("on a %s", (screenName, screen) => {
-    const picture = (name: string) => open!.picture(`${screenName}-${name}`);
+    const picture = (name: string, tab = tabs[0]) => tab?.picture(`${screenName}-${name}`);
+
+    beforeAll(async () => {
+      browser = await openBrowser(browserPath, screen);
+    });
+
+    afterAll(() => browser.close());
 
     it("an empty store says how to begin, and the first session comes up by itself", async () => {
       await start();
-      const shown = await openConsole(screen);
+      const shown = await openConsole();
       const { page } = shown;
       await shown.goTo("/");
       await page.getByRole("heading", { name: "No sessions yet" }).waitFor();
@@ -86,7 +97,7 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
       await start();
       await makeSession("a");
       await makeSession("b");
-      const shown = await openConsole(screen);
+      const shown = await openConsole();
       const { page } = shown;
       await shown.openSession("a");
       await shown.message(0).waitFor();
@@ -105,26 +116,33 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
       await shown.message(1).getByText("Back again").waitFor();
     });
 
-    it.each([
-      ["/session/b", "Title of b"],
-      ["/todos", "Todos"],
-      ["/", screenName === "phone" ? "Sessions" : "Since yesterday"],
-    ])("what is opened while the server is down: %s", async (address, heading) => {
+    it("what is opened while the server is down comes up by itself", async () => {
+      const places = [
+        { address: "/session/b", heading: "Title of b" },
+        { address: "/todos", heading: "Todos" },
+        { address: "/", heading: screenName === "phone" ? "Sessions" : "Since yesterday" },
+      ];
       await start();
       await makeSession("a");
       await makeSession("b");
-      const shown = await openConsole(screen);
-      const { page } = shown;
-      await shown.openSession("a");
+      for (const _ of places) await (await openConsole()).openSession("a");
       const { httpPort } = server;
       await server.stop();
-      await page.evaluate(`location.hash = "${address}"`);
-      if (address === "/") await page.locator(".list-note.bad").getByText("The server cannot be reached").waitFor();
-      else await page.getByRole("heading", { name: "The server cannot be reached" }).waitFor();
-      await picture(`down-${heading}`);
+      for (const [i, { address, heading }] of places.entries()) {
+        const { page } = tabs[i] as ConsolePage;
+        await page.bringToFront();
+        await page.evaluate(`location.hash = "${address}"`);
+        if (address === "/") await page.locator(".list-note.bad").getByText("The server cannot be reached").waitFor();
+        else await page.getByRole("heading", { name: "The server cannot be reached" }).waitFor();
+        await picture(`down-${heading}`, tabs[i]);
+      }
       await start(httpPort);
-      await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
-      await page.getByText("The server cannot be reached").first().waitFor({ state: "detached" });
+      for (const [i, { heading }] of places.entries()) {
+        const { page } = tabs[i] as ConsolePage;
+        await page.bringToFront();
+        await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
+        await page.getByText("The server cannot be reached").first().waitFor({ state: "detached" });
+      }
     });
 
     it("a missing, a wrong and a removed key: each asks for another", async () => {
@@ -132,7 +150,7 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
       const keysFile = await writeKeys([one]);
       await start(0, keysFile);
       await makeSession("a", one.key);
-      const shown = await openConsole(screen);
+      const shown = await openConsole();
       const { page, dialog } = shown;
       const enter = async (key: string) => {
         await dialog.getByLabel("API key").fill(key);
@@ -168,7 +186,7 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
       const [reader, writer] = [makeKey("read"), makeKey("write")];
       await start(0, await writeKeys([reader, writer]));
       await makeSession("a", writer.key);
-      const shown = await openConsole(screen);
+      const shown = await openConsole();
       const { page, dialog } = shown;
       const useKey = async (key: string) => {
         await shown.goTo("/");
@@ -196,7 +214,7 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
     it("an address that leads nowhere: shows what there is", async () => {
       await start();
       await makeSession("a");
-      const shown = await openConsole(screen);
+      const shown = await openConsole();
       const { page } = shown;
       await shown.goTo("/session/nobody");
       await page.getByRole("heading", { name: "It is not here" }).waitFor();
