@@ -1,5 +1,6 @@
 import type { TurnAppend } from "../../../src/storage/storage-provider.js";
-import { NaiveStorageProvider, naiveState } from "../../contract/model.js";
+import { naiveState } from "../../contract/model/naive-sessions-provider.js";
+import { NaiveStorageProvider } from "../../contract/model/naive-storage-provider.js";
 
 /** Stores turns only when it is let to, and remembers of which ids each was made. */
 export class GatedProvider extends NaiveStorageProvider {

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { RootPool } from "../../../src/pool/root-pool.js";
 import type { SessionPool } from "../../../src/pool/session-pool.js";
-import { NaiveStorageProvider, naiveState } from "../../contract/model.js";
+import { naiveState } from "../../contract/model/naive-sessions-provider.js";
+import { NaiveStorageProvider } from "../../contract/model/naive-storage-provider.js";
 import { idsOf, message, messages, numbered, refusal } from "../../contract/storage-provider/fixtures.js";
 
 const ULID = /^[0-9A-HJKMNP-TV-Z]{26}$/;

@@ -10,7 +10,8 @@ import {
   type LogResult,
   StorageProvider,
 } from "../../../src/storage/storage-provider.js";
-import { NaiveStorageProvider, naiveState } from "../../contract/model.js";
+import { naiveState } from "../../contract/model/naive-sessions-provider.js";
+import { NaiveStorageProvider } from "../../contract/model/naive-storage-provider.js";
 import { message, messages, refusal } from "../../contract/storage-provider/fixtures.js";
 
 /** The spec's provider: it logs messages one by one. */

@@ -4,7 +4,8 @@ import type { Todo } from "../../../src/domain/todo.js";
 import { RootPool } from "../../../src/pool/root-pool.js";
 import type { TodoTracker } from "../../../src/pool/todo-tracker.js";
 import { StorageProvider } from "../../../src/storage/storage-provider.js";
-import { type NaiveState, NaiveStorageProvider, naiveState } from "../../contract/model.js";
+import { type NaiveState, naiveState } from "../../contract/model/naive-sessions-provider.js";
+import { NaiveStorageProvider } from "../../contract/model/naive-storage-provider.js";
 import { refusal } from "../../contract/storage-provider/fixtures.js";
 
 const ULID = /^[0-9A-HJKMNP-TV-Z]{26}$/;

@@ -1,0 +1,195 @@
+import { DomainError, notFound } from "../../../src/domain/errors.js";
+import { sameStruct } from "../../../src/domain/json.js";
+import type { NewSession, Session, SessionChange } from "../../../src/domain/session.js";
+import type { Todo } from "../../../src/domain/todo.js";
+import type { StorageProvider } from "../../../src/storage/storage-provider.js";
+import { NaiveDraftsProvider } from "./naive-drafts-provider.js";
+import { ancestryOfChild, type NaiveSession, toSession } from "./naive-session.js";
+
+/** The state that providers of one naive store share. */
+export interface NaiveState {
+  readonly sessions: Map<string, NaiveSession>;
+  todos: { readonly todos: readonly Todo[]; readonly revision: number };
+  made: number;
+}
+
+export function naiveState(): NaiveState {
+  return { sessions: new Map(), todos: { todos: [], revision: 0 }, made: 0 };
+}
+
+/** The part of the naive model that knows sessions and todos. */
+export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
+  readonly #state: NaiveState;
+  readonly #now: () => number;
+  protected readonly futureMs: number;
+
+  /** Identifies a session. One that is deleted and made again under the same id gets another uid. */
+  uidOf(sessionId: string): number | undefined {
+    return this.living.get(sessionId)?.uid;
+  }
+
+  constructor(state: NaiveState, nowMicros: () => number = () => Date.now() * 1000, futureMs = 5 * 60_000) {
+    super();
+    this.#state = state;
+    this.#now = nowMicros;
+    this.futureMs = futureMs;
+  }
+
+  override async createSession(session: NewSession): Promise<Session> {
+    const { sessionId = this.makeId(), parentId, title = "", metadata, labels = {} } = session;
+    const existing = this.living.get(sessionId);
+    if (existing !== undefined) {
+      if (!holds(existing, session)) throw alreadyExists(sessionId);
+      return toSession(existing);
+    }
+    const ancestors = parentId ? ancestryOfChild(this.find(parentId)) : [];
+    return toSession(this.add({ sessionId, parentId: parentId ?? "", title, metadata, labels, ancestors }));
+  }
+
+  override async getSession(sessionId: string): Promise<Session> {
+    return toSession(this.find(sessionId));
+  }
+
+  override async listSessions({
+    parentId,
+    labels = [],
+    limit,
+    cursor,
+  }: Parameters<StorageProvider["listSessions"]>[0]) {
+    const sessions = [...this.living.values()]
+      .filter((session) => parentId === "" || session.parentId === parentId)
+      .filter((session) =>
+        labels.every((label) => Object.entries(session.labels).some((own) => own.join("=") === label)),
+      )
+      .sort(newestUpdateFirst)
+      .map((session) => ({ ...toSession(session), messageCount: undefined }));
+    const from = cursor === undefined ? 0 : sessions.findIndex((session) => newestUpdateFirst(cursor, session) < 0);
+    const page = from < 0 ? [] : sessions.slice(from, from + limit);
+    const last = page.at(-1);
+    if (last === undefined || last === sessions.at(-1)) return { sessions: page };
+    const { updateTimeMicros, sessionId } = last;
+    return { sessions: page, next: { parentId, updateTimeMicros, sessionId } };
+  }
+
+  override async updateSession(
+    sessionId: string,
+    { title, metadata, labels, expireTimeMicros }: SessionChange,
+    options?: { expectedRevision?: number | undefined },
+  ): Promise<Session> {
+    const session = this.find(sessionId);
+    checkRevision(session, options?.expectedRevision);
+    const isSame =
+      (title === undefined || title === session.title) &&
+      (metadata === undefined || sameStruct(metadata, session.metadata)) &&
+      (labels === undefined || sameStruct(labels, session.labels));
+    const isSameExpiry = expireTimeMicros === undefined || (expireTimeMicros ?? undefined) === session.expireTimeMicros;
+    if (isSame && isSameExpiry) return toSession(session);
+    if (expireTimeMicros !== undefined) session.expireTimeMicros = expireTimeMicros ?? undefined;
+    session.title = title ?? session.title;
+    session.metadata = metadata ?? session.metadata;
+    session.labels = labels ?? session.labels;
+    this.touch(session);
+    return toSession(session);
+  }
+
+  override async deleteSession(sessionId: string): Promise<void> {
+    this.find(sessionId);
+    this.#state.sessions.delete(sessionId);
+  }
+
+  override async readTodos() {
+    return this.#state.todos;
+  }
+
+  override async replaceTodos(todos: readonly Todo[], ifRevision: number): Promise<boolean> {
+    if (this.#state.todos.revision !== ifRevision) return false;
+    this.#state.todos = { todos, revision: ifRevision + 1 };
+    return true;
+  }
+
+  override async sweep() {
+    return { sessions: 0, ranges: 0, repairedForks: 0, orphans: 0 };
+  }
+
+  protected get nowMicros(): number {
+    return this.#now();
+  }
+
+  protected get all(): readonly NaiveSession[] {
+    return [...this.living.values()];
+  }
+
+  protected find(sessionId: string): NaiveSession {
+    const session = this.living.get(sessionId);
+    if (session === undefined) throw notFound("Session", sessionId);
+    return session;
+  }
+
+  /** All sessions. Those whose time has passed are deleted first. */
+  protected get living(): ReadonlyMap<string, NaiveSession> {
+    for (const [id, { expireTimeMicros = Number.POSITIVE_INFINITY }] of this.#state.sessions) {
+      if (expireTimeMicros <= this.nowMicros) this.#state.sessions.delete(id);
+    }
+    return this.#state.sessions;
+  }
+
+  protected add(
+    given: Partial<NaiveSession> & Pick<NaiveSession, "sessionId" | "parentId" | "title" | "ancestors">,
+  ): NaiveSession {
+    const now = this.nowMicros;
+    const session: NaiveSession = {
+      uid: ++this.#state.made,
+      forkPointId: "",
+      inheritedCount: 0,
+      createTimeMicros: now,
+      updateTimeMicros: now,
+      origin: "",
+      sourceUid: 0,
+      revision: 1,
+      isRevisionKnown: true,
+      expireTimeMicros: undefined,
+      drafts: [],
+      messages: [],
+      undo: null,
+      ...given,
+      metadata: given.metadata,
+      labels: given.labels ?? {},
+    };
+    this.#state.sessions.set(session.sessionId, session);
+    return session;
+  }
+
+  protected touch(session: NaiveSession): void {
+    session.revision += 1;
+    session.updateTimeMicros = this.nowMicros;
+  }
+
+  protected makeId(): string {
+    return `made ${++this.#state.made}`;
+  }
+}
+
+export function checkRevision({ revision }: NaiveSession, expectedRevision = revision): void {
+  if (expectedRevision !== revision) throw new DomainError("aborted", `The session's revision is ${revision}`);
+}
+
+export function alreadyExists(sessionId: string): DomainError {
+  return new DomainError("already_exists", `Session ${sessionId} already exists`);
+}
+
+function holds(existing: NaiveSession, { parentId, title, metadata, labels = {} }: NewSession): boolean {
+  return (
+    (!parentId || parentId === existing.parentId) &&
+    (!title || title === existing.title) &&
+    (metadata === undefined || sameStruct(metadata, existing.metadata)) &&
+    (sameStruct(labels, {}) || sameStruct(labels, existing.labels))
+  );
+}
+
+type UpdateOrder = { readonly updateTimeMicros: number; readonly sessionId: string };
+
+function newestUpdateFirst(a: UpdateOrder, b: UpdateOrder): number {
+  return (
+    b.updateTimeMicros - a.updateTimeMicros || (a.sessionId < b.sessionId ? 1 : a.sessionId > b.sessionId ? -1 : 0)
+  );
+}
