@@ -2,6 +2,7 @@ import type { BreakableRule, BrokenStatement } from "../support/broken-rules.js"
 
 const HISTORY = "src/storage/history";
 const WRITER = `${HISTORY}/write/record-writer.ts`;
+const SEALED_DRAFTS = `${HISTORY}/drafts/sealed-drafts.ts`;
 const REPLACER = `${HISTORY}/write/record-replacer.ts`;
 const BRANCHER = `${HISTORY}/edit/brancher.ts`;
 const COPIER = `${HISTORY}/edit/copier.ts`;
@@ -117,8 +118,8 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     "",
   ]),
   rule("seal-ends-drafts", [
-    WRITER,
-    "const found = seq === 0 ? [] : await this.#context.store.findById([record.log], ids, call);",
+    SEALED_DRAFTS,
+    "const found = seq === 0 ? [] : await context.store.findById([record.log], ids, call);",
     "const found: { readonly seq: number; readonly id: string }[] = [];",
   ]),
   rule("taken-draft-renamed", [

@@ -44,6 +44,7 @@ import { AbandonedDrafts } from "./drafts/abandoned-drafts.js";
 import { DraftFinder } from "./drafts/draft-finder.js";
 import { DraftReads } from "./drafts/draft-reads.js";
 import { Drafts } from "./drafts/drafts.js";
+import { draftsAfterSeal } from "./drafts/sealed-drafts.js";
 import { Brancher } from "./edit/brancher.js";
 import { Copier } from "./edit/copier.js";
 import { Editor } from "./edit/editor.js";
@@ -99,7 +100,9 @@ export class LogHistoryProvider extends StorageProvider {
     super();
     const context = new HistoryContext(store, options);
     const replacer = new RecordReplacer(context);
-    const writer = new RecordWriter(context, replacer);
+    const writer = new RecordWriter(context, replacer, (head, added, call) =>
+      draftsAfterSeal(context, head, added, call),
+    );
     const editorWait = new EditorWait(context, writer);
     const namedLogs = new NamedLogs(context, replacer);
     const sideLogs = new SideLogs(context, namedLogs);

@@ -1,4 +1,5 @@
 import { type Call, checkCall } from "../../../domain/call.js";
+import type { NewChatMessage } from "../../../domain/chat-message.js";
 import { invalidArgument } from "../../../domain/errors.js";
 import type { TurnAppend, TurnOutcome } from "../../storage-provider.js";
 import type { ResolvedHistoryOptions } from "../history-options.js";
@@ -30,6 +31,16 @@ export interface DraftJob {
   readonly log: string;
   /** What is appended instead when another message has taken the draft's id. */
   readonly spare: Given;
+}
+
+/** Both forms that the message of a finished draft may have. */
+export interface DraftMessages {
+  readonly own: NewChatMessage & { readonly id: string };
+  /**
+   * The form for a draft whose id another message has taken. Its id is the name of the draft's log, and its metadata
+   * holds the draft's original id.
+   */
+  readonly spare: NewChatMessage & { readonly id: string };
 }
 
 /**

@@ -1,8 +1,7 @@
 import type { Call } from "../../../domain/call.js";
 import type { LogResult, TurnAppend, TurnOutcome } from "../../storage-provider.js";
-import type { DraftMessages } from "../drafts/draft-message.js";
 import type { SessionRecord } from "../log-store.js";
-import { type Given, type Job, jobOf, PendingJobs } from "./append-job.js";
+import { type DraftMessages, type Given, type Job, jobOf, PendingJobs } from "./append-job.js";
 import { AppendTurn, type AppendTurnParts } from "./append-turn.js";
 
 /** Appends to sessions. All appends of a turn go into one write at the end of the open log where possible. */

@@ -1,6 +1,7 @@
-import { type NewChatMessage, sameContent } from "../../../domain/chat-message.js";
+import { sameContent } from "../../../domain/chat-message.js";
 import { isErased } from "../../../domain/erasure.js";
 import type { BodyContent } from "../../../domain/message-body.js";
+import type { DraftMessages } from "../append/append-job.js";
 import type { DraftRef, Entry } from "../log-store.js";
 import { type DraftState, withFields } from "./draft-state.js";
 
@@ -8,16 +9,6 @@ import { type DraftState, withFields } from "./draft-state.js";
 export interface StoredMessage extends BodyContent {
   readonly id: string;
   readonly role: string;
-}
-
-/** Both forms that the message of a finished draft may have. */
-export interface DraftMessages {
-  readonly own: NewChatMessage & { readonly id: string };
-  /**
-   * The form for a draft whose id another message has taken. Its id is the name of the draft's log, and its metadata
-   * holds the draft's original id.
-   */
-  readonly spare: NewChatMessage & { readonly id: string };
 }
 
 /** The id that the message of a draft gets when another message has taken its own. Nothing else has it. */

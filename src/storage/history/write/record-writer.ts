@@ -1,10 +1,6 @@
 import type { Call } from "../../../domain/call.js";
-import { readDraftState } from "../drafts/draft-finder.js";
-import { withEnded } from "../drafts/draft-list.js";
-import { holdMessageOf, possibleIdsOf } from "../drafts/draft-message.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
-import type { DraftRef, EditMark, Entry, NextRecord, Segment, SessionRecord, SingleEdit } from "../log-store.js";
-import { openDrafts } from "../record-facts.js";
+import type { EditMark, NextRecord, Segment, SessionRecord, SingleEdit } from "../log-store.js";
 import { undoAt } from "../undo.js";
 import { withoutCopies } from "./named-logs.js";
 import { clearIfOrphaned } from "./orphans.js";
@@ -35,17 +31,29 @@ export interface HistoryChange {
 }
 
 /**
+ * The drafts of a record after its open log was sealed at the end of a head and messages with the ids `added` were
+ * added. Drafts whose messages are among them have ended.
+ */
+export type DraftsAfterSeal = (
+  head: Head,
+  added: readonly string[] | undefined,
+  call: Call | undefined,
+) => Promise<SessionRecord["drafts"]>;
+
+/**
  * Changes histories by three rules: seal the open log, plan on the sealed state, and replace the record by
  * compare-and-set.
  */
 export class RecordWriter {
   readonly #context: HistoryContext;
   readonly #replacer: RecordReplacer;
+  readonly #draftsAfter: DraftsAfterSeal;
   readonly #ownSeals: OwnSeals;
 
-  constructor(context: HistoryContext, replacer: RecordReplacer) {
+  constructor(context: HistoryContext, replacer: RecordReplacer, draftsAfter: DraftsAfterSeal) {
     this.#context = context;
     this.#replacer = replacer;
+    this.#draftsAfter = draftsAfter;
     this.#ownSeals = new OwnSeals(context.options.maxHeads);
   }
 
@@ -148,33 +156,6 @@ export class RecordWriter {
     // Rule: plan-on-sealed. If more messages came before the seal, the next try plans on them, and nothing can follow
     // any more.
     return end === head.seq;
-  }
-
-  /** The drafts of a head whose log is sealed. Those whose messages are in it, or are being added now, have ended. */
-  async #draftsAfter(
-    { record, seq }: Head,
-    added: readonly string[] = [],
-    call?: Call,
-  ): Promise<SessionRecord["drafts"]> {
-    const refs = openDrafts(record);
-    if (refs.length === 0) return record.drafts;
-    const ids = refs.flatMap(possibleIdsOf);
-    // Rule: seal-ends-drafts.
-    const found = seq === 0 ? [] : await this.#context.store.findById([record.log], ids, call);
-    const stored = found.filter((entry) => entry.seq <= seq);
-    const ended = new Set<string>();
-    for (const ref of refs) {
-      const isAdded = possibleIdsOf(ref).some((id) => added.includes(id));
-      if (isAdded || (await this.#isAppended(ref, stored, call))) ended.add(ref.log);
-    }
-    return withEnded(record.drafts, ({ log }) => ended.has(log), "finished");
-  }
-
-  /** Whether one of these entries is the message of a draft, rather than one that has taken its id. */
-  async #isAppended(ref: DraftRef, entries: readonly Entry[], call?: Call): Promise<boolean> {
-    const own = entries.filter(({ id }) => possibleIdsOf(ref).includes(id));
-    if (own.length === 0) return false;
-    return holdMessageOf(ref, await readDraftState(this.#context, ref.log, call), own);
   }
 
   #updateTime(record: SessionRecord): number {
