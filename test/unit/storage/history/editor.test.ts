@@ -112,3 +112,12 @@ it("a new time of expiry keeps the title that another process sets meanwhile", a
   expect(await updated).toBe("updated");
   expect(world.record("a")).toMatchObject({ title: "new", expireTimeMicros: 9e15, sessionRevision: 3 });
 });
+
+it("a new title leaves open drafts alone", async () => {
+  await editor.startDraft("a", { id: "d", role: "assistant", parts: [] });
+  const { drafts } = world.record("a");
+  await editor.updateSession("a", { title: "new" });
+  expect(world.record("a").drafts).toEqual(drafts);
+  expect(await told(editor.finishDraft("a", "d", { version: 1 }).then(() => "finished"))).toBe("finished");
+  expect(await world.process().ids("a")).toBe("m n d");
+});
