@@ -54,8 +54,8 @@ export async function ancestryUnder(
   const { maxAncestryBytes } = context.options;
   // Rule: ancestry-bounded. A record stays small enough to be replaced at once, however long the chain of parents.
   if (bytes <= maxAncestryBytes) return all;
-  const fitsMerged = bytesOf([...ancestry, ...all.slice(-1)]) <= maxAncestryBytes;
-  if (fitsMerged && visible.length > 2) {
+  // Only several segments can take less when they are merged.
+  if (bytesOf([...ancestry, ...all.slice(-1)]) <= maxAncestryBytes) {
     await placer.merge(parent, call);
     throw new Again();
   }
