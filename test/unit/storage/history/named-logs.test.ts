@@ -4,7 +4,7 @@ import type { NamedLog } from "../../../../src/storage/history/log-store.js";
 import { NamedLogs } from "../../../../src/storage/history/write/named-logs.js";
 import { RecordReplacer } from "../../../../src/storage/history/write/record-replacer.js";
 import { sessionOf } from "../../../simulation/rule-schedules/scenes.js";
-import { type Process, settle, World } from "../../../simulation/world.js";
+import { type Process, settle, told, World } from "../../../simulation/world.js";
 
 let world: World;
 let process: Process;
@@ -79,14 +79,55 @@ describe("older messages", () => {
     expect(purposes()).toEqual(left);
   });
 
-  it("whose id the log for older messages holds already get a fresh one", async () => {
-    await process.say("a", "x@15");
-    const [first] = olderLogs();
-    await process.deleteMessage("a", "x", {});
-    expect(await process.say("a", "x@25")).toBe("at 2");
+  it("whose id a writer that died has left in the log for older messages get a fresh one", async () => {
+    await process.say("a", "w@15");
+    const [log] = olderLogs();
+    const dead = world.process();
+    dead.gates.close("seal");
+    void dead.say("a", "x@25");
+    await settle();
+    expect(await world.process().say("a", "x@26")).toBe("at 3");
     expect(olderLogs()).toHaveLength(1);
-    expect(olderLogs()).not.toContainEqual(first);
-    expect(await process.ids("a")).toBe("m n x o");
+    expect(olderLogs()).not.toContainEqual(log);
+    expect(await process.ids("a")).toBe("m w n x o");
+  });
+
+  it("get into a log that a writer that died has named and left empty", async () => {
+    const dead = world.process();
+    dead.gates.close("append");
+    void dead.say("a", "x@15");
+    await settle();
+    const [log] = olderLogs();
+    expect(await world.process().say("a", "y@15")).toBe("at 1");
+    expect(olderLogs()).toEqual([log]);
+    expect(await process.ids("a")).toBe("m y n o");
+  });
+
+  it("do not get into the log of a copy that is under way", async () => {
+    await process.createSession({ sessionId: "b" });
+    await process.say("b", "p");
+    const copier = world.process();
+    copier.gates.close("append");
+    void told(copier.forkConversation("b", "a", { as: "copy" }));
+    await settle();
+    const [copy] = world.record("a").namedLogs;
+    expect(copy?.purpose).toBe("copy");
+    expect(await world.process().say("a", "x@15")).toBe("at 1");
+    expect(world.record("a").segments.map(({ log }) => log)).not.toContain(copy?.log);
+  });
+
+  it("of a process whose fresh log another one writes to first get their own places", async () => {
+    const [one, other] = [world.process(), world.process()];
+    one.gates.close("append");
+    const answer = one.say("a", "y@25");
+    await settle();
+    other.gates.close("seal");
+    const another = other.say("a", "z@26");
+    await settle();
+    await one.gates.open("append");
+    await other.gates.open("seal");
+    expect([await answer, await another].every((text) => text.startsWith("at "))).toBe(true);
+    expect(await process.ids("a")).toBe("m n y z o");
   });
 
   it("of two processes get into one log", async () => {

@@ -43,6 +43,7 @@ async function waitAfterRow(atMs: number): Promise<number> {
 it.each([
   ["a moment ago", NOW_MS - 1000, 6400],
   ["by a clock that is a little ahead", NOW_MS + 1000, 6400],
+  ["a minute ago", NOW_MS - 60_000, 6400],
   ["long ago", NOW_MS - DAY_MS, 200],
   ["by a clock that is far ahead", NOW_MS + DAY_MS, 200],
 ])("rollovers in a row that were stamped %s", async (_, atMs, waitMs) => {

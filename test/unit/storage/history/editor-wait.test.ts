@@ -1,0 +1,88 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Head, HistoryContext } from "../../../../src/storage/history/heads.js";
+import type { HistoryOptions } from "../../../../src/storage/history/history-options.js";
+import { EditorWait } from "../../../../src/storage/history/write/editor-wait.js";
+import { RecordReplacer } from "../../../../src/storage/history/write/record-replacer.js";
+import { RecordWriter } from "../../../../src/storage/history/write/record-writer.js";
+import { sessionOf } from "../../../simulation/rule-schedules/scenes.js";
+import { World } from "../../../simulation/world.js";
+
+let world: World;
+let pauses: number[];
+/** What happens during a pause, by the number of pauses before it. */
+let during: (before: number) => Promise<unknown>;
+
+beforeEach(async () => {
+  world = new World("atomic");
+  pauses = [];
+  during = async () => {};
+  const process = await sessionOf(world, "m", "n");
+  await process.simStore.seal(world.record("a").log);
+});
+
+/** Deletes the session in one step, as an editor does that has sealed its log. */
+function remove(): void {
+  const record = world.record("a");
+  world.db.replaceRecord({ ...record, revision: record.revision + 1, deleted: true }, record.revision, {});
+}
+
+function waitOf(context: HistoryContext): EditorWait {
+  const writer = new RecordWriter(context, new RecordReplacer(context), async ({ record }) => record.drafts);
+  return new EditorWait(context, writer);
+}
+
+/** Waits for whoever has sealed the session's log. */
+async function settle(options: HistoryOptions = {}): Promise<void> {
+  const pause = async (ms: number): Promise<void> => {
+    await during(pauses.length);
+    pauses.push(ms);
+    world.nowMs += ms;
+  };
+  const { context } = world.process({ editorWaitMs: 64, ...options, pause });
+  const wait = waitOf(context);
+  await wait.settle((await context.load("a")) as Head);
+}
+
+describe("whoever finds a sealed log", () => {
+  it("looks again after pauses that grow from a sixteenth of the time, and then rolls the log over", async () => {
+    const { log } = world.record("a");
+    await settle();
+    expect(pauses.slice(0, 3)).toEqual([4, 6, 9]);
+    expect(pauses.reduce((a, b) => a + b)).toBe(64);
+    expect(world.record("a")).toMatchObject({ segments: [{ log, first: 1, last: 2 }], rollovers: { count: 1 } });
+  });
+
+  it.each([
+    ["a millisecond at least before it looks again", { editorWaitMs: 4 }, 1],
+    ["no longer than all of the time", { editorWaitMs: 0.5 }, 0.5],
+  ])("waits %s", async (_what, options, first) => {
+    await settle(options);
+    expect(pauses[0]).toBe(first);
+  });
+
+  it.each([
+    ["the record was replaced", async () => void (await world.process().updateSession("a", { title: "new" }))],
+    ["the session was deleted", async () => void remove()],
+  ])("stops waiting once %s, and leaves the log as it is", async (_what, change) => {
+    during = async (before) => {
+      if (before === 2) await change();
+    };
+    const { uid, log } = world.record("a");
+    await settle();
+    expect(pauses).toHaveLength(3);
+    expect(world.db.document(uid)?.record.log).toBe(log);
+  });
+
+  it.each([
+    ["the record was replaced", async () => void (await world.process().updateSession("a", { title: "new" }))],
+    ["the session was deleted", async () => void remove()],
+  ])("leaves the log as it is also when %s just before the time was over", async (_what, change) => {
+    const { uid, log } = world.record("a");
+    const { context } = world.process({ editorWaitMs: 0 });
+    const head = (await context.load("a")) as Head;
+    await change();
+    const wait = waitOf(context);
+    await wait.settle(head);
+    expect(world.db.document(uid)?.record.log).toBe(log);
+  });
+});
