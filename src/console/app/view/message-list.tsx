@@ -50,12 +50,7 @@ export function MessageList({ conversation }: { conversation: Conversation }) {
   const last = items.at(-1)?.index ?? 0;
   const isMissing = items.some(({ index }) => index < count && history.get(base + index) === undefined);
 
-  useEffect(() => {
-    if (!isMissing) return;
-    // A page that cannot be read is asked for again when the reader moves, or the connection is back.
-    const timer = setTimeout(() => void history.ensure(base + first, base + last).catch(() => undefined), SETTLE_MS);
-    return () => clearTimeout(timer);
-  }, [isMissing, first, last, base, history, conversation.live.value]);
+  useMissingPages(conversation, isMissing, base + first, base + last);
 
   return (
     <div class="messages">
@@ -78,16 +73,10 @@ export function MessageList({ conversation }: { conversation: Conversation }) {
               ref={list.measureElement}
               style={{ transform: `translateY(${start}px)` }}
             >
-              {index >= count ? (
-                <DraftRow conversation={conversation} draft={open[index - count] as Draft} />
+              {index < count ? (
+                <MessageAt conversation={conversation} position={base + index} />
               ) : (
-                <MessageRow
-                  conversation={conversation}
-                  position={base + index}
-                  message={history.get(base + index)}
-                  previous={history.get(base + index - 1)}
-                  session={conversation.session.value}
-                />
+                <DraftRow conversation={conversation} draft={open[index - count] as Draft} />
               )}
             </div>
           ))}
@@ -96,12 +85,41 @@ export function MessageList({ conversation }: { conversation: Conversation }) {
           <p class="empty">No messages yet. What is appended shows here at once.</p>
         )}
       </section>
-      {!isAtEnd && count > 0 && (
-        <button type="button" class="pill" onClick={() => (jump.value = { to: "end" })}>
-          <Icon node={ArrowDown} />
-          {unseen > 0 ? plural(unseen, "new message") : "To the end"}
-        </button>
-      )}
+      {!isAtEnd && count > 0 && <EndPill unseen={unseen} />}
     </div>
+  );
+}
+
+function MessageAt({ conversation, position }: { conversation: Conversation; position: number }) {
+  const { history, session } = conversation;
+  // Preact renders a component that reads signals only when its own signals or properties change.
+  void history.version.value;
+  return (
+    <MessageRow
+      conversation={conversation}
+      position={position}
+      message={history.get(position)}
+      previous={history.get(position - 1)}
+      session={session.value}
+    />
+  );
+}
+
+/** Reads the pages that the messages from `first` to `last` are on, when some of them are missing. */
+function useMissingPages({ history, live }: Conversation, isMissing: boolean, first: number, last: number): void {
+  useEffect(() => {
+    if (!isMissing) return;
+    // A page that cannot be read is asked for again when the reader moves, or the connection is back.
+    const timer = setTimeout(() => void history.ensure(first, last).catch(() => undefined), SETTLE_MS);
+    return () => clearTimeout(timer);
+  }, [isMissing, first, last, history, live.value]);
+}
+
+function EndPill({ unseen }: { unseen: number }) {
+  return (
+    <button type="button" class="pill" onClick={() => (jump.value = { to: "end" })}>
+      <Icon node={ArrowDown} />
+      {unseen > 0 ? plural(unseen, "new message") : "To the end"}
+    </button>
   );
 }

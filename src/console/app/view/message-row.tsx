@@ -65,30 +65,12 @@ export const MessageRow = memo(function MessageRow({ conversation, position, mes
           if (hovered.value === position) hovered.value = undefined;
         }}
       >
-        {isNewSpeaker && (
-          <div class="message-head">
-            <span class="avatar">
-              <Icon node={ICONS[info.role as keyof typeof ICONS] ?? Bot} />
-            </span>
-            <strong>{info.role}</strong>
-            <time dateTime={info.timestamp} title={whole(info.timestamp)}>
-              {clock(info.timestamp)}
-            </time>
-          </div>
-        )}
+        {isNewSpeaker && <Head info={info} />}
         <div class="message-body">
           {isRaw ? (
             <JsonTree value={JSON.parse(JSON.stringify(message))} />
           ) : (
-            viewsOf(message).map((view, i) => (
-              <PartBox
-                key={i}
-                view={view}
-                timestamp={info.timestamp}
-                calls={conversation.history.calls}
-                onJump={(to) => (jump.value = { to })}
-              />
-            ))
+            <Parts message={message} conversation={conversation} />
           )}
         </div>
         {hasTools && (
@@ -106,6 +88,37 @@ export const MessageRow = memo(function MessageRow({ conversation, position, mes
     </>
   );
 });
+
+/** Who speaks, and since when. */
+function Head({ info }: { info: Message["info"] }) {
+  return (
+    <div class="message-head">
+      <span class="avatar">
+        <Icon node={ICONS[info.role as keyof typeof ICONS] ?? Bot} />
+      </span>
+      <strong>{info.role}</strong>
+      <time dateTime={info.timestamp} title={whole(info.timestamp)}>
+        {clock(info.timestamp)}
+      </time>
+    </div>
+  );
+}
+
+function Parts({ message, conversation }: { message: Message; conversation: Conversation }) {
+  return (
+    <>
+      {viewsOf(message).map((view, i) => (
+        <PartBox
+          key={i}
+          view={view}
+          timestamp={message.info.timestamp}
+          calls={conversation.history.calls}
+          onJump={(to) => (jump.value = { to })}
+        />
+      ))}
+    </>
+  );
+}
 
 /** Tools speak within the turn of the assistant. */
 function speaker(role: string): string {

@@ -1,4 +1,4 @@
-import { Download, Ellipsis, GitFork, Pencil, Share2, Tag, Trash2 } from "lucide";
+import { Download, Ellipsis, GitFork, type IconNode, Pencil, Share2, Tag, Trash2 } from "lucide";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Session } from "../api/types.js";
 import { editLabels, forkWhole, remove, rename, share } from "../state/actions.js";
@@ -19,15 +19,6 @@ export function SessionMenu({ session, conversation }: { session: Session; conve
     addEventListener("pointerdown", closeOutside);
     return () => removeEventListener("pointerdown", closeOutside);
   }, [open]);
-
-  const items = [
-    { label: "Rename", node: Pencil, run: () => rename(session, conversation) },
-    { label: "Labels", node: Tag, run: () => editLabels(session, conversation) },
-    { label: "Fork", node: GitFork, run: () => forkWhole(session) },
-    { label: "Share a copy", node: Share2, run: () => share(session) },
-    { label: "Export", node: Download, run: () => (dialog.value = { kind: "export", session }) },
-    { label: "Delete", node: Trash2, run: () => remove(session), isDanger: true },
-  ];
 
   function onKeyDown(event: KeyboardEvent): void {
     if (event.key === "Escape") {
@@ -57,25 +48,55 @@ export function SessionMenu({ session, conversation }: { session: Session; conve
       </button>
       {open && (
         <div class="menu-items" role="menu" tabindex={-1} aria-label="Actions" onKeyDown={onKeyDown}>
-          {items.map(({ label, node, run, isDanger }) => (
-            <button
-              key={label}
-              type="button"
-              role="menuitem"
-              tabindex={-1}
-              class={isDanger ? "danger" : ""}
-              onClick={() => {
+          {itemsOf(session, conversation).map((item) => (
+            <MenuItem
+              key={item.label}
+              item={item}
+              onChosen={() => {
                 // What is opened now gives the focus back to where it was.
                 box.current?.querySelector("button")?.focus();
                 setOpen(false);
-                run();
               }}
-            >
-              <Icon node={node} /> {label}
-            </button>
+            />
           ))}
         </div>
       )}
     </div>
+  );
+}
+
+interface Item {
+  readonly label: string;
+  readonly node: IconNode;
+  readonly run: () => void;
+  readonly isDanger?: boolean;
+}
+
+function itemsOf(session: Session, conversation: Conversation): readonly Item[] {
+  return [
+    { label: "Rename", node: Pencil, run: () => rename(session, conversation) },
+    { label: "Labels", node: Tag, run: () => editLabels(session, conversation) },
+    { label: "Fork", node: GitFork, run: () => forkWhole(session) },
+    { label: "Share a copy", node: Share2, run: () => share(session) },
+    { label: "Export", node: Download, run: () => (dialog.value = { kind: "export", session }) },
+    { label: "Delete", node: Trash2, run: () => remove(session), isDanger: true },
+  ];
+}
+
+function MenuItem({ item, onChosen }: { item: Item; onChosen: () => void }) {
+  const { label, node, run, isDanger } = item;
+  return (
+    <button
+      type="button"
+      role="menuitem"
+      tabindex={-1}
+      class={isDanger ? "danger" : ""}
+      onClick={() => {
+        onChosen();
+        run();
+      }}
+    >
+      <Icon node={node} /> {label}
+    </button>
   );
 }

@@ -51,32 +51,45 @@ export function GotoDialog() {
           End
         </button>
       </p>
-      <label class="labelled">
-        Position, 0 to {formatted(Math.max(0, count - 1))}
-        <input
-          class="field"
-          type="number"
-          min={0}
-          max={Math.max(0, count - 1)}
-          value={position}
-          onInput={(event) => setPosition(event.currentTarget.value)}
-        />
-      </label>
-      <label class="labelled">
-        First message at or after
-        <input
-          class="field"
-          type="datetime-local"
-          step={1}
-          value={time}
-          onInput={(event) => setTime(event.currentTarget.value)}
-        />
-      </label>
+      <PositionField value={position} last={Math.max(0, count - 1)} onChange={setPosition} />
+      <TimeField value={time} onChange={setTime} />
       <DialogEnd problem={problem}>
         <button type="submit" class="button primary" disabled={position === "" && time === ""}>
           Go
         </button>
       </DialogEnd>
     </Modal>
+  );
+}
+
+function PositionField(props: { value: string; last: number; onChange: (value: string) => void }) {
+  const { value, last, onChange } = props;
+  return (
+    <label class="labelled">
+      Position, 0 to {formatted(last)}
+      <input
+        class="field"
+        type="number"
+        min={0}
+        max={last}
+        value={value}
+        onInput={(event) => onChange(event.currentTarget.value)}
+      />
+    </label>
+  );
+}
+
+function TimeField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
+  return (
+    <label class="labelled">
+      First message at or after
+      <input
+        class="field"
+        type="datetime-local"
+        step={1}
+        value={value}
+        onInput={(event) => onChange(event.currentTarget.value)}
+      />
+    </label>
   );
 }

@@ -23,39 +23,7 @@ export function Sidebar({ isMain }: { isMain: boolean }) {
         <a class="brand" href="#/">
           <Icon node={MessagesSquare} size={20} /> session-pool
         </a>
-        <nav class="brand-tools" aria-label="Pages">
-          {canSearch && (
-            <a
-              class="icon-button"
-              href="#/search"
-              aria-label="Search all sessions"
-              title="Search all sessions (s)"
-              aria-current={route.value.view === "search" ? "page" : undefined}
-            >
-              <Icon node={TextSearch} size={18} />
-            </a>
-          )}
-          <a
-            class="icon-button"
-            href="#/todos"
-            aria-label="Todos"
-            title="Todos"
-            aria-current={route.value.view === "todos" ? "page" : undefined}
-          >
-            <Icon node={ListTodo} size={18} />
-          </a>
-          <a class="icon-button" href="/docs" aria-label="API reference" title="API reference">
-            <Icon node={BookOpen} size={18} />
-          </a>
-          {keyWanted.value && (
-            <IconButton node={KeyRound} label="Key" onClick={() => (dialog.value = { kind: "key" })} />
-          )}
-          <IconButton
-            node={CircleQuestionMark}
-            label="Keys and help"
-            onClick={() => (dialog.value = { kind: "keys" })}
-          />
-        </nav>
+        <PageLinks />
       </header>
       <search class="filters">
         <input
@@ -67,29 +35,68 @@ export function Sidebar({ isMain }: { isMain: boolean }) {
           value={filterText.value}
           onInput={(event) => (filterText.value = event.currentTarget.value)}
         />
-        <div class="ranges" role="group" aria-label="Changed">
-          {RANGES.map(({ since, label }) => (
-            <button
-              key={since}
-              type="button"
-              class="chip chip-action"
-              aria-pressed={filterSince.value === since}
-              onClick={() => (filterSince.value = since)}
-            >
-              {label}
-            </button>
-          ))}
-          <button
-            type="button"
-            class="chip chip-action tree-switch"
-            aria-pressed={asTree.value}
-            onClick={() => (asTree.value = !asTree.value)}
-          >
-            <Icon node={ListTree} size={14} /> Forks
-          </button>
-        </div>
+        <Ranges />
       </search>
       {isMain ? <MainList /> : <SessionList />}
+    </div>
+  );
+}
+
+function PageLinks() {
+  return (
+    <nav class="brand-tools" aria-label="Pages">
+      {canSearch && (
+        <a
+          class="icon-button"
+          href="#/search"
+          aria-label="Search all sessions"
+          title="Search all sessions (s)"
+          aria-current={route.value.view === "search" ? "page" : undefined}
+        >
+          <Icon node={TextSearch} size={18} />
+        </a>
+      )}
+      <a
+        class="icon-button"
+        href="#/todos"
+        aria-label="Todos"
+        title="Todos"
+        aria-current={route.value.view === "todos" ? "page" : undefined}
+      >
+        <Icon node={ListTodo} size={18} />
+      </a>
+      <a class="icon-button" href="/docs" aria-label="API reference" title="API reference">
+        <Icon node={BookOpen} size={18} />
+      </a>
+      {keyWanted.value && <IconButton node={KeyRound} label="Key" onClick={() => (dialog.value = { kind: "key" })} />}
+      <IconButton node={CircleQuestionMark} label="Keys and help" onClick={() => (dialog.value = { kind: "keys" })} />
+    </nav>
+  );
+}
+
+/** How far back the list goes, and whether forks are under their parents. */
+function Ranges() {
+  return (
+    <div class="ranges" role="group" aria-label="Changed">
+      {RANGES.map(({ since, label }) => (
+        <button
+          key={since}
+          type="button"
+          class="chip chip-action"
+          aria-pressed={filterSince.value === since}
+          onClick={() => (filterSince.value = since)}
+        >
+          {label}
+        </button>
+      ))}
+      <button
+        type="button"
+        class="chip chip-action tree-switch"
+        aria-pressed={asTree.value}
+        onClick={() => (asTree.value = !asTree.value)}
+      >
+        <Icon node={ListTree} size={14} /> Forks
+      </button>
     </div>
   );
 }
