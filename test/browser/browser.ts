@@ -7,7 +7,7 @@ import { NotHere } from "../support/toolchain.js";
 
 const PROGRAMS = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
 
-/** Nothing but what a test asks for: no look-ups, updates or reports of the browser's own. */
+/** Keeps the browser from sending requests of its own, such as for updates and reports. */
 const ARGUMENTS = [
   "--headless",
   "--no-sandbox",

@@ -26,7 +26,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
   ])("on a %s", (screenName, screen) => {
     let open: ConsolePage;
     let sessions = 0;
-    /** A session of each test's own, with four messages, open in the console. */
+    /** Each test has its own session with four messages, open in the console. */
     let id = "";
 
     beforeAll(async () => {
@@ -52,7 +52,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       (await call("GET", `/session/${sessionId}/message`)).messages.map(({ parts }: Answer) => parts[0].text);
     const picture = (name: string) => open.picture(`${screenName}-${name}`);
 
-    it("fork here: opens a session with the messages up to there, and leads back", async () => {
+    it("Fork here opens a session with the messages up to there, and offers to go back", async () => {
       await open.useTool(1, "Fork here");
       await picture("fork");
       await open.expectNoSideways();
@@ -69,7 +69,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       await open.page.locator(".child-forks").getByRole("link", { name: "Another way" }).waitFor();
     });
 
-    it("fork: takes all messages", async () => {
+    it("Fork takes all messages", async () => {
       await open.useMenu("Fork");
       await open.dialog.getByLabel("Title of the fork").fill("All of it");
       await open.confirm("Fork");
@@ -78,7 +78,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       expect(await textsOf(forks[0].sessionId)).toEqual(TEXTS);
     });
 
-    it("revert to here: takes back what follows, and brings it back", async () => {
+    it("Revert to here removes what follows, and Undo restores it", async () => {
       await open.useTool(1, "Revert to here");
       await open.dialog.getByText("2 messages after this one will be taken back").waitFor();
       await open.confirm("Revert");
@@ -91,7 +91,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       await open.page.getByRole("button", { name: "reverted: undo" }).waitFor({ state: "detached" });
     });
 
-    it("unrevert: stays at hand in the header after the page was loaded anew", async () => {
+    it("a revert can still be undone from the header after the page was loaded again", async () => {
       await call("POST", `/session/${id}/revert`, { upToMessageId: "m0" });
       await open.openSession(id);
       await open.page.getByRole("button", { name: "reverted: undo" }).click();
@@ -99,13 +99,13 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       expect(await textsOf(id)).toEqual(TEXTS);
     });
 
-    it("revert to here: says that there is nothing after the last message", async () => {
+    it("Revert to here says that nothing follows the last message", async () => {
       await open.useTool(3, "Revert to here");
       await open.toast("there is nothing after it to take back").waitFor();
       expect(await open.dialog.count()).toBe(0);
     });
 
-    it("share: makes a copy that stays as it is", async () => {
+    it("Share makes a copy that does not change", async () => {
       await open.useMenu("Share a copy");
       await open.confirm("Share");
       await open.toast("Shared as").getByRole("button", { name: "Open" }).click();
@@ -115,7 +115,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       expect(await textsOf(sharedId)).toEqual(TEXTS);
     });
 
-    it("rename: in the header, the tab, the list and the service", async () => {
+    it("Rename changes the title in the header, the tab, the list and the service", async () => {
       await open.useMenu("Rename");
       await open.dialog.getByLabel("Title").fill("Import of orders");
       await open.page.keyboard.press("Enter");
@@ -127,7 +127,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       await list.locator(`a[href="#/session/${id}"]`).getByText("Import of orders", { exact: true }).waitFor();
     });
 
-    it("labels: are replaced, found by, and refused where they are wrong", async () => {
+    it("Labels are replaced, filter the list, and are refused when they are malformed", async () => {
       await open.useMenu("Labels");
       const field = open.dialog.getByRole("textbox", { name: "Labels" });
       await field.fill(`team=ops\nrun=${id}`);
@@ -148,7 +148,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       await open.page.getByLabel("Filter sessions").fill("");
     });
 
-    it("delete: asks first, and leaves the session", async () => {
+    it("Delete asks first, and then leaves the session", async () => {
       await open.useMenu("Delete");
       await open.dismiss();
       expect(await call("GET", `/session/${id}`)).toMatchObject({ sessionId: id });
@@ -160,7 +160,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       await open.page.locator(`a[href="#/session/${id}"]`).first().waitFor({ state: "detached" });
     });
 
-    it("permalink: leads to its message, whatever happens before it", async () => {
+    it("a permalink leads to its message, even after earlier messages were deleted", async () => {
       await open.useTool(2, "Copy a link to this message");
       await open.toast("The link is copied").waitFor();
       const link: string = await open.page.evaluate("navigator.clipboard.readText()");
@@ -171,7 +171,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       await open.page.locator('article[data-id="m2"][data-position="1"][aria-current="true"]').waitFor();
     });
 
-    it.each(["JSON lines", "Markdown"])("export: saves every message as %s", async (format) => {
+    it.each(["JSON lines", "Markdown"])("Export saves every message as %s", async (format) => {
       await open.useMenu("Export");
       const saving = open.page.waitForEvent("download");
       await open.dialog.getByRole("button", { name: format }).click();
@@ -192,7 +192,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       expect(messages).toEqual((await call("GET", `/session/${id}/message`)).messages);
     });
 
-    it("edit: gives a message new text, and takes it back", async () => {
+    it("an edit gives a message new text, and can be undone", async () => {
       await open.useTool(1, "Edit this message");
       await open.dialog.getByLabel("Text", { exact: true }).fill("I have **looked**.");
       await picture("edit");
@@ -205,7 +205,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       expect(await textsOf(id)).toEqual(TEXTS);
     });
 
-    it("edit: changes any part as JSON, and says what is wrong with it", async () => {
+    it("an edit changes any part as JSON, and says when the JSON is malformed", async () => {
       const tool = { type: "tool_use", data: { id: "t1", name: "bash", input: { command: "ls" } } };
       await call("POST", `/session/${id}/message`, { info: { id: "m4", role: "assistant" }, parts: [tool] });
       await open.message(4).waitFor();
@@ -213,7 +213,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       const field = open.dialog.getByLabel("Parts as JSON");
       await field.fill("[{");
       await open.dialog.getByRole("button", { name: "Save" }).click();
-      await open.dialog.getByRole("alert").getByText("This is no JSON").waitFor();
+      await open.dialog.getByRole("alert").getByText("This is not JSON").waitFor();
       await field.fill(JSON.stringify([{ ...tool, data: { ...tool.data, input: { command: "ls -l logs" } } }]));
       await open.confirm("Save");
       await open.message(4).getByText("ls -l logs").first().waitFor();
@@ -221,7 +221,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       expect(parts[0].data.input).toEqual({ command: "ls -l logs" });
     });
 
-    it("edit: shows what somebody else has made of the message, and overwrites it only knowingly", async () => {
+    it("an edit shows what somebody else has changed, and overwrites it only when told to", async () => {
       const elsewhere = (text: string) =>
         call("PATCH", `/session/${id}/message/m1?update_mask=parts`, { parts: [{ type: "text", text }] });
       await open.useTool(1, "Edit this message");
@@ -243,7 +243,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       await open.message(1).getByText("Mine again").waitFor();
     });
 
-    it("edit: is saved beside other changes of the session", async () => {
+    it("an edit is saved although the session was changed in another way", async () => {
       await open.useTool(1, "Edit this message");
       await open.dialog.getByLabel("Text", { exact: true }).fill("Mine");
       await call("PATCH", `/session/${id}`, { title: "Renamed meanwhile" });
@@ -252,7 +252,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       expect((await call("GET", `/session/${id}`)).title).toBe("Renamed meanwhile");
     });
 
-    it("edit: tells that the message is gone", async () => {
+    it("an edit reports that the message has been deleted", async () => {
       await open.useTool(1, "Edit this message");
       await open.dialog.getByLabel("Text", { exact: true }).fill("Mine");
       await call("DELETE", `/session/${id}/message/m1`);
@@ -261,7 +261,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       await open.page.keyboard.press("Escape");
     });
 
-    it("delete a message: what follows moves up, and forks keep it", async () => {
+    it("deleting a message moves up what follows, and forks keep the message", async () => {
       const { session } = await call("POST", `/session/${id}/fork`, {});
       await open.useTool(1, "Delete this message");
       await open.confirm("Delete");
@@ -272,7 +272,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       expect(await textsOf(session.sessionId)).toEqual(TEXTS);
     });
 
-    it("erase: only after it was typed, and in every fork", async () => {
+    it("Erase wants the word typed, and erases the message in every fork", async () => {
       const { session } = await call("POST", `/session/${id}/fork`, {});
       await open.useTool(1, "Erase this message everywhere");
       const button = open.dialog.getByRole("button", { name: "Erase", exact: true });
@@ -290,7 +290,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       }
     });
 
-    it("discard a draft: asks first, and drops it", async () => {
+    it("discarding a draft asks first", async () => {
       await call("POST", `/session/${id}/draft`, { message: { info: { id: "d1", role: "assistant" } } });
       const draft = open.page.locator('article[data-draft="d1"]');
       await draft.getByRole("button", { name: "Discard" }).click();
@@ -300,13 +300,13 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       expect(await textsOf(id)).toEqual(TEXTS);
     });
 
-    it("reports a refusal by the service where the action was asked for", async () => {
+    it("a dialog reports that the service has refused its action", async () => {
       await open.useTool(1, "Fork here");
       await call("DELETE", `/session/${id}`);
       await open.dialog.getByRole("button", { name: "Fork", exact: true }).click();
       await open.dialog.getByRole("alert").getByText("not found").waitFor();
       await open.page.keyboard.press("Escape");
-      // The browser itself logs every answer that is an error.
+      // The browser itself logs every error response.
       open.problems.splice(0);
     });
   });

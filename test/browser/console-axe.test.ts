@@ -74,14 +74,14 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
     }
 
     interface Checked {
-      /** What has changed since the whole page was checked; the whole page when absent. */
+      /** The part of the page that has changed since the whole page was checked. When absent, the whole page is checked. */
       readonly within?: string;
       readonly without?: readonly string[];
-      /** Resolves when the page has taken on the other colours. */
+      /** Resolves when the page has changed its colours. */
       readonly recoloured?: (isDark: boolean) => Promise<unknown>;
     }
 
-    /** Checks all rules in light colours; in dark ones only those that colours matter to, as nothing else differs. */
+    /** Checks all rules in light colours, and in dark colours those that depend on colours, because nothing else differs. */
     async function expectNoViolation({ within = "html", without = [], recoloured }: Checked = {}): Promise<void> {
       const rules = Object.fromEntries(without.map((rule) => [rule, { enabled: false }]));
       expect(await violationsOf(within, { rules })).toEqual([]);

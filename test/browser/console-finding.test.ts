@@ -5,7 +5,7 @@ import { describeWith } from "../support/toolchain.js";
 import { DESKTOP, findBrowser } from "./browser.js";
 import { ConsolePage, callRest, textMessage } from "./console-page.js";
 
-/** More than two requests of a search, which takes 1,000 sessions at a time. */
+/** A search reads 1,000 sessions at a time, so this takes more than two requests. */
 const COUNT = 2100;
 const DAY_MS = 24 * 3600 * 1000;
 
@@ -30,7 +30,7 @@ await describeWith("finding sessions in the console", findBrowser, (browserPath)
   const items = () => open.page.locator(".session-item");
   const filter = (text: string) => open.page.getByLabel("Filter sessions").fill(text);
 
-  it("looks for words in sessions that have not been read, and tells how far it has come", async () => {
+  it("searches sessions that have not been read for words, and shows its progress", async () => {
     let searched = 0;
     let goOn = () => {};
     const isSeen = new Promise<void>((resolve) => {
@@ -53,7 +53,7 @@ await describeWith("finding sessions in the console", findBrowser, (browserPath)
     await open.page.unroute(/session\?limit=1000/);
   });
 
-  it("says that nothing matches only after all sessions were looked at", async () => {
+  it("says that nothing matches only after all sessions were searched", async () => {
     await open.goTo("/");
     await items().nth(20).waitFor();
     await filter("nowhere to be found");
@@ -70,7 +70,7 @@ await describeWith("finding sessions in the console", findBrowser, (browserPath)
     await open.page.getByText("All matches in 2,101 sessions").waitFor();
   });
 
-  it("has the service filter by label", async () => {
+  it("filters by label through the service", async () => {
     await filter("team=ops");
     await expect.poll(() => items().count()).toBe(1);
     await items().getByText("The needle").waitFor();
@@ -92,14 +92,14 @@ await describeWith("finding sessions in the console", findBrowser, (browserPath)
     await open.page.locator('a[href="#/session/new"]').first().waitFor({ state: "detached" });
   });
 
-  it("goes by the time of the last change", async () => {
+  it("filters by the time of the last change", async () => {
     await open.page.clock.setFixedTime(Date.now() + 3 * DAY_MS);
     await open.goTo("/");
     await items().nth(20).waitFor();
     await open.page.getByRole("button", { name: "Since yesterday" }).click();
     await open.page.getByText("No session matches").waitFor();
     await filter("needle");
-    // The pages that the list has read, and none beyond: they are all older.
+    // The list reads no further pages, because they are all older.
     await open.page.getByText(/No match in (50|100) sessions/).waitFor();
     await open.page.getByRole("button", { name: "7 days" }).click();
     await items().getByText("The needle").waitFor();

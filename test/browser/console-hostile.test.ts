@@ -13,13 +13,13 @@ const ELSEWHERE = "https://attacker.example";
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg" onload="hit()"><script>hit()</script></svg>';
 const BASE64_SVG = Buffer.from(SVG).toString("base64");
 
-/** An id may hold no slash of REST and no control characters. */
+/** REST allows no slash in an id, and no id may hold control characters. */
 const idOf = (i: number, text: string) => `s${i}${[...text].slice(0, 40).join("")}`.replace(/[/\n]/g, "|");
 
-/** Each payload is looked at in every view, one after the other. */
+/** Every payload is opened in every view. */
 const LONG = { timeout: 900_000 };
 
-/** What has run scripts in pages that did not escape, sanitise or refuse. */
+/** Content that runs scripts in pages that do not escape, sanitise or refuse it. */
 const PAYLOADS = [
   "<script>hit()</script>",
   '"><script>hit()</script>',
@@ -149,7 +149,7 @@ await describeWith("hostile content in the console", findBrowser, (browserPath) 
     expectNothingRan();
   });
 
-  it("runs no script from drafts and todos, nor from what dialogs and notes say of a session", LONG, async () => {
+  it("runs no script from drafts, todos, dialogs and notes", LONG, async () => {
     const grpc = new GrpcClient(server.grpcAddress);
     const todos = PAYLOADS.map((content, i) => ({ id: `t${i}`, content, status: "pending", priority: "high" }));
     expect(await grpc.call(TodoTrackerService, "ReplaceTodos", { todos })).toHaveProperty("answer");
@@ -183,7 +183,7 @@ await describeWith("hostile content in the console", findBrowser, (browserPath) 
     expectNothingRan();
   });
 
-  it("shows only pictures that the message itself holds in a safe type", async () => {
+  it("shows only pictures of a safe type that the message itself holds", async () => {
     const pictures = [
       { type: "image", data: { source: { type: "url", url: `${ELSEWHERE}/a.png` } } },
       { type: "image", data: { source: { type: "base64", media_type: "image/svg+xml", data: BASE64_SVG } } },

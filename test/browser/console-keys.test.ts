@@ -41,7 +41,7 @@ await describeWith("the console by the keyboard alone", findBrowser, (browserPat
   const press = (key: string) => open.page.keyboard.press(key);
   const isSelected = (position: number) =>
     open.page.locator(`article[data-position="${position}"][aria-current="true"]`).waitFor();
-  /** What has the focus: the label, the text or the name of its tag. */
+  /** Returns the label, text or tag of the element that has the focus. */
   const focus = (): Promise<string> =>
     open.page.evaluate(`(() => {
       const one = document.activeElement;
@@ -97,7 +97,7 @@ await describeWith("the console by the keyboard alone", findBrowser, (browserPat
     await open.dialog.waitFor();
     for (let i = 0; i < 12; i++) {
       await press("Tab");
-      // Past the last element the focus is at the browser's own buttons, never on the page below.
+      // After the last element, the focus moves to the browser's own buttons, never to the page behind.
       const isInside = "document.activeElement === document.body || !!document.activeElement.closest('dialog')";
       expect(await open.page.evaluate(isInside)).toBe(true);
     }
@@ -109,7 +109,7 @@ await describeWith("the console by the keyboard alone", findBrowser, (browserPat
     await isSelected(0);
   });
 
-  it("e opens what is folded in the message, and folds it again", async () => {
+  it("e unfolds the parts of the message, and folds them again", async () => {
     await press("G");
     await press("e");
     await open.message(COUNT).getByText("Arguments").waitFor();
@@ -119,7 +119,7 @@ await describeWith("the console by the keyboard alone", findBrowser, (browserPat
     expect(await open.message(COUNT).locator("details.reasoning[open]").count()).toBe(0);
   });
 
-  it("r shows the message raw, and as before", async () => {
+  it("r switches the raw view of the message on and off", async () => {
     await press("G");
     await press("r");
     await open.message(COUNT).locator(".message-body > .json").waitFor();
@@ -169,7 +169,7 @@ await describeWith("the console by the keyboard alone", findBrowser, (browserPat
     await open.dialog.waitFor({ state: "detached" });
   });
 
-  it("keys are text while somebody types, and none of theirs with Ctrl", async () => {
+  it("keys do nothing while somebody types or together with Ctrl", async () => {
     await press("/");
     await open.page.keyboard.type("fjot?");
     expect(await open.dialog.count()).toBe(0);
@@ -178,7 +178,7 @@ await describeWith("the console by the keyboard alone", findBrowser, (browserPat
     expect(await open.dialog.count()).toBe(0);
   });
 
-  it("the menu is walked by arrows, and gives the focus back", async () => {
+  it("arrows move through the menu, and closing it returns the focus", async () => {
     const button = open.page.getByRole("button", { name: "Actions", exact: true });
     await button.focus();
     await press("Enter");
@@ -199,7 +199,7 @@ await describeWith("the console by the keyboard alone", findBrowser, (browserPat
     await expect.poll(focus).toBe("Actions");
   });
 
-  it("whatever has the focus shows it", async () => {
+  it("the focus is visible on every element", async () => {
     await open.goTo("/session/s");
     await open.isLive();
     const seen = new Set<string>();

@@ -8,11 +8,11 @@ import { openBrowser, type Screen } from "./browser.js";
 /** Pictures of the last run, to be looked at. */
 const PICTURES = join(ROOT, "node_modules/.cache/console");
 
-/** Whatever JSON an answer is. */
+/** An answer, as any JSON. */
 // biome-ignore lint/suspicious/noExplicitAny: the tests read single fields of many answers.
 export type Answer = any;
 
-/** Calls the REST API as another client would; any other status than 200 fails the test. */
+/** Calls the REST API as another client would. Any status other than 200 fails the test. */
 export async function callRest(
   httpUrl: string,
   method: string,
@@ -34,10 +34,10 @@ export function textMessage(id: string, role: string, text: string): object {
   return { info: { id, role }, parts: [{ type: "text", text }] };
 }
 
-/** The console in a browser of its own, with what goes wrong on the page. */
+/** The console in a browser of its own. It records what goes wrong on the page. */
 export class ConsolePage {
   readonly page: Page;
-  /** Uncaught errors, and lines that the browser logs as errors. */
+  /** Uncaught errors, and what the browser logs as errors. */
   readonly problems: string[] = [];
   readonly #httpUrl: string;
   readonly #context: Pick<BrowserContext, "close">;
@@ -66,7 +66,7 @@ export class ConsolePage {
     return this.#context.close();
   }
 
-  /** Loads the page anew, at this place: `/session/a?at=3`. */
+  /** Loads the page again, at an address such as `/session/a?at=3`. */
   async goTo(address: string): Promise<void> {
     await this.page.goto("about:blank");
     await this.page.goto(`${this.#httpUrl}/#${address}`);
@@ -77,11 +77,11 @@ export class ConsolePage {
     await this.isLive();
   }
 
-  /** Goes there within the page, if it is loaded already, as links do: takes a fraction of the time. Closes all notes. */
+  /** Goes to an address within the page, if that is loaded already, which takes a fraction of the time. Closes all notes. */
   async show(address: string): Promise<void> {
     if (!this.page.url().startsWith(this.#httpUrl)) return this.goTo(address);
     await this.page.evaluate("document.querySelectorAll('.toast [aria-label=Dismiss]').forEach((one) => one.click())");
-    // What is shown must not be taken for what shall be shown.
+    // Otherwise the session that is still shown could be taken for the next one.
     await this.page.evaluate("location.hash = '#/todos'");
     await this.page.locator(".conversation").waitFor({ state: "detached" });
     await this.page.evaluate(`location.hash = ${JSON.stringify(`#${address}`)}`);
@@ -100,7 +100,7 @@ export class ConsolePage {
     return this.page.locator(`article[data-position="${position}"]`);
   }
 
-  /** Selects a message, and presses one of its buttons. */
+  /** Selects a message and presses one of its buttons. */
   async useTool(position: number, label: string): Promise<void> {
     await this.message(position)
       .locator(".message-body")
@@ -117,7 +117,7 @@ export class ConsolePage {
     return this.page.getByRole("dialog");
   }
 
-  /** Leaves the dialog that is opening, or is open. */
+  /** Closes the dialog that is open or about to open. */
   async dismiss(): Promise<void> {
     await this.dialog.waitFor();
     await this.page.keyboard.press("Escape");

@@ -90,7 +90,7 @@ await describeWith("places in the console", findBrowser, (browserPath) => {
     }),
   );
 
-  it("never puts the address of a session that is being left in place of the one that was asked for", () =>
+  it("never overwrites the requested address with that of the session being left", () =>
     onScreen(DESKTOP, async (open) => {
       // The page learns of the new address only after the old view would have noted its own.
       await open.page.addInitScript(`addEventListener("hashchange", (event) => {

@@ -97,7 +97,7 @@ await describeWith("the console's search in all sessions", findBrowser, (browser
       expect(await field().inputValue()).toBe("MAPLES");
     });
 
-    it("goes by keys", async () => {
+    it("can be used by keys", async () => {
       await open("#/");
       await page.getByRole("link", { name: "Search all sessions" }).waitFor();
       await page.keyboard.press("s");
@@ -114,7 +114,7 @@ await describeWith("the console's search in all sessions", findBrowser, (browser
       await page.getByText("Search the messages of all sessions").waitFor();
     });
 
-    it("looks further, and says what the service cannot look for", async () => {
+    it("loads further hits, and says when the service refuses a query", async () => {
       await open("#/search?q=filler");
       await page.getByText("30 messages, the newest first; there may be more").waitFor();
       await page.getByRole("button", { name: "Look further" }).click();

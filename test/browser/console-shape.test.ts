@@ -46,7 +46,7 @@ await describeWith("the shape of the console", findBrowser, (browserPath) => {
     NAMES.map(([what, name], i) => [screenName, what, screen, name, `s${i}`] as const),
   );
 
-  it.each(CASES)("holds on a %s with %s in every name", async (screenName, what, screen, name, sessionId) => {
+  it.each(CASES)("fits on a %s with %s in every name", async (screenName, what, screen, name, sessionId) => {
     const shown = await ConsolePage.open(browserPath, server.httpUrl, screen);
     await shown.goTo("/");
     await shown.page.locator(".session-item").first().waitFor();

@@ -31,7 +31,7 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
 
   afterEach(async () => {
     for (const tab of tabs) await tab.close();
-    // The browser itself logs each answer that is an error, and each request without one.
+    // The browser itself logs each error response and each failed request.
     const problems = tabs.flatMap((tab) => tab.problems);
     const uncaught = problems.filter((line) => !/Failed to load resource|net::ERR_/.test(line));
     await server.stop();
@@ -39,7 +39,7 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
     expect(uncaught).toEqual([]);
   });
 
-  /** A server that keeps its sessions, so that it can be stopped and started again where it was. */
+  /** Starts a server that keeps its sessions, so that it can be stopped and started again on the same port. */
   async function start(port = 0, keysFile?: string): Promise<void> {
     const config = {
       storage: `sqlite:${join(folder, "sessions.db")}`,
@@ -49,7 +49,7 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
     server = await startTestServer(config, undefined, await builtPages());
   }
 
-  /** A tab of its own: a key that was entered in another one is not known in it. */
+  /** Opens a tab, which does not know the key that was entered in another one. */
   async function openConsole(): Promise<ConsolePage> {
     const tab = await ConsolePage.openTab(browser, server.httpUrl);
     tabs.push(tab);
@@ -80,7 +80,7 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
 
     afterAll(() => browser.close());
 
-    it("an empty store says how to begin, and the first session comes up by itself", async () => {
+    it("an empty store shows how to begin, and the first session appears by itself", async () => {
       await start();
       const shown = await openConsole();
       const { page } = shown;
@@ -93,7 +93,7 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
       await page.getByRole("link", { name: "Title of first" }).first().waitFor();
     });
 
-    it("a server that goes down and comes back: says so, and goes on by itself", async () => {
+    it("the page says that the server is down, and continues by itself when it is back", async () => {
       await start();
       await makeSession("a");
       await makeSession("b");
@@ -116,7 +116,7 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
       await shown.message(1).getByText("Back again").waitFor();
     });
 
-    it("what is opened while the server is down comes up by itself", async () => {
+    it("what is opened while the server is down appears by itself when it is back", async () => {
       const places = [
         { address: "/session/b", heading: "Title of b" },
         { address: "/todos", heading: "Todos" },
@@ -145,7 +145,7 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
       }
     });
 
-    it("a missing, a wrong and a removed key: each asks for another", async () => {
+    it("the page asks for a key when it is missing, wrong or removed", async () => {
       const [one, other] = [makeKey("write"), { ...makeKey("write"), name: "other" }];
       const keysFile = await writeKeys([one]);
       await start(0, keysFile);
@@ -182,7 +182,7 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
       await page.locator(".banner").waitFor({ state: "detached" });
     });
 
-    it("a key that may not do it: says so where it was asked", async () => {
+    it("a dialog says that the key does not permit its action", async () => {
       const [reader, writer] = [makeKey("read"), makeKey("write")];
       await start(0, await writeKeys([reader, writer]));
       await makeSession("a", writer.key);
@@ -211,7 +211,7 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
       expect(parts[0].text).toBe("Hello a");
     });
 
-    it("an address that leads nowhere: shows what there is", async () => {
+    it("an address that leads nowhere shows what exists", async () => {
       await start();
       await makeSession("a");
       const shown = await openConsole();

@@ -94,7 +94,7 @@ await describeWith("the console", findBrowser, (browserPath) => {
       await picture("session-end");
     });
 
-    it("shows every message on the way to the first", async () => {
+    it("shows every message while scrolling to the first", async () => {
       await open("/session/ferry");
       await isLive();
       const seen = new Map<number, string>();
@@ -112,7 +112,7 @@ await describeWith("the console", findBrowser, (browserPath) => {
       await picture("session-start");
     });
 
-    it("says in its address where it is, and goes there again", async () => {
+    it("keeps its place in the address, and returns to it", async () => {
       await open("/session/ferry?at=40");
       await page.locator('article[data-position="40"]').waitFor();
       await expect.poll(() => page.url()).toMatch(/at=\d+/);
@@ -132,7 +132,7 @@ await describeWith("the console", findBrowser, (browserPath) => {
       await articles().getByText(text).waitFor({ state: "detached" });
     });
 
-    it("offers to show new messages below the screen, and stays where the reader is", async () => {
+    it("announces new messages below the screen without moving the reader", async () => {
       await open("/session/ferry?at=3");
       await page.locator('article[data-position="3"]').waitFor();
       await isLive();
@@ -146,7 +146,7 @@ await describeWith("the console", findBrowser, (browserPath) => {
       await articles().getByText("one more").waitFor({ state: "detached" });
     });
 
-    it("shows a draft while it grows, and stops it", async () => {
+    it("shows a draft while it grows, and can stop it", async () => {
       const id = `draft-${name.slice(2)}`;
       await open("/session/ferry");
       await isLive();
@@ -196,7 +196,7 @@ await describeWith("the console", findBrowser, (browserPath) => {
     });
   });
 
-  it("asks for a key, and pages through the sessions", async () => {
+  it("asks for a key, and loads further sessions", async () => {
     const folder = await mkdtemp(join(tmpdir(), "session-pool-console-"));
     const key = newKey();
     const entry = { name: "k", hash: hashRandomKey(key), namespace: "n", scope: "write" };

@@ -14,7 +14,7 @@ export interface SessionQuery {
   readonly parentId?: string;
   /** Each `key=value`; only sessions that have all of them. */
   readonly labels?: readonly string[];
-  /** Whether counts and last messages come along. */
+  /** Whether to include message counts and last messages. */
   readonly isFull?: boolean;
 }
 
@@ -66,7 +66,7 @@ export function getMessage(id: string, messageId: string, signal?: Signal): Prom
   return call(target(["session", id, "message", messageId]), { signal });
 }
 
-/** Of numbers and lists, those that are 0 or empty are absent. */
+/** Numbers that are 0 and lists that are empty are absent. */
 export interface SearchHit {
   readonly sessionId: string;
   readonly sessionTitle: string;
@@ -97,7 +97,7 @@ export function watchMessages(
 }
 
 export function listTodos(signal?: Signal): Promise<readonly Todo[]> {
-  // The one list is the same for every session; the path wants the id of one, whichever.
+  // All sessions share one list, but the path requires some session id.
   return call(target(["all", "todo"]), { signal });
 }
 

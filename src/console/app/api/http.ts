@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 
-/** Codes of gRPC, which REST puts into every error body. */
+/** The gRPC codes that REST includes in every error body. */
 export const CODE = {
   invalidArgument: 3,
   notFound: 5,
@@ -30,7 +30,7 @@ export class Unreachable extends Error {
   }
 }
 
-/** Whether the key is missing, unknown, expired or removed: trying again with the same one is of no use. */
+/** Whether the key is missing, unknown, expired or removed, so that retrying with the same key is pointless. */
 export function isKeyProblem(error: unknown): boolean {
   return error instanceof ApiError && error.code === CODE.unauthenticated;
 }
@@ -73,7 +73,7 @@ export async function call<T>(path: string, options: CallOptions = {}): Promise<
   return (await response.json()) as T;
 }
 
-/** Calls back with each object of a stream of JSON lines; resolves when the server ends it, and throws what it ends with. */
+/** Calls `onEvent` with each object of a stream of JSON lines. Resolves when the server ends the stream, and rejects with the error that ends it. */
 export async function follow<T>(
   path: string,
   { signal, onOpen, onEvent }: { signal: AbortSignal; onOpen: () => void; onEvent: (event: T) => void },
@@ -119,6 +119,6 @@ async function errorOf(response: Response): Promise<Error> {
   if (response.status === 401) keyWanted.value = true;
   const body = await response.json().catch(() => undefined);
   if (typeof body?.code === "number") return new ApiError(body.code, String(body.message));
-  // A proxy in front answers 502, 503 or 504 with a page of its own when the server is down.
+  // When the server is down, a proxy in front of it answers 502, 503 or 504 with its own page.
   return response.status >= 502 ? new Unreachable() : new ApiError(2, response.statusText || `HTTP ${response.status}`);
 }

@@ -1,4 +1,4 @@
-/** What the REST API answers, as JSON: 64-bit integers are texts, times are RFC 3339. */
+/** The JSON of the REST API: 64-bit integers are strings, and times are RFC 3339. */
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 export type JsonObject = { [name: string]: Json };
@@ -68,7 +68,7 @@ export interface DraftDelta {
   readonly putPart?: { readonly part: Part };
 }
 
-/** An event of WatchMessages. Kinds that this page does not know are passed over. */
+/** An event of WatchMessages. The page ignores kinds that it does not know. */
 export interface WatchEvent {
   readonly resumeToken: string;
   readonly appended?: Message;

@@ -18,8 +18,8 @@ const ui = SwaggerUI({
   tryItOutEnabled: true,
   displayRequestDuration: true,
   defaultModelsExpandDepth: 0,
-  // The badge of a service elsewhere that would check the document.
+  // Otherwise the page would show the badge of a validation service on another host.
   validatorUrl: null,
-  // The key that this tab has for the console.
+  // Uses the key that this tab has for the console.
   onComplete: () => apiKey.value !== "" && ui.preauthorizeApiKey("bearer", apiKey.value),
 });

@@ -28,14 +28,14 @@ export function curlLines(): Plugin {
         (props) => {
           const { path, method, operation } = props;
           const line = createElement(getComponent<OperationProps>("CurlLine", true), { path, method, operation });
-          // A stream has no end that a form could wait for.
+          // A form cannot wait for the end of a stream.
           return createElement(Fragment, null, isStream(path) ? null : createElement(Execute, props), line);
         },
     },
   };
 }
 
-/** As a container of Swagger UI it is drawn again whenever the form changes. */
+/** As a container of Swagger UI, it renders again whenever the form changes. */
 function CurlLine({ path, method, operation, ...system }: OperationProps & System): object | null {
   const { React, Im, getComponent } = system;
   const request = requestOf(system, path, method, operation);
@@ -43,7 +43,7 @@ function CurlLine({ path, method, operation, ...system }: OperationProps & Syste
   return React.createElement(getComponent<{ request: Immutable }>("curl", true), { request: Im.fromJS(request) });
 }
 
-/** The request that "Execute" would send; none while a value that it needs is missing. */
+/** Returns the request that "Execute" would send, or undefined while a required value is missing. */
 function requestOf(system: System, path: string, method: string, operation: Immutable): object | undefined {
   const { fn, specSelectors, oas3Selectors, authSelectors } = system;
   const accepted = oas3Selectors.responseContentType(path, method);

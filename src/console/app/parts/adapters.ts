@@ -4,7 +4,7 @@ import { COMMON, type Recognise } from "./common.js";
 import { imageOfBlock, isObject, objectAt, outputOf, parsed, textAt, valueAt } from "./fields.js";
 import type { CallView, PartView } from "./part-view.js";
 
-/** Parts in which adapters keep a message of their framework whole. */
+/** Parts in which adapters store a whole message of their framework. */
 export const ADAPTERS: Readonly<Record<string, Recognise>> = {
   claude_agent: ({ text }) => entryOf(parsed(text)),
   langchain: ({ data }) => {
@@ -48,7 +48,7 @@ function callOf(call: JsonObject): CallView {
   };
 }
 
-/** A call whose arguments were no JSON, so that it was never made. */
+/** A call that was never made, because its arguments were not JSON. */
 function invalidCallOf(call: JsonObject): CallView {
   return {
     ...callOf(call),

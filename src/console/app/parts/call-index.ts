@@ -15,10 +15,10 @@ export interface FoundResult {
   readonly timestamp: string;
 }
 
-/** Calls, and results, that are remembered; the oldest are forgotten first. */
+/** How many calls, and how many results, are remembered. The oldest are forgotten first. */
 const MAX_REMEMBERED = 4000;
 
-/** Finds the call to a result and the result to a call, in whichever messages they are. */
+/** Finds the call of a result and the result of a call, whichever messages they are in. */
 export class CallIndex {
   readonly #calls = new Map<string, Signal<FoundCall | undefined>>();
   readonly #results = new Map<string, Signal<FoundResult | undefined>>();

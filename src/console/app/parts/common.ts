@@ -63,7 +63,7 @@ function summaryOf(data: Fields["data"]): string {
   return Array.isArray(blocks) ? (outputOf(blocks).text ?? "") : "";
 }
 
-/** Three bytes in four characters. */
+/** Base64 writes three bytes as four characters. */
 function sizeOf(base64: string): string {
   return base64 === "" ? "" : `${Math.max(1, Math.round((base64.length * 0.75) / 1024))} KB`;
 }

@@ -1,7 +1,7 @@
 import type { Json, JsonObject, Part } from "../api/types.js";
 import type { ImageView, Output } from "./part-view.js";
 
-/** A part with its type, its text and everything of its data at one level, as its format has it. */
+/** A part with its type, its text, and its data. */
 export interface Fields {
   readonly type: string;
   readonly text: string;
@@ -22,7 +22,7 @@ export function objectAt(data: JsonObject, name: string): JsonObject {
   return isObject(value) ? value : {};
 }
 
-/** The first of the fields that holds a text; else an empty one. */
+/** Returns the first of the fields that holds a string, or an empty string. */
 export function textAt(data: JsonObject, ...names: readonly string[]): string {
   for (const name of names) {
     const value = own(data, name);
@@ -31,7 +31,7 @@ export function textAt(data: JsonObject, ...names: readonly string[]): string {
   return "";
 }
 
-/** The first of the fields that is there. */
+/** Returns the first of the fields that is present. */
 export function valueAt(data: JsonObject, ...names: readonly string[]): Json | undefined {
   for (const name of names) {
     const value = own(data, name);
@@ -44,7 +44,7 @@ function own(data: JsonObject, name: string): Json | undefined {
   return Object.hasOwn(data, name) ? data[name] : undefined;
 }
 
-/** Arguments come as an object, or as the text of one; a text that is no JSON stays a text. */
+/** Arguments come as an object or as JSON text. Text that is not JSON is left as it is. */
 export function parsed(value: Json | undefined): Json | undefined {
   if (typeof value !== "string" || !/^\s*[[{]/.test(value)) return value;
   try {
@@ -54,7 +54,7 @@ export function parsed(value: Json | undefined): Json | undefined {
   }
 }
 
-/** What a tool answered, in any of the forms that formats give it: a text, blocks of content, or JSON. */
+/** Reads the output of a tool in any form that formats use: text, content blocks, or JSON. */
 export function outputOf(value: Json | undefined): Output {
   if (value === undefined || value === null) return { images: [] };
   if (typeof value === "string") return outputOfText(value);
@@ -73,7 +73,7 @@ function outputOfText(text: string): Output {
   return typeof value === "string" ? { text: withoutColours(text), images: [] } : { json: value as Json, images: [] };
 }
 
-/** What a terminal takes as a colour or a move of its cursor, and what says nothing to a reader. */
+/** Escape sequences of terminals, such as colours and cursor moves, which mean nothing to a reader. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: terminals begin their commands with U+001B.
 const TERMINAL_COMMANDS = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\))/g;
 
@@ -81,7 +81,7 @@ function withoutColours(text: string): string {
   return text.replace(TERMINAL_COMMANDS, "");
 }
 
-/** Types that a browser shows without ever running a script of theirs. SVG is not one of them. */
+/** Image types that a browser shows without running scripts in them. SVG is not one of them. */
 const SAFE_IMAGE = /^image\/(png|jpeg|gif|webp|avif|bmp)$/;
 /** In base64, about 6 MiB of bytes. */
 const MAX_IMAGE_CHARACTERS = 8 * 1024 * 1024;

@@ -99,7 +99,7 @@ function resultOf(text: string, data: JsonObject): PartView {
   };
 }
 
-/** A shell answers with an outcome for each of its commands. */
+/** A shell reports an outcome for each of its commands. */
 function hasFailed(output: Json | undefined): boolean {
   if (!Array.isArray(output)) return false;
   return output.filter(isObject).some((one) => {

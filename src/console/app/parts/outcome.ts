@@ -10,7 +10,7 @@ export interface Outcome {
   readonly durationMs: number | undefined;
 }
 
-/** How a call ended: as its own part says, else as its result does. */
+/** How a call ended, by its result if that is known, otherwise by the part itself. */
 export function outcomeOf(call: CallView, timestamp: string, found: FoundResult | undefined): Outcome {
   if (found === undefined) return { status: call.status, output: call.output, durationMs: call.durationMs };
   const between = Date.parse(found.timestamp) - Date.parse(timestamp);
@@ -21,7 +21,7 @@ export function outcomeOf(call: CallView, timestamp: string, found: FoundResult 
   };
 }
 
-/** Arguments in one line: the values that tell calls apart. */
+/** The arguments in one line, so that calls can be told apart. */
 export function argsLine(args: Json | undefined, length = 160): string {
   if (args === undefined || args === null) return "";
   if (!isObject(args)) return cut(typeof args === "string" ? args : JSON.stringify(args), length);
@@ -39,14 +39,14 @@ function cut(text: string, length: number): string {
   return line.length > length ? `${line.slice(0, length - 1)}…` : line;
 }
 
-/** Lines of an output that say that something went wrong. */
+/** Matches lines of an output that report a problem. */
 const WRONG =
   /\b(error|fail(ed|ure)?|exception|panic|denied|refused|not found|no such|cannot|unexpected|aborted|timed? ?out)\b/i;
 
-/** The line that names the error, as most languages print it. */
+/** Matches the line that names the error, as most languages print it. */
 const NAMED = /\b\w*(Error|Exception|error|panic)\b(\[\w+\])?:/;
 
-/** Why a call failed, in one line. */
+/** Returns the reason why a call failed, in one line. */
 export function errorLine(output: Output | undefined): string {
   return firstLine(errorLines(output, 1), 300);
 }

@@ -1,19 +1,19 @@
 import type { Json } from "../api/types.js";
 
-/** A picture: bytes that the message holds, or the address of one that it only names and that is never loaded. */
+/** A picture: either its bytes, if the message holds them, or its address, which is never loaded. */
 export interface ImageView {
   readonly kind: "image";
   readonly name: string;
   readonly mediaType: string;
   /** A `data:` URL of a type that cannot hold a script; absent when there is nothing safe to show. */
   readonly source?: string;
-  /** Where the picture is, when it is elsewhere. */
+  /** The address of a picture that the message does not hold. */
   readonly address?: string;
 }
 
 export type CallStatus = "pending" | "running" | "done" | "failed" | "denied";
 
-/** What a tool answered. */
+/** The output of a tool. */
 export interface Output {
   readonly text?: string;
   readonly json?: Json;
@@ -25,7 +25,7 @@ export interface CallView {
   readonly callId: string;
   readonly name: string;
   readonly args: Json | undefined;
-  /** Absent when the part itself does not say; then the result says it. */
+  /** Absent when the part does not say; the result then does. */
   readonly status?: CallStatus;
   readonly output?: Output;
   readonly durationMs?: number;

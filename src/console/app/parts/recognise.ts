@@ -8,14 +8,14 @@ import { callsOfChat, OPENAI } from "./openai.js";
 import { OPENCODE } from "./opencode.js";
 import type { PartView } from "./part-view.js";
 
-/** How a part of each type is understood, whichever format it comes from. */
+/** How to read a part of each type, whichever format it comes from. */
 const TABLE = new Map<string, Recognise>(
   [COMMON, OPENCODE, OPENAI, ANTHROPIC, AI_SDK, ADAPTERS].flatMap((table) => Object.entries(table)),
 );
 
 export const KNOWN_TYPES: readonly string[] = [...TABLE.keys()];
 
-/** What a part is. A type that no format has keeps its text and data, and is shown with them. */
+/** Returns what a part is. A part of an unknown type is shown with its text and data. */
 export function recognise(part: Part): readonly PartView[] {
   const fields = fieldsOf(part);
   const views = TABLE.get(fields.type)?.(fields) ?? recogniseNamed(fields);
@@ -26,7 +26,7 @@ export function recognise(part: Part): readonly PartView[] {
 
 const known = new WeakMap<Message, readonly PartView[]>();
 
-/** All of a message; computed once. */
+/** Returns the views of all parts of a message; computed once. */
 export function viewsOf(message: Message): readonly PartView[] {
   let views = known.get(message);
   if (views === undefined) {
@@ -55,7 +55,7 @@ function resultOfChat({ info, parts }: Message, views: readonly PartView[]): rea
   );
 }
 
-/** Texts that follow each other are one text to a reader. */
+/** Joins consecutive texts, which a reader sees as one. */
 function mergeTexts(views: readonly PartView[]): readonly PartView[] {
   const merged: PartView[] = [];
   for (const view of views) {

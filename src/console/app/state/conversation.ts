@@ -7,9 +7,9 @@ import { History, PAGE } from "./history.js";
 import { forgetSession, noteSession, sessions } from "./session-list.js";
 
 const RETRY_MS = [500, 1000, 2000, 5000];
-/** Codes with which following cannot go on. */
+/** Error codes after which following cannot continue. */
 const FINAL: readonly number[] = [CODE.notFound, CODE.unauthenticated, CODE.permissionDenied, CODE.invalidArgument];
-/** How long after an event the session itself is read again, for its revision, times and count. */
+/** How long after an event the session is read again for its revision, times and count. */
 const REFRESH_MS = 1000;
 
 export type Live = "loading" | "live" | "reconnecting" | "ended";
@@ -51,12 +51,12 @@ export class Conversation {
     clearTimeout(this.#refreshing);
   }
 
-  /** Tries again at once to connect. */
+  /** Reconnects at once. */
   retry(): void {
     this.#retryNow();
   }
 
-  /** Takes in what an action has answered about the session. */
+  /** Notes the session that an action has returned. */
   note(session: Session): void {
     this.session.value = { ...this.session.value, ...session };
     noteSession(session);
@@ -79,14 +79,14 @@ export class Conversation {
     this.error.value = undefined;
     this.history.begin(Number(session.messageCount), messages);
     this.note(session);
-    // Without them the page lacks a few marks; the panel of forks tells what is wrong.
+    // Without the children, the page lacks a few marks. The panel of forks reports what is wrong.
     listSessions({ parentId: this.sessionId }, this.signal).then(
       (children) => (this.#children.value = children.sessions),
       () => undefined,
     );
   }
 
-  /** Follows from the last message on; after a broken connection it goes on after the last event. */
+  /** Follows the session after its last message. After a broken connection, it resumes after the last event. */
   async #follow(): Promise<void> {
     let from: WatchFrom = { from_position: this.history.count.value };
     let failures = 0;
@@ -122,12 +122,12 @@ export class Conversation {
 
   async #refresh(): Promise<void> {
     this.#refreshing = undefined;
-    // What cannot be read now is read after the next event; the watch tells why.
+    // If this fails, the session is read after the next event. The watch reports what is wrong.
     const session = await getSession(this.sessionId, this.signal).catch(() => undefined);
     if (session && !this.signal.aborted) this.note(session);
   }
 
-  /** Whether it is of no use to go on. */
+  /** Notes an error. Returns whether it is final. */
   #end(error: unknown): boolean {
     if (this.signal.aborted) return true;
     this.error.value = error;

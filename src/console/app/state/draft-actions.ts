@@ -4,10 +4,10 @@ import type { Conversation } from "./conversation.js";
 import { attempt, toast } from "./toasts.js";
 import { dialog } from "./ui.js";
 
-/** The writer may extend the draft meanwhile; then it is finished as it is after that. */
+/** How often to try again when the writer has extended the draft meanwhile. */
 const TRIES = 10;
 
-/** Ends a draft and keeps what it holds. Its writer is told at its next try to go on. */
+/** Finishes a draft with what it holds. Its writer learns of this when it next tries to extend it. */
 export function finish({ sessionId, drafts }: Conversation, messageId: string): void {
   void attempt("Stop", async () => {
     for (let tries = 1; ; tries++) {

@@ -5,7 +5,7 @@ import type { Draft, DraftDelta, Part, WatchEvent } from "../api/types.js";
 export class Drafts {
   readonly open = signal<readonly Draft[]>([]);
 
-  /** A watch that begins or resumes tells all open drafts again. */
+  /** Forgets all drafts, because a watch that starts or resumes reports all open drafts again. */
   forget(): void {
     if (this.open.value.length > 0) this.open.value = [];
   }
@@ -30,7 +30,7 @@ function extended(message: Draft["message"], deltas: readonly DraftDelta[]): Dra
   return { ...message, parts: deltas.reduce(withDelta, message.parts ?? []) };
 }
 
-/** Each delta is for the last part with its id; when there is none, it makes one. */
+/** Applies each delta to the last part with its id, or to a new part if there is none. */
 function withDelta(parts: readonly Part[], { appendText, putPart }: DraftDelta): readonly Part[] {
   const id = appendText?.partId ?? putPart?.part.id ?? "";
   const index = parts.findLastIndex((part) => part.id === id);

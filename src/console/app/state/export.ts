@@ -11,7 +11,7 @@ const TYPES: Readonly<Record<ExportFormat, readonly [type: string, extension: st
   markdown: ["text/markdown", "md"],
 };
 
-/** Reads a whole session and saves it as a file of the reader's; resolves to how many messages it has. */
+/** Reads a whole session and saves it as a file. Resolves to the number of messages. */
 export async function exportSession(
   session: Session,
   format: ExportFormat,

@@ -5,7 +5,7 @@ import type { Session } from "../api/types.js";
 
 export interface FamilyNode {
   readonly sessionId: string;
-  /** Absent when the session is gone: a parent is a name only. */
+  /** Absent when the session is gone and only its id is known. */
   readonly session: Session | undefined;
   readonly children: readonly FamilyNode[];
   /** Whether it has more children than are shown. */

@@ -11,11 +11,11 @@ export interface Hit {
   readonly at: number;
 }
 
-/** Hits after which a search ends; whoever gets that many had better look for something rarer. */
+/** A search ends after this many hits, because a reader will not go through more. */
 const MAX_HITS = 200;
 const AROUND = 60;
 
-/** Looks for a text in the messages of one session, from the newest back. */
+/** Searches the messages of one session for a text, newest first. */
 export class Find {
   readonly hits = signal<readonly Hit[]>([]);
   readonly walk = new BackwardWalk();

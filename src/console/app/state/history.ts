@@ -9,17 +9,17 @@ const MAX_PAGES = 60;
 
 export type ReadPage = (offset: number, limit: number) => Promise<readonly Message[]>;
 
-/** The messages of one session as far as they have been needed: pages by position, the least recently seen are dropped. */
+/** The messages of one session that have been needed, in pages by position. The least recently seen pages are dropped. */
 export class History {
   /** How many messages the session has. */
   readonly count = signal(0);
-  /** Goes up whenever something that may be on the screen has changed. */
+  /** Increases whenever something that may be on the screen has changed. */
   readonly version = signal(0);
   readonly calls = new CallIndex();
   readonly #pages = new Map<number, readonly Message[]>();
   readonly #reading = new Map<number, Promise<void>>();
   readonly #read: ReadPage;
-  /** Goes up when positions mean other messages than before; pages read across that are of no use. */
+  /** Increases when positions refer to other messages than before. Pages that were requested before that are dropped. */
   #epoch = 0;
 
   constructor(read: ReadPage) {
@@ -43,7 +43,7 @@ export class History {
     return this.#pages.get(pageOf(position))?.[position % PAGE];
   }
 
-  /** All that is in memory, oldest first. */
+  /** Returns all messages in memory, oldest first. */
   loaded(): readonly Message[] {
     return [...this.#pages.keys()].sort((a, b) => a - b).flatMap((index) => this.#pages.get(index) ?? []);
   }
@@ -73,7 +73,7 @@ export class History {
     this.#changed();
   }
 
-  /** Only the first messages still stand. */
+  /** Keeps only the first messages. */
   truncated(count: number): void {
     this.#epoch += 1;
     for (const [index, page] of this.#pages) {
@@ -119,14 +119,14 @@ export class History {
       const epoch = this.#epoch;
       const messages = await this.#readWhole(index * PAGE, epoch);
       if (epoch !== this.#epoch) continue;
-      // What was appended meanwhile is told by the watch, in its turn.
+      // The watch reports in its turn what was appended meanwhile.
       this.#keep(index, messages.slice(0, Math.max(0, this.count.value - index * PAGE)));
       this.#changed();
       return;
     }
   }
 
-  /** An answer ends before 3 MiB, so a page may take several. */
+  /** An answer is at most 3 MiB, so a page may take several requests. */
   async #readWhole(offset: number, epoch: number): Promise<readonly Message[]> {
     const messages: Message[] = [];
     while (messages.length < Math.min(PAGE, this.count.value - offset) && epoch === this.#epoch) {

@@ -27,7 +27,7 @@ export function forkAt({ sessionId, session }: Conversation, message: Message, p
   };
 }
 
-/** Takes back what came after this message; the service keeps it for an undo. */
+/** Takes back what came after this message. The service keeps it, so that this can be undone. */
 export function revertTo(conversation: Conversation, message: Message, position: number): void {
   const removed = conversation.history.count.value - position - 1;
   if (removed <= 0) {
@@ -76,7 +76,7 @@ export function edit({ sessionId }: Conversation, message: Message, position: nu
   dialog.value = { kind: "edit", sessionId, messageId: message.info.id, position };
 }
 
-/** Overwrites the content of a message wherever it is. The service wants the scope `admin` for it. */
+/** Overwrites the content of a message and of all its copies. This requires the scope `admin`. */
 export function erase({ sessionId }: Conversation, message: Message, position: number): void {
   dialog.value = {
     kind: "confirm",

@@ -8,11 +8,11 @@ export interface EditBase {
   readonly message: Message;
 }
 
-/** Other changes of the session, such as a new title, may come in between; then it is tried again. */
+/** How often to try again when another change of the session, such as a new title, came in between. */
 const TRIES = 5;
 
 export async function readForEdit(sessionId: string, messageId: string): Promise<EditBase> {
-  // In this order a change between the two is told as a conflict, never overwritten.
+  // In this order, a change between the two requests is reported as a conflict and never overwritten.
   const { revision } = await getSession(sessionId);
   return { revision, message: await getMessage(sessionId, messageId) };
 }
@@ -33,7 +33,7 @@ export async function saveParts(
       if (!(error instanceof ApiError && error.code === CODE.aborted && tries < TRIES)) throw error;
     }
     const now = await readForEdit(sessionId, messageId);
-    // The answer to an earlier try may have been lost on its way.
+    // An earlier try may have succeeded although its answer was lost.
     if (isSame(now.message.parts, parts)) return undefined;
     if (!isSame(now.message.parts, base.message.parts)) return now;
     revision = now.revision;
@@ -68,12 +68,12 @@ export function asJson(parts: readonly Part[]): string {
   return JSON.stringify(parts, null, 2);
 }
 
-/** The parts, or in words what is wrong with the JSON. */
+/** Returns the parts, or a text that says what is wrong with the JSON. */
 export function partsOf(json: string): readonly Part[] | string {
   try {
     const value: unknown = JSON.parse(json);
     return Array.isArray(value) ? (value as Part[]) : "Parts are a list, in square brackets.";
   } catch (error) {
-    return `This is no JSON: ${(error as Error).message}.`;
+    return `This is not JSON: ${(error as Error).message}.`;
   }
 }

@@ -5,12 +5,12 @@ import { attempt, reasonOf, toast } from "./toasts.js";
 
 /** One message that is being edited: as texts, or all of its parts as JSON. */
 export class MessageEditor {
-  /** The message that the edit goes out from; undefined until it is read. */
+  /** The message as it was before the edit; undefined until it has been read. */
   readonly base = signal<EditBase | undefined>(undefined);
   readonly parts = signal<readonly Part[]>([]);
   /** The parts as JSON, while they are edited as that. */
   readonly json = signal<string | undefined>(undefined);
-  /** What somebody else has made of the message meanwhile. */
+  /** The message as somebody else has changed it meanwhile. */
   readonly theirs = signal<EditBase | undefined>(undefined);
   readonly problem = signal("");
   readonly isSaving = signal(false);
@@ -38,7 +38,7 @@ export class MessageEditor {
     this.theirs.value = undefined;
   }
 
-  /** From texts to JSON and back; what has been changed stays. */
+  /** Switches between texts and JSON, and keeps what has been changed. */
   switchView(): void {
     const parts = this.#edited();
     if (parts === undefined) return;
@@ -46,7 +46,7 @@ export class MessageEditor {
     this.json.value = this.json.value === undefined ? asJson(parts) : undefined;
   }
 
-  /** Resolves to whether the edit is over. A conflict is shown first, and what is saved after that is saved knowingly. */
+  /** Resolves to whether the edit is over. A conflict is shown first; saving again then overwrites the other change. */
   async save(): Promise<boolean> {
     const parts = this.#edited();
     const base = this.theirs.value ?? this.base.value;
@@ -65,7 +65,7 @@ export class MessageEditor {
     }
   }
 
-  /** Undefined when the JSON is none, which is said then. */
+  /** Returns undefined, and shows why, when the text is not JSON. */
   #edited(): readonly Part[] | undefined {
     const read = this.json.value === undefined ? this.parts.value : partsOf(this.json.value);
     this.problem.value = typeof read === "string" ? read : "";

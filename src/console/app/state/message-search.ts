@@ -3,10 +3,10 @@ import { type SearchHit, searchMessages } from "../api/calls.js";
 import { noteWhere } from "./route.js";
 
 const PAGE = 30;
-/** Pages without a hit that one search reads by itself: each looks at a limited number of messages. */
+/** How many pages without a hit one search reads by itself. The service examines a limited number of messages for each. */
 const PAGES_UNASKED = 20;
 
-/** Whether the service finds messages by their words; it writes that into the page. */
+/** Whether the service searches messages, which it writes into the page. */
 export const canSearch = document.documentElement.dataset.search === "on";
 
 export type SearchState =
@@ -23,7 +23,7 @@ export class MessageSearch {
   #q = "";
   #running: AbortController | undefined;
 
-  /** Begins anew; an empty text ends the search. The address says what is looked for. */
+  /** Starts a new search; an empty text ends it. The query is kept in the address. */
   start(text: string): void {
     this.stop();
     this.#q = text.trim();
@@ -37,7 +37,7 @@ export class MessageSearch {
     this.#running?.abort();
   }
 
-  /** Reads on until there is something new to show. */
+  /** Reads further pages until there are new hits. */
   async more(pageToken: string): Promise<void> {
     const running = new AbortController();
     this.#running = running;
@@ -63,7 +63,7 @@ export interface SnippetPiece {
   readonly isMarked: boolean;
 }
 
-/** A snippet in pieces. Highlights count code points. */
+/** Splits a snippet at its highlights, which count code points. */
 export function piecesOf({ snippet, highlights = [] }: SearchHit): readonly SnippetPiece[] {
   const points = [...snippet];
   const pieces: SnippetPiece[] = [];

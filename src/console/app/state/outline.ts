@@ -7,7 +7,7 @@ import { viewsOf } from "../parts/recognise.js";
 import { firstLine } from "../text/format.js";
 import { BackwardWalk } from "./walk.js";
 
-/** What a reader looks for first: what was asked, and what went wrong. */
+/** What a reader looks for first: what was asked and what failed. */
 export type OutlineEntry =
   | { readonly kind: "asked"; readonly position: number; readonly timestamp: string; readonly text: string }
   | {
@@ -18,10 +18,10 @@ export type OutlineEntry =
       readonly text: string;
     };
 
-/** Messages that are read for the outline unasked. */
+/** How many messages are read for the outline without being asked to. */
 const UNASKED = 1000;
 
-/** Messages among which the first request is looked for. */
+/** How many messages from the start are searched for the first request. */
 const FIRST = 20;
 
 /** Entries of one session, oldest first; reads back from the end, a thousand messages and more on demand. */
@@ -30,14 +30,14 @@ export class Outline {
   readonly walk = new BackwardWalk();
   /** Position of the oldest message that the entries are of; undefined before the first answer. */
   readonly readTo = signal<number | undefined>(undefined);
-  /** What the user asked first, wherever the reading has come to. */
+  /** What the user asked first, however far the outline has been read. */
   readonly first = signal<OutlineEntry | undefined>(undefined);
   readonly #sessionId: string;
-  /** Calls whose result said that they failed, until the call itself is met and gives its name. */
+  /** Failed results whose call has not been read yet, by call id. The call gives them their name. */
   readonly #unnamed = new Map<string, OutlineEntry & { kind: "failed" }>();
   #wanted = UNASKED;
 
-  /** Messages that the last reading has read. */
+  /** How many messages were read last time. */
   #read = 0;
 
   constructor(sessionId: string) {
@@ -54,7 +54,7 @@ export class Outline {
     void this.read();
   }
 
-  /** Reads anew from the end. What was shown stays until as much has been read again. */
+  /** Reads again from the end. The old entries stay until as much has been read again. */
   async read(): Promise<void> {
     if (this.walk.isReading.peek()) return;
     void this.#readFirst();

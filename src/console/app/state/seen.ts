@@ -4,7 +4,7 @@ import { sessions } from "./session-list.js";
 import { conversation } from "./ui.js";
 
 const KEY = "session-pool-seen";
-/** Sessions that are remembered; those that were noted first are forgotten first. */
+/** How many sessions are remembered. Those that were noted first are forgotten first. */
 const MAX_REMEMBERED = 2000;
 const STORE_AFTER_MS = 1000;
 
@@ -77,7 +77,7 @@ function store(): void {
   try {
     localStorage.setItem(KEY, JSON.stringify({ counts: [...counts], until }));
   } catch {
-    // The browser keeps nothing for this page; the counts then begin anew with the next visit.
+    // The browser stores nothing for this page, so the counts start over with the next visit.
   }
 }
 

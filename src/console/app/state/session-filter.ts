@@ -3,7 +3,7 @@ import type { Session } from "../api/types.js";
 import { startOfDay } from "../text/format.js";
 import { foundById, listLabels, readBackTo, restartList, sessions } from "./session-list.js";
 
-/** How far back the list goes: everything, since yesterday began, or seven days. */
+/** How far back the list goes: all the way, to the start of yesterday, or seven days. */
 export type Since = "all" | "yesterday" | "week";
 
 export const filterText = signal("");
@@ -12,15 +12,15 @@ export const asTree = signal(false);
 
 const DAYS: Readonly<Record<Exclude<Since, "all">, number>> = { yesterday: 1, week: 7 };
 
-/** Milliseconds since 1970 before which nothing is wanted. */
+/** The earliest update time that is shown, in milliseconds since 1970. */
 export function cutoff(since: Since, now = new Date()): number {
   return since === "all" ? Number.NEGATIVE_INFINITY : startOfDay(now, DAYS[since]).getTime();
 }
 
-/** What has been typed but labels, in small letters: a session has to have all of these words. */
+/** The words that were typed, in lower case and without labels. A session must contain all of them. */
 export const filterWords = computed(() => split(filterText.value.toLowerCase()).filter((word) => !isLabel(word)));
 
-/** What has been read and matches, then what a search has found beyond. */
+/** The sessions that have been read and match, followed by those that a search has found. */
 export const filtered = computed(() => {
   const words = filterWords.value;
   const from = cutoff(filterSince.value);
@@ -36,7 +36,7 @@ export function matches(session: Session, words: readonly string[], from: number
   return words.every((word) => text.includes(word));
 }
 
-/** Whether pages that have not been read may still hold something that the list would show. */
+/** Whether pages that have not been read may hold sessions that the list would show. */
 export const mayHoldMore = computed(() => {
   return readBackTo.value === undefined || Date.parse(readBackTo.value) >= cutoff(filterSince.value);
 });
@@ -45,7 +45,7 @@ function split(text: string): readonly string[] {
   return text.split(/\s+/).filter(Boolean);
 }
 
-/** `team=ops` asks the service for a label; anything else is looked for in what has been read. */
+/** `team=ops` filters by a label. Everything else is a word to search for. */
 function isLabel(word: string): boolean {
   return /^[^=]+=/.test(word);
 }
@@ -76,7 +76,7 @@ export interface ListRow {
   readonly depth: number;
 }
 
-/** Forks under their parents, as far as both are in the list; a family stands where its newest member would. */
+/** Puts forks under their parents where both are in the list. A family takes the place of its newest member. */
 export function treeRows(list: readonly Session[]): readonly ListRow[] {
   const listed = new Map(list.map((session) => [session.sessionId, session]));
   const children = new Map<string, Session[]>();

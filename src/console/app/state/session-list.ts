@@ -4,16 +4,16 @@ import { isKeyProblem } from "../api/http.js";
 import type { Session } from "../api/types.js";
 
 const PAGE = 50;
-/** At most one request in this time; seldomer after a failure. */
+/** At most one request in this time, and fewer after a failure. */
 const POLL_MS = 2000;
 const POLL_AFTER_FAILURE_MS = 5000;
 
 const byId = signal<ReadonlyMap<string, Session>>(new Map());
 
-/** What a search has found beyond the pages that have been read. */
+/** Sessions that a search has found beyond the pages that have been read. */
 export const foundById = signal<ReadonlyMap<string, Session>>(new Map());
 
-/** What has been read of the list, the most recently updated first. */
+/** The sessions that have been read, the most recently updated first. */
 export const sessions = computed(() => [...byId.value.values()].sort(newestFirst));
 export const nextPageToken = signal("");
 /** Last change of the oldest session of the pages that have been read; one that was opened by its address may be older. */
@@ -32,7 +32,7 @@ export function sessionById(sessionId: string): Session | undefined {
   return byId.value.get(sessionId) ?? foundById.value.get(sessionId);
 }
 
-/** Takes in what a call has just answered about a session. */
+/** Notes the session that a call has just returned. */
 export function noteSession(session: Session): void {
   if (listLabels.value.length > 0 && !byId.value.has(session.sessionId)) return;
   byId.value = new Map(byId.value).set(session.sessionId, { ...byId.value.get(session.sessionId), ...session });
@@ -61,7 +61,7 @@ function notePage({ sessions, nextPageToken: next }: SessionPage): void {
   readBackTo.value = sessions.at(-1)?.updateTime ?? readBackTo.peek();
 }
 
-/** Reads the first page, and takes away what is no longer where it would have to be: it was deleted. */
+/** Reads the first page, and removes sessions that should be on it but are not, because they were deleted. */
 async function refresh(signal: AbortSignal): Promise<void> {
   const page = await listSessions({ limit: PAGE, labels: listLabels.value, isFull: true }, signal);
   if (listState.value === "loading") notePage(page);
@@ -89,7 +89,7 @@ function merge(found: readonly Session[], gone: readonly Session[] = []): void {
 let polling: AbortController | undefined;
 let pollNow: () => void = () => undefined;
 
-/** Begins anew, for example with another key. */
+/** Starts over, for example with another key. */
 export function restartList(): void {
   polling?.abort();
   polling = new AbortController();
@@ -101,7 +101,7 @@ export function restartList(): void {
   void poll(polling.signal);
 }
 
-/** Tries again at once, without waiting for the next turn. */
+/** Polls at once, without waiting for the next turn. */
 export function retryList(): void {
   pollNow();
 }

@@ -4,24 +4,24 @@ import type { Session } from "../api/types.js";
 import { cutoff, filterSince, filterWords, matches } from "./session-filter.js";
 import { foundById, listLabels, listState, nextPageToken, readBackTo, sessions } from "./session-list.js";
 
-/** Most sessions of one request; the service answers fewer when they are large. */
+/** The most sessions of one request. The service returns fewer when they are large. */
 const LIMIT = 1000;
 const TYPING_MS = 300;
 const RETRY_MS = 5000;
-/** Whoever finds that many had better look for something rarer. */
+/** A search ends after this many matches, because a reader will not go through more. */
 export const MAX_FOUND = 500;
 
 /** How far the search has come among all sessions. */
 export interface SearchProgress {
   readonly state: "searching" | "interrupted" | "full" | "done";
   readonly searched: number;
-  /** Last change of the oldest session that has been looked at. */
+  /** The last change of the oldest session that has been searched. */
   readonly backTo: string | undefined;
 }
 
 export const searchProgress = signal<SearchProgress | undefined>(undefined);
 
-/** Looks for typed words in all sessions, page by page beyond what the list has read: the API finds by label, not by title. */
+/** Searches all sessions for the typed words, page by page, because the API filters by labels but not by titles. */
 export function searchByTypedWords(): void {
   effect(() => {
     const words = filterWords.value;

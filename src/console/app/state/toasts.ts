@@ -24,7 +24,7 @@ export function dismiss(id: number): void {
   toasts.value = toasts.value.filter((one) => one.id !== id);
 }
 
-/** Runs an action; what it throws is told in words. Resolves to whether it worked. */
+/** Runs an action and shows a note if it fails. Resolves to whether it succeeded. */
 export async function attempt(what: string, action: () => Promise<void>): Promise<boolean> {
   try {
     await action();

@@ -6,7 +6,7 @@ export type PanelName = "outline" | "search" | "forks" | "details";
 
 const small = matchMedia("(max-width: 760px)");
 
-/** Whether the list and the session take turns on the screen. */
+/** Whether the screen is so small that it shows either the list or the session. */
 export const isSmall = signal(small.matches);
 small.addEventListener("change", ({ matches }) => {
   isSmall.value = matches;
@@ -64,12 +64,12 @@ export type Dialog =
 
 export const dialog = signal<Dialog | undefined>(undefined);
 
-/** The list that shows the messages listens to this: where to go in the session. */
+/** Where to go in the session. The message list listens to this. */
 export type Jump = { readonly to: "start" | "end" } | { readonly to: number; readonly align?: "auto" };
 
 export const jump = signal<Jump | undefined>(undefined);
 
-/** On a small screen the panel lies over the messages, and leaves when one has been chosen. */
+/** On a small screen, the panel covers the messages, and closes when one has been chosen. */
 export function leavePanel(): void {
   if (innerWidth < 1000) panel.value = undefined;
 }

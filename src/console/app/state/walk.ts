@@ -4,7 +4,7 @@ import type { Message } from "../api/types.js";
 
 const LIMIT = 200;
 
-/** A reading of a session from its newest message to its first, a page at a time: how far it has come, and whether it goes on. */
+/** Reads a session from its newest message to its first, a page at a time, and reports its progress. */
 export class BackwardWalk {
   /** Position of the oldest message that has been read; undefined before the first answer. */
   readonly readTo = signal<number | undefined>(undefined);
@@ -12,7 +12,7 @@ export class BackwardWalk {
   readonly error = signal<unknown>(undefined);
   #running = new AbortController();
 
-  /** Begins at the end, and ends at the first message, or when a page says that it is enough. One that still runs is stopped. */
+  /** Starts at the end, and stops at the first message or when `onPage` returns false. A walk that is still running is stopped first. */
   async start(sessionId: string, onPage: (newestFirst: readonly Message[]) => boolean): Promise<void> {
     this.stop();
     const { signal } = this.#running;
@@ -35,7 +35,7 @@ export class BackwardWalk {
     }
   }
 
-  /** Nothing of it comes in any more. */
+  /** After this, no more pages arrive. */
   stop(): void {
     this.#running.abort();
     this.#running = new AbortController();

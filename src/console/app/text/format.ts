@@ -11,7 +11,7 @@ export function startOfDay(at: Date, daysAgo = 0): Date {
   return new Date(at.getFullYear(), at.getMonth(), at.getDate() - daysAgo);
 }
 
-/** Today, Yesterday, a weekday of the last week, else the date. */
+/** Today, Yesterday, the weekday within the last week, otherwise the date. */
 export function dayOf(timestamp: string, now = new Date()): string {
   const at = new Date(timestamp);
   if (Number.isNaN(at.getTime())) return timestamp;
@@ -32,7 +32,7 @@ export function whole(timestamp: string): string {
   return Number.isNaN(at.getTime()) ? timestamp : WHOLE.format(at);
 }
 
-/** Short for a list: the time of today, else the day. */
+/** A short form for lists: the time if it was today, otherwise the day. */
 export function recently(timestamp: string, now = new Date()): string {
   const day = dayOf(timestamp, now);
   return day === "Today" ? clock(timestamp) : day;
@@ -55,14 +55,14 @@ export function plural(number: number, one: string, many = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : many}`;
 }
 
-/** The first line of a text, without marks of Markdown, cut at a length. */
+/** Returns the first line with a letter or digit, without Markdown syntax, cut to a length. */
 export function firstLine(text: string, length = 140): string {
   const line = text.split("\n").find((one) => /[\p{L}\p{N}]/u.test(one)) ?? "";
   const plain = withoutMarks(line.slice(0, 1000));
   return plain.length > length ? `${plain.slice(0, length - 1).trimEnd()}…` : plain;
 }
 
-/** A line without the marks of Markdown that it begins with, and those around words. */
+/** Removes the Markdown syntax at the beginning of a line and around words. */
 export function withoutMarks(line: string): string {
   return line
     .replace(/^[\s#>*-]+/, "")

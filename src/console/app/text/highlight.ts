@@ -34,10 +34,10 @@ hljs.registerAliases(["jsonc", "json5", "ndjson", "jsonl"], { languageName: "jso
 hljs.registerAliases(["console", "shell", "shellsession", "zsh"], { languageName: "bash" });
 hljs.registerAliases(["toml"], { languageName: "ini" });
 
-/** Longer code stays as it is: colours are not worth a page that stands still. */
+/** Longer code is not highlighted, because that would block the page. */
 const MAX_CHARACTERS = 20_000;
 
-/** The code as HTML in which everything is escaped but the spans of the highlighter; undefined for no known language. */
+/** Returns the code as HTML: the highlighter's spans around escaped text. Undefined when the language is unknown. */
 export function highlighted(code: string, language: string): string | undefined {
   if (code.length > MAX_CHARACTERS || hljs.getLanguage(language) === undefined) return undefined;
   return hljs.highlight(code, { language, ignoreIllegals: true }).value;

@@ -2,7 +2,7 @@ import { Marked, type TokenizerAndRendererExtension, type Tokens } from "marked"
 import { highlighted } from "./highlight.js";
 import { escaped } from "./sanitise.js";
 
-/** Math stays as it was written, so that Markdown takes no underscore or asterisk out of it. */
+/** Math is left as it was written, so that Markdown does not consume its underscores and asterisks. */
 const MATH: TokenizerAndRendererExtension = {
   name: "math",
   level: "inline",
@@ -19,12 +19,12 @@ const MATH: TokenizerAndRendererExtension = {
   renderer: ({ raw }) => `<code class="math">${escaped(raw)}</code>`,
 };
 
-/** What takes a parser a time that grows with the square of it, or a browser a page of boxes in boxes. */
+/** Input that would take the parser quadratic time, or the browser thousands of nested boxes. */
 const MAX_CHARACTERS = 100_000;
 const MAX_INLINE_CHARACTERS = 4000;
 const TOO_DEEP = /^\s*(?:>\s?){30}|^\s*(?:[-*+]\s+){30}/m;
 
-/** Whether a text is better shown as it is. */
+/** Whether a text should be shown as plain text. */
 export function isTooMuch(text: string): boolean {
   return text.length > MAX_CHARACTERS || TOO_DEEP.test(text);
 }
@@ -34,7 +34,7 @@ const marked = new Marked({
   breaks: true,
   extensions: [MATH],
   tokenizer: {
-    // A log that was pasted without a fence; false leaves all else to the tokenizer that this one precedes.
+    // Recognises a log that was pasted without a fence. Returning false leaves everything else to the default tokenizer.
     paragraph(source) {
       const [raw] = this.rules.block.paragraph.exec(source) ?? [];
       if (raw === undefined || raw.length <= MAX_INLINE_CHARACTERS) return false;
@@ -47,14 +47,14 @@ const marked = new Marked({
   },
   renderer: {
     checkbox: ({ checked }) => `<span class="check">${checked ? "☑" : "☐"}</span> `,
-    // Markup that a message brings is shown, not obeyed.
+    // HTML in a message is shown as text and never interpreted.
     html: ({ text }: Tokens.HTML | Tokens.Tag) => escaped(text),
     code: ({ text, lang = "" }: Tokens.Code) => codeBlock(text, lang.split(/\s/)[0] ?? ""),
     image: ({ href, text }: Tokens.Image) => imageOrLink(href, text),
   },
 });
 
-/** HTML that still has to go through `sanitised`. */
+/** Returns HTML that must still go through `sanitised`. */
 export function markdownToHtml(text: string): string {
   return marked.parse(text, { async: false });
 }
@@ -65,7 +65,7 @@ function codeBlock(code: string, language: string): string {
   return `<pre class="code" data-language="${escaped(name)}" tabindex="0"><code>${html}</code></pre>`;
 }
 
-/** Pictures of other hosts are named, never fetched: to fetch one would tell its host who reads. */
+/** Pictures on other hosts are named and never fetched, because fetching one would tell its host who is reading. */
 function imageOrLink(href: string, text: string): string {
   if (/^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/.test(href)) {
     return `<img src="${href}" alt="${escaped(text)}">`;

@@ -1,6 +1,6 @@
 import { toast } from "../state/toasts.js";
 
-/** Over plain HTTP from another host a browser gives no clipboard; then the text is offered to copy by hand. */
+/** Browsers offer no clipboard over plain HTTP from another host. The text is then shown, to be copied by hand. */
 export async function copyText(text: string, done: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);

@@ -6,7 +6,7 @@ import { discard, finish } from "../state/draft-actions.js";
 import { Icon } from "./icon.js";
 import { PartBox } from "./parts/part.js";
 
-/** A message that is being written: it grows as its writer goes on. */
+/** A message that is still being written and grows as its writer continues. */
 export function DraftRow({ conversation, draft }: { conversation: Conversation; draft: Draft }) {
   const { info } = draft.message;
   return (

@@ -1,7 +1,7 @@
 import type { IconNode } from "lucide";
 import { h } from "preact";
 
-/** Icons say nothing by themselves: what they stand on has a label. */
+/** Icons are hidden from screen readers, because the element around each has a label. */
 export function Icon({ node, size = 16 }: { node: IconNode; size?: number }) {
   return (
     <svg
@@ -28,7 +28,7 @@ export function IconButton(props: {
   class?: string;
   pressed?: boolean;
   disabled?: boolean;
-  /** Marks the button that the key r stands for. */
+  /** Marks the button that the key r presses. */
   isRaw?: boolean;
 }) {
   return (

@@ -11,15 +11,15 @@ import { useHeld } from "./use-held.js";
 import { END_PX, useListPosition } from "./use-list-position.js";
 import { useVirtualizer } from "./use-virtualizer.js";
 
-/** What a message takes before it has been measured. */
+/** The assumed height of a message before it has been measured. */
 const ESTIMATED_PX = 110;
 /** Chromium lays out nothing beyond 33 million pixels, Firefox nothing beyond 17 million. */
 const MAX_ROWS = 120_000;
 const BASE_STEP = 10_000;
-/** Pages are read once the reader stays for a moment: dragging the scroll bar asks for nothing on its way. */
+/** Pages are read once the reader pauses, so that dragging the scroll bar requests nothing on its way. */
 const SETTLE_MS = 60;
 
-/** Position of the first row: of a very long session the list has the last messages. It moves in large steps, as rows keep their sizes. */
+/** Position of the first row. For a very long session, the list holds only the last messages. It moves in large steps, because rows keep their measured sizes. */
 function baseOf(count: number): number {
   return Math.ceil(Math.max(0, count - MAX_ROWS) / BASE_STEP) * BASE_STEP;
 }

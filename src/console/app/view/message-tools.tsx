@@ -8,7 +8,7 @@ import { copyText } from "./copy.js";
 import { IconButton } from "./icon.js";
 import { useToolsPlace } from "./use-tools-place.js";
 
-/** What can be done with one message. Shown when it is pointed at, has the focus or is selected. */
+/** The actions for one message, shown while the pointer is over it or it is selected. */
 export function MessageTools(props: {
   conversation: Conversation;
   message: Message;

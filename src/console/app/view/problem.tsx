@@ -10,7 +10,7 @@ interface Shown {
   readonly text: string;
 }
 
-/** Why there is nothing to see, and a way on. */
+/** Says why there is nothing to show, and offers a way to continue. */
 export function Problem({ error, onRetry }: { error: unknown; onRetry: () => void }) {
   const { node, title, text } = describe(error);
   return (
@@ -30,7 +30,7 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry: () => voi
   );
 }
 
-/** Leads on: another key where this one is the problem, else another try. */
+/** Offers to enter another key if the key is the problem, otherwise to try again. */
 export function WayOn(props: { error: unknown; class: string; onRetry: () => void }) {
   const isKey = isKeyProblem(props.error);
   return (

@@ -15,7 +15,7 @@ export function Search({ q }: { q: string }) {
   const search = useMemo(() => new MessageSearch(), []);
   const [text, setText] = useState(q);
   const input = useRef<HTMLInputElement>(null);
-  // Before the next key is pressed, so that it is text.
+  // The field has the focus before the next key is pressed, so that the key is typed into it.
   useLayoutEffect(() => input.current?.focus(), []);
   useEffect(() => setText(q), [q]);
   useEffect(() => {
@@ -87,7 +87,7 @@ function Hit({ hit }: { hit: SearchHit }) {
   );
 }
 
-/** Whether the service understood the question, and refused it. */
+/** Whether the service refused the query as invalid. */
 function isRefusal(error: unknown): error is ApiError {
   return error instanceof ApiError && error.code === CODE.invalidArgument;
 }

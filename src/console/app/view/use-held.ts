@@ -1,10 +1,10 @@
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 
-/** How long after a click what it opens or closes has its size. */
+/** How long after a click the content that it opens or closes has reached its size. */
 const HOLD_MS = 100;
 
-/** Keeps what was clicked where it is on the screen, whatever opens or closes there. */
+/** Keeps what was clicked in its place on the screen while something opens or closes there. */
 export function useHeld(scroller: RefObject<HTMLElement | null>) {
   const [held, setHeld] = useState<{ readonly element: Element; readonly top: number } | undefined>();
 
@@ -24,7 +24,7 @@ export function useHeld(scroller: RefObject<HTMLElement | null>) {
     isHolding: held !== undefined,
     hold: ({ target }: Event) => {
       const element = (target as Element).closest("button, summary, article");
-      // The key that opens several clicks them one after the other: the first stays.
+      // The key that opens several parts clicks them one after the other. The first of them stays in place.
       if (element !== null) setHeld((before) => before ?? { element, top: element.getBoundingClientRect().top });
     },
     release: () => setHeld(undefined),

@@ -8,12 +8,12 @@ import { jump, selected } from "../state/ui.js";
 
 type List = Virtualizer<HTMLElement, HTMLElement>;
 
-/** How long after the last scrolling the address says where the reader is. */
+/** How long after the last scrolling the address is updated. */
 const NOTE_MS = 250;
-/** Pixels from the end within which a reader is at the end. */
+/** Within this many pixels of the end, the reader counts as being at the end. */
 export const END_PX = 60;
 
-/** Brings the reader to what the address names, keeps the address in step, and counts what comes below the screen. */
+/** Scrolls to what the address names, keeps the address up to date, and counts new messages below the screen. */
 export function useListPosition(conversation: Conversation, list: List, base: number, release: () => void) {
   const [seen, setSeen] = useState(conversation.history.count.value);
   const isPlaced = useRef(false);
@@ -82,7 +82,7 @@ function goToMessage(list: List, base: number, position: number, align: "start" 
   focusMessage(position);
 }
 
-/** Reading programs and the Tab key go on from the message, once it is on the page. */
+/** Focuses the message once it is on the page, so that screen readers and the Tab key continue from there. */
 function focusMessage(position: number, frames = 10): void {
   const article = document.querySelector<HTMLElement>(`article[data-position="${position}"]`);
   if (article !== null) article.focus({ preventScroll: true });

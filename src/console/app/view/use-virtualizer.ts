@@ -20,7 +20,7 @@ type Options = Pick<
   | "scrollEndThreshold"
 >;
 
-/** TanStack's virtual list, rendered again whenever what is on the screen changes. */
+/** TanStack's virtual list, which renders again whenever the visible rows change. */
 export function useVirtualizer(options: Options): Virtualizer<HTMLElement, HTMLElement> {
   const [, rerender] = useReducer((turn: number) => turn + 1, 0);
   const made = useRef<Virtualizer<HTMLElement, HTMLElement> | undefined>(undefined);

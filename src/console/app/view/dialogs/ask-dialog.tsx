@@ -5,7 +5,7 @@ import { closeDialog, DialogEnd, Modal } from "./modal.js";
 
 type Asked = ConfirmDialog | PromptDialog;
 
-/** Asks before it does something; what goes wrong is told where it was asked. */
+/** Asks before something is done, and reports failures in the dialog itself. */
 export function AskDialog({ asked }: { asked: Asked }) {
   const [value, setValue] = useState(asked.kind === "prompt" ? asked.value : "");
   const [isRunning, setRunning] = useState(false);
@@ -19,7 +19,7 @@ export function AskDialog({ asked }: { asked: Asked }) {
       await asked.run(value.trim());
       if (dialog.peek() === asked) closeDialog();
     } catch (error) {
-      // Whoever has left the dialog meanwhile is told all the same.
+      // If the dialog has been closed meanwhile, a note reports the failure.
       if (dialog.peek() === asked) setProblem(reasonOf(error));
       else toast(`${asked.title} did not work. ${reasonOf(error)}`, { isError: true });
     } finally {

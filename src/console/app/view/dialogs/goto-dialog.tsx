@@ -5,7 +5,7 @@ import { conversation, type Jump, jump } from "../../state/ui.js";
 import { count as formatted, startOfDay } from "../../text/format.js";
 import { closeDialog, DialogEnd, Modal } from "./modal.js";
 
-/** Leads to the start, the end, a position or a time. */
+/** Goes to the start, the end, a position or a time of the session. */
 export function GotoDialog() {
   const open = conversation.value;
   const [position, setPosition] = useState("");

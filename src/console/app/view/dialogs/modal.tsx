@@ -9,7 +9,7 @@ export function closeDialog(): void {
 interface ModalProps {
   readonly title: string;
   readonly isWide?: boolean;
-  /** Makes the dialog a form: Enter in a field and its button of type `submit` do this. */
+  /** Makes the dialog a form, which Enter in a field and the button of type `submit` submit. */
   readonly onSubmit?: () => void;
   readonly children: ComponentChildren;
 }
@@ -42,7 +42,7 @@ interface DialogEndProps {
   readonly children?: ComponentChildren;
 }
 
-/** The end of every dialog: what went wrong, the button that closes it, and those that do what it is for. */
+/** The end of every dialog: what went wrong, the button that closes it, and the buttons that act. */
 export function DialogEnd({ problem = "", close = "Cancel", children }: DialogEndProps) {
   return (
     <>

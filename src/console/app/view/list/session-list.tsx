@@ -47,7 +47,7 @@ function ListProblem({ error }: { error: unknown }) {
   );
 }
 
-/** Reads on when its end comes into view. */
+/** The end of the list, which loads more sessions when it comes into view. */
 function ListEnd({ found }: { found: number }) {
   const end = useRef<HTMLDivElement>(null);
   const [isReading, setReading] = useState(false);
@@ -57,7 +57,7 @@ function ListEnd({ found }: { found: number }) {
 
   async function read(): Promise<void> {
     setReading(true);
-    // The list's own state tells what is wrong with the server.
+    // The state of the list reports what is wrong with the server.
     await readMore().catch(() => undefined);
     setReading(false);
   }
@@ -82,7 +82,7 @@ function ListEnd({ found }: { found: number }) {
   );
 }
 
-/** How far a search for words has come. */
+/** Says how far a search for words has come. */
 function SearchEnd({ found }: { found: number }) {
   return (
     <p class="list-note" role="status">

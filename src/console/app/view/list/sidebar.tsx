@@ -15,7 +15,7 @@ const RANGES: readonly { since: Since; label: string }[] = [
   { since: "week", label: "7 days" },
 ];
 
-/** All sessions, always at hand; on a small screen they are a page of their own. */
+/** The list of all sessions. On a small screen it is a page of its own. */
 export function Sidebar({ isMain }: { isMain: boolean }) {
   return (
     <div class="sidebar">
@@ -101,7 +101,7 @@ function Ranges() {
   );
 }
 
-/** The list as the page of its own that it is on a small screen. */
+/** The list as a page of its own, on a small screen. */
 function MainList() {
   return (
     insteadOfSessions() ?? (

@@ -19,7 +19,7 @@ const WORDS: Readonly<Record<CallStatus, string>> = {
   denied: "denied",
 };
 
-/** A tool call with its result, wherever in the session that is. What failed says why without being opened. */
+/** A tool call with its result, whichever message that is in. A failed call says why without being opened. */
 export function CallCard({ call, timestamp, calls }: { call: CallView; timestamp: string; calls: CallIndex }) {
   const found = call.callId ? calls.result(call.callId) : undefined;
   const { status, output, durationMs } = outcomeOf(call, timestamp, found);

@@ -2,12 +2,12 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { plural } from "../../text/format.js";
 
-/** Lines of an output that show before it is opened. */
+/** How many lines of an output are shown before it is opened. */
 const FOLD_LINES = 20;
-/** Characters of one output that are put on the page at once. */
+/** How many characters of one output are rendered at once. */
 const MAX_CHARACTERS = 200_000;
 
-/** A long text: its first lines, and the rest on demand. */
+/** A long text, of which the first lines are shown and the rest on demand. */
 export function Foldable({ text, children }: { text: string; children?: (shown: string) => ComponentChildren }) {
   const [open, setOpen] = useState(false);
   const lines = countLines(text);

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Json } from "../../api/types.js";
 
-/** Entries of one object or array that are put on the page at once. */
+/** How many entries of one object or array are rendered at once. */
 const STEP = 100;
 const LONG_TEXT = 300;
 

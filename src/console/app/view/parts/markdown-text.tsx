@@ -4,7 +4,7 @@ import { sanitised } from "../../text/sanitise.js";
 import { copyText } from "../copy.js";
 import { Foldable } from "./foldable.js";
 
-/** A text as Markdown; code gets its language and a button that copies it, and wide tables scroll by themselves. */
+/** A text rendered as Markdown. Code shows its language and a copy button, and wide tables scroll within themselves. */
 export function MarkdownText({ text }: { text: string }) {
   const box = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {

@@ -2,7 +2,7 @@ import type { ImageView, Output } from "../../parts/part-view.js";
 import { Foldable } from "./foldable.js";
 import { JsonTree } from "./json-tree.js";
 
-/** What a tool answered. */
+/** The output of a tool. */
 export function OutputView({ output }: { output: Output }) {
   const isEmpty = output.text === undefined && output.json === undefined && output.images.length === 0;
   return (
@@ -17,7 +17,7 @@ export function OutputView({ output }: { output: Output }) {
   );
 }
 
-/** A picture that the message holds. One that is elsewhere is named, never fetched. */
+/** A picture that the message holds. A picture elsewhere is named and never fetched. */
 export function Picture({ image }: { image: ImageView }) {
   const name = image.name || image.mediaType || "picture";
   if (image.source)

@@ -17,7 +17,7 @@ export interface PartProps {
   readonly onJump: (position: number) => void;
 }
 
-/** One part of a message, as its kind is read best. */
+/** One part of a message, shown in the way that suits its kind. */
 export function PartBox({ view, timestamp, calls, onJump }: PartProps) {
   switch (view.kind) {
     case "text":

@@ -8,7 +8,7 @@ import { Icon } from "../icon.js";
 import { countLines } from "./foldable.js";
 import { OutputView } from "./output.js";
 
-/** A result. Where its call is on the page, one line is enough: the call shows the rest. */
+/** The result of a call. If the call itself is loaded, one line is enough, because the call shows the rest. */
 export function ResultCard(props: { result: ResultView; calls: CallIndex; onJump: (position: number) => void }) {
   const { result, calls, onJump } = props;
   const found = result.callId ? calls.call(result.callId) : undefined;
