@@ -28,7 +28,7 @@ export class SearchBuilder {
     this.#notices = notices;
     this.finished = this.#run().catch((error) => {
       if (this.#stopped.signal.aborted) return;
-      this.#notices.onAnomaly?.("Indexing earlier messages for search failed; the next start goes on", error);
+      this.#notices.onAnomaly?.("Indexing earlier messages for search failed; it will be tried again later", error);
     });
   }
 
