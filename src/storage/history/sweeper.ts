@@ -3,7 +3,7 @@ import type { SweepOptions, SweepReport } from "../storage-provider.js";
 import { DraftSweep } from "./drafts/draft-sweep.js";
 import type { Editor } from "./edit/editor.js";
 import type { HistoryContext } from "./heads.js";
-import type { Markable, NamedLog, Segment, SessionRecord } from "./log-store.js";
+import type { Markable, Segment, SessionRecord } from "./log-store.js";
 import { Again } from "./retries.js";
 import { OPEN_END } from "./segments.js";
 import { nextOf } from "./write/record-replacer.js";
@@ -111,7 +111,7 @@ export class Sweeper {
       // If this replacement succeeds, the record still existed and counted on its sources when they were read.
       if (!(await store.replaceRecord(marked, record.revision, call))) continue;
       for (const source of sources) {
-        if (!source?.deleted || source.restoring || source.markedAtMs !== null || source.forks !== 1) continue;
+        if (!source?.deleted || source.restoring || source.forks !== 1) continue;
         waiting.push({ record: source, nowMs: await store.timeMs(call) });
       }
     }
@@ -155,14 +155,14 @@ export class Sweeper {
       first = null;
       if (!now || now.deleted || now.forks > 0) return old.length;
       saw(now);
-      const isDead = (named: NamedLog) => named.purpose === "copy" && isOld(named);
-      const dead = now.namedLogs.filter(isDead).map(({ log }) => ({ log, first: 1, last: OPEN_END }));
+      // Only copies are ever marked.
+      const dead = now.namedLogs.filter(isOld).map(({ log }) => ({ log, first: 1, last: OPEN_END }));
       const left = now.dropped.filter((range) => !old.some((swept) => isSameRange(swept, range)));
       const next = {
         ...nextOf(now),
         revision: now.revision + 1,
         namedLogs: now.namedLogs
-          .filter((named) => !isDead(named))
+          .filter((named) => !isOld(named))
           .map((named) => (named.purpose === "copy" ? marked(named, nowMs) : named)),
         dropped: [...left.map((range) => marked(range, nowMs)), ...dead],
       };
@@ -210,8 +210,9 @@ export class Sweeper {
   }
 }
 
+/** Whether two dropped ranges are the same one: ranges of one log never overlap. */
 function isSameRange(a: Segment, b: Segment): boolean {
-  return a.log === b.log && a.first === b.first && a.last === b.last;
+  return a.log === b.log && a.first === b.first;
 }
 
 function marked<T extends Markable>(one: T, nowMs: number): T {

@@ -42,6 +42,19 @@ beforeEach(() => {
 });
 
 describe("a queue of appends", () => {
+  it("keeps the order of appends that come while others wait for their turns", async () => {
+    queue = queueWith({ batchMessages: 1 });
+    const answers = ["a", "b"].map((id) => append(id));
+    await turn("a");
+    answers.push(append("c"));
+    for (const id of ["a", "b", "c"]) {
+      await turn(id);
+      letTurnEnd();
+    }
+    expect(await Promise.all(answers)).toEqual(["a", "b", "c"].map(resultOf));
+    expect(turns).toEqual(["a", "b", "c"]);
+  });
+
   it("does not store an append whose call had ended before it came", async () => {
     await expect(append("gone", { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: "canceled" });
     const next = append("next");

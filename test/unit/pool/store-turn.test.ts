@@ -2,13 +2,17 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { DomainError } from "../../../src/domain/errors.js";
 import { RootPool } from "../../../src/pool/root-pool.js";
 import type { SessionPool } from "../../../src/pool/session-pool.js";
+import type { QueuedAppend } from "../../../src/pool/session-pool-types.js";
+import { storeTurn } from "../../../src/pool/store-turn.js";
 import { LogHistoryProvider } from "../../../src/storage/history/log-history-provider.js";
 import { MemoryLogDatabase } from "../../../src/storage/memory/memory-log-database.js";
+import type { StorageManager } from "../../../src/storage/storage-manager.js";
 import {
   type LoggedMessage,
   type LogOptions,
   type LogResult,
   StorageProvider,
+  type TurnOutcome,
 } from "../../../src/storage/storage-provider.js";
 import { naiveState } from "../../contract/model/naive-sessions-provider.js";
 import { NaiveStorageProvider } from "../../contract/model/naive-storage-provider.js";
@@ -180,4 +184,52 @@ describe("appends to a provider that knows only logMessage", () => {
     expect(error.message).toContain("MessageByMessage");
     expect(provider.logged).toEqual([]);
   });
+});
+
+describe("a turn whose session may have to be made", () => {
+  const LATER_MS = Date.now() + 1_000_000;
+  const { signal } = new AbortController();
+  const missing: TurnOutcome = { ok: false, error: new DomainError("not_found", "no session") };
+
+  /** Stores appends of which none finds its session, and returns the calls that make the session. */
+  async function creations(options: readonly NonNullable<QueuedAppend["options"]>[], outcome?: TurnOutcome) {
+    const calls: unknown[] = [];
+    const storage = {
+      logTurn: async (_: string, appends: readonly QueuedAppend[]) => (outcome ? appends.map(() => outcome) : []),
+      createSession: async (_: unknown, call: unknown) => void calls.push(call),
+    };
+    const appends = options.map((one) => ({ messages: [message("a")], options: { createSession: true, ...one } }));
+    await storeTurn(storage as unknown as StorageManager, "s", appends);
+    return calls;
+  }
+
+  it.each([
+    ["the call of the only append", [{ deadlineMs: LATER_MS, signal }], { deadlineMs: LATER_MS, signal }],
+    [
+      "the latest deadline of several",
+      [{ deadlineMs: LATER_MS, signal }, { deadlineMs: LATER_MS + 1 }],
+      { deadlineMs: LATER_MS + 1 },
+    ],
+    ["no deadline when one of several has none", [{ deadlineMs: LATER_MS }, { signal }], {}],
+  ])("makes it within %s", async (_, options, call) => {
+    expect(await creations(options, missing)).toEqual([call]);
+  });
+
+  it.each([
+    ["the store is away", { ok: false, error: new DomainError("unavailable", "no store") }],
+    ["another program's error says not_found", { ok: false, error: Object.assign(new Error(), { code: "not_found" }) }],
+    ["the provider gives no outcome", undefined],
+  ] satisfies [string, TurnOutcome | undefined][])("makes none when %s", async (_, outcome) => {
+    expect(await creations([{}], outcome)).toEqual([]);
+  });
+});
+
+it("an append that fails as part of a batch is not tried once more as a single message", async () => {
+  const provider = new MessageByMessage();
+  provider.logMessages = async () => {
+    throw new DomainError("unavailable", "no store");
+  };
+  const { sessions } = new RootPool({ storage: provider });
+  await refusal(sessions.appendMessages("s", messages("a")), "unavailable");
+  expect(provider.logged).toEqual([]);
 });

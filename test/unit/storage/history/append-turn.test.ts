@@ -177,10 +177,43 @@ describe("an append", () => {
     process.gates.close("seal");
     const answer = process.say("a", "q@20");
     await settle();
+    const { namedLogs } = world.record("a");
     await world.process().updateSession("a", { title: "new" });
     await process.gates.open("seal");
     expect(await answer).toBe("at 1");
-    const [log] = world.record("a").namedLogs.map((named) => named.log);
-    expect(world.db.rows(log as string).map(({ id }) => id)).toEqual(["q"]);
+    expect(world.record("a").namedLogs).toEqual(namedLogs);
+    expect(world.db.rows(namedLogs[0]?.log ?? "").map(({ id }) => id)).toEqual(["q"]);
+  });
+
+  it("of an older message wakes the followers of the same process", async () => {
+    const pause = (_ms: number, signal?: AbortSignal) =>
+      new Promise<void>((resolve) => signal?.addEventListener("abort", () => resolve()));
+    const world = new World("atomic");
+    await sessionOf(world, "m@10", "n@30");
+    const process = world.process({ pause });
+    const stop = new AbortController();
+    const events = await process.followMessages("a", undefined, { signal: stop.signal });
+    const iterator = events[Symbol.asyncIterator]();
+    const next = told(iterator.next().then(({ value }) => `${value.kind} ${value.messageCount}`));
+    await settle();
+    expect(await process.say("a", "q@20")).toBe("at 1");
+    expect(await next).toBe("truncated 1");
+    stop.abort();
+    await iterator.return?.();
+  });
+
+  it("of an older message that was answered late leaves the appends after it in the same turn alone", async () => {
+    const world = new World("weak");
+    const process = await sessionOf(world, "m@10", "n@30");
+    const appends = [20, 40].map((timestampMicros) => {
+      return { messages: [{ id: `q${timestampMicros}`, role: "user", parts: [], timestampMicros }] };
+    });
+    process.gates.close("answer of replaceRecord");
+    const turn = process.logTurn("a", appends);
+    await settle();
+    await process.gates.letOne("answer of replaceRecord");
+    world.nowMs += TWO_MINUTES_MS;
+    await process.gates.open("answer of replaceRecord");
+    expect((await turn).map((one) => one.ok && one.result.position)).toEqual([1, 3]);
   });
 });

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { cut, fork, markForLater, restore, sessionOf, sweepLater } from "../../../simulation/rule-schedules/scenes.js";
-import { type Process, settle, World } from "../../../simulation/world.js";
+import { type Process, settle, TEN_MINUTES_MS, World } from "../../../simulation/world.js";
 
 let world: World;
 let process: Process;
@@ -93,5 +93,138 @@ describe("a sweep", () => {
     const { dropped, segments } = recordOf("a");
     const ranges = dropped.filter(({ log }) => log === segments[0]?.log);
     expect(ranges).toMatchObject([{ first: 2, last: 3, markedAtMs: world.nowMs }]);
+  });
+
+  it("marks the whole chain of deleted sessions that only leads to each other", async () => {
+    await fork(process, "a", "b");
+    await fork(process, "b", "c");
+    for (const id of ["a", "b", "c"]) await process.deleteSession(id);
+    await world.process().sweep();
+    expect(["a", "b", "c"].map((id) => recordOf(id).markedAtMs)).toEqual(Array(3).fill(world.nowMs));
+  });
+
+  it("clears away what was marked exactly as long ago as it must be, and counts it once", async () => {
+    await cut(process, "a", "o");
+    await world.process().sweep();
+    world.nowMs += TEN_MINUTES_MS;
+    expect(await world.process().sweep()).toMatchObject({ ranges: 1 });
+    expect(world.db.rows(recordOf("a").segments[0]?.log ?? "").map(({ seq }) => seq)).toEqual([1, 2, 3]);
+  });
+
+  it("marks at its next attempt what it could not mark while the record was changed", async () => {
+    await cut(process, "a", "o");
+    await markForLater(world);
+    await cut(process, "a", "m");
+    const sweeper = world.process();
+    sweeper.gates.close("replaceRecord");
+    const swept = sweeper.sweep();
+    await settle();
+    await process.updateSession("a", { title: "new" });
+    const { revision } = recordOf("a");
+    await sweeper.gates.open("replaceRecord");
+    expect(await swept).toMatchObject({ ranges: 1 });
+    const { title, dropped, revision: after } = recordOf("a");
+    expect([title, after]).toEqual(["new", revision + 1]);
+    expect(dropped.map(({ markedAtMs }) => markedAtMs)).toEqual([world.nowMs, world.nowMs].slice(0, dropped.length));
+  });
+
+  it.each([
+    ["deleted", 1, async () => {}],
+    [
+      "deleted and swept away by another process",
+      0,
+      async () => {
+        world.nowMs += TEN_MINUTES_MS;
+        await sweepLater(world);
+      },
+    ],
+  ])("only marks the tombstone of a session that was %s while it marked its ranges", async (_, count, more) => {
+    await cut(process, "a", "o");
+    const sweeper = world.process();
+    sweeper.gates.close("replaceRecord");
+    const swept = sweeper.sweep();
+    await settle();
+    await process.deleteSession("a");
+    const { revision } = recordOf("a");
+    await more();
+    await sweeper.gates.open("replaceRecord");
+    expect(await swept).toMatchObject({ ranges: 0 });
+    const left = world.db.records().filter((one) => one.sessionId === "a");
+    expect(left).toMatchObject(Array(count).fill({ revision: revision + 1, markedAtMs: world.nowMs }));
+  });
+
+  it("clears away ranges only of the log that they are in", async () => {
+    await cut(process, "a", "n");
+    await markForLater(world);
+    await process.say("a", "q", "r", "s");
+    await cut(process, "a", "r");
+    const { dropped } = recordOf("a");
+    expect(dropped.map(({ first }) => first)).toEqual([3, 3]);
+    await world.process().sweep();
+    expect(recordOf("a").dropped).toMatchObject([{ log: dropped[1]?.log, first: 3, markedAtMs: world.nowMs }]);
+  });
+
+  it("ends a restore that has been abandoned for exactly a day", async () => {
+    const restorer = world.process();
+    restorer.gates.close("publishRecord");
+    void restore(restorer, "r", "m");
+    await settle();
+    await world.process().sweep();
+    world.nowMs += 144 * TEN_MINUTES_MS - 1;
+    await world.process().sweep();
+    expect(recordOf("r").restoring).toBe(true);
+    world.nowMs += 1;
+    await world.process().sweep();
+    expect(recordOf("r").restoring).toBeUndefined();
+  });
+
+  it("lets other work run while it deletes many entries", async () => {
+    await process.say("a", ...Array.from({ length: 20 }, (_, i) => `q${i}`));
+    await process.deleteSession("a");
+    await markForLater(world);
+    let turns = 0;
+    let isSweeping = true;
+    const count = () => {
+      turns++;
+      if (isSweeping) setImmediate(count);
+    };
+    setImmediate(count);
+    await world.process({ chunk: 2 }).sweep();
+    isSweeping = false;
+    expect(turns).toBeGreaterThanOrEqual(10);
+    expect(world.db.records()).toEqual([]);
+  });
+
+  it("keeps the log for older messages, whatever its age", async () => {
+    await process.say("a", "l@1");
+    const { namedLogs } = recordOf("a");
+    expect(namedLogs).toHaveLength(1);
+    await sweepLater(world);
+    expect(recordOf("a").namedLogs).toEqual(namedLogs);
+  });
+
+  it.each([
+    ["keeps sessions for ever", Number.POSITIVE_INFINITY, { expireTimeMicros: 7_000_000 }],
+    ["keeps them for some time", 2000, { expireTimeMicros: 7_000_000, updateTimeMicros: 5_000_000 }],
+  ])("asks for the sessions that have expired in a service that %s", async (_, retentionMs, bounds) => {
+    const sweeper = world.process({ retentionMs, nowMicros: () => 7_000_000 });
+    const asked: unknown[] = [];
+    sweeper.gates.close("listExpired", ([given]) => {
+      asked.push(given);
+      return false;
+    });
+    await sweeper.sweep();
+    expect(asked[0]).toEqual(bounds);
+  });
+});
+
+describe("a repair", () => {
+  it("counts the forks of all sessions, however many", async () => {
+    for (let i = 0; i < 120; i++) await process.createSession({ sessionId: `s${i}` });
+    await fork(process, "a", "b");
+    await process.say("s99", "m");
+    await fork(process, "s99", "c");
+    expect(await world.process().sweep({ repair: true })).toMatchObject({ repairedForks: 0 });
+    expect([recordOf("a").forks, recordOf("s99").forks]).toEqual([1, 1]);
   });
 });
