@@ -1,0 +1,249 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { DomainError } from "../../../../src/domain/errors.js";
+import type { FollowEvent, FollowPosition } from "../../../../src/domain/page.js";
+import type { HistoryOptions } from "../../../../src/storage/history/history-options.js";
+import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
+import type { LogDatabase, LogStore } from "../../../../src/storage/history/log-store.js";
+import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
+import { settle } from "../../../simulation/world.js";
+
+let database: LogDatabase;
+let store: LogStore;
+let provider: LogHistoryProvider;
+let anomalies: string[];
+let stop: AbortController;
+
+/** A pause that lasts until it is woken, so that nothing is found by polling. */
+const untilWoken = (_ms: number, signal?: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    if (signal?.aborted) resolve();
+    signal?.addEventListener("abort", () => resolve());
+  });
+
+function providerOn(on: LogStore, more: HistoryOptions = {}): LogHistoryProvider {
+  return new LogHistoryProvider(on, { pause: untilWoken, onAnomaly: (text) => anomalies.push(text), ...more });
+}
+
+beforeEach(async () => {
+  database = new MemoryLogDatabase();
+  store = database.namespace("test");
+  anomalies = [];
+  stop = new AbortController();
+  provider = providerOn(store);
+  await provider.createSession({ sessionId: "s" });
+});
+afterEach(async () => {
+  stop.abort();
+  await provider.close();
+  await database.close();
+});
+
+async function say(by: LogHistoryProvider, ...ids: readonly string[]): Promise<void> {
+  for (const id of ids) await by.logMessages("s", [{ id, role: "user", parts: [] }]);
+}
+
+async function follow(from?: number | FollowPosition, by = provider): Promise<AsyncIterator<FollowEvent>> {
+  return (await by.followMessages("s", from, { signal: stop.signal }))[Symbol.asyncIterator]();
+}
+
+async function idOf(next: Promise<IteratorResult<FollowEvent>>): Promise<string> {
+  const { value } = await next;
+  return value.kind === "appended" ? value.message.id : value.kind;
+}
+
+/** The next ids that a follower is told, without waiting for more than there are. */
+async function ids(events: AsyncIterator<FollowEvent>, count: number): Promise<string> {
+  const read: string[] = [];
+  for (let i = 0; i < count; i++) read.push(await idOf(events.next()));
+  return read.join(" ");
+}
+
+const named = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => `m${from + i}`);
+
+describe("a follower", () => {
+  it("is told at once what its own process appends, and each of several is", async () => {
+    const both = [await follow(), await follow()];
+    const nexts = both.map((events) => idOf(events.next()));
+    await settle();
+    await say(provider, "m1");
+    expect(await Promise.all(nexts)).toEqual(["m1", "m1"]);
+  });
+
+  it("is told at once of a draft that its own process extends", async () => {
+    await provider.startDraft("s", { id: "d", role: "assistant", parts: [] });
+    const events = await follow();
+    expect(await idOf(events.next())).toBe("draft");
+    const next = idOf(events.next());
+    await settle();
+    await provider.extendDraft("s", "d", 1, [{ kind: "append_text", partId: "", text: "a" }]);
+    expect(await next).toBe("draft_extended");
+  });
+
+  it("that is far behind reads on by itself, and is not ended because of what is appended meanwhile", async () => {
+    provider = providerOn(store, { maxFollowerBacklog: 4, chunk: 2 });
+    await say(provider, ...named(1, 7));
+    const events = await follow(0);
+    expect(await ids(events, 1)).toBe("m1");
+    await say(provider, ...named(8, 13));
+    expect(await ids(events, 12)).toBe(named(2, 13).join(" "));
+    const next = idOf(events.next());
+    await settle();
+    await say(provider, "m14");
+    expect(await next).toBe("m14");
+  });
+
+  it("can go away while it is still reading on", async () => {
+    provider = providerOn(store, { maxFollowerBacklog: 2 });
+    await say(provider, ...named(1, 5));
+    const events = await follow(0);
+    expect(await ids(events, 1)).toBe("m1");
+    stop.abort();
+    expect(await events.return?.()).toMatchObject({ done: true });
+  });
+
+  it("ends at once when its call does", async () => {
+    const next = (await follow()).next();
+    await settle();
+    stop.abort();
+    await expect(next).rejects.toMatchObject({ code: "canceled" });
+  });
+
+  it("is told in a heartbeat where it stands", async () => {
+    let beat = () => {};
+    const pause: HistoryOptions["pause"] = async (ms, signal) => {
+      const beats = new Promise<void>((resolve) => {
+        if (ms === 77) beat = resolve;
+      });
+      await Promise.race([beats, untilWoken(ms, signal)]);
+    };
+    provider = providerOn(store, { heartbeatMs: 77, pause });
+    const events = await follow();
+    const next = events.next();
+    await settle();
+    await say(provider, "m1");
+    await next;
+    const heartbeat = events.next();
+    await settle();
+    beat();
+    expect((await heartbeat).value).toMatchObject({ kind: "heartbeat", at: { position: 1 } });
+  });
+
+  it("stands after an update that it is told when it resumes", async () => {
+    await say(provider, "m1", "m2");
+    const first = await follow(1);
+    const { at } = (await first.next()).value as FollowEvent;
+    await provider.updateMessage("s", "m1", { parts: [{ id: "", type: "text", text: "new" }] });
+    const revision = (await store.readRecord("s"))?.revision;
+    const resumed = await follow(at);
+    expect((await resumed.next()).value).toMatchObject({
+      kind: "updated",
+      at: { sessionUid: at.sessionUid, revision, position: 2 },
+    });
+  });
+
+  it("gets the error of the store while it reads on, and may follow again", async () => {
+    await say(provider, "m1");
+    const readRange = store.readRange.bind(store);
+    const events = await follow(0);
+    store.readRange = () => Promise.reject(new DomainError("resource_exhausted", "The disk is full"));
+    await expect(events.next()).rejects.toMatchObject({ code: "resource_exhausted" });
+    store.readRange = readRange;
+    expect(await ids(await follow(0), 1)).toBe("m1");
+  });
+
+  it("of a session made anew is not forgotten when one of the old session goes", async () => {
+    const old = await follow();
+    const ended = old.next();
+    await settle();
+    await provider.deleteSession("s");
+    await expect(ended).rejects.toMatchObject({ code: "not_found" });
+    await provider.createSession({ sessionId: "s" });
+    const waiting = await follow();
+    const next = idOf(waiting.next());
+    await old.return?.();
+    await settle();
+    await say(provider, "m1");
+    expect(await next).toBe("m1");
+  });
+
+  it.each([-1, 1])("cannot begin at %i in an empty session", async (from) => {
+    await expect(follow(from)).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: `from_position is ${from}; the session has 0 messages`,
+    });
+  });
+});
+
+describe("a provider that closes", () => {
+  it("ends its followers with unavailable, and takes no new ones", async () => {
+    const next = (await follow()).next();
+    await settle();
+    await provider.close();
+    const stopping = { code: "unavailable", message: "The service is stopping" };
+    await expect(next).rejects.toMatchObject(stopping);
+    await expect(follow()).rejects.toMatchObject(stopping);
+  });
+
+  it("waits until the store has ended its subscription", async () => {
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    store.subscribe = async () => () => ended;
+    await follow();
+    let isClosed = false;
+    const closed = provider.close({ deadlineMs: Date.now() + 1_000_000 }).then(() => {
+      isClosed = true;
+    });
+    await settle();
+    expect(isClosed).toBe(false);
+    end();
+    await closed;
+  });
+});
+
+describe("a store that tells of changes", () => {
+  it("is asked once, and wakes the followers of the session that has changed", async () => {
+    const told: ((uid: string) => void)[] = [];
+    store.subscribe = async (onChange) => {
+      told.push(onChange);
+      return async () => {};
+    };
+    const sleeps: number[] = [];
+    const pause: HistoryOptions["pause"] = (ms, signal) => {
+      sleeps.push(ms);
+      return untilWoken(ms, signal);
+    };
+    provider = providerOn(store, { pause, heartbeatMs: 77 });
+    const nexts = [await follow(), await follow()].map((events) => idOf(events.next()));
+    await settle();
+    const other = providerOn(store);
+    await say(other, "m1");
+    const record = await store.readRecord("s");
+    for (const tell of told) tell(record?.uid ?? "");
+    expect(await Promise.all(nexts)).toEqual(["m1", "m1"]);
+    expect(told).toHaveLength(1);
+    expect(new Set(sleeps.filter((ms) => ms !== 77))).toEqual(new Set([5000]));
+    await other.close();
+  });
+
+  it("but fails at first leaves its followers to poll, and is reported", async () => {
+    store.subscribe = () => Promise.reject(new Error("no change streams"));
+    let poll = () => {};
+    const pause: HistoryOptions["pause"] = async (ms, signal) => {
+      const polls = new Promise<void>((resolve) => {
+        if (ms === 3) poll = resolve;
+      });
+      await Promise.race([polls, untilWoken(ms, signal)]);
+    };
+    provider = providerOn(store, { pollMs: { first: 3, most: 3 }, pause });
+    const next = idOf((await follow()).next());
+    await settle();
+    expect(anomalies).toEqual(["The store cannot tell of changes; followers poll"]);
+    const other = providerOn(store);
+    await say(other, "m1");
+    poll();
+    expect(await next).toBe("m1");
+    await other.close();
+  });
+});
