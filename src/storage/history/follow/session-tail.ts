@@ -134,32 +134,43 @@ export class SessionTail {
   }
 
   async #run(): Promise<void> {
+    const { clockMs } = this.#context.options;
     this.#isRunning = true;
     let pollMs = this.#pollMs.first;
+    /** When the session has to be read again, whatever was added to drafts until then. */
+    let dueMs = clockMs();
     while (this.#holds > 0 && !this.#error) {
-      if (!this.#isWoken && this.#extended.size > 0 && this.#waiting.length === 0) {
+      const isOnlyExtended = !this.#isWoken && this.#extended.size > 0 && this.#waiting.length === 0;
+      if (isOnlyExtended && clockMs() < dueMs) {
         await this.#lookAtExtended();
-        continue;
+      } else {
+        pollMs = await this.#lookForAll(pollMs);
+        dueMs = clockMs() + pollMs;
       }
-      this.#isWoken = false;
-      this.#extended.clear();
-      this.#hasDraftNews = false;
-      const waiting = this.#waiting.splice(0);
-      try {
-        const before = this.#place;
-        await this.#look();
-        const place = this.place();
-        for (const { resolve } of waiting) resolve(place.head);
-        this.#retries.reset();
-        const isQuiet =
-          !this.#hasDraftNews && before?.at.position === place.at.position && before.at.revision === place.at.revision;
-        pollMs = isQuiet ? Math.min(pollMs * 1.5, this.#pollMs.most) : this.#pollMs.first;
-      } catch (error) {
-        await this.#failed(error, waiting);
-      }
-      if (!this.#isWoken && this.#extended.size === 0) await this.#sleep(pollMs);
+      if (!this.#isWoken && this.#extended.size === 0) await this.#sleep(Math.max(dueMs - clockMs(), 0));
     }
     this.#isRunning = false;
+  }
+
+  /** Looks once, and answers those who wait for that. Resolves to how long to sleep before the next look. */
+  async #lookForAll(pollMs: number): Promise<number> {
+    this.#isWoken = false;
+    this.#extended.clear();
+    this.#hasDraftNews = false;
+    const waiting = this.#waiting.splice(0);
+    try {
+      const before = this.#place;
+      await this.#look();
+      const place = this.place();
+      for (const { resolve } of waiting) resolve(place.head);
+      this.#retries.reset();
+      const isQuiet =
+        !this.#hasDraftNews && before?.at.position === place.at.position && before.at.revision === place.at.revision;
+      return isQuiet ? Math.min(pollMs * 1.5, this.#pollMs.most) : this.#pollMs.first;
+    } catch (error) {
+      await this.#failed(error, waiting);
+      return pollMs;
+    }
   }
 
   /** Reads what is new and gives it to all followers. */

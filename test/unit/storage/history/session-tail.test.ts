@@ -1,9 +1,10 @@
 import { setImmediate } from "node:timers/promises";
 import { beforeEach, describe, expect, it } from "vitest";
 import { DomainError, notFound } from "../../../../src/domain/errors.js";
+import { type DraftStep, toEntry } from "../../../../src/storage/history/drafts/draft-entry.js";
 import { SessionTail } from "../../../../src/storage/history/follow/session-tail.js";
 import type { Head, HistoryContext } from "../../../../src/storage/history/heads.js";
-import type { EditMark } from "../../../../src/storage/history/log-store.js";
+import type { EditMark, Entry } from "../../../../src/storage/history/log-store.js";
 import type { Reader } from "../../../../src/storage/history/read/reader.js";
 
 const POLL_MS = { first: 100, most: 200 };
@@ -14,10 +15,19 @@ let count: number;
 let edits: readonly EditMark[];
 /** What reading the session fails with. */
 let failure: Error | null;
+/** Drafts of the session, and how far the log of each goes. */
+let drafts: readonly { readonly log: string; readonly messageId: string }[];
+let draftEntries: Entry[];
+/** How often the session and the log of a draft were read. */
+let looks: number;
+let draftReads: number;
+/** Holds the next look after it has read the session. */
+let holdLook: Promise<void> | null;
 /** Pauses that last, each with the function that ends it. */
 let pauses: { readonly ms: number; readonly end: () => void }[];
 let anomalies: string[];
 let unused: number;
+let clockMs: number;
 let tail: SessionTail;
 
 function tailThat(isTold: boolean): SessionTail {
@@ -29,6 +39,7 @@ function tailThat(isTold: boolean): SessionTail {
     chunk: 2,
     maxEdits: 8,
     random: () => 0.5,
+    clockMs: () => clockMs,
     onAnomaly: (text: string) => anomalies.push(text),
     pause: (ms: number, signal?: AbortSignal) =>
       new Promise<void>((resolve) => {
@@ -38,14 +49,24 @@ function tailThat(isTold: boolean): SessionTail {
       }).finally(() => own.shift()),
   };
   const need = async () => {
+    looks++;
     if (failure) throw failure;
-    return { record: { uid, revision, edits, drafts: [] }, count } as unknown as Head;
+    const head = { record: { uid, revision, edits, drafts }, count } as unknown as Head;
+    await holdLook;
+    return head;
+  };
+  const store = {
+    async readRange(_log: string, first: number) {
+      draftReads++;
+      if (failure) throw failure;
+      return { entries: draftEntries.filter(({ seq }) => seq >= first), cut: false };
+    },
   };
   const reader = {
     messagesAt: async (_: Head, from: number, to: number) =>
       Array.from({ length: to - from }, (_, i) => ({ id: `m${from + i}` })),
   };
-  const context = { options, need } as unknown as HistoryContext;
+  const context = { options: { ...options, limits: {} }, need, store } as unknown as HistoryContext;
   return new SessionTail(context, reader as unknown as Reader, "s", isTold, () => unused++);
 }
 
@@ -60,9 +81,15 @@ beforeEach(() => {
   count = 1;
   edits = [];
   failure = null;
+  drafts = [];
+  draftEntries = [];
+  looks = 0;
+  draftReads = 0;
+  holdLook = null;
   pauses = [];
   anomalies = [];
   unused = 0;
+  clockMs = 0;
   tail = tailThat(false);
 });
 
@@ -210,5 +237,139 @@ describe("a tail", () => {
 
   it("has no place before the first look", () => {
     expect(() => tail.place()).toThrow(notFound("Session", "s"));
+  });
+});
+
+describe("a tail that is woken", () => {
+  it("while it reads looks once more before it sleeps", async () => {
+    tail.hold();
+    await tail.refresh();
+    await settle();
+    let goOn = () => {};
+    holdLook = new Promise((resolve) => {
+      goOn = resolve;
+    });
+    tail.wake();
+    await settle();
+    count = 2;
+    tail.wake();
+    goOn();
+    await settle();
+    expect([tail.place().at.position, looks, pauses.length]).toEqual([2, 3, 1]);
+  });
+
+  it("by a change of any session before it has looked itself ignores that", () => {
+    expect(() => tail.wakeIf("u1")).not.toThrow();
+  });
+});
+
+describe("a tail of a session with a draft", () => {
+  const write = (step: DraftStep) => {
+    const place = { log: "u1.d", seq: draftEntries.length + 1, sessionId: "s", timestampMicros: 1 };
+    draftEntries.push(toEntry(step, place));
+  };
+  const extend = () => write({ kind: "extended", deltas: [{ kind: "append_text", partId: "", text: "a" }] });
+
+  beforeEach(async () => {
+    drafts = [{ log: "u1.d", messageId: "d" }];
+    write({ kind: "started", messageId: "d", role: "assistant", parts: [] });
+    tail.hold();
+    await tail.refresh();
+    await settle();
+  });
+
+  it("reads only the draft when it was extended, and the session again when the draft has ended", async () => {
+    const queue = tail.attach();
+    looks = 0;
+    draftReads = 0;
+    extend();
+    tail.wakeForDraft("u1.d");
+    await settle();
+    expect(await queue.next(1)).toMatchObject({ kind: "draft_extended", version: 2 });
+    expect([looks, draftReads]).toEqual([0, 1]);
+    write({ kind: "finished", deltas: [] });
+    tail.wakeForDraft("u1.d");
+    await settle();
+    expect(looks).toBe(1);
+  });
+
+  it("looks at the session when that is due, however often the draft is extended", async () => {
+    looks = 0;
+    for (let i = 0; i < 3; i++) {
+      clockMs += 40;
+      extend();
+      tail.wakeForDraft("u1.d");
+      await settle();
+    }
+    expect([looks, pauses.map(({ ms }) => ms)]).toEqual([1, [100]]);
+  });
+
+  it("sleeps no longer than until it has to look at the session", async () => {
+    clockMs += 40;
+    extend();
+    tail.wakeForDraft("u1.d");
+    await settle();
+    expect(pauses.map(({ ms }) => ms)).toEqual([60]);
+  });
+
+  it("looks at the session when a draft was extended that it does not know", async () => {
+    looks = 0;
+    tail.wakeForDraft("u1.e");
+    await settle();
+    expect(looks).toBe(1);
+  });
+
+  it("looks at the session at once when somebody waits for that", async () => {
+    looks = 0;
+    tail.wakeForDraft("u1.d");
+    await tail.refresh();
+    expect(looks).toBe(1);
+  });
+
+  it("reads a draft that was extended while it looked before it sleeps", async () => {
+    let goOn = () => {};
+    holdLook = new Promise((resolve) => {
+      goOn = resolve;
+    });
+    const queue = tail.attach();
+    tail.wake();
+    await settle();
+    // Only after the look has read the log of the draft.
+    goOn();
+    tail.wakeForDraft("u1.d");
+    await settle();
+    extend();
+    tail.wakeForDraft("u1.d");
+    await settle();
+    expect(await queue.next(1)).toMatchObject({ kind: "draft_extended" });
+    expect(pauses).toHaveLength(1);
+  });
+
+  it("looks at the session after it could not read a draft, and reports that", async () => {
+    const queue = tail.attach();
+    looks = 0;
+    failure = new DomainError("unavailable", "The store has gone");
+    extend();
+    tail.wakeForDraft("u1.d");
+    await settle();
+    expect(anomalies).toEqual(Array(2).fill('Session "s" cannot be followed now'));
+    expect(looks).toBe(1);
+    failure = null;
+    tail.wake();
+    await settle();
+    expect(await queue.next(1)).toMatchObject({ kind: "draft_extended", version: 2 });
+  });
+
+  it("looks often again after the draft has grown", async () => {
+    const slept = async () => {
+      await settle();
+      const [pause] = pauses;
+      pause?.end();
+      return pause?.ms;
+    };
+    for (let i = 0; i < 3; i++) await slept();
+    await settle();
+    extend();
+    expect([await slept(), await slept(), await slept()]).toEqual([200, 100, 150]);
   });
 });
