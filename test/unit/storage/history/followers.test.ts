@@ -21,7 +21,12 @@ const untilWoken = (_ms: number, signal?: AbortSignal) =>
   });
 
 function providerOn(on: LogStore, more: HistoryOptions = {}): LogHistoryProvider {
-  return new LogHistoryProvider(on, { pause: untilWoken, onAnomaly: (text) => anomalies.push(text), ...more });
+  return new LogHistoryProvider(on, {
+    pause: untilWoken,
+    clockMs: () => 0,
+    onAnomaly: (text) => anomalies.push(text),
+    ...more,
+  });
 }
 
 beforeEach(async () => {
