@@ -140,8 +140,7 @@ export class SessionTail {
     /** When the session has to be read again, whatever was added to drafts until then. */
     let dueMs = clockMs();
     while (this.#holds > 0 && !this.#error) {
-      const isOnlyExtended = !this.#isWoken && this.#extended.size > 0 && this.#waiting.length === 0;
-      if (isOnlyExtended && clockMs() < dueMs) {
+      if (!this.#isWoken && this.#extended.size > 0 && clockMs() < dueMs) {
         await this.#lookAtExtended();
       } else {
         pollMs = await this.#lookForAll(pollMs);

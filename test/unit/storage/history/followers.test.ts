@@ -72,6 +72,24 @@ describe("a follower", () => {
     await settle();
     await say(provider, "m1");
     expect(await Promise.all(nexts)).toEqual(["m1", "m1"]);
+    expect(anomalies).toEqual([]);
+  });
+
+  it("that has gone leaves nobody who reads the session", async () => {
+    await say(provider, "m1");
+    const events = await follow(0);
+    expect(await ids(events, 1)).toBe("m1");
+    await events.return?.();
+    await settle();
+    let reads = 0;
+    const readRecord = store.readRecord.bind(store);
+    store.readRecord = (...args) => {
+      reads++;
+      return readRecord(...args);
+    };
+    await say(provider, "m2");
+    await settle();
+    expect(reads).toBe(0);
   });
 
   it("is told at once of a draft that its own process extends", async () => {
@@ -156,12 +174,38 @@ describe("a follower", () => {
     expect(await ids(await follow(0), 1)).toBe("m1");
   });
 
+  it("is asked to resume when the history has changed and what it was reading is gone", async () => {
+    await say(provider, "m1");
+    const events = await follow(0);
+    store.readRange = async () => {
+      await provider.updateSession("s", { title: "new" });
+      return { entries: [], cut: false };
+    };
+    await expect(events.next()).rejects.toMatchObject({ code: "unavailable" });
+    expect(anomalies).toEqual([]);
+  });
+
+  it("reads on in pieces", async () => {
+    provider = providerOn(store, { maxFollowerBacklog: 2, chunk: 2 });
+    await say(provider, ...named(1, 7));
+    const readRange = store.readRange.bind(store);
+    const sizes: number[] = [];
+    const events = await follow(0);
+    store.readRange = async (...args) => {
+      const range = await readRange(...args);
+      sizes.push(range.entries.length);
+      return range;
+    };
+    expect(await ids(events, 7)).toBe(named(1, 7).join(" "));
+    expect(sizes).toEqual([2, 2, 2, 1]);
+  });
+
   it("of a session made anew is not forgotten when one of the old session goes", async () => {
-    const old = await follow();
-    const ended = old.next();
-    await settle();
+    await say(provider, "m0");
+    const old = await follow(0);
+    expect(await ids(old, 1)).toBe("m0");
     await provider.deleteSession("s");
-    await expect(ended).rejects.toMatchObject({ code: "not_found" });
+    await settle();
     await provider.createSession({ sessionId: "s" });
     const waiting = await follow();
     const next = idOf(waiting.next());

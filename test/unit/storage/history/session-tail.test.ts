@@ -23,6 +23,8 @@ let looks: number;
 let draftReads: number;
 /** Holds the next look after it has read the session. */
 let holdLook: Promise<void> | null;
+/** Holds every read of messages. */
+let holdMessages: Promise<void> | null;
 /** Pauses that last, each with the function that ends it. */
 let pauses: { readonly ms: number; readonly end: () => void }[];
 let anomalies: string[];
@@ -63,8 +65,10 @@ function tailThat(isTold: boolean): SessionTail {
     },
   };
   const reader = {
-    messagesAt: async (_: Head, from: number, to: number) =>
-      Array.from({ length: to - from }, (_, i) => ({ id: `m${from + i}` })),
+    messagesAt: async (_: Head, from: number, to: number) => {
+      await holdMessages;
+      return Array.from({ length: to - from }, (_, i) => ({ id: `m${from + i}` }));
+    },
   };
   const context = { options: { ...options, limits: {} }, need, store } as unknown as HistoryContext;
   return new SessionTail(context, reader as unknown as Reader, "s", isTold, () => unused++);
@@ -86,6 +90,7 @@ beforeEach(() => {
   looks = 0;
   draftReads = 0;
   holdLook = null;
+  holdMessages = null;
   pauses = [];
   anomalies = [];
   unused = 0;
@@ -258,6 +263,22 @@ describe("a tail that is woken", () => {
     expect([tail.place().at.position, looks, pauses.length]).toEqual([2, 3, 1]);
   });
 
+  it("for a draft that it does not know while it reads looks once more before it sleeps", async () => {
+    tail.hold();
+    await tail.refresh();
+    await settle();
+    let goOn = () => {};
+    holdLook = new Promise((resolve) => {
+      goOn = resolve;
+    });
+    tail.wake();
+    await settle();
+    tail.wakeForDraft("u1.e");
+    goOn();
+    await settle();
+    expect(looks).toBe(3);
+  });
+
   it("by a change of any session before it has looked itself ignores that", () => {
     expect(() => tail.wakeIf("u1")).not.toThrow();
   });
@@ -326,23 +347,23 @@ describe("a tail of a session with a draft", () => {
     expect(looks).toBe(1);
   });
 
-  it("reads a draft that was extended while it looked before it sleeps", async () => {
+  it("reads a draft that was extended while it read messages before it sleeps", async () => {
+    const queue = tail.attach();
     let goOn = () => {};
-    holdLook = new Promise((resolve) => {
+    holdMessages = new Promise((resolve) => {
       goOn = resolve;
     });
-    const queue = tail.attach();
+    count = 2;
     tail.wake();
-    await settle();
-    // Only after the look has read the log of the draft.
-    goOn();
-    tail.wakeForDraft("u1.d");
     await settle();
     extend();
     tail.wakeForDraft("u1.d");
+    goOn();
     await settle();
-    expect(await queue.next(1)).toMatchObject({ kind: "draft_extended" });
-    expect(pauses).toHaveLength(1);
+    expect([await queue.next(1), await queue.next(1)]).toMatchObject([
+      { kind: "appended" },
+      { kind: "draft_extended", version: 2 },
+    ]);
   });
 
   it("looks at the session after it could not read a draft, and reports that", async () => {
