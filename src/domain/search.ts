@@ -9,6 +9,8 @@ export const MOST_QUERY_BYTES = 256;
  * most scripts that are written without spaces.
  */
 const LEAST_PREFIX_BYTES = 3;
+/** Every prefix makes a store gather all words that begin with it, wherever they stand. */
+const MOST_PREFIXES = 4;
 
 /** Words that a message must contain, one right after another. */
 export interface SearchTerm {
@@ -77,23 +79,32 @@ const ASCII = /^[\u0000-\u007f]*$/;
 /**
  * The terms of a query, all of which must be found: words, and phrases in quotation marks whose words must follow each
  * other. A `*` right after either makes its last word a prefix. Every other character that is neither a letter nor a
- * digit separates words. `invalid_argument`: there is no word, or the query is too long.
+ * digit separates words. `invalid_argument`: there is no word,
+ * the query is too long, a prefix is too short, or there are too many.
  */
 export function parseSearch(q: string): readonly SearchTerm[] {
   checkText("q", q);
   if (q === "") throw invalidArgument("q is required");
   checkBytes("q", Buffer.byteLength(q), MOST_QUERY_BYTES);
-  const terms: SearchTerm[] = [];
+  const terms = new Map<string, SearchTerm>();
   for (const [, phrase, phraseStar, plain] of q.matchAll(/"([^"]*)(?:"(\*?)|$)|([^\s"]+)/g)) {
     const text = (phrase ?? plain ?? "").replaceAll("\u0000", " ");
     const words = [...wordsOf(text)].map(({ word }) => word);
     const isPrefix = phrase === undefined ? text.endsWith("*") : phraseStar === "*";
     if (words.length === 0) continue;
     if (isPrefix) checkPrefix(words.at(-1) as string);
-    terms.push({ text, words, isPrefix });
+    // A term that is written twice is looked for once.
+    terms.set(`${words.join(" ")}${isPrefix ? "*" : ""}`, { text, words, isPrefix });
   }
-  if (terms.length === 0) throw invalidArgument("q holds no letter or digit to look for");
-  return terms;
+  if (terms.size === 0) throw invalidArgument("q holds no letter or digit to look for");
+  checkPrefixes([...terms.values()]);
+  return [...terms.values()];
+}
+
+function checkPrefixes(terms: readonly SearchTerm[]): void {
+  const prefixes = terms.filter(({ isPrefix }) => isPrefix).length;
+  if (prefixes <= MOST_PREFIXES) return;
+  throw invalidArgument(`q holds ${prefixes} different prefixes; at most ${MOST_PREFIXES} are allowed`);
 }
 
 function checkPrefix(word: string): void {

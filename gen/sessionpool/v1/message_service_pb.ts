@@ -1630,7 +1630,8 @@ export const MessageService: GenService<{
    *
    * A page may hold fewer hits than asked for, or even none, and have a `next_page_token`: each call looks at a limited number of
    * messages. When a store gets its index, older messages are found as they are put into it. Errors: `not_found` (no session
-   * `session_id`), `invalid_argument` (`q` without a word or over 256 bytes, a prefix of fewer than 3 bytes, a token of another search).
+   * `session_id`), `invalid_argument` (`q` without a word or over 256 bytes, a prefix of fewer than 3 bytes, more than 4 prefixes,
+   * a token of another search).
    *
    * @generated from rpc sessionpool.v1.MessageService.SearchMessages
    */

@@ -3,10 +3,15 @@ import { invalidArgument } from "../../domain/errors.js";
 import type { SearchTerm } from "../../domain/search.js";
 import type { EntrySearch, FoundEntries } from "../history/log-store.js";
 import { SEARCH_SQL } from "./search-schema.js";
-import { Statement } from "./statements.js";
+import { type Row, Statement } from "./statements.js";
 import { fromColumn, toColumn } from "./text-column.js";
 
 const LAST_PLACE = "9223372036854775807";
+interface SearchedPage {
+  readonly limit: number;
+  readonly after?: string | undefined;
+}
+
 /** How much one step of indexing takes on, so that the event loop stays responsive. */
 const STEP_ENTRIES = 100;
 const STEP_BYTES = 128 * 1024;
@@ -28,18 +33,9 @@ export class SearchTable {
     };
   }
 
-  find(
-    namespace: string,
-    { terms, owners }: EntrySearch,
-    { limit, after = LAST_PLACE }: { readonly limit: number; readonly after?: string | undefined },
-  ): FoundEntries {
-    if (!/^-?\d{1,19}$/.test(after)) throw invalidArgument("page_token belongs to another store");
-    const match = matchOf(namespace, terms, owners);
-    const entries = this.#sql.find.all(match, after, limit).map((row) => {
-      const [place, log, seq, origin] = row as [string, string, number, string];
-      return { place, log: fromColumn(log), seq, originSessionId: fromColumn(origin) };
-    });
-    return { entries, next: entries.length < limit ? null : (entries.at(-1)?.place ?? null) };
+  /** The rows of a query. */
+  find(query: SearchQuery): Row[] {
+    return this.#sql.find.all(...query);
   }
 
   /** Adds some of the older entries to the index. Returns how many were examined so far, and whether all were. */
@@ -61,6 +57,27 @@ export class SearchTable {
     this.#sql.setProgress.run(endLog, endSeq, some.length, isLast ? 1 : 0);
     return { entries: before + some.length, done: isLast };
   }
+}
+
+/** The parameters of `SEARCH_SQL.find`: what matches, the place that all found have to be before, and how many. */
+export type SearchQuery = readonly [match: string, before: string, limit: number];
+
+export function searchQuery(
+  namespace: string,
+  { terms, owners }: EntrySearch,
+  { limit, after = LAST_PLACE }: SearchedPage,
+): SearchQuery {
+  if (!/^-?\d{1,19}$/.test(after)) throw invalidArgument("page_token belongs to another store");
+  return [matchOf(namespace, terms, owners), after, limit];
+}
+
+/** The entries of the rows that a query has found. */
+export function foundEntries(rows: readonly Row[], limit: number): FoundEntries {
+  const entries = rows.map((row) => {
+    const [place, log, seq, origin] = row as [string, string, number, string];
+    return { place, log: fromColumn(log), seq, originSessionId: fromColumn(origin) };
+  });
+  return { entries, next: entries.length < limit ? null : (entries.at(-1)?.place ?? null) };
 }
 
 /** A query in the language of FTS5, in which every text of a caller is quoted. */

@@ -4,10 +4,12 @@ import { SearchBuilder, type SearchNotices } from "../history/search-builder.js"
 import { DatabaseFiles } from "./database-files.js";
 import { FileCleaner } from "./file-cleaner.js";
 import { IN_MEMORY, openFile } from "./open-file.js";
+import { SEARCH_SQL } from "./search-schema.js";
 import { SearchTable } from "./search-table.js";
+import { SearchThread } from "./search-thread.js";
 import { namespacesOf } from "./session-table.js";
 import { SqliteConnection } from "./sqlite-connection.js";
-import { SqliteLogStore } from "./sqlite-log-store.js";
+import { type SearchRows, SqliteLogStore } from "./sqlite-log-store.js";
 
 export interface SqliteLogDatabaseOptions extends SearchNotices {
   /** Whether messages can be searched: gives the file an index of words, which stays from then on. */
@@ -22,7 +24,8 @@ export class SqliteLogDatabase implements LogDatabase {
   readonly #connection: SqliteConnection;
   readonly #now: () => number;
   readonly #cleaner: FileCleaner | undefined;
-  readonly #search: SearchTable | undefined;
+  readonly #search: SearchRows | undefined;
+  readonly #thread: SearchThread | undefined;
   readonly #builder: SearchBuilder | undefined;
 
   /** Opens a file, or `:memory:`, and makes it if it is missing; `failed_precondition` if the file cannot be used. */
@@ -30,21 +33,26 @@ export class SqliteLogDatabase implements LogDatabase {
     const db = await openFile(path, options);
     const files = path === IN_MEMORY ? undefined : new DatabaseFiles(path);
     const connection = new SqliteConnection(db, { files });
-    return new SqliteLogDatabase(path, connection, options, options.search ? new SearchTable(db) : undefined);
+    const table = options.search ? new SearchTable(db) : undefined;
+    // No other connection can see a database in memory.
+    const thread = table && files && new SearchThread(path, SEARCH_SQL.find, files);
+    return new SqliteLogDatabase(path, connection, options, { table, thread });
   }
 
   private constructor(
     path: string,
     connection: SqliteConnection,
     options: SqliteLogDatabaseOptions,
-    search?: SearchTable,
+    { table, thread }: { readonly table: SearchTable | undefined; readonly thread: SearchThread | undefined },
   ) {
     this.name = `sqlite:${path}`;
     this.#connection = connection;
     this.#now = options.now ?? Date.now;
-    this.#search = search;
-    const indexSome = (signal: AbortSignal) => connection.write(() => (search as SearchTable).indexSome(), { signal });
-    this.#builder = search && new SearchBuilder(indexSome, options);
+    this.#thread = thread;
+    this.#search =
+      table && ((query, call) => (thread ? thread.all(query, call) : connection.read(() => table.find(query), call)));
+    this.#builder =
+      table && new SearchBuilder((signal) => connection.write(() => table.indexSome(), { signal }), options);
     this.#cleaner = path === IN_MEMORY ? undefined : new FileCleaner(path);
   }
 
@@ -63,6 +71,7 @@ export class SqliteLogDatabase implements LogDatabase {
 
   async close(call?: Call): Promise<void> {
     await this.#builder?.stop();
+    await this.#thread?.close();
     await this.#connection.close(call);
   }
 }

@@ -18,15 +18,19 @@ import type {
 import type { FileCleaner } from "./file-cleaner.js";
 import { MessageTable } from "./message-table.js";
 import { entryToRow } from "./rows.js";
-import type { SearchTable } from "./search-table.js";
+import { foundEntries, type SearchQuery, searchQuery } from "./search-table.js";
 import { SessionTable } from "./session-table.js";
 import type { SqliteConnection } from "./sqlite-connection.js";
+import type { Row } from "./statements.js";
 import { TodoTable } from "./todo-table.js";
 
 /** How many look-ups are made before the event loop gets its turn. */
 const LOOKUPS_AT_ONCE = 2000;
 const OWNERS_AT_ONCE = 500;
 const LABELED_AT_ONCE = 1000;
+
+/** Finds the rows of a search. */
+export type SearchRows = (query: SearchQuery, call: Call | undefined) => Promise<Row[]>;
 
 /** A namespace of a SQLite file. */
 export class SqliteLogStore implements LogStore {
@@ -39,12 +43,15 @@ export class SqliteLogStore implements LogStore {
   readonly cleanFiles?: NonNullable<LogStore["cleanFiles"]>;
   readonly searchEntries?: NonNullable<LogStore["searchEntries"]>;
 
-  /** `cleaner` is absent for a database in memory; `search` is absent where messages cannot be searched. */
+  /**
+   * `cleaner` is absent for a database in memory; `search`, which finds the rows of a query, is absent where messages
+   * cannot be searched.
+   */
   constructor(
     connection: SqliteConnection,
     namespace: string,
     now: () => number,
-    { cleaner, search }: { readonly cleaner?: FileCleaner | undefined; readonly search?: SearchTable | undefined } = {},
+    { cleaner, search }: { readonly cleaner?: FileCleaner | undefined; readonly search?: SearchRows | undefined } = {},
   ) {
     this.#connection = connection;
     this.#messages = new MessageTable(connection.statements);
@@ -53,8 +60,8 @@ export class SqliteLogStore implements LogStore {
     this.#now = now;
     if (cleaner) this.cleanFiles = (call) => cleaner.clean(call);
     if (search)
-      this.searchEntries = (...[wanted, page, call]) =>
-        connection.read(() => search.find(namespace, wanted, page), call);
+      this.searchEntries = async (...[wanted, page, call]) =>
+        foundEntries(await search(searchQuery(namespace, wanted, page), call), page.limit);
   }
 
   async createRecord(record: NextRecord, call?: Call): Promise<"created" | "exists"> {

@@ -14,7 +14,8 @@ describe("parseSearch", () => {
     ['"one two', ["one two"]],
     ["foo-bar_baz*", ["foo bar baz*"]],
     ['C++ a*b !! * "" one', ["c", "a b", "one"]],
-    ["Café CAFE\u0301 Ångström", ["cafe", "cafe", "angstrom"]],
+    ["Café CAFE\u0301 Ångström", ["cafe", "angstrom"]],
+    ['one ONE one* "one two" "One  two"', ["one", "one*", "one two"]],
     ["京都の 한국어 Привет", ["京都の", "한국어", "привет"]],
     ["京*", ["京*"]],
     ["a\u0000b", ["a b"]],
@@ -28,6 +29,7 @@ describe("parseSearch", () => {
     ['"*"', "q holds no letter or digit to look for"],
     ["x".repeat(257), "q is 257 bytes; at most 256 are allowed"],
     ["one tw*", "The prefix tw* in q is 2 bytes; at least 3 are required"],
+    ["aaa* bbb* ccc* ddd* eee*", "q holds 5 different prefixes; at most 4 are allowed"],
     ["x\ud800", "q is not well-formed Unicode: it holds a lone surrogate"],
   ])("refuses %j", (q, message) => {
     expect(() => parseSearch(q)).toThrow(expect.objectContaining({ code: "invalid_argument", message }));

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { type Call, checkCall } from "../../../domain/call.js";
 import { DomainError, notFound } from "../../../domain/errors.js";
 import { labelTexts } from "../../../domain/labels.js";
@@ -15,6 +16,8 @@ const MOST_LOOKED_AT = 2000;
 const AT_ONCE = 200;
 /** Each query to the store counts as at least this many examined entries, even if it finds none. */
 const LEAST_COUNTED = 20;
+/** How long entries are examined before the event loop gets its turn: hits may be messages of several MB. */
+const TURN_MS = 10;
 
 /**
  * Searches messages: the store finds entries by their words, and the records tell which of them are visible messages.
@@ -34,6 +37,7 @@ export class Searcher {
     const owners = only && ownersOf(only);
     const hits: SearchHit[] = [];
     let last = cursor;
+    let turnEndsMs = performance.now() + TURN_MS;
     for (let after = cursor?.place, lookedAt = 0; ; ) {
       checkCall(call);
       const { entries, next } = await search({ terms, owners }, { limit: AT_ONCE, after }, call);
@@ -43,6 +47,10 @@ export class Searcher {
         if (hits.length === limit) return { hits, next: last };
         hits.push(hit);
         last = { place: found.place };
+        if (performance.now() < turnEndsMs) continue;
+        await setImmediate();
+        checkCall(call);
+        turnEndsMs = performance.now() + TURN_MS;
       }
       if (next === null) return { hits };
       after = next;

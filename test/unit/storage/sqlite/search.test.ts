@@ -109,6 +109,21 @@ describe("the index of words", () => {
     expect(again).toEqual([]);
   });
 
+  it("is searched beside the event loop", async () => {
+    const database = await open({ search: true });
+    await providerOf(database).createSession({ sessionId: "s" });
+    await say(providerOf(database), "s", "word one");
+    let turns = 0;
+    const count = () => {
+      turns += 1;
+      counting = setImmediate(count);
+    };
+    let counting = setImmediate(count);
+    expect(await found(database, "word")).toEqual(["word one"]);
+    clearImmediate(counting);
+    expect(turns).toBeGreaterThan(0);
+  });
+
   it("never mixes namespaces", async () => {
     const database = await open({ search: true });
     for (const namespace of ["a", "A", "a b", "default"]) {
