@@ -13,6 +13,7 @@ await build({
   entryPoints: {
     server: `${root}src/main.ts`,
     bench: `${root}test/bench/main.ts`,
+    console: `${root}test/bench/console.ts`,
     drafts: `${root}test/bench/drafts.ts`,
     growth: `${root}test/bench/growth/main.ts`,
     ours: `${root}test/bench/peers/ours.ts`,
@@ -33,8 +34,8 @@ await build({
 });
 await buildConsole(`${folder}assets`);
 const [name, ...rest] = process.argv.slice(2);
-// `drafts`, `growth` and `ours` are measurements of their own; everything else is for the rows.
-const own = ["drafts", "growth", "ours"].includes(name);
+// `console`, `drafts`, `growth` and `ours` are measurements of their own; everything else is for the rows.
+const own = ["console", "drafts", "growth", "ours"].includes(name);
 const args = own ? [`${folder}${name}.mjs`, ...rest] : [`${folder}bench.mjs`, ...process.argv.slice(2)];
 const bench = spawn(process.execPath, args, { stdio: "inherit" });
 bench.on("exit", (code, signal) => {
