@@ -1,8 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
+import { startKeyedServer } from "../support/keyed-server.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 
 const BASE = "/v1/conversations";
@@ -140,12 +137,8 @@ describe("OpenAI's conversations", () => {
   });
 
   it("require the same keys and scopes as the other APIs", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "session-pool-openai-"));
-    const keysFile = join(folder, "keys.json");
-    const key = newKey();
-    writeFileSync(keysFile, JSON.stringify([{ name: "r", hash: hashRandomKey(key), namespace: "n", scope: "read" }]));
-    const keyed = await startTestServer({ openAi: true, keysFile });
-    const as = { httpUrl: keyed.httpUrl, authorization: `Bearer ${key}` };
+    const keyed = await startKeyedServer("read", { openAi: true });
+    const as = { httpUrl: keyed.httpUrl, authorization: `Bearer ${keyed.key}` };
     expect(await send("GET", `${BASE}/x`, undefined, { httpUrl: keyed.httpUrl })).toMatchObject({
       status: 401,
       body: { error: { type: "authentication_error", code: "unauthenticated" } },
@@ -157,7 +150,6 @@ describe("OpenAI's conversations", () => {
     expect(await send("DELETE", `${BASE}/x/items/y`, undefined, as)).toMatchObject({ status: 403 });
     expect(await send("GET", `${BASE}/x`, undefined, as)).toMatchObject({ status: 404 });
     await keyed.stop();
-    rmSync(folder, { recursive: true });
   });
 });
 

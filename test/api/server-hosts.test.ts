@@ -1,11 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { connect } from "node:http2";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Client, credentials, status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
+import { type KeyedServer, startKeyedServer } from "../support/keyed-server.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 
 const REBOUND = "evil.example";
@@ -75,19 +72,15 @@ describe("a server without keys, when a request names a host that is not this ma
 });
 
 it("a server with keys serves every host, unless some are given", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "session-pool-hosts-"));
-  const keysFile = join(folder, "keys.json");
-  const key = newKey();
-  writeFileSync(keysFile, JSON.stringify([{ name: "k", hash: hashRandomKey(key), namespace: "n", scope: "read" }]));
-  const headers = { authorization: `Bearer ${key}` };
-  const open = await startTestServer({ keysFile });
-  expect((await ask(open, { path: "/session", host: REBOUND, headers })).status).toBe(200);
+  const open = await startKeyedServer("read");
+  const statusOf = async (server: KeyedServer, host: string) =>
+    (await ask(server, { path: "/session", host, headers: { authorization: `Bearer ${server.key}` } })).status;
+  expect(await statusOf(open, REBOUND)).toBe(200);
   await open.stop();
-  const strict = await startTestServer({ keysFile, allowedHosts: ["sessions.example"] });
-  expect((await ask(strict, { path: "/session", host: REBOUND, headers })).status).toBe(421);
-  expect((await ask(strict, { path: "/session", host: "sessions.example", headers })).status).toBe(200);
+  const strict = await startKeyedServer("read", { allowedHosts: ["sessions.example"] });
+  expect(await statusOf(strict, REBOUND)).toBe(421);
+  expect(await statusOf(strict, "sessions.example")).toBe(200);
   await strict.stop();
-  rmSync(folder, { recursive: true });
 });
 
 interface Asked {

@@ -1,14 +1,13 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { JsonValue } from "@bufbuild/protobuf";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { TodoTrackerService } from "../../gen/sessionpool/v1/todo_service_pb.js";
-import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
 import { CONVERSATION } from "../interop/conversation.js";
 import { builtPages } from "../support/console-pages.js";
 import { GrpcClient } from "../support/grpc-client.js";
+import { startKeyedServer } from "../support/keyed-server.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith, ROOT } from "../support/toolchain.js";
 import { DESKTOP, findBrowser, openBrowser, PHONE } from "./browser.js";
@@ -197,12 +196,8 @@ await describeWith("the console", findBrowser, (browserPath) => {
   });
 
   it("asks for a key, and loads further sessions", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "session-pool-console-"));
-    const key = newKey();
-    const entry = { name: "k", hash: hashRandomKey(key), namespace: "n", scope: "write" };
-    await writeFile(join(folder, "keys.json"), JSON.stringify([entry]));
-    const guarded = await startTestServer({ keysFile: join(folder, "keys.json") }, undefined, await builtPages());
-    const headers = { "content-type": "application/json", authorization: `Bearer ${key}` };
+    const guarded = await startKeyedServer("write", {}, await builtPages());
+    const headers = { "content-type": "application/json", authorization: `Bearer ${guarded.key}` };
     for (let i = 0; i < PAGE + 10; i++) {
       const response = await fetch(`${guarded.httpUrl}/session`, { method: "POST", headers, body: "{}" });
       expect(response.status).toBe(200);
@@ -211,7 +206,7 @@ await describeWith("the console", findBrowser, (browserPath) => {
     const page = await browser.newPage();
     await page.goto(guarded.httpUrl);
     await page.getByRole("button", { name: "Key", exact: true }).click();
-    await page.getByLabel("API key, kept in this tab only").fill(key);
+    await page.getByLabel("API key, kept in this tab only").fill(guarded.key);
     await page.getByRole("button", { name: "Use it" }).click();
     const items = page.locator(".session-item");
     await items.nth(PAGE - 1).waitFor();
@@ -219,7 +214,6 @@ await describeWith("the console", findBrowser, (browserPath) => {
     await items.nth(PAGE + 9).waitFor();
     await browser.close();
     await guarded.stop();
-    await rm(folder, { recursive: true });
   });
 
   it("has no button for keys where none are configured", async () => {

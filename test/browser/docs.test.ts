@@ -1,11 +1,9 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { BrowserContext, Locator, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { builtPages } from "../support/console-pages.js";
-import { startTestServer, type TestServer } from "../support/server.js";
+import { type KeyedServer, startKeyedServer } from "../support/keyed-server.js";
 import { describeWith, needPrograms, ROOT, run } from "../support/toolchain.js";
 import { DESKTOP, findBrowser, openBrowser, PHONE } from "./browser.js";
 
@@ -18,25 +16,22 @@ async function findPrograms(): Promise<string> {
 }
 
 await describeWith("the description of the API at /docs", findPrograms, (browserPath) => {
-  const key = newKey();
-  let folder: string;
-  let server: TestServer;
+  let server: KeyedServer;
 
   beforeAll(async () => {
     await mkdir(PICTURES, { recursive: true });
-    folder = await mkdtemp(join(tmpdir(), "session-pool-docs-"));
-    const keysFile = join(folder, "keys.json");
-    await writeFile(
-      keysFile,
-      JSON.stringify([{ name: "k", hash: hashRandomKey(key), namespace: "n", scope: "write" }]),
-    );
-    server = await startTestServer({ keysFile }, undefined, await builtPages());
+    server = await startKeyedServer("write", {}, await builtPages());
   });
 
-  afterAll(async () => {
-    await server.stop();
-    await rm(folder, { recursive: true });
-  });
+  afterAll(() => server.stop());
+
+  /** Opens the page, with the key as the console keeps it. */
+  async function openWithKey(page: Page): Promise<void> {
+    await page.goto(`${server.httpUrl}/docs`);
+    await page.evaluate(`sessionStorage.setItem("session-pool-key", ${JSON.stringify(server.key)})`);
+    await page.reload();
+    await page.getByRole("heading", { name: "session-pool" }).waitFor();
+  }
 
   describe.each([
     ["phone", PHONE],
@@ -44,13 +39,18 @@ await describeWith("the description of the API at /docs", findPrograms, (browser
   ])("on a %s", (name, screen) => {
     let browser: BrowserContext;
     let page: Page;
-    const problems: string[] = [];
-    const foreign: string[] = [];
-    const sessionId = `trip-on-a-${name}`;
+    let problems: string[];
+    let foreign: string[];
 
     beforeAll(async () => {
       browser = await openBrowser(browserPath, screen);
       await browser.grantPermissions(["clipboard-read", "clipboard-write"], { origin: server.httpUrl });
+    });
+
+    afterAll(() => browser.close());
+
+    beforeEach(async () => {
+      [problems, foreign] = [[], []];
       page = await browser.newPage();
       page.on("pageerror", (error) => problems.push(String(error)));
       page.on("console", (line) => line.type() === "error" && problems.push(line.text()));
@@ -62,7 +62,11 @@ await describeWith("the description of the API at /docs", findPrograms, (browser
       await page.getByRole("heading", { name: "session-pool" }).waitFor();
     });
 
-    afterAll(() => browser.close());
+    afterEach(async () => {
+      await page.close();
+      // Nothing is loaded from elsewhere.
+      expect({ problems, foreign }).toEqual({ problems: [], foreign: [] });
+    });
 
     /** Opens an operation; resolves to its box. */
     async function open(operation: string): Promise<Locator> {
@@ -97,9 +101,10 @@ await describeWith("the description of the API at /docs", findPrograms, (browser
     });
 
     it("sends a request with a key", async () => {
+      const sessionId = `made-on-a-${name}`;
       await page.getByRole("button", { name: "Authorize" }).click();
       const dialog = page.locator(".modal-ux");
-      await dialog.locator("input").fill(key);
+      await dialog.locator("input").fill(server.key);
       await dialog.getByRole("button", { name: "Apply credentials" }).click();
       await dialog.getByRole("button", { name: "Close", exact: true }).click();
       const box = await open("createSession");
@@ -114,6 +119,15 @@ await describeWith("the description of the API at /docs", findPrograms, (browser
     });
 
     it("has a curl line that does what the form says, with the key", async () => {
+      const sessionId = `appended-to-on-a-${name}`;
+      const headers = { "content-type": "application/json", authorization: `Bearer ${server.key}` };
+      const made = await fetch(`${server.httpUrl}/session`, {
+        method: "POST",
+        headers,
+        body: JSON.stringify({ sessionId }),
+      });
+      expect(made.status).toBe(200);
+      await openWithKey(page);
       const box = await open("appendMessage");
       await box.locator('[data-param-name="sessionId"] input').fill(sessionId);
       const line = await curlLine(box, `/session/${sessionId}/message`);
@@ -136,24 +150,22 @@ await describeWith("the description of the API at /docs", findPrograms, (browser
       expect(await box.getByRole("button", { name: "Execute" }).count()).toBe(0);
     });
 
-    it("stays inside the screen, and loads nothing from elsewhere", async () => {
+    it("stays inside the screen", async () => {
+      await open("appendMessage");
       const width = await page.evaluate("document.documentElement.scrollWidth");
       expect(width).toBeLessThanOrEqual(screen.width);
-      expect({ problems, foreign }).toEqual({ problems: [], foreign: [] });
     });
   });
 
   it("takes the key of the console, and has a curl line for every operation", async () => {
     const browser = await openBrowser(browserPath, DESKTOP);
     const page = await browser.newPage();
-    await page.goto(server.httpUrl);
-    await page.evaluate(`sessionStorage.setItem("session-pool-key", ${JSON.stringify(key)})`);
-    await page.goto(`${server.httpUrl}/docs`);
+    await openWithKey(page);
     const boxes = page.locator(".opblock");
     await boxes.first().waitFor();
     for (const box of await boxes.all()) {
       await box.locator(".opblock-summary-control").click();
-      await expect.poll(() => box.locator(".curl-command code").textContent()).toContain(key);
+      await expect.poll(() => box.locator(".curl-command code").textContent()).toContain(server.key);
       await box.locator(".opblock-summary-control").click();
     }
     await browser.close();

@@ -1,9 +1,6 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
-import { startTestServer, type TestServer } from "../support/server.js";
+import { type KeyedServer, startKeyedServer } from "../support/keyed-server.js";
 import { cached, describeWith, install, run } from "../support/toolchain.js";
 import { PIP } from "./python.js";
 
@@ -41,25 +38,16 @@ await describeClient("the openai package of PyPI", async () => {
 
 function describeClient(title: string, prepare: () => Promise<Client>): Promise<void> {
   return describeWith(title, prepare, (runClient) => {
-    let folder: string;
-    let server: TestServer;
-    const key = newKey();
+    let server: KeyedServer;
 
     beforeAll(async () => {
-      folder = await mkdtemp(join(tmpdir(), "session-pool-openai-"));
-      const keysFile = join(folder, "keys.json");
-      const entry = { name: "openai", hash: hashRandomKey(key), namespace: "default", scope: "write" };
-      await writeFile(keysFile, JSON.stringify([entry]), { mode: 0o600 });
-      server = await startTestServer({ keysFile, openAi: true });
+      server = await startKeyedServer("write", { openAi: true });
     });
 
-    afterAll(async () => {
-      await server?.stop();
-      await rm(folder, { recursive: true, force: true });
-    });
+    afterAll(() => server?.stop());
 
     it("keeps conversations here with only a different base URL", async () => {
-      const told = JSON.parse(await runClient(`${server.httpUrl}/v1`, key)) as Record<string, unknown>;
+      const told = JSON.parse(await runClient(`${server.httpUrl}/v1`, server.key)) as Record<string, unknown>;
       expect(told).toMatchObject(EXPECTED);
       expect(new Set(told.ids as string[]).size).toBe(5);
     });

@@ -1,9 +1,7 @@
 import { readFileSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
+import { type KeyedServer, startKeyedServer } from "../support/keyed-server.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith, ROOT, run } from "../support/toolchain.js";
 import { type FakeModel, startFakeModel } from "./fake-model.js";
@@ -23,19 +21,13 @@ await describeWith(
   "the client for Python",
   () => preparePythonClient(),
   ({ program, env }) => {
-    let folder: string;
     let open: TestServer;
-    let keyed: TestServer;
+    let keyed: KeyedServer;
     let model: FakeModel;
-    const key = newKey();
 
     beforeAll(async () => {
-      folder = await mkdtemp(join(tmpdir(), "session-pool-python-"));
-      const keysFile = join(folder, "keys.json");
-      const entry = { name: "python", hash: hashRandomKey(key), namespace: "default", scope: "write" };
-      await writeFile(keysFile, JSON.stringify([entry]), { mode: 0o600 });
       open = await startTestServer({ search: true });
-      keyed = await startTestServer({ keysFile });
+      keyed = await startKeyedServer("write");
       model = await startFakeModel();
     });
 
@@ -43,14 +35,13 @@ await describeWith(
       await open?.stop();
       await keyed?.stop();
       model?.stop();
-      await rm(folder, { recursive: true, force: true });
     });
 
     it("passes its own tests against a started server", async () => {
       const servers = {
         SESSION_POOL_ADDRESS: open.grpcAddress,
         SESSION_POOL_KEYED_ADDRESS: keyed.grpcAddress,
-        SESSION_POOL_KEY: key,
+        SESSION_POOL_KEY: keyed.key,
       };
       const args = ["-m", "pytest", "-q", "--tb=short", "tests"];
       const printed = await run(program, args, { cwd: PYTHON_CLIENT, env: { ...env, ...servers } });
