@@ -9,6 +9,7 @@ import {
   type MethodDefinition,
   Server,
   ServerCredentials,
+  type ServerOptions,
   type ServerUnaryCall,
   type ServerWritableStream,
   setLogger,
@@ -80,16 +81,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     },
     admitted,
   );
-  const server = new Server({
-    "grpc.max_receive_message_length": maxBytes,
-    "grpc.max_send_message_length": -1,
-    "grpc.max_concurrent_streams": load.connectionStreams,
-    "grpc.keepalive_time_ms": 60_000,
-    "grpc.keepalive_timeout_ms": 20_000,
-    "grpc.max_connection_idle_ms": load.connectionIdleMs,
-    "grpc.max_connection_age_ms": load.connectionAgeMs,
-    interceptors: [gate],
-  });
+  const server = new Server({ ...channelOptions(load, maxBytes), interceptors: [gate] });
   addMethods(server, options, admitted);
   const services = [...new Set(methods.map(({ desc }) => desc.parent))];
   const health = new Health(services.map(({ typeName }) => typeName));
@@ -118,6 +110,19 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
       server.forceShutdown();
       port.destroyAll();
     },
+  };
+}
+
+/** `maxBytes`: the largest message that a client may send. */
+function channelOptions(load: LoadLimits, maxBytes: number): ServerOptions {
+  return {
+    "grpc.max_receive_message_length": maxBytes,
+    "grpc.max_send_message_length": -1,
+    "grpc.max_concurrent_streams": load.connectionStreams,
+    "grpc.keepalive_time_ms": 60_000,
+    "grpc.keepalive_timeout_ms": 20_000,
+    "grpc.max_connection_idle_ms": load.connectionIdleMs,
+    "grpc.max_connection_age_ms": load.connectionAgeMs,
   };
 }
 
