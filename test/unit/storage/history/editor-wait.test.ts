@@ -5,7 +5,7 @@ import { EditorWait } from "../../../../src/storage/history/write/editor-wait.js
 import { RecordReplacer } from "../../../../src/storage/history/write/record-replacer.js";
 import { RecordWriter } from "../../../../src/storage/history/write/record-writer.js";
 import { sessionOf } from "../../../simulation/rule-schedules/scenes.js";
-import { World } from "../../../simulation/world.js";
+import { type Process, settle as settled, World } from "../../../simulation/world.js";
 
 let world: World;
 let pauses: number[];
@@ -84,5 +84,40 @@ describe("whoever finds a sealed log", () => {
     const wait = waitOf(context);
     await wait.settle(head);
     expect(world.db.document(uid)?.record.log).toBe(log);
+  });
+});
+
+describe("whoever finds a batch that is not whole yet", () => {
+  let writer: Process;
+  let appended: Promise<string>;
+
+  beforeEach(async () => {
+    world = new World("weak");
+    writer = await sessionOf(world, "m", "n");
+    writer.gates.close("insert", ([, , id]) => id === "y");
+    appended = writer.say("a", "x", "y");
+    await settled();
+    expect(((await world.process().context.load("a")) as Head).state).toBe("owed");
+  });
+
+  it("stops waiting once it is whole", async () => {
+    const { log } = world.record("a");
+    during = async (before) => {
+      if (before === 2) await writer.gates.open("insert");
+    };
+    await settle();
+    expect(pauses).toHaveLength(3);
+    expect(world.record("a").log).toBe(log);
+    expect(await appended).toBe("at 2");
+  });
+
+  it("leaves the log open when it got whole just before the time was over", async () => {
+    const { log } = world.record("a");
+    const { context } = world.process({ editorWaitMs: 0 });
+    const head = (await context.load("a")) as Head;
+    await writer.gates.open("insert");
+    await waitOf(context).settle(head);
+    expect(world.record("a").log).toBe(log);
+    expect(await appended).toBe("at 2");
   });
 });

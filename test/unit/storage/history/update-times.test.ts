@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import type { Call } from "../../../../src/domain/call.js";
 import type { Head, HistoryContext } from "../../../../src/storage/history/heads.js";
 import { UpdateTimes } from "../../../../src/storage/history/update-times.js";
+import { passingDeadline } from "../../../support/call-endings.js";
 
 let written: [string, number][][];
 let failures: string[];
@@ -8,7 +10,10 @@ let timers: { readonly ms: number; readonly run: () => void }[];
 let nowMicros: number;
 /** What the next write of times does. */
 let fail: Error | null;
+/** Whether the next write of times only ends when it is aborted. */
+let hangs: boolean;
 let updateTimes: UpdateTimes;
+let context: ReturnType<typeof contextOf>;
 
 beforeEach(() => {
   written = [];
@@ -16,9 +21,16 @@ beforeEach(() => {
   timers = [];
   nowMicros = 1;
   fail = null;
-  const context = {
+  hangs = false;
+  context = contextOf();
+  updateTimes = new UpdateTimes(context as unknown as HistoryContext);
+});
+
+function contextOf() {
+  return {
     store: {
-      async touchRecords(times: ReadonlyMap<string, number>) {
+      async touchRecords(times: ReadonlyMap<string, number>, call?: Call) {
+        if (hangs) await new Promise((_, reject) => call?.signal?.addEventListener("abort", reject));
         if (fail) throw fail;
         written.push([...times]);
       },
@@ -35,8 +47,7 @@ beforeEach(() => {
       onAnomaly: (text: string) => failures.push(text),
     },
   };
-  updateTimes = new UpdateTimes(context as unknown as HistoryContext);
-});
+}
 
 function headOf(uid: string, updateTimeMicros = 0): Head {
   return { record: { uid, updateTimeMicros } } as Head;
@@ -107,6 +118,54 @@ it("reports at the end what was not written by the deadline", async () => {
   expect(timers).toEqual([]);
 });
 
+it("reports at the end what was not written, also when an earlier failure was reported", async () => {
+  note("a");
+  fail = new Error("gone");
+  await updateTimes.flush();
+  hangs = true;
+  const { call, end } = passingDeadline();
+  const closed = updateTimes.close(call);
+  await new Promise((resolve) => setImmediate(resolve));
+  end();
+  await closed;
+  expect(failures).toHaveLength(2);
+});
+
+it("gives a write until the deadline at the end", async () => {
+  note("a");
+  hangs = true;
+  const { call, end } = passingDeadline();
+  const closed = updateTimes.close(call);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(failures).toEqual([]);
+  end();
+  await closed;
+  expect(failures).toHaveLength(1);
+});
+
+it("writes by its own timer", async () => {
+  note("a");
+  timers[0]?.run();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(written).toHaveLength(1);
+});
+
+it("notes nothing for a store whose appends write the times", () => {
+  const { touchRecords: _touchRecords, ...store } = context.store;
+  updateTimes = new UpdateTimes({ ...context, store } as unknown as HistoryContext);
+  note("a");
+  expect(timers).toEqual([]);
+});
+
+it("waits for a list or the end, not for a timer, when the delay has no end", async () => {
+  const options = { ...context.options, touchDelayMs: Number.POSITIVE_INFINITY };
+  updateTimes = new UpdateTimes({ ...context, options } as unknown as HistoryContext);
+  note("a");
+  expect(timers).toEqual([]);
+  await updateTimes.flush();
+  expect(written).toHaveLength(1);
+});
+
 describe("along with an append", () => {
   const MINUTE = 60_000_000;
 
@@ -130,7 +189,7 @@ describe("along with an append", () => {
   it("forgets what it wrote for sessions that are long out of use", async () => {
     nowMicros = 5 * MINUTE;
     for (const uid of ["a", "b", "c"]) await updateTimes.writeOld(headOf(uid), undefined);
-    expect(updateTimes.writeOld(headOf("c"), undefined)).toBeUndefined();
+    for (const uid of ["b", "c"]) expect(updateTimes.writeOld(headOf(uid), undefined)).toBeUndefined();
     expect(updateTimes.writeOld(headOf("a"), undefined)).toBeDefined();
   });
 
