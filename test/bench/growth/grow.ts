@@ -3,7 +3,8 @@ import type { Engine } from "../engine/subjects.js";
 import type { Grown } from "./operations.js";
 
 const BATCH = 1000;
-const SESSIONS_AT_ONCE = 200;
+/** A server that is slow would let more of them wait for longer than a call may take. */
+const SESSIONS_AT_ONCE = 20;
 const SESSION = "grown";
 /** A page of 100 messages lies at each end; what is between them is short, so that a million messages are soon written. */
 const ENDS = 200;

@@ -35,8 +35,12 @@ const flags = new Command("growth")
 
 const folder = await mkdtemp(join(tmpdir(), "session-pool-growth-"));
 try {
-  const points = [...(await measureSqlite()), ...(await measureMongo())];
-  console.log(tableOf(points));
+  const points: Point[] = [];
+  for (const measureOne of [measureSqlite, measureMongo]) {
+    const some = await measureOne();
+    if (some.length > 0) console.log(`${tableOf(some)}\n`);
+    points.push(...some);
+  }
   if (flags.svg !== undefined) await writeFile(flags.svg, drawGrowth(points));
 } finally {
   await rm(folder, { recursive: true, force: true });
@@ -113,18 +117,14 @@ async function measure(store: string, operation: Operation, all: ReadonlyMap<num
   return [...took].map(([size, times]) => ({ store, operation: operation.name, size, ms: median(times) }));
 }
 
+/** A table of the points of one store. */
 function tableOf(points: readonly Point[]): string {
-  return [...new Set(points.map(({ store }) => store))].map((store) => tableOfStore(store, points)).join("\n\n");
-}
-
-function tableOfStore(store: string, points: readonly Point[]): string {
-  const own = points.filter((point) => point.store === store);
-  const sizes = [...new Set(own.map(({ size }) => size))].sort((a, b) => a - b);
-  const rows = [...new Set(own.map(({ operation }) => operation))].map((operation) => {
-    const cells = sizes.map((size) => own.find((point) => point.operation === operation && point.size === size));
+  const sizes = [...new Set(points.map(({ size }) => size))].sort((a, b) => a - b);
+  const rows = [...new Set(points.map(({ operation }) => operation))].map((operation) => {
+    const cells = sizes.map((size) => points.find((point) => point.operation === operation && point.size === size));
     return `| ${operation} | ${cells.map((point) => point?.ms.toFixed(2) ?? "").join(" | ")} |`;
   });
-  const head = `| ${store} | ${sizes.map((size) => size.toLocaleString("en-US")).join(" | ")} |`;
+  const head = `| ${points[0]?.store} | ${sizes.map((size) => size.toLocaleString("en-US")).join(" | ")} |`;
   return [head, `|---|${sizes.map(() => "---").join("|")}|`, ...rows].join("\n");
 }
 
