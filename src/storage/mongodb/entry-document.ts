@@ -89,11 +89,6 @@ function int32(seq: number): number {
   throw new DomainError("internal", `A log has no place ${seq}`);
 }
 
-/** The approximate size of a message in bytes. */
-export function bytesOf(document: MessageDocument): number {
-  return document.body.length + document.id.length + document.role.length + 100;
-}
-
 /** Always the same BSON type, whatever the size, so that indexes compare times alike. */
 export function int64(value: number): Long {
   return Long.fromNumber(value);

@@ -1,10 +1,11 @@
 import type { Collection, FindCursor } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import type { Entry, Range, RangeOptions, Tail } from "../history/log-store.js";
-import { bytesOf, int64, isMessage, type LogDocument, MAX_SEQ, toEntry } from "./entry-document.js";
+import { int64, isMessage, type LogDocument, MAX_SEQ, toEntry } from "./entry-document.js";
 import { readLogEnd, tailOf } from "./log-end.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { KEY_LOG_ID, KEY_SESSION_TIME } from "./mongo-schema.js";
+import { readRawDocument } from "./raw-document.js";
 
 const MOST_IN_BATCH = 10_000;
 /** How many documents of a batch are decoded before their total size is checked. */
@@ -62,9 +63,9 @@ export class MongoLogReads {
       const cursor = this.#messages
         .find(
           { log, seq: { $gte: from, $lte: to } },
-          { ...limits, ...this.#fields, batchSize: Math.min(places + 1, MOST_IN_BATCH) },
+          { ...limits, ...this.#fields, raw: true, batchSize: Math.min(places + 1, MOST_IN_BATCH) },
         )
-        .sort({ seq: step });
+        .sort({ seq: step }) as unknown as FindCursor<Uint8Array>;
       return takeContiguous(cursor, options.descending ? last : first, step, options.maxBytes);
     });
   }
@@ -115,7 +116,7 @@ export class MongoLogReads {
 }
 
 async function takeContiguous(
-  cursor: FindCursor<LogDocument>,
+  cursor: FindCursor<Uint8Array>,
   start: number,
   step: 1 | -1,
   maxBytes = Number.POSITIVE_INFINITY,
@@ -126,10 +127,11 @@ async function takeContiguous(
     while (await cursor.hasNext()) {
       // A promise for each document would cost more than the document.
       for (const document of cursor.readBufferedDocuments(DECODED_AT_ONCE)) {
-        if (document.seal || document.seq !== start + step * entries.length) return { entries, cut: false };
+        const { seq, entry } = readRawDocument(document);
+        if (entry === null || seq !== start + step * entries.length) return { entries, cut: false };
         if (bytes >= maxBytes) return { entries, cut: true };
-        entries.push(toEntry(document));
-        bytes += bytesOf(document);
+        entries.push(entry);
+        bytes += document.length;
       }
     }
     return { entries, cut: false };
