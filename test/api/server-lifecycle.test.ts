@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -277,11 +277,13 @@ async function expectOneLine(args: readonly string[], message: RegExp): Promise<
 }
 
 function workerPids(child: Child): number[] {
-  const { stdout } = spawnSync("ps", ["-o", "pid=", "--ppid", String(child.process.pid)], { encoding: "utf8" });
-  return stdout
-    .split("\n")
-    .filter((line) => line.trim() !== "")
-    .map(Number);
+  const { pid } = child.process;
+  // Linux tells without ps, which not every machine has.
+  const file = `/proc/${pid}/task/${pid}/children`;
+  const told = existsSync(file)
+    ? readFileSync(file, "utf8")
+    : spawnSync("ps", ["-o", "pid=", "--ppid", String(pid)], { encoding: "utf8" }).stdout;
+  return told.split(/\s+/).filter(Boolean).map(Number);
 }
 
 function isAlive(pid: number): boolean {
