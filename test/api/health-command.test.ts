@@ -9,7 +9,7 @@ import { startTestServer } from "../support/server.js";
 it("health succeeds when the server is ready, over HTTP or TLS as its flags say, and fails otherwise", async () => {
   const folder = mkdtempSync(join(tmpdir(), "session-pool-health-"));
   const tls = { certPath: join(folder, "cert.pem"), keyPath: join(folder, "key.pem") };
-  makeCertificate(tls);
+  await makeCertificate(tls);
   for (const config of [{}, { tls }]) {
     const server = await startTestServer(config);
     const env = { SESSION_POOL_HTTP_ADDRESS: `0.0.0.0:${server.httpPort}` };

@@ -65,9 +65,9 @@ describe("a watch", () => {
 describe("certificates", () => {
   it("are served on both ports once replaced, unless they cannot be used", async () => {
     const tls = { certPath: join(folder, "cert.pem"), keyPath: join(folder, "key.pem") };
-    makeCertificate(tls);
+    await makeCertificate(tls);
     const server = await startTestServer({ tls });
-    const second = makeCertificate(tls);
+    const second = await makeCertificate(tls);
     await poll(async () => (await fingerprints(server)).every((shown) => second.includes(shown)), "both ports show it");
     const grpc = new GrpcClient(server.grpcAddress, credentials.createSsl(second));
     expect(await grpc.call(SessionService, "ListSessions", {})).toEqual({ answer: {} });
@@ -81,8 +81,8 @@ describe("certificates", () => {
   it("are refused at start with a one-line message when they do not belong to the key", async () => {
     const one = { certPath: join(folder, "one.pem"), keyPath: join(folder, "one-key.pem") };
     const two = { certPath: join(folder, "two.pem"), keyPath: join(folder, "two-key.pem") };
-    makeCertificate(one);
-    makeCertificate(two);
+    await makeCertificate(one);
+    await makeCertificate(two);
     const mixed = { certPath: one.certPath, keyPath: two.keyPath };
     await expect(startTestServer({ tls: mixed })).rejects.toThrow(
       /^TLS cannot be served with .*one\.pem and .*two-key\.pem/,

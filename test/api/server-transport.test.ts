@@ -220,7 +220,7 @@ describe("TLS", () => {
     folder = mkdtempSync(join(tmpdir(), "session-pool-tls-"));
     const certPath = join(folder, "cert.pem");
     const keyPath = join(folder, "key.pem");
-    ca = makeCertificate({ certPath, keyPath });
+    ca = await makeCertificate({ certPath, keyPath });
     secure = await startTestServer({ tls: { certPath, keyPath } });
   });
 
