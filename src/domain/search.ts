@@ -79,8 +79,8 @@ const ASCII = /^[\u0000-\u007f]*$/;
 /**
  * The terms of a query, all of which must be found: words, and phrases in quotation marks whose words must follow each
  * other. A `*` right after either makes its last word a prefix. Every other character that is neither a letter nor a
- * digit separates words. `invalid_argument`: there is no word,
- * the query is too long, a prefix is too short, or there are too many.
+ * digit separates words. `invalid_argument`: there is no word, the query is too long, a prefix is too short, or there
+ * are too many.
  */
 export function parseSearch(q: string): readonly SearchTerm[] {
   checkText("q", q);

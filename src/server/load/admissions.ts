@@ -153,7 +153,9 @@ export class Admission {
     this.#keep(bytes);
   }
 
-  /** The same for a chunk of a request as it arrives, and what it takes besides: a client may send one byte at a time. */
+  /**
+   * The same for a chunk of a request as it arrives, and what it takes besides: a client may send one byte at a time.
+   */
   holdChunk(chunk: Buffer): void {
     this.hold(chunk.length + CHUNK_BYTES);
   }

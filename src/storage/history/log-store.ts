@@ -63,6 +63,12 @@ export interface FoundEntry {
   readonly place: string;
 }
 
+/** At most `limit` entries of a search, from after the place of an earlier answer on. */
+export interface SearchedPage {
+  readonly limit: number;
+  readonly after?: string | undefined;
+}
+
 export interface FoundEntries {
   /** By timestamp, the newest first. Of those with the same timestamp in one log, the last first. */
   readonly entries: readonly FoundEntry[];
@@ -213,11 +219,7 @@ export interface LogStore {
    * an earlier call returned. Finds at most `limit` entries; a store may look at only a part at a time and return
    * fewer, with `next`. Absent where the store has no index of words.
    */
-  searchEntries?(
-    search: EntrySearch,
-    page: { readonly limit: number; readonly after?: string | undefined },
-    call?: Call,
-  ): Promise<FoundEntries>;
+  searchEntries?(search: EntrySearch, page: SearchedPage, call?: Call): Promise<FoundEntries>;
 
   /**
    * Resolves once the files of the database hold nothing of what was erased or deleted before the call. This may take

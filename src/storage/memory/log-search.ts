@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { type Call, checkCall } from "../../domain/call.js";
 import type { SearchTerm } from "../../domain/search.js";
 import { holdsTerms, searchedText } from "../../domain/search-text.js";
-import type { Entry, FoundEntries } from "../history/log-store.js";
+import type { Entry, FoundEntries, SearchedPage } from "../history/log-store.js";
 import { readSearchPlace, type SearchPlace, writeSearchPlace } from "../history/search-place.js";
 import type { MemoryLog } from "./memory-log.js";
 
@@ -32,10 +32,7 @@ export async function entriesOf(
 }
 
 /** Sorts the entries found, and cuts a page from them. */
-export function pageOf(
-  found: Entry[],
-  { limit, after }: { readonly limit: number; readonly after?: string | undefined },
-): FoundEntries {
+export function pageOf(found: Entry[], { limit, after }: SearchedPage): FoundEntries {
   const sorted = found.sort(compare);
   const from = after === undefined ? 0 : countUpTo(sorted, readSearchPlace(after));
   const page = sorted.slice(from, from + limit);

@@ -13,6 +13,7 @@ import type {
   RangeOptions,
   RecordFilter,
   RecordPage,
+  SearchedPage,
   Segment,
   SessionRecord,
   Tail,
@@ -187,11 +188,7 @@ export class MemoryLogStore implements LogStore {
   }
 
   /** Looks through everything that the namespace holds. */
-  async searchEntries(
-    { terms, owners }: EntrySearch,
-    page: { readonly limit: number; readonly after?: string | undefined },
-    call?: Call,
-  ): Promise<FoundEntries> {
+  async searchEntries({ terms, owners }: EntrySearch, page: SearchedPage, call?: Call): Promise<FoundEntries> {
     this.#enter(call);
     const uids = owners ?? [...this.#own.records.all()].map(({ uid }) => uid);
     const own = uids.filter((uid) => this.#own.records.get(uid) !== undefined);

@@ -113,7 +113,8 @@ function statementOf({ collection, name, key, unique }: MongoIndex): string {
 }
 
 /**
- * Makes missing indexes, with `search` also the index of words, and stores the version; any number of processes may do so at once. `failed_precondition`: a
+ * Makes missing indexes, with `search` also the index of words, and stores the version; any number of processes may do
+ * so at once. `failed_precondition`: a
  * newer version made the database, or an index of the same name is defined differently.
  */
 export async function prepareDatabase(

@@ -13,7 +13,8 @@ const INT64 = 18;
 type Fields = Map<string, { readonly type: number; readonly offset: number }>;
 
 /**
- * The place of a document of a log, and its message; null for a seal. To decode whole documents would take three times as long, mostly for
+ * The place of a document of a log, and its message; null for a seal. To decode whole documents would take three times
+ * as long, mostly for
  * bodies that nobody looks into.
  */
 export function readRawDocument(bytes: Uint8Array): { readonly seq: number; readonly entry: Entry | null } {

@@ -48,7 +48,10 @@ export class MessageTable {
     return row === undefined ? 0 : (row[0] as number);
   }
 
-  /** The end of a log; `isNamed` is true if it is known to be the open log of a record, and false if that is to be asked. */
+  /**
+   * The end of a log; `isNamed` is true if it is known to be the open log of a record, and false if that is to be
+   * asked.
+   */
   tail(log: string, namespace: string): Tail {
     const [end, before] = this.#sql.tail.all(toColumn(log), toColumn(ownerOf(log)), namespace) as TailColumns[];
     if (end === undefined) return { last: null, state: "open", isNamed: false };

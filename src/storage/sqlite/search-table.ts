@@ -1,17 +1,12 @@
 import type Database from "libsql";
 import { invalidArgument } from "../../domain/errors.js";
 import type { SearchTerm } from "../../domain/search.js";
-import type { EntrySearch, FoundEntries } from "../history/log-store.js";
+import type { EntrySearch, FoundEntries, SearchedPage } from "../history/log-store.js";
 import { SEARCH_SQL } from "./search-schema.js";
 import { type Row, Statement } from "./statements.js";
 import { fromColumn, toColumn } from "./text-column.js";
 
 const LAST_PLACE = "9223372036854775807";
-interface SearchedPage {
-  readonly limit: number;
-  readonly after?: string | undefined;
-}
-
 /** How much one step of indexing takes on, so that the event loop stays responsive. */
 const STEP_ENTRIES = 100;
 const STEP_BYTES = 128 * 1024;

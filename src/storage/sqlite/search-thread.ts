@@ -9,7 +9,9 @@ import type { DatabaseFiles } from "./database-files.js";
 import { toDomainError } from "./sqlite-errors.js";
 import type { Bound, Row } from "./statements.js";
 
-/** How long the thread waits for a lock. It may wait longer than the driver does elsewhere, because nobody waits for it. */
+/**
+ * How long the thread waits for a lock. It may wait longer than the driver does elsewhere, because nobody waits for it.
+ */
 const LOCK_WAIT_MS = 5000;
 
 /** The code of the thread, as text because the build makes a single bundle. */
@@ -42,7 +44,8 @@ type Answer = { readonly rows: Row[] } | { readonly code: string; readonly messa
 
 /**
  * Runs one query of a database file in a thread of its own, with a connection of its own. A query for words may take
- * seconds, and nothing can interrupt SQLite while it merges what begins with a prefix. One query runs at a time, so that
+ * seconds, and nothing can interrupt SQLite while it merges what begins with a prefix. One query runs at a time, so
+ * that
  * searches take one processor at most. The thread starts with the first query.
  */
 export class SearchThread {

@@ -73,7 +73,10 @@ export async function call<T>(path: string, options: CallOptions = {}): Promise<
   return (await response.json()) as T;
 }
 
-/** Calls `onEvent` with each object of a stream of JSON lines. Resolves when the server ends the stream, and rejects with the error that ends it. */
+/**
+ * Calls `onEvent` with each object of a stream of JSON lines. Resolves when the server ends the stream, and rejects
+ * with the error that ends it.
+ */
 export async function follow<T>(
   path: string,
   { signal, onOpen, onEvent }: { signal: AbortSignal; onOpen: () => void; onEvent: (event: T) => void },

@@ -99,7 +99,10 @@ export function imageOfBytes(base64: string, mediaType: string, name = ""): Imag
   return imageOf(base64.startsWith("data:") ? base64 : `data:${mediaType};base64,${base64}`, mediaType, name);
 }
 
-/** Blocks with a picture: Anthropic's `image`, MCP's `image`, OpenAI's `image_url`, `input_image` and `computer_screenshot`, the AI SDK's `media`. */
+/**
+ * Blocks with a picture: Anthropic's `image`, MCP's `image`, OpenAI's `image_url`, `input_image` and
+ * `computer_screenshot`, the AI SDK's `media`.
+ */
 export function imageOfBlock(block: JsonObject): ImageView | undefined {
   const type = textAt(block, "type");
   const source = objectAt(block, "source");

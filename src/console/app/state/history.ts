@@ -9,7 +9,9 @@ const MAX_PAGES = 60;
 
 export type ReadPage = (offset: number, limit: number) => Promise<readonly Message[]>;
 
-/** The messages of one session that have been needed, in pages by position. The least recently seen pages are dropped. */
+/**
+ * The messages of one session that have been needed, in pages by position. The least recently seen pages are dropped.
+ */
 export class History {
   /** How many messages the session has. */
   readonly count = signal(0);
@@ -19,7 +21,9 @@ export class History {
   readonly #pages = new Map<number, readonly Message[]>();
   readonly #reading = new Map<number, Promise<void>>();
   readonly #read: ReadPage;
-  /** Increases when positions refer to other messages than before. Pages that were requested before that are dropped. */
+  /**
+   * Increases when positions refer to other messages than before. Pages that were requested before that are dropped.
+   */
   #epoch = 0;
 
   constructor(read: ReadPage) {

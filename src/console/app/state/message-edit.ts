@@ -17,7 +17,10 @@ export async function readForEdit(sessionId: string, messageId: string): Promise
   return { revision, message: await getMessage(sessionId, messageId) };
 }
 
-/** Gives the message new parts. When somebody else has changed it meanwhile, nothing is saved, and it resolves to what it is now. */
+/**
+ * Gives the message new parts. When somebody else has changed it meanwhile, nothing is saved, and it resolves to what
+ * it is now.
+ */
 export async function saveParts(
   sessionId: string,
   base: EditBase,

@@ -3,7 +3,9 @@ import { type SearchHit, searchMessages } from "../api/calls.js";
 import { noteWhere } from "./route.js";
 
 const PAGE = 30;
-/** How many pages without a hit one search reads by itself. The service examines a limited number of messages for each. */
+/**
+ * How many pages without a hit one search reads by itself. The service examines a limited number of messages for each.
+ */
 const PAGES_UNASKED = 20;
 
 /** Whether the service searches messages, which it writes into the page. */

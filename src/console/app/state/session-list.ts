@@ -16,7 +16,9 @@ export const foundById = signal<ReadonlyMap<string, Session>>(new Map());
 /** The sessions that have been read, the most recently updated first. */
 export const sessions = computed(() => [...byId.value.values()].sort(newestFirst));
 export const nextPageToken = signal("");
-/** Last change of the oldest session of the pages that have been read; one that was opened by its address may be older. */
+/**
+ * Last change of the oldest session of the pages that have been read; one that was opened by its address may be older.
+ */
 export const readBackTo = signal<string | undefined>(undefined);
 export const listState = signal<"loading" | "ready">("loading");
 export const listError = signal<unknown>(undefined);

@@ -12,7 +12,10 @@ export class BackwardWalk {
   readonly error = signal<unknown>(undefined);
   #running = new AbortController();
 
-  /** Starts at the end, and stops at the first message or when `onPage` returns false. A walk that is still running is stopped first. */
+  /**
+   * Starts at the end, and stops at the first message or when `onPage` returns false. A walk that is still running is
+   * stopped first.
+   */
   async start(sessionId: string, onPage: (newestFirst: readonly Message[]) => boolean): Promise<void> {
     this.stop();
     const { signal } = this.#running;

@@ -34,7 +34,8 @@ const marked = new Marked({
   breaks: true,
   extensions: [MATH],
   tokenizer: {
-    // Recognises a log that was pasted without a fence. Returning false leaves everything else to the default tokenizer.
+    // Recognises a log that was pasted without a fence. Returning false leaves everything else to the default
+    // tokenizer.
     paragraph(source) {
       const [raw] = this.rules.block.paragraph.exec(source) ?? [];
       if (raw === undefined || raw.length <= MAX_INLINE_CHARACTERS) return false;

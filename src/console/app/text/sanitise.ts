@@ -28,7 +28,10 @@ purify.addHook("afterSanitizeAttributes", (node) => {
   if (node.tagName === "IMG" && !node.getAttribute("src")?.startsWith("data:image/")) node.remove();
 });
 
-/** Returns nodes with known tags and attributes only. Whatever the HTML says, no script runs and nothing is loaded from another host. */
+/**
+ * Returns nodes with known tags and attributes only. Whatever the HTML says, no script runs and nothing is loaded from
+ * another host.
+ */
 export function sanitised(html: string): DocumentFragment {
   return purify.sanitize(html, {
     ALLOWED_TAGS: TAGS,

@@ -19,7 +19,10 @@ const BASE_STEP = 10_000;
 /** Pages are read once the reader pauses, so that dragging the scroll bar requests nothing on its way. */
 const SETTLE_MS = 60;
 
-/** Position of the first row. For a very long session, the list holds only the last messages. It moves in large steps, because rows keep their measured sizes. */
+/**
+ * Position of the first row. For a very long session, the list holds only the last messages. It moves in large steps,
+ * because rows keep their measured sizes.
+ */
 function baseOf(count: number): number {
   return Math.ceil(Math.max(0, count - MAX_ROWS) / BASE_STEP) * BASE_STEP;
 }

@@ -18,6 +18,20 @@ beforeEach(async () => {
 const purposes = () => world.record("a").namedLogs.map(({ purpose }) => purpose);
 const olderLogs = () => world.record("a").namedLogs.filter(({ purpose }) => purpose === "older");
 
+/** Two processes put an older message each into the session, and neither has heard of the other's. */
+async function writeAtOnce(): Promise<void> {
+  const [one, other] = [world.process(), world.process()];
+  one.gates.close("append");
+  const answer = one.say("a", "y@25");
+  await settle();
+  other.gates.close("seal");
+  const another = other.say("a", "z@26");
+  await settle();
+  await one.gates.open("append");
+  await other.gates.open("seal");
+  expect([await answer, await another].every((text) => text.startsWith("at "))).toBe(true);
+}
+
 describe("names of logs", () => {
   let namedLogs: NamedLogs;
   const name = async (purpose: NamedLog["purpose"]): Promise<string> => {
@@ -117,32 +131,14 @@ describe("older messages", () => {
   });
 
   it("of a process whose fresh log another one writes to first get their own places", async () => {
-    const [one, other] = [world.process(), world.process()];
-    one.gates.close("append");
-    const answer = one.say("a", "y@25");
-    await settle();
-    other.gates.close("seal");
-    const another = other.say("a", "z@26");
-    await settle();
-    await one.gates.open("append");
-    await other.gates.open("seal");
-    expect([await answer, await another].every((text) => text.startsWith("at "))).toBe(true);
+    await writeAtOnce();
     expect(await process.ids("a")).toBe("m n y z o");
   });
 
   it("of two processes get into one log", async () => {
     await process.say("a", "x@15");
     const [log] = olderLogs();
-    const [one, other] = [world.process(), world.process()];
-    one.gates.close("append");
-    const answer = one.say("a", "y@25");
-    await settle();
-    other.gates.close("seal");
-    const another = other.say("a", "z@26");
-    await settle();
-    await one.gates.open("append");
-    await other.gates.open("seal");
-    expect([await answer, await another].every((text) => text.startsWith("at "))).toBe(true);
+    await writeAtOnce();
     expect(olderLogs()).toEqual([log]);
     expect(await process.ids("a")).toBe("m x n y z o");
   });

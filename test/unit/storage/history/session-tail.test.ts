@@ -246,7 +246,8 @@ describe("a tail", () => {
 });
 
 describe("a tail that is woken", () => {
-  it("while it reads looks once more before it sleeps", async () => {
+  /** Wakes the tail, and holds the look that follows until the returned function is called. */
+  const holdNextLook = async (): Promise<() => void> => {
     tail.hold();
     await tail.refresh();
     await settle();
@@ -256,6 +257,11 @@ describe("a tail that is woken", () => {
     });
     tail.wake();
     await settle();
+    return goOn;
+  };
+
+  it("while it reads looks once more before it sleeps", async () => {
+    const goOn = await holdNextLook();
     count = 2;
     tail.wake();
     goOn();
@@ -264,15 +270,7 @@ describe("a tail that is woken", () => {
   });
 
   it("for a draft that it does not know while it reads looks once more before it sleeps", async () => {
-    tail.hold();
-    await tail.refresh();
-    await settle();
-    let goOn = () => {};
-    holdLook = new Promise((resolve) => {
-      goOn = resolve;
-    });
-    tail.wake();
-    await settle();
+    const goOn = await holdNextLook();
     tail.wakeForDraft("u1.e");
     goOn();
     await settle();

@@ -5,7 +5,10 @@ import { MessageEditor } from "../../state/message-editor.js";
 import { plural } from "../../text/format.js";
 import { closeDialog, DialogEnd, Modal } from "./modal.js";
 
-/** Gives a message new content. If somebody else has changed the message meanwhile, their version is shown and never overwritten without asking. */
+/**
+ * Gives a message new content. If somebody else has changed the message meanwhile, their version is shown and never
+ * overwritten without asking.
+ */
 export function EditDialog(props: { sessionId: string; messageId: string; position: number }) {
   const { sessionId, messageId, position } = props;
   const editor = useMemo(() => new MessageEditor(sessionId, messageId, position), [sessionId, messageId, position]);
