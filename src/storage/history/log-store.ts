@@ -157,11 +157,12 @@ export interface LogStore {
   /**
    * Writes entries at `seq`, `seq + 1`, … of a log. Resolves to how many it stored, counted from the first; if fewer
    * than given, the next place or the next id was taken. `idTaken`: nothing was stored, because one of the ids is in
-   * the log already. `unnamed`: nothing was stored, because no record of this namespace lets entries into the log, that
-   * is, no record that lives or is being restored has it as its `log`, in `namedLogs` or as the log of an open draft (a
-   * store with `knownTimeMs` never answers this). A store with atomic writes stores all or none, and none unless `seq`
-   * comes right after the last place of the log. Another store may stop half way, but never leaves a gap between its
-   * own entries. An unknown outcome is read back before this resolves.
+   * the log already, or occurs twice among the entries. `unnamed`: nothing was stored, because no record of this
+   * namespace lets entries into the log, that is, no record that lives or is being restored has it as its `log`, in
+   * `namedLogs` or as the log of an open draft (a store with `knownTimeMs` never answers this). A store with atomic
+   * writes stores all or none, and none unless `seq` comes right after the last place of the log. Another store may
+   * stop half way, but never leaves a gap between its own entries. An unknown outcome is read back before this
+   * resolves.
    */
   append(log: string, seq: number, entries: readonly Entry[], call?: Call): Promise<number | "idTaken" | "unnamed">;
 

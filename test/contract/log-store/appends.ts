@@ -218,6 +218,15 @@ export function describeAppends(subject: LogStoreSubject): void {
       expect(await subject.store.findById(["u.1"], ["m4", "m5"])).toEqual([]);
       expect(await subject.store.append("u.1", 4, entries("u.1", 4, 6))).toBe(3);
     });
+
+    it("stores none of a batch that holds an id twice", async (context) => {
+      if (!subject.harness.atomicAppend) context.skip("the store's append is not atomic");
+      await fill(subject.store, "u.1", 1, 3);
+      const batch = entries("u.1", 4, 6, (seq) => (seq === 6 ? { id: "m4" } : {}));
+      expect(await subject.store.append("u.1", 4, batch)).toBe("idTaken");
+      expect(await seqs(subject.store, "u.1", 1, 9)).toEqual([1, 2, 3]);
+      expect(await subject.store.findById(["u.1"], ["m4", "m5"])).toEqual([]);
+    });
   });
 
   describe("append of a store that may stop half way", () => {
@@ -227,6 +236,15 @@ export function describeAppends(subject: LogStoreSubject): void {
       if (subject.harness.atomicAppend) context.skip("the store's append is atomic");
       await fill(subject.store, "u.1", 1, 3);
       const batch = entries("u.1", 4, 6, (seq) => (seq === 6 ? { id: "m1" } : {}));
+      const outcome = await subject.store.append("u.1", 4, batch);
+      const stored = await seqs(subject.store, "u.1", 4, 9);
+      expect(stored).toEqual([4, 5].slice(0, typeof outcome === "number" ? outcome : 0));
+    });
+
+    it("stores at most what comes before an id that the batch holds a second time", async (context) => {
+      if (subject.harness.atomicAppend) context.skip("the store's append is atomic");
+      await fill(subject.store, "u.1", 1, 3);
+      const batch = entries("u.1", 4, 6, (seq) => (seq === 6 ? { id: "m4" } : {}));
       const outcome = await subject.store.append("u.1", 4, batch);
       const stored = await seqs(subject.store, "u.1", 4, 9);
       expect(stored).toEqual([4, 5].slice(0, typeof outcome === "number" ? outcome : 0));

@@ -45,12 +45,28 @@ export function describeBatches(subject: StorageProviderSubject): void {
       }
     });
 
-    it("refuses one id twice, and no messages at all", async () => {
+    it("refuses a batch without messages", async () => {
       await subject.provider.createSession({ sessionId: "s" });
-      await refusal(subject.provider.logMessages("s", messages("m1", "m2", "m1")), "invalid_argument");
       await refusal(subject.provider.logMessages("s", []), "invalid_argument");
       expect(await subject.provider.getMessageCount("s")).toBe(0);
     });
+
+    it.each([
+      ["new", messages("m2", "m3", "m2"), "m2"],
+      ["new, with other content", [message("m2"), message("m2", { role: "assistant" })], "m2"],
+      ["new, and older than the last message", [messageAt("m2", -1), messageAt("m2", -1)], "m2"],
+      ["known", messages("m1", "m1"), "m1"],
+    ])(
+      "refuses a batch that holds an id twice, names the id, and stores nothing: the id is %s",
+      async (_, batch, id) => {
+        await sessionWith(subject.provider, "s", [messageAt("m1", 0)]);
+        for (const provider of [subject.provider, subject.other]) {
+          const error = await refusal(provider.logMessages("s", batch), "invalid_argument");
+          expect(error.message).toBe(`messages holds the id "${id}" twice`);
+        }
+        expect(await history(subject.other, "s")).toEqual(["m1"]);
+      },
+    );
 
     it("answers a retry like the first call", async () => {
       await sessionWith(subject.provider, "s", ["m0"]);
