@@ -110,7 +110,7 @@ export class LogHistoryProvider extends StorageProvider {
     this.#context = context;
     const finder = new DraftFinder(context);
     this.#draftReads = new DraftReads(context, finder);
-    this.#reader = new Reader(context, this.#draftReads);
+    this.#reader = new Reader(context, (head, call) => this.#draftReads.open(head, call));
     this.#lister = new SessionLister(context);
     this.#searcher = new Searcher(context);
     this.#followers = new Followers(context, this.#reader);

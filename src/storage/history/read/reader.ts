@@ -1,10 +1,10 @@
 import { type Call, checkCall } from "../../../domain/call.js";
 import type { ChatMessage } from "../../../domain/chat-message.js";
+import type { Draft } from "../../../domain/draft.js";
 import { DomainError, invalidArgument, notFound } from "../../../domain/errors.js";
 import type { LoadedSession, MessageCursor, MessagePage, MessageQuery } from "../../../domain/page.js";
 import type { Session } from "../../../domain/session.js";
 import type { GetMessagesOptions, ListMessagesOptions } from "../../storage-provider.js";
-import type { DraftReads } from "../drafts/draft-reads.js";
 import { endMicros, type Head, type HistoryContext } from "../heads.js";
 import type { SessionRecord } from "../log-store.js";
 import { Again } from "../retries.js";
@@ -15,6 +15,9 @@ import { openSegments, piecesOf, shownAs, shownIn, slicePieces } from "./pieces.
 import { recordFields } from "./record-fields.js";
 import { type Window, WindowReader } from "./window-reader.js";
 
+/** Reads the open drafts that a head shows. */
+type ReadDrafts = (head: Head, call?: Call) => Promise<readonly Draft[]>;
+
 /**
  * Reads a record and then ranges of logs that never change, without any lock. A read that took longer than a minute
  * starts over.
@@ -22,11 +25,11 @@ import { type Window, WindowReader } from "./window-reader.js";
 export class Reader {
   readonly #context: HistoryContext;
   readonly #windows: WindowReader;
-  readonly #drafts: DraftReads;
+  readonly #readDrafts: ReadDrafts;
 
-  constructor(context: HistoryContext, drafts: DraftReads) {
+  constructor(context: HistoryContext, readDrafts: ReadDrafts) {
     this.#context = context;
-    this.#drafts = drafts;
+    this.#readDrafts = readDrafts;
     this.#windows = new WindowReader(context);
   }
 
@@ -76,7 +79,7 @@ export class Reader {
       const at = { newestFirst: true, cursor, offset: 0, limit };
       const window = await this.#windows.window(head.record, pieces, at, options);
       const page = this.#page(head.record, query, window);
-      const drafts = cursor ? undefined : await this.#drafts.open(head, options);
+      const drafts = cursor ? undefined : await this.#readDrafts(head, options);
       return { session: this.sessionOf(head), messages: page.messages.toReversed(), next: page.next, drafts };
     });
   }
