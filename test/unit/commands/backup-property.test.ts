@@ -11,8 +11,9 @@ import { LogHistoryProvider } from "../../../src/storage/history/log-history-pro
 import type { LogDatabase } from "../../../src/storage/history/log-store.js";
 import { MemoryLogDatabase } from "../../../src/storage/memory/memory-log-database.js";
 import { SqliteLogDatabase } from "../../../src/storage/sqlite/sqlite-log-database.js";
-import { type Step, steps } from "../../contract/model/operations.js";
+import type { Step } from "../../contract/model/operations.js";
 import { outcomeOf } from "../../contract/model/run.js";
+import { steps } from "../../contract/model/sequences.js";
 
 const folder = mkdtempSync(join(tmpdir(), "session-pool-backup-"));
 afterAll(() => rmSync(folder, { recursive: true }));
