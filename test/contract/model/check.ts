@@ -1,72 +1,25 @@
-import { randomBytes } from "node:crypto";
 import { expect } from "vitest";
-import { type HistoryOptions, LogHistoryProvider } from "../../../src/storage/history/log-history-provider.js";
-import type { LogStore } from "../../../src/storage/history/log-store.js";
-import { StorageManager, type StorageOperations } from "../../../src/storage/storage-manager.js";
-import { type Follower, follow, heldOf } from "./follow.js";
-import { DRAFT_COUNT } from "./naive-drafts.js";
+import type { HistoryOptions } from "../../../src/storage/history/log-history-provider.js";
+import type { StorageOperations } from "../../../src/storage/storage-manager.js";
+import { FollowerSlots } from "./follow.js";
 import { naiveState } from "./naive-sessions-provider.js";
 import { NaiveStorageProvider } from "./naive-storage-provider.js";
-import type { Operation, Step } from "./operations.js";
-import { SESSIONS } from "./operations.js";
+import { type Operation, SESSIONS, type Step } from "./operations.js";
+import { FUTURE_MS, type OpenStore, Providers } from "./providers.js";
 import { type Outcome, outcomeOf, type Slots } from "./run.js";
 
-/** A store that was opened for one sequence. */
-export interface OpenedStore {
-  /** Makes a handle. Each provider gets its own. */
-  store(): LogStore;
-  /** The age at which a sweep removes something, on a store that has its own clock. */
-  readonly sweepAgeMs?: number | undefined;
-  /** Waits until the store's own clock has moved. */
-  passTime?(): Promise<void>;
-  close(): Promise<void>;
-}
-
-/** Opens an empty store. `now`: the clock in milliseconds, for a store that has none of its own. */
-export type OpenStore = (nowMs: () => number) => Promise<OpenedStore>;
-
-/** The sizes are small, so that short sequences take every path. Each is a different mixture. */
-export const SIZES: readonly HistoryOptions[] = [
-  {
-    maxSegments: 6,
-    mergeSegments: 5,
-    mergeMessages: 4,
-    chunk: 3,
-    maxLogEntries: 5,
-    maxEdits: 3,
-    maxDropped: 4,
-    maxHeads: 2,
-  },
-  { maxSegments: 3, mergeSegments: 2, chunk: 2, maxLogEntries: 100, maxEdits: 1, maxDropped: 1, maxHeads: 1 },
-  { maxSegments: 20, mergeSegments: 10, chunk: 100, maxLogEntries: 3 },
-  {},
-];
-
-/** The first value of the clock that stamps messages. */
-const NOW_MICROS = 5;
-/** A time longer than all other waits of a run together. */
-const DRAFT_TIMEOUT_MS = 1_000_000;
-/** A limit so high that every timestamp of the range may be given. */
-const FUTURE_MS = 2 ** 53;
-const STALE_MS = 10;
-const SWEEP_AGE_MS = 100;
+/** How many sweeps may be needed until nothing is left of the sessions that were deleted. */
 const MOST_SWEEPS = 60;
 
 type OperationOf<Op extends Operation["op"]> = Extract<Operation, { readonly op: Op }>;
-
-interface FollowerSlot {
-  readonly session: string;
-  readonly uid: number;
-  readonly follower: Follower;
-}
 
 /**
  * Performs the steps on providers that share a store, and on the naive model. Every answer must be the same, and
  * nothing may be left at the end.
  */
 export async function checkSteps(open: OpenStore, sizes: HistoryOptions, steps: readonly Step[]): Promise<void> {
-  const run = new Run(sizes, open);
-  await run.begin();
+  const providers = await Providers.open(open, sizes);
+  const run = new Run(providers);
   try {
     for (const [i, step] of steps.entries()) {
       await run.step(step);
@@ -75,79 +28,64 @@ export async function checkSteps(open: OpenStore, sizes: HistoryOptions, steps: 
     await run.compareAll();
     await run.clearAway();
   } finally {
-    await run.end();
+    await providers.close();
   }
 }
 
 class Run {
-  readonly #sizes: HistoryOptions;
-  readonly #open: OpenStore;
-  readonly #naive = new NaiveStorageProvider(naiveState(), () => this.#nowMicros, FUTURE_MS);
+  readonly #providers: Providers;
+  readonly #naive: NaiveStorageProvider;
+  readonly #followers: FollowerSlots;
   readonly #slots: Slots = { lists: new Map() };
   readonly #naiveSlots: Slots = { lists: new Map() };
-  readonly #followers = new Map<number, FollowerSlot>();
   /** Sessions whose time was to pass later. A process that has a draft of theirs at hand may notice a minute late. */
   readonly #expiring = new Set<string>();
-  #nowMs = 1;
-  #nowMicros = NOW_MICROS;
-  #asked = 0;
-  #opened!: OpenedStore;
-  #providers!: readonly StorageOperations[];
-  #store!: LogStore;
 
-  constructor(sizes: HistoryOptions, open: OpenStore) {
-    this.#sizes = sizes;
-    this.#open = open;
-  }
-
-  async begin(): Promise<void> {
-    this.#opened = await this.#open(() => this.#nowMs);
-    this.#store = this.#opened.store();
-    this.#providers = [this.#provider(), this.#provider(), new StorageManager({ main: this.#provider() })];
-  }
-
-  async end(): Promise<void> {
-    for (const provider of this.#providers) await provider.close();
-    await this.#opened.close();
+  constructor(providers: Providers) {
+    this.#providers = providers;
+    this.#naive = new NaiveStorageProvider(naiveState(), () => providers.nowMicros, FUTURE_MS);
+    this.#followers = new FollowerSlots(this.#naive);
   }
 
   async step({ by, ...operation }: Step): Promise<void> {
-    const provider = this.#providers[by] as StorageOperations;
-    this.#nowMs += 1;
-    if (operation.op === "wait") this.#nowMs += STALE_MS;
-    else if (operation.op === "later") this.#nowMicros += 2;
-    else if (operation.op === "sweep") await this.#sweep(provider);
+    const provider = this.#providers.at(by);
+    this.#providers.tick();
+    if (operation.op === "wait") this.#providers.passStale();
+    else if (operation.op === "later") this.#providers.passMicros();
+    else if (operation.op === "sweep") await this.#providers.sweep(provider);
     else if (operation.op === "abandon") await this.#abandon(provider);
     else if (operation.op === "expireLater") await this.#expireLater(provider, operation);
-    else if (operation.op === "search" && this.#store.searchEntries === undefined) return;
-    else if (operation.op === "follow") await this.#follow(provider, operation);
+    else if (operation.op === "search" && this.#providers.store.searchEntries === undefined) return;
+    else if (operation.op === "follow") await this.#followers.follow(provider, operation);
     else await this.#compare(provider, operation);
   }
 
   /** Compares all histories, with and without their ancestors, as every provider sees them. */
   async compareAll(): Promise<void> {
     for (const session of SESSIONS) {
-      await this.#compare(this.#any(), { op: "read", session, ancestors: false, limit: undefined, offset: undefined });
-      await this.#compare(this.#any(), { op: "read", session, ancestors: true, limit: undefined, offset: undefined });
-      await this.#compare(this.#any(), { op: "describe", session });
+      const read = { op: "read", session, limit: undefined, offset: undefined } as const;
+      await this.#compare(this.#providers.any(), { ...read, ancestors: false });
+      await this.#compare(this.#providers.any(), { ...read, ancestors: true });
+      await this.#compare(this.#providers.any(), { op: "describe", session });
     }
   }
 
   /** Deletes all sessions. After that the counts of forks must be right, and sweeps must leave nothing. */
   async clearAway(): Promise<void> {
     for (const session of SESSIONS) {
-      if (this.#naive.uidOf(session) !== undefined) await this.#any().deleteSession(session);
+      if (this.#naive.uidOf(session) !== undefined) await this.#providers.any().deleteSession(session);
     }
-    const records = await this.#store.scanRecords("", 1000);
+    const { store } = this.#providers;
+    const records = await store.scanRecords("", 1000);
     for (const { uid, forks } of records) {
       expect([uid, forks]).toEqual([uid, records.filter(({ sources }) => sources.includes(uid)).length]);
     }
-    for (let i = 0; i < MOST_SWEEPS && (await this.#store.scanRecords("", 1)).length > 0; i++) {
-      await this.#sweep(this.#any());
-      await this.#opened.passTime?.();
+    for (let i = 0; i < MOST_SWEEPS && (await store.scanRecords("", 1)).length > 0; i++) {
+      await this.#providers.sweep(this.#providers.any());
+      await this.#providers.passTime();
     }
-    expect(await this.#store.scanRecords("", 1000)).toEqual([]);
-    expect(await this.#store.listOrphans(1000)).toEqual([]);
+    expect(await store.scanRecords("", 1000)).toEqual([]);
+    expect(await store.listOrphans(1000)).toEqual([]);
   }
 
   async #compare(provider: StorageOperations, given: Operation): Promise<void> {
@@ -214,7 +152,7 @@ class Run {
   /** One process looks at all drafts twice, with a long time in between. */
   async #abandon(provider: StorageOperations): Promise<void> {
     const early = await provider.endAbandonedDrafts();
-    this.#nowMs += DRAFT_TIMEOUT_MS;
+    this.#providers.passDraftTimeout();
     const late = await provider.endAbandonedDrafts();
     const spareIds = new Map<string, string>();
     for (const session of SESSIONS.filter((id) => this.#naive.uidOf(id) !== undefined)) {
@@ -232,8 +170,8 @@ class Run {
     provider: StorageOperations,
     { session, afterMicros }: Extract<Operation, { op: "expireLater" }>,
   ): Promise<void> {
-    if (this.#opened.sweepAgeMs !== undefined) return;
-    const expireTimeMicros = afterMicros === null ? null : this.#nowMicros + afterMicros;
+    if (this.#providers.hasOwnClock) return;
+    const expireTimeMicros = afterMicros === null ? null : this.#providers.nowMicros + afterMicros;
     this.#expiring.add(session);
     const outcomes = [provider, this.#naive].map((one) =>
       one.updateSession(session, { expireTimeMicros }).then(
@@ -243,54 +181,6 @@ class Run {
     );
     const [real, naive] = await Promise.all(outcomes);
     expect(real).toEqual(naive);
-  }
-
-  async #sweep(provider: StorageOperations): Promise<void> {
-    this.#nowMs += SWEEP_AGE_MS + 1;
-    await provider.sweep();
-  }
-
-  async #follow(provider: StorageOperations, { slot, session }: Extract<Operation, { op: "follow" }>): Promise<void> {
-    const begun = this.#followers.get(slot);
-    const sessionId = begun?.session ?? session;
-    const uid = this.#naive.uidOf(sessionId);
-    this.#followers.delete(slot);
-    if (uid === undefined || (begun !== undefined && begun.uid !== uid)) {
-      const refused = provider.followMessages(sessionId, begun?.follower.at ?? 0);
-      await expect(refused).rejects.toMatchObject({ code: uid === undefined ? "not_found" : "invalid_argument" });
-      return;
-    }
-    const history = (await this.#naive.getSessionMessages(sessionId)).map(heldOf);
-    if (begun === undefined && history.length === 0) return;
-    const follower = await follow(provider, sessionId, begun?.follower, history);
-    this.#followers.set(slot, { session: sessionId, uid, follower });
-  }
-
-  #any(): StorageOperations {
-    return this.#providers[++this.#asked % this.#providers.length] as StorageOperations;
-  }
-
-  /** Moves the clock while somebody waits, because an operation may wait for whoever has sealed a log. */
-  #pause(ms: number): Promise<void> {
-    this.#nowMs += Math.ceil(ms);
-    return new Promise((resolve) => setImmediate(resolve));
-  }
-
-  #provider(): LogHistoryProvider {
-    return new LogHistoryProvider(this.#opened.store(), {
-      nowMicros: () => this.#nowMicros,
-      clockMs: () => this.#nowMs,
-      staleMs: STALE_MS,
-      search: true,
-      draftTimeoutMs: DRAFT_TIMEOUT_MS,
-      limits: { futureMs: FUTURE_MS, draftCount: DRAFT_COUNT },
-      sweepAgeMs: this.#opened.sweepAgeMs ?? SWEEP_AGE_MS,
-      pause: (ms) => this.#pause(ms),
-      newUid: () => randomBytes(6).toString("hex"),
-      heartbeatMs: 50,
-      onAnomaly: (text, error) => expect.unreachable(`${text}: ${error}`),
-      ...this.#sizes,
-    });
   }
 }
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, it } from "vitest";
-import { checkSteps, type OpenStore, SIZES } from "./check.js";
+import { checkSteps } from "./check.js";
+import { type OpenStore, SIZES } from "./providers.js";
 import { steps } from "./sequences.js";
 
 /** A sequence takes a few milliseconds. One that takes this long is waiting for something that never comes. */

@@ -2,19 +2,57 @@ import { expect } from "vitest";
 import type { ChatMessage } from "../../../src/domain/chat-message.js";
 import type { FollowEvent, FollowPosition } from "../../../src/domain/page.js";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
+import type { NaiveStorageProvider } from "./naive-storage-provider.js";
+import type { Operation } from "./operations.js";
 
 /** A message as a follower holds it. It has no position, because edits before it change that. */
-export interface Held {
+interface Held {
   readonly id: string;
   readonly text: string;
 }
 
-export interface Follower {
+interface Follower {
   readonly at: FollowPosition;
   readonly held: readonly Held[];
 }
 
-export function heldOf({ id, role, timestampMicros, parts, originSessionId }: ChatMessage): Held {
+interface FollowerSlot {
+  readonly session: string;
+  readonly uid: number;
+  readonly follower: Follower;
+}
+
+/** The followers of a run, each in a slot of its own and compared with the history of the naive model. */
+export class FollowerSlots {
+  readonly #naive: NaiveStorageProvider;
+  readonly #slots = new Map<number, FollowerSlot>();
+
+  constructor(naive: NaiveStorageProvider) {
+    this.#naive = naive;
+  }
+
+  /** Brings the slot's follower up to date, or begins one, and cuts it off again. */
+  async follow(
+    provider: StorageOperations,
+    { slot, session }: Extract<Operation, { readonly op: "follow" }>,
+  ): Promise<void> {
+    const begun = this.#slots.get(slot);
+    const sessionId = begun?.session ?? session;
+    const uid = this.#naive.uidOf(sessionId);
+    this.#slots.delete(slot);
+    if (uid === undefined || (begun !== undefined && begun.uid !== uid)) {
+      const refused = provider.followMessages(sessionId, begun?.follower.at ?? 0);
+      await expect(refused).rejects.toMatchObject({ code: uid === undefined ? "not_found" : "invalid_argument" });
+      return;
+    }
+    const history = (await this.#naive.getSessionMessages(sessionId)).map(heldOf);
+    if (begun === undefined && history.length === 0) return;
+    const follower = await follow(provider, sessionId, begun?.follower, history);
+    this.#slots.set(slot, { session: sessionId, uid, follower });
+  }
+}
+
+function heldOf({ id, role, timestampMicros, parts, originSessionId }: ChatMessage): Held {
   return { id, text: JSON.stringify([role, timestampMicros, parts, originSessionId]) };
 }
 
@@ -23,7 +61,7 @@ export function heldOf({ id, role, timestampMicros, parts, originSessionId }: Ch
  * event does not fit what the follower holds, or when the follower holds anything but the front of the history after an
  * event.
  */
-export async function follow(
+async function follow(
   provider: StorageOperations,
   sessionId: string,
   begun: Follower | undefined,
