@@ -16,12 +16,9 @@ import { wireMethod, writtenMessage } from "../codec/binary-codec.js";
 import { shortMessageWriter } from "../codec/json-writer.js";
 import type { Caller, FrontCall } from "../front-call.js";
 import type { BodyLimits } from "../http/body.js";
-import { connectionOf } from "../http/connection-of.js";
-import { readDeadline } from "../http/deadline.js";
 import { goneSignal } from "../http/gone-signal.js";
 import { type HttpRequest, type HttpResponse, hearErrors } from "../http/listener.js";
-import { factsOf } from "../http/request-facts.js";
-import { endWhenSent } from "../http/respond.js";
+import { startCall } from "../http/start-call.js";
 import type { Admission } from "../load/admissions.js";
 import type { Logger } from "../logging.js";
 import { emptyRequest, knowsEncoding, makeRequestReader, type RequestFormat, readFormat } from "./connect-request.js";
@@ -120,7 +117,8 @@ function addMethod(router: ConnectRouter, method: ApiMethod, caller: Caller, lim
   async function begin(context: HandlerContext): Promise<{ exchange: Exchange; request: Message; call: FrontCall }> {
     const exchange = context.values.get(exchangeKey);
     if (exchange === undefined) throw new Error("connect-node called without a request");
-    const call = await startCall(caller, method, exchange);
+    const call = await startCall("connect", caller, method, exchange, exchange.signal);
+    exchange.admission = call.admission;
     return { exchange, call, request: await read(exchange.request, exchange.format, call.admission) };
   }
 
@@ -155,18 +153,6 @@ function addMethod(router: ConnectRouter, method: ApiMethod, caller: Caller, lim
 
   // The descriptor tells which of the two it is.
   router.rpc(desc, (desc.methodKind === "unary" ? unary : stream) as never);
-}
-
-async function startCall(caller: Caller, method: ApiMethod, exchange: Exchange): Promise<FrontCall> {
-  const { request, response, signal } = exchange;
-  const facts = factsOf(request);
-  const principal = await caller.authenticate(facts);
-  const arrival = { front: "connect" as const, principal, facts, connection: connectionOf(request) };
-  const deadlineMs = readDeadline(request.headers, Date.now());
-  const admission = caller.admit(method, arrival);
-  exchange.admission = admission;
-  endWhenSent(admission, response);
-  return { ...arrival, admission, deadlineMs, signal };
 }
 
 function toConnectError(error: unknown): ConnectError {

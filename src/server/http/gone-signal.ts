@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import type { Socket } from "node:net";
+import { CallSignal } from "../call-signal.js";
 import type { Request } from "./body.js";
 import { isGone, type Response } from "./respond.js";
 
@@ -14,12 +15,13 @@ export function goneSignal(request: Request, response: Response): AbortSignal {
 }
 
 function signalOfStream(response: Response): AbortSignal {
-  const gone = new AbortController();
+  const gone = new CallSignal();
+  const abort = () => gone.abort(new Error("The client has gone"));
   response.once("close", () => {
-    if (!response.writableEnded) gone.abort();
+    if (!response.writableEnded) abort();
   });
-  if (isGone(response)) gone.abort();
-  return gone.signal;
+  if (isGone(response)) abort();
+  return gone;
 }
 
 function signalOfConnection(socket: Socket): AbortSignal {

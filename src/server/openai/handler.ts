@@ -7,12 +7,10 @@ import { codeName } from "../call/code-name.js";
 import { parseJson } from "../codec/json-text.js";
 import type { Caller, FrontCall } from "../front-call.js";
 import { type BodyLimits, checkBodyHeaders, hasBody, type Request, readBody } from "../http/body.js";
-import { connectionOf } from "../http/connection-of.js";
-import { readDeadline } from "../http/deadline.js";
-import { goneSignal } from "../http/gone-signal.js";
+import { hearErrors } from "../http/listener.js";
 import { type HttpProblem, toProblem } from "../http/problem.js";
-import { factsOf } from "../http/request-facts.js";
-import { endWhenSent, type Response, sendJson, sendProblem } from "../http/respond.js";
+import { type Response, sendJson, sendProblem } from "../http/respond.js";
+import { type HttpExchange, startCall } from "../http/start-call.js";
 import type { Admission } from "../load/admissions.js";
 import type { Rpc } from "./conversations.js";
 import { OpenAiProblem } from "./read.js";
@@ -43,10 +41,7 @@ export function createOpenAiHandler({
   const calls = new Calls(methods, caller);
   return (path, request, response) => {
     if (!isOurs(path)) return false;
-    // Broken connections are noticed by their "close" event. Without a listener, an "error" event would end the
-    // process.
-    request.on("error", () => {});
-    response.on("error", () => {});
+    hearErrors(request, response);
     serve(path, request, response, calls, bodyLimits).catch((error: unknown) => {
       if (!(error instanceof ApiError)) onUnexpected(error);
       const problem = toProblem(error);
@@ -59,7 +54,7 @@ export function createOpenAiHandler({
 async function serve(path: string, request: Request, response: Response, calls: Calls, limits: BodyLimits) {
   const url = request.url ?? "";
   const route = findRoute(request.method ?? "", path);
-  const call = await calls.start(route, request, response);
+  const call = await calls.start(route, { request, response });
   const query = readQuery(url.slice(path.length), route.query);
   const body = await readJson(request, call.admission, limits);
   const answer = await route.run(calls.rpcOf(call), { ...route, query, body });
@@ -84,14 +79,8 @@ class Calls {
   }
 
   /** Authenticates a request and admits it as the operation's first call. */
-  async start({ admittedAs }: Operation, request: Request, response: Response): Promise<FrontCall> {
-    const deadlineMs = readDeadline(request.headers, Date.now());
-    const facts = factsOf(request);
-    const principal = await this.#caller.authenticate(facts);
-    const arrival = { front: "openai" as const, principal, facts, connection: connectionOf(request) };
-    const admission = this.#caller.admit(this.#methodOf(admittedAs), arrival);
-    endWhenSent(admission, response);
-    return { ...arrival, admission, deadlineMs, signal: goneSignal(request, response) };
+  start({ admittedAs }: Operation, exchange: HttpExchange): Promise<FrontCall> {
+    return startCall("openai", this.#caller, this.#methodOf(admittedAs), exchange);
   }
 
   /** The first call takes the place of the request; each further call is admitted by itself. */

@@ -3,15 +3,13 @@ import { ApiError } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
 import { DEFAULT_LOAD } from "../../config.js";
 import { parseJson } from "../codec/json-text.js";
-import type { Caller, FrontCall } from "../front-call.js";
+import type { Caller } from "../front-call.js";
 import { type BodyLimits, checkBodyHeaders, hasBody, type Request, readBody } from "../http/body.js";
-import { connectionOf } from "../http/connection-of.js";
-import { readDeadline } from "../http/deadline.js";
-import { goneSignal } from "../http/gone-signal.js";
+import { hearErrors } from "../http/listener.js";
 import { HttpProblem, toProblem } from "../http/problem.js";
-import { factsOf } from "../http/request-facts.js";
 import { requestIdOf } from "../http/request-id.js";
-import { endWhenSent, header, type Response, sendAllowed, sendJson, sendProblem } from "../http/respond.js";
+import { header, type Response, sendAllowed, sendJson, sendProblem } from "../http/respond.js";
+import { startCall } from "../http/start-call.js";
 import type { Admission } from "../load/admissions.js";
 import { STALL_MS } from "../load/stall.js";
 import { type Binding, readBindings } from "./binding.js";
@@ -68,10 +66,11 @@ export function createRestHandler({ methods, caller, limits = {}, onUnexpected =
     if (request.method === "OPTIONS") return sendAllowed(request, response, allowedMethods(router, target));
     const { target: route, variables } = findRoute(router, request, target);
     const { method, transcoder } = route;
-    const call = await startCall(method, request, response);
+    const call = await startCall("rest", caller, method, { request, response });
     const path = transcoder.readPath(variables);
     const query = transcoder.readQuery(target.query, path);
-    const message = transcoder.buildRequest(path, query, await readJson(request, call.admission));
+    const json = hasBody(request) ? await readJson(request, call.admission) : undefined;
+    const message = transcoder.buildRequest(path, query, json);
     if (method.desc.methodKind === "unary") {
       const answer = await caller.unary(method, message, call);
       return sendJson(request, response, transcoder.writeResponse(answer), call.admission, stalledMs);
@@ -87,28 +86,14 @@ export function createRestHandler({ methods, caller, limits = {}, onUnexpected =
     });
   }
 
-  async function startCall(method: ApiMethod, request: Request, response: Response): Promise<FrontCall> {
-    const deadlineMs = readDeadline(request.headers, Date.now());
-    const facts = factsOf(request);
-    const principal = await caller.authenticate(facts);
-    const arrival = { front: "rest" as const, principal, facts, connection: connectionOf(request) };
-    const admission = caller.admit(method, arrival);
-    endWhenSent(admission, response);
-    return { ...arrival, admission, deadlineMs, signal: goneSignal(request, response) };
-  }
-
   async function readJson(request: Request, admission: Admission): Promise<unknown> {
-    if (!hasBody(request)) return undefined;
     checkBodyHeaders(request, bodyLimits.bodyBytes);
     const bytes = await readBody(request, bodyLimits, admission);
     return bytes.length === 0 ? undefined : parseJson(bytes);
   }
 
   return (request, response) => {
-    // Broken connections are noticed by their "close" event. Without a listener, an "error" event would end the
-    // process.
-    request.on("error", () => {});
-    response.on("error", () => {});
+    hearErrors(request, response);
     serve(request, response).catch((error: unknown) => {
       report(error);
       sendProblem(request, response, toProblem(error));

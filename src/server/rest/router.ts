@@ -61,8 +61,8 @@ export class Router<T> {
    * path).
    */
   match(method: string, path: string): Match<T> | { readonly allowed: ReadonlySet<string> } {
-    const allowed = new Set<string>();
     const segments = splitPath(path);
+    const allowed = new Set<string>();
     const leaf = segments && find(this.#root, segments, 0, method, allowed);
     return segments && leaf ? { target: leaf.target, variables: readVariables(leaf.template, segments) } : { allowed };
   }
