@@ -9,7 +9,6 @@ import { makeAuthorityCheck } from "./http/authority.js";
 import { makeCors } from "./http/cors.js";
 import { HttpListener, type HttpRequest, type HttpResponse, hearErrors } from "./http/listener.js";
 import { HttpProblem } from "./http/problem.js";
-import { tellRequestId } from "./http/request-id.js";
 import { sendProblem } from "./http/respond.js";
 import type { StaticRoutes } from "./http/static-routes.js";
 import { refuseUnknownRpc, sendInProtocol } from "./http/unknown-rpc.js";
@@ -66,7 +65,6 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
 
   function handler(request: HttpRequest, response: HttpResponse): void {
     try {
-      tellRequestId(request, response);
       route(request, response);
     } catch (error) {
       hearErrors(request, response);
@@ -87,7 +85,6 @@ export function createMetricsListener(
   { caller, load }: Pick<HttpServerOptions, "caller" | "load">,
 ): HttpListener {
   const handler = (request: HttpRequest, response: HttpResponse): void => {
-    tellRequestId(request, response);
     if (routes.serve(pathOf(request.url ?? ""), request, response, caller)) return;
     hearErrors(request, response);
     sendProblem(request, response, new HttpProblem(Code.NotFound, "Only /metrics is served here"));

@@ -4,7 +4,7 @@ import { ApiError } from "../../api/api-error.js";
 import { type ByteString, toBytes } from "../../domain/byte-string.js";
 import { chooseEncoding, compress, MIN_COMPRESSED_BYTES } from "../http/compression.js";
 import type { HttpRequest, HttpResponse } from "../http/listener.js";
-import { abandonUnread } from "../http/respond.js";
+import { abandonUnread, writeHead } from "../http/respond.js";
 import type { Admission } from "../load/admissions.js";
 import { withinStallTime } from "../load/stall.js";
 
@@ -25,7 +25,7 @@ export async function sendUnary(
     if (!(error instanceof ApiError)) throw error;
     return sendRefusal(response, error);
   }
-  out.writeHead(answer.status, toHeaders(answer.header));
+  writeHead(response, answer.status, toHeaders(answer.header));
   if (answer.trailer !== undefined) out.addTrailers(toHeaders(answer.trailer));
   out.end(body);
   abandonUnread(response);
@@ -57,7 +57,7 @@ export async function sendStream(
   { signal, admission }: { readonly signal: AbortSignal; readonly admission?: Admission | undefined },
 ): Promise<void> {
   const out = response as ServerResponse;
-  if (!out.headersSent) out.writeHead(answer.status, toHeaders(answer.header));
+  if (!out.headersSent) writeHead(response, answer.status, toHeaders(answer.header));
   for await (const chunk of answer.body ?? []) {
     if (chunk.length === 0) continue;
     admission?.hold(chunk.length);
@@ -71,9 +71,8 @@ export async function sendStream(
 
 /** Sends the headers of a stream at once; connect-node would hold them back until the first message. */
 export function sendStreamHead(header: Headers, response: HttpResponse): void {
-  const out = response as ServerResponse;
-  out.writeHead(200, toHeaders(header));
-  out.flushHeaders();
+  writeHead(response, 200, toHeaders(header));
+  (response as ServerResponse).flushHeaders();
 }
 
 async function collect(body: UniversalServerResponse["body"]): Promise<Buffer> {
@@ -85,9 +84,9 @@ async function collect(body: UniversalServerResponse["body"]): Promise<Buffer> {
 }
 
 function sendRefusal(response: HttpResponse, { message }: ApiError): void {
-  const out = response as ServerResponse;
   const body = JSON.stringify({ code: "resource_exhausted", message });
-  out.writeHead(429, { "content-type": "application/json", "content-length": Buffer.byteLength(body) }).end(body);
+  writeHead(response, 429, { "content-type": "application/json", "content-length": Buffer.byteLength(body) });
+  (response as ServerResponse).end(body);
 }
 
 function toHeaders(headers: Headers | undefined): Record<string, string> {

@@ -3,6 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { authorityOf } from "./authority.js";
 import { type HttpRequest, type HttpResponse, hearErrors } from "./listener.js";
 import { HttpProblem } from "./problem.js";
+import { writeHead } from "./respond.js";
 
 const METHODS = "GET, HEAD, POST, PATCH, DELETE, OPTIONS";
 const MAX_AGE_SECONDS = "7200";
@@ -71,7 +72,8 @@ export function makeCors(origins: readonly string[]): Cors {
     response.setHeader("Access-Control-Allow-Methods", METHODS);
     response.setHeader("Access-Control-Allow-Headers", REQUEST_HEADERS);
     response.setHeader("Access-Control-Max-Age", MAX_AGE_SECONDS);
-    (response as ServerResponse).writeHead(204).end();
+    writeHead(response, 204, {});
+    (response as ServerResponse).end();
     return true;
   };
 }

@@ -7,7 +7,7 @@ import { chooseEncoding, compress, type Encoding, MIN_COMPRESSED_BYTES } from ".
 import { type HttpRequest, type HttpResponse, hearErrors } from "./listener.js";
 import { HttpProblem, toProblem } from "./problem.js";
 import { factsOf } from "./request-facts.js";
-import { abandonUnread, endWhenSent, sendProblem } from "./respond.js";
+import { abandonUnread, endWhenSent, sendProblem, writeHead } from "./respond.js";
 
 export interface StaticAnswer {
   readonly status?: number;
@@ -78,7 +78,8 @@ export class StaticRoutes {
     const allow = "GET, HEAD, OPTIONS";
     const out = response as ServerResponse;
     if (request.method === "OPTIONS") {
-      out.writeHead(204, { allow }).end();
+      writeHead(response, 204, { allow });
+      out.end();
       return;
     }
     if (request.method !== "GET" && request.method !== "HEAD") {
@@ -96,13 +97,14 @@ export class StaticRoutes {
     const headers = { ...SAFE_HEADERS, "content-type": contentType, etag: tag, vary: "accept-encoding" };
     const { header } = factsOf(request);
     if (status === 200 && header("if-none-match") === tag) {
-      out.writeHead(304, headers).end();
+      writeHead(response, 304, headers);
+      out.end();
       return;
     }
     const encoding = text.length < MIN_COMPRESSED_BYTES ? undefined : chooseEncoding(header("accept-encoding"));
     const body = encoding === undefined ? Buffer.from(text) : await prepared.compressed(encoding);
     const encoded = encoding === undefined ? {} : { "content-encoding": encoding };
-    out.writeHead(status, { ...headers, ...encoded, "content-length": body.length });
+    writeHead(response, status, { ...headers, ...encoded, "content-length": body.length });
     out.end(request.method === "HEAD" ? undefined : body);
     abandonUnread(response);
   }

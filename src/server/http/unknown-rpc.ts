@@ -1,9 +1,11 @@
 import type { ServerResponse } from "node:http";
 import { Code } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
+import { REQUEST_ID } from "../request-id.js";
 import type { HttpRequest, HttpResponse } from "./listener.js";
 import { HttpProblem } from "./problem.js";
-import { sendProblem } from "./respond.js";
+import { requestIdOf } from "./request-id.js";
+import { sendProblem, writeHead } from "./respond.js";
 
 const RPC_PATH = /^\/[^/]+\.[^/]+\/[^/]+$/;
 
@@ -25,6 +27,7 @@ function sendAsRpc(request: HttpRequest, response: HttpResponse, { code, message
   const type = (request.headers["content-type"] ?? "").toLowerCase();
   const out = response as ServerResponse;
   if (type.startsWith("application/grpc")) {
+    out.setHeader(REQUEST_ID, requestIdOf(request));
     out.setHeader("content-type", type);
     out.setHeader("grpc-status", String(code));
     out.setHeader("grpc-message", encodeURIComponent(message));
@@ -35,6 +38,7 @@ function sendAsRpc(request: HttpRequest, response: HttpResponse, { code, message
   const isConnect = request.headers["connect-protocol-version"] !== undefined;
   if (!isConnect && !/^application\/(proto$|connect\+)/.test(type)) return false;
   const body = JSON.stringify({ code: codeToString(code), message });
-  out.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(body) }).end(body);
+  writeHead(response, status, { "content-type": "application/json", "content-length": Buffer.byteLength(body) });
+  out.end(body);
   return true;
 }

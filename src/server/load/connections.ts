@@ -35,31 +35,33 @@ export class Connections {
       longest.destroy();
     }
     const connection: Connection = new Connection(socket, {
-      onBusy: () => this.#forget(connection),
-      onIdle: () => this.#idle.add(connection),
+      onBusy: () => move(connection, undefined),
+      onIdle: () => move(connection, this.#idle),
       onEnd: () => {
         this.#open.delete(connection);
-        this.#forget(connection);
+        move(connection, undefined);
       },
     });
     this.#open.add(connection);
-    this.#silent.add(connection);
+    move(connection, this.#silent);
     return connection;
   }
 
   #longestWithoutCall(): Connection | undefined {
     for (const connection of this.#silent) {
       if (!connection.hasSpoken) return connection;
-      this.#silent.delete(connection);
-      this.#greeted.add(connection);
+      move(connection, this.#greeted);
     }
     const [longest] = this.#greeted.size > 0 ? this.#greeted : this.#idle;
     return longest;
   }
+}
 
-  #forget(connection: Connection): void {
-    for (const one of [this.#silent, this.#greeted, this.#idle]) one.delete(connection);
-  }
+/** Puts the connection at the end of another queue, or of none while it has a call. */
+function move(connection: Connection, queue: Set<Connection> | undefined): void {
+  connection.queue?.delete(connection);
+  connection.queue = queue;
+  queue?.add(connection);
 }
 
 interface ConnectionHooks {
@@ -70,6 +72,8 @@ interface ConnectionHooks {
 
 /** One connection and the number of its running calls. */
 export class Connection {
+  /** Where it waits for a call; belongs to `Connections`. */
+  queue: Set<Connection> | undefined;
   readonly #socket: Socket;
   readonly #hooks: ConnectionHooks;
   readonly #endListeners = new Set<() => void>();

@@ -5,9 +5,8 @@ export const CHUNK_BYTES = 256;
 
 /**
  * Gives the chunks of a request's body memory of their own. Node reads up to 64 KB of a connection at once and hands
- * out
- * slices of it, each of which keeps all of it in memory. A client that sends one byte of a body, and then much that is
- * not kept, would otherwise hold 64 KB by each byte.
+ * out slices of it, each of which keeps all of it in memory. A client that sends one byte of a body, and then much that
+ * is not kept, would otherwise hold 64 KB by each byte.
  */
 export function ownChunks(stream: ServerHttp2Stream): void {
   const { push } = stream;
