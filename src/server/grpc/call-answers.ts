@@ -28,11 +28,8 @@ export function adjustAnswers(call: InterceptedCall): CallAnswers {
   call.sendStatus = function (answer) {
     const isClientFault = answer.code === status.INTERNAL && CLIENT_FAULTS.test(String(answer.details));
     const code = isClientFault ? status.INVALID_ARGUMENT : answer.code;
-    sendStatus.call(this, {
-      ...answer,
-      code,
-      metadata: isNamed ? answer.metadata : named(answer.metadata ?? new Metadata()),
-    });
+    const metadata = isNamed ? answer.metadata : named(answer.metadata ?? new Metadata());
+    sendStatus.call(this, { code, details: answer.details, metadata });
   };
   return answers;
 }

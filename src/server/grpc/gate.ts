@@ -47,11 +47,24 @@ export interface Admitted {
   readonly stream: ServerHttp2Stream;
 }
 
-/** Admitted requests, by the metadata object that grpc-js passes from the interceptor to the handler. */
-export type AdmittedCalls = WeakMap<Metadata, Admitted>;
+/**
+ * Where the gate leaves an admitted request for the handler: on the metadata object, which grpc-js passes on. A WeakMap
+ * that gets an entry for each call would cost more than anything else a call does, because collecting the garbage of
+ * such a map takes long.
+ */
+const ADMITTED = Symbol("admitted");
+
+type PassedMetadata = Metadata & { [ADMITTED]?: Admitted };
+
+/** The request that this is the metadata of. */
+export function admittedOf(metadata: PassedMetadata): Admitted {
+  const admitted = metadata[ADMITTED];
+  if (admitted === undefined) throw new Error("The gate lets only calls through that it has admitted");
+  return admitted;
+}
 
 /** Checks the host, the key, the scope and the limits before the body is read, and the body while it arrives. */
-export function makeGate(options: GateOptions, admitted: AdmittedCalls): ServerInterceptor {
+export function makeGate(options: GateOptions): ServerInterceptor {
   const methods = new Map(
     options.methods.map((method) => [`/${method.desc.parent.typeName}/${method.desc.name}`, method]),
   );
@@ -68,10 +81,10 @@ export function makeGate(options: GateOptions, admitted: AdmittedCalls): ServerI
       }),
       start: (next) =>
         next({
-          onReceiveMetadata: (metadata, proceed) => {
+          onReceiveMetadata: (metadata: PassedMetadata, proceed) => {
             gated
               .begin(metadata, (call) => {
-                admitted.set(metadata, call);
+                metadata[ADMITTED] = call;
                 proceed(metadata);
               })
               .catch((err: unknown) => options.logger.error({ err }, "A call could not be begun"));
@@ -147,14 +160,16 @@ class GatedCall {
       header: (name) => headerOf(metadata, name),
       peer: () => withoutPort(peer),
     };
-    const arrived = { facts, connection: connectionAt(peer), stream: this.#stream };
+    const connection = connectionAt(peer);
+    const stream = this.#stream;
     if (method !== undefined) {
       const principal = await caller.authenticate(facts);
-      const admission = caller.admit(method, { front: "grpc", principal, facts, connection: arrived.connection });
-      return { ...arrived, principal, admission };
+      const admission = caller.admit(method, { front: "grpc", principal, facts, connection });
+      return { facts, connection, stream, principal, admission };
     }
     if (open === undefined) throw new ApiError(Code.Unimplemented, `No such RPC: ${path}`);
-    return { ...arrived, principal: undefined, admission: caller.admitAnyone(open.kind, arrived.connection) };
+    const admission = caller.admitAnyone(open.kind, connection);
+    return { facts, connection, stream, principal: undefined, admission };
   }
 
   /** Answers and stops reading. By itself, grpc-js would keep the stream open until its client ends it. */

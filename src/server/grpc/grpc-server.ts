@@ -19,6 +19,7 @@ import { ApiError } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
 import type { Address, LoadLimits } from "../../config.js";
 import { GRPC_EXTRA_BYTES } from "../../load-limits.js";
+import { CallSignal } from "../call-signal.js";
 import { type WireMethod, wireMethod } from "../codec/binary-codec.js";
 import type { Caller, FrontCall } from "../front-call.js";
 import type { HostCheck } from "../hosts.js";
@@ -28,7 +29,7 @@ import { STALL_MS, withinStallTime } from "../load/stall.js";
 import { TcpPort } from "../load/tcp-port.js";
 import type { Logger } from "../logging.js";
 import type { TlsFiles } from "../tls-files.js";
-import { type AdmittedCalls, makeGate } from "./gate.js";
+import { admittedOf, makeGate } from "./gate.js";
 import { Health } from "./health.js";
 import { addReflection, REFLECTION_METHODS } from "./reflection.js";
 import { toStatus } from "./status.js";
@@ -67,22 +68,18 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const { address, methods, caller, load, connections, isServedHost, tls, logger } = options;
   tellPackageToLog(logger);
   const maxBytes = load.bodyBytes + GRPC_EXTRA_BYTES;
-  const admitted: AdmittedCalls = new WeakMap();
-  const gate = makeGate(
-    {
-      methods,
-      openMethods: new Map([...Health.openMethods, ...REFLECTION_METHODS]),
-      caller,
-      load,
-      isServedHost,
-      maxBytes: maxBytes + FRAME_BYTES,
-      connectionAt: (peer) => port.connectionAt(peer),
-      logger,
-    },
-    admitted,
-  );
+  const gate = makeGate({
+    methods,
+    openMethods: new Map([...Health.openMethods, ...REFLECTION_METHODS]),
+    caller,
+    load,
+    isServedHost,
+    maxBytes: maxBytes + FRAME_BYTES,
+    connectionAt: (peer) => port.connectionAt(peer),
+    logger,
+  });
   const server = new Server({ ...channelOptions(load, maxBytes), interceptors: [gate] });
-  addMethods(server, options, admitted);
+  addMethods(server, options);
   const services = [...new Set(methods.map(({ desc }) => desc.parent))];
   const health = new Health(services.map(({ typeName }) => typeName));
   health.addTo(server);
@@ -132,7 +129,7 @@ function tellPackageToLog(logger: Logger): void {
   setLogger({ error: log, info: log, debug: log });
 }
 
-function addMethods(server: Server, options: GrpcServerOptions, admitted: AdmittedCalls): void {
+function addMethods(server: Server, options: GrpcServerOptions): void {
   const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
   const implementation: UntypedServiceImplementation = {};
   for (const method of options.methods) {
@@ -150,7 +147,7 @@ function addMethods(server: Server, options: GrpcServerOptions, admitted: Admitt
       responseSerialize: asBuffer,
       responseDeserialize: asBuffer,
     };
-    const calls = new MethodCalls(method, wire, options, admitted);
+    const calls = new MethodCalls(method, wire, options);
     implementation[path] = isStream ? calls.stream : calls.unary;
   }
   server.addService(definition, implementation);
@@ -161,13 +158,11 @@ class MethodCalls {
   readonly #method: ApiMethod;
   readonly #wire: WireMethod;
   readonly #options: GrpcServerOptions;
-  readonly #admitted: AdmittedCalls;
 
-  constructor(method: ApiMethod, wire: WireMethod, options: GrpcServerOptions, admitted: AdmittedCalls) {
+  constructor(method: ApiMethod, wire: WireMethod, options: GrpcServerOptions) {
     this.#method = method;
     this.#wire = wire;
     this.#options = options;
-    this.#admitted = admitted;
   }
 
   readonly unary: handleUnaryCall<Buffer, Buffer> = (call, respond) => {
@@ -218,22 +213,21 @@ class MethodCalls {
 
   #frontCall(call: AnyCall, gone: Gone): FrontCall {
     const deadlineMs = Number(call.getDeadline());
-    // The gate lets only calls through that it has put in.
-    const { principal, connection, facts, admission } = this.#admitted.get(call.metadata)!;
+    const { principal, connection, facts, admission } = admittedOf(call.metadata);
     return {
       front: "grpc",
       principal: principal!,
       connection,
       admission,
       deadlineMs: Number.isFinite(deadlineMs) ? deadlineMs : undefined,
-      signal: gone.signal,
+      signal: gone,
       facts,
     };
   }
 
   /** Ends the stream of a client that leaves its answer unread. */
   #abandonUnread(call: AnyCall): void {
-    const { stream } = this.#admitted.get(call.metadata)!;
+    const { stream } = admittedOf(call.metadata);
     if (stream.destroyed) return;
     const timer = setTimeout(() => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM), STALL_MS).unref();
     stream.once("close", () => clearTimeout(timer));
@@ -245,7 +239,7 @@ class MethodCalls {
 }
 
 /** Tells when the client has gone. grpc-js also reports a call as cancelled after each normal end. */
-class Gone extends AbortController {
+class Gone extends CallSignal {
   #isForgotten = false;
 
   constructor(call: AnyCall) {
