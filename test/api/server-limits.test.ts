@@ -1,5 +1,6 @@
 import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import { connect as connectTcp } from "node:net";
+import { gzipSync } from "node:zlib";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterEach, describe, expect, it } from "vitest";
@@ -107,6 +108,36 @@ describe("a body that never ends", () => {
     await poll(second.isEnded, "its stream ends");
     held.stream.close();
     await poll(async () => (await buffered()) === 0, "nothing is held any more");
+  });
+});
+
+describe("a compressed request to the gRPC port", () => {
+  const GZIP = { "content-type": "application/grpc", "grpc-encoding": "gzip" };
+  const bomb = frame(gzipSync(Buffer.alloc(1_000_000)), 1);
+
+  it("counts with what comes out of it", async () => {
+    await start({ bufferedBytes: 100_000 });
+    const { stream, headers, isEnded } = open(`http://${server.grpcAddress}`, APPEND, GZIP);
+    stream.write(bomb);
+    await poll(isEnded, "the call ends, though its client has not ended it");
+    expect(headers()?.["grpc-status"]).toBe(String(Code.ResourceExhausted));
+    expect(headers()?.["grpc-message"]).toContain("100000%20bytes");
+  });
+
+  it("may have no second message, which would be decompressed beside the first", async () => {
+    await start();
+    const { stream, headers, isEnded } = open(`http://${server.grpcAddress}`, APPEND, GZIP);
+    stream.write(Buffer.concat([bomb, bomb]));
+    await poll(isEnded, "the call ends");
+    expect(headers()?.["grpc-status"]).toBe(String(Code.Unimplemented));
+  });
+
+  it("is limited like any other where no key is needed", async () => {
+    await start();
+    const { stream, headers, isEnded } = open(`http://${server.grpcAddress}`, CHECK, GZIP);
+    stream.end(frame(gzipSync(health("n".repeat(2000))), 1));
+    await poll(isEnded, "the call ends");
+    expect(headers()?.["grpc-status"]).toBe(String(Code.ResourceExhausted));
   });
 });
 
@@ -238,8 +269,9 @@ async function buffered(): Promise<number> {
   return Number(/^session_pool_buffered_bytes (\d+)/m.exec(text)?.[1]);
 }
 
-function frame(message: Uint8Array): Buffer {
+function frame(message: Uint8Array, flags = 0): Buffer {
   const head = Buffer.alloc(5);
+  head[0] = flags;
   head.writeUInt32BE(message.length, 1);
   return Buffer.concat([head, message]);
 }

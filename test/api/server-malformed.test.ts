@@ -1,6 +1,6 @@
 import { connect as connectH2, constants } from "node:http2";
 import { createConnection } from "node:net";
-import { gzipSync } from "node:zlib";
+import { deflateSync, gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CountMessagesRequestSchema, MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
@@ -53,6 +53,8 @@ describe("the gRPC port answers", () => {
   it.each([
     ["broken gzip", { "grpc-encoding": "gzip" }, Buffer.concat([Buffer.from([1, 0, 0, 0, 4]), GARBAGE]), "3"],
     ["truncated gzip", { "grpc-encoding": "gzip" }, frame(gzipSync(VALID).subarray(0, 15), 1), "3"],
+    ["gzip that grows too large", { "grpc-encoding": "gzip" }, frame(gzipSync(Buffer.alloc(2 ** 21)), 1), "8"],
+    ["good deflate", { "grpc-encoding": "deflate" }, frame(deflateSync(VALID), 1), "5"],
     ["an unknown compression", { "grpc-encoding": "zip" }, frame(VALID, 1), "12"],
     ["a broken timeout", { "grpc-timeout": "soon" }, frame(VALID), "3"],
     ["no message", {}, Buffer.alloc(0), "12"],
@@ -211,6 +213,12 @@ describe("the HTTP port answers 400 to", () => {
     ["two lengths", "POST /session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"],
   ])("%s", async (_what, text) => {
     expect(await rawRequest(server.httpPort, text)).toMatch(/^HTTP\/1.1 400 /);
+  });
+
+  it("a transfer coding that it does not undo, with 501", async () => {
+    const head = "POST /session HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+    const body = "Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n";
+    expect(await rawRequest(server.httpPort, head + body)).toMatch(/^HTTP\/1.1 501 /);
   });
 
   it("an invalid authority", async () => {

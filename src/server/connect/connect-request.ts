@@ -1,5 +1,3 @@
-import { promisify } from "node:util";
-import { brotliDecompress, gunzip } from "node:zlib";
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { createAsyncIterable, encodeEnvelope, type UniversalServerRequest } from "@connectrpc/connect/protocol";
@@ -7,9 +5,10 @@ import { ApiError, invalidArgument } from "../../api/api-error.js";
 import { wireMethod } from "../codec/binary-codec.js";
 import { messageReader } from "../codec/json-reader.js";
 import { parseJson } from "../codec/json-text.js";
-import { type BodyLimits, inflate, readBody } from "../http/body.js";
+import { type BodyLimits, readBody } from "../http/body.js";
 import type { HttpRequest } from "../http/listener.js";
 import type { Admission } from "../load/admissions.js";
+import { type Compression, inflate } from "../load/inflate.js";
 
 /** What a Connect, gRPC-Web or gRPC request says about its own format. */
 export interface RequestFormat {
@@ -23,12 +22,7 @@ export interface RequestFormat {
 
 export type RequestReader = (request: HttpRequest, format: RequestFormat, admission: Admission) => Promise<Message>;
 
-type Decoder = (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
-
-const DECODERS: ReadonlyMap<string, Decoder> = new Map([
-  ["gzip", promisify(gunzip) as Decoder],
-  ["br", promisify(brotliDecompress) as Decoder],
-]);
+const COMPRESSIONS: ReadonlySet<string> = new Set<Compression>(["gzip", "br"]);
 
 /** The request headers that connect-node needs to see. */
 const PASSED_HEADERS = [
@@ -67,7 +61,7 @@ export function readFormat({ method, headers, url }: HttpRequest): RequestFormat
  */
 export function knowsEncoding({ headers }: HttpRequest, { encodingHeader }: RequestFormat): boolean {
   const encoding = headers[encodingHeader];
-  return encoding === undefined || encoding === "" || encoding === "identity" || DECODERS.has(String(encoding));
+  return encoding === undefined || encoding === "" || encoding === "identity" || COMPRESSIONS.has(String(encoding));
 }
 
 /** A request without content for connect-node, in the same format, so that it answers in that format. */
@@ -136,7 +130,8 @@ async function openEnvelope(body: Buffer, encoding: string, limitBytes: number, 
   if ((flags & ~COMPRESSED_FLAG) !== 0) throw invalidArgument(`The frame of the message has unknown flags (${flags})`);
   const message = body.subarray(ENVELOPE_BYTES);
   if (flags === 0) return message;
-  if (!DECODERS.has(encoding)) throw invalidArgument("The message is compressed, but no header names the compression");
+  if (!COMPRESSIONS.has(encoding))
+    throw invalidArgument("The message is compressed, but no header names the compression");
   return decompress(message, encoding, limitBytes, admission);
 }
 
@@ -152,17 +147,10 @@ async function readQuery({ url }: HttpRequest, limitBytes: number, admission: Ad
 
 async function decompress(bytes: Buffer, encoding: string, limitBytes: number, admission: Admission): Promise<Buffer> {
   if (encoding === "identity" || encoding === "") return bytes;
-  const decode = DECODERS.get(encoding);
-  if (decode === undefined)
+  if (!COMPRESSIONS.has(encoding))
     throw new ApiError(Code.Unimplemented, `Unknown compression ${encoding}: use gzip, br or identity`);
   if (bytes.length === 0) return EMPTY;
-  try {
-    return await inflate(admission, limitBytes, () => decode(bytes, { maxOutputLength: limitBytes }));
-  } catch (cause) {
-    if (cause instanceof ApiError) throw cause;
-    if ((cause as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(limitBytes);
-    throw new ApiError(Code.InvalidArgument, `The message is not valid ${encoding}`, { cause });
-  }
+  return inflate(bytes, encoding as Compression, { limitBytes, admission, tooLarge });
 }
 
 /** Accepts both alphabets, with or without padding. */

@@ -10,7 +10,7 @@ export interface CallAnswers {
 }
 
 /** What grpc-js itself answers with `internal`, though the client sent it. */
-const CLIENT_FAULTS = /^(Failed to decompress message|Invalid grpc-timeout value)/;
+const CLIENT_FAULTS = /^Invalid grpc-timeout value/;
 
 /** Names the request in the answer's metadata, once, and blames the client for its own faults, in what grpc-js itself answers, too. */
 export function adjustAnswers(call: InterceptedCall): CallAnswers {

@@ -14,6 +14,7 @@ import type { Principal, RequestFacts } from "../principal.js";
 import { REQUEST_ID, requestIdFrom } from "../request-id.js";
 import { guardBody } from "./body-guard.js";
 import { adjustAnswers, type CallAnswers, type InterceptedCall } from "./call-answers.js";
+import { limitDecompression } from "./decompression.js";
 import { headerOf, toStatus } from "./status.js";
 
 /** A method that needs no key, by its path. */
@@ -130,8 +131,15 @@ class GatedCall {
     }
     this.#admission = call.admission;
     if (open?.lifetimeMs !== undefined) closeAfter(this.#stream, open.lifetimeMs);
+    const maxBytes = open?.maxBytes ?? this.#options.maxBytes;
+    limitDecompression(this.#call, {
+      admission: call.admission,
+      limitBytes: maxBytes,
+      isSingle: open === undefined,
+      onRefused: () => this.#stopReading(),
+    });
     guardBody(this.#stream, call.admission, {
-      maxBytes: open?.maxBytes ?? this.#options.maxBytes,
+      maxBytes,
       timeoutMs: this.#options.load.bodyTimeoutMs,
       refuse: (error) => this.#refuse(error),
     });
@@ -172,9 +180,13 @@ class GatedCall {
     return { facts, connection, stream, principal: undefined, admission };
   }
 
-  /** Answers and stops reading. By itself, grpc-js would keep the stream open until its client ends it. */
   #refuse(error: unknown): void {
     this.#call.sendStatus(toStatus(error));
+    this.#stopReading();
+  }
+
+  /** After the answer. By itself, grpc-js would keep the stream open until its client ends it. */
+  #stopReading(): void {
     setImmediate(() => {
       if (!this.#stream.destroyed) this.#stream.close();
     });

@@ -1,16 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
-import { promisify } from "node:util";
-import { brotliDecompress, gunzip } from "node:zlib";
 import { Code } from "@connectrpc/connect";
-import { Semaphore } from "async-mutex";
-import { invalidArgument } from "../../api/api-error.js";
 import type { Admission } from "../load/admissions.js";
+import { inflate } from "../load/inflate.js";
 import { HttpProblem } from "./problem.js";
 
 export type Request = IncomingMessage | Http2ServerRequest;
-
-const DECODERS = { gzip: promisify(gunzip), br: promisify(brotliDecompress) };
 
 /** Limits of a request body. */
 export interface BodyLimits {
@@ -26,7 +21,7 @@ export function checkBodyHeaders({ headers }: Request, limitBytes: number): void
     throw unsupported(`Content-Type must be application/json in UTF-8; it is ${JSON.stringify(type)}`);
   }
   const encoding = contentEncoding(headers["content-encoding"]);
-  if (encoding !== "identity" && !(encoding in DECODERS)) {
+  if (encoding !== "identity" && encoding !== "gzip" && encoding !== "br") {
     throw unsupported(`Content-Encoding must be gzip, br or identity; it is ${JSON.stringify(encoding)}`, {
       "accept-encoding": "gzip, br",
     });
@@ -51,26 +46,11 @@ export async function readBody(
   admission: Admission,
   framingBytes = 0,
 ): Promise<Buffer> {
+  checkTransferCoding(request.headers["transfer-encoding"]);
   const bytes = await readBytes(request, limits, admission, framingBytes);
   const encoding = contentEncoding(request.headers["content-encoding"]);
   if (encoding !== "gzip" && encoding !== "br") return bytes;
-  return inflate(admission, limits.bodyBytes, () => decompress(bytes, encoding, limits.bodyBytes));
-}
-
-/**
- * Limits the decompressions that run at the same time, because each may grow to the largest allowed size, however small
- * its input.
- */
-const inflating = new Semaphore(4);
-
-/** Runs a decompression when few others are running, and counts its output. */
-export function inflate(admission: Admission, limitBytes: number, run: () => Promise<Buffer>): Promise<Buffer> {
-  return inflating.runExclusive(async () => {
-    admission.hold(limitBytes);
-    const bytes = await run();
-    admission.release(limitBytes - bytes.length);
-    return bytes;
-  });
+  return inflate(bytes, encoding, { limitBytes: limits.bodyBytes, admission, tooLarge });
 }
 
 function readBytes(
@@ -104,13 +84,11 @@ function readBytes(
   });
 }
 
-async function decompress(bytes: Buffer, encoding: keyof typeof DECODERS, limitBytes: number): Promise<Buffer> {
-  try {
-    return await DECODERS[encoding](bytes, { maxOutputLength: limitBytes });
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(limitBytes);
-    throw invalidArgument(`The body is not valid ${encoding}`);
-  }
+/** Node undoes only the coding `chunked`, but accepts others before it. */
+function checkTransferCoding(coding: string | undefined): void {
+  if (coding === undefined || coding.trim().toLowerCase() === "chunked") return;
+  const message = `Transfer-Encoding must be chunked; it is ${JSON.stringify(coding)}`;
+  throw new HttpProblem(Code.Unimplemented, message, { status: 501 });
 }
 
 function contentEncoding(header: string | undefined): string {

@@ -1,0 +1,53 @@
+import { Code } from "@connectrpc/connect";
+import { ApiError } from "../../api/api-error.js";
+import type { Admission } from "../load/admissions.js";
+import { inflate } from "../load/inflate.js";
+import type { InterceptedCall } from "./call-answers.js";
+import { toStatus } from "./status.js";
+
+export interface DecompressionLimits {
+  readonly admission: Admission;
+  /** The most bytes of one message. */
+  readonly limitBytes: number;
+  /** Whether the client may send one message only. */
+  readonly isSingle: boolean;
+  /** Called before the answer to a message that is refused. */
+  readonly onRefused: () => void;
+}
+
+/** What grpc-js keeps private. It sends the status that this rejects with. */
+interface Decompressing {
+  decompressMessage(frame: Buffer, encoding: string): Promise<Buffer> | Buffer;
+}
+
+const FRAME_BYTES = 5;
+
+/**
+ * Makes grpc-js decompress messages within the limits that every front has. By itself it decompresses all messages that
+ * have come at the same time, and counts none of what comes out: a megabyte of requests became a gigabyte.
+ */
+export function limitDecompression(call: InterceptedCall, limits: DecompressionLimits): void {
+  const { admission, limitBytes, isSingle, onRefused } = limits;
+  const inner = call as unknown as Decompressing;
+  const { decompressMessage } = inner;
+  let messages = 0;
+
+  const refuse = (error: unknown): Promise<never> => {
+    onRefused();
+    return Promise.reject(toStatus(error));
+  };
+  inner.decompressMessage = (frame, encoding) => {
+    messages += 1;
+    if (isSingle && messages > 1) return refuse(tooMany());
+    if (encoding !== "gzip" && encoding !== "deflate") return decompressMessage.call(inner, frame, encoding);
+    return inflate(frame.subarray(FRAME_BYTES), encoding, { limitBytes, admission, tooLarge }).catch(refuse);
+  };
+}
+
+function tooMany(): ApiError {
+  return new ApiError(Code.Unimplemented, "The request holds more than one message; this method takes one");
+}
+
+function tooLarge(limitBytes: number): ApiError {
+  return new ApiError(Code.ResourceExhausted, `The request is larger than ${limitBytes} bytes after decompression`);
+}

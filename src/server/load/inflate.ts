@@ -1,0 +1,66 @@
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import { Semaphore } from "async-mutex";
+import { type ApiError, invalidArgument } from "../../api/api-error.js";
+import type { Admission } from "./admissions.js";
+
+const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress };
+
+/** A compression by its name in HTTP and gRPC. Which of them a client may use depends on the protocol. */
+export type Compression = keyof typeof DECODERS;
+
+export interface InflateOptions {
+  /** The most bytes that may come out. */
+  readonly limitBytes: number;
+  /** Counts what comes out, until the end of the request. */
+  readonly admission: Admission;
+  readonly tooLarge: (limitBytes: number) => ApiError;
+}
+
+/**
+ * How many decompressions run at a time. Each may grow to the largest allowed size, however small its input, and for a
+ * moment takes twice its size.
+ */
+const running = new Semaphore(4);
+
+/**
+ * Decompresses the whole of a request's bytes. Rejects with `tooLarge`, with `resource_exhausted` when there is no room
+ * for what comes out, and with `invalid_argument` when the bytes are not a complete text of that compression.
+ */
+export function inflate(bytes: Buffer, compression: Compression, options: InflateOptions): Promise<Buffer> {
+  return running.runExclusive(() => decode(bytes, compression, options));
+}
+
+function decode(
+  bytes: Buffer,
+  compression: Compression,
+  { limitBytes, admission, tooLarge }: InflateOptions,
+): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const decoder = DECODERS[compression]();
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const fail = (error: unknown) => {
+      decoder.destroy();
+      admission.release(size);
+      reject(error);
+    };
+    const invalid = () => fail(invalidArgument(`The body is not valid ${compression}`));
+    decoder.on("data", (chunk: Buffer) => {
+      try {
+        if (size + chunk.length > limitBytes) throw tooLarge(limitBytes);
+        admission.hold(chunk.length);
+        size += chunk.length;
+        chunks.push(chunk);
+      } catch (error) {
+        fail(error);
+      }
+    });
+    decoder.on("error", invalid);
+    decoder.on("end", () => {
+      // Node ignores what comes after the end, except after gzip, where it may be another member or padding.
+      if (decoder.bytesWritten < bytes.length && compression !== "gzip") invalid();
+      else resolve(Buffer.concat(chunks, size));
+    });
+    decoder.end(bytes);
+  });
+}

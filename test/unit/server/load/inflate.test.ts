@@ -1,0 +1,81 @@
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
+import { Code } from "@connectrpc/connect";
+import { describe, expect, it } from "vitest";
+import { ApiError } from "../../../../src/api/api-error.js";
+import { DEFAULT_LOAD } from "../../../../src/config.js";
+import { type Admission, Admissions } from "../../../../src/server/load/admissions.js";
+import { type Compression, inflate } from "../../../../src/server/load/inflate.js";
+
+const LIMIT = 64 * 1024;
+const TEXT = Buffer.from("to be compressed");
+
+const COMPRESS: Record<Compression, (bytes: Buffer) => Buffer> = {
+  gzip: gzipSync,
+  deflate: deflateSync,
+  br: brotliCompressSync,
+};
+
+describe.each(["gzip", "deflate", "br"] as const)("%s", (compression) => {
+  const compress = COMPRESS[compression];
+
+  it("is undone, and what comes out is counted until the request ends", async () => {
+    const admissions = makeAdmissions();
+    const admission = admissions.admit("call", undefined, undefined);
+    expect(await run(compress(TEXT), compression, admission)).toEqual(TEXT);
+    expect(admissions.bufferedBytes).toBe(TEXT.length);
+    admission.end();
+    expect(admissions.bufferedBytes).toBe(0);
+  });
+
+  it("may come to the limit, and is refused beyond it", async () => {
+    expect(await run(compress(Buffer.alloc(LIMIT)), compression)).toHaveLength(LIMIT);
+    const error = { code: Code.ResourceExhausted, message: expect.stringContaining(`${LIMIT} bytes`) };
+    await expect(run(compress(Buffer.alloc(LIMIT + 1)), compression)).rejects.toMatchObject(error);
+    await expect(run(compress(Buffer.alloc(500 * LIMIT)), compression)).rejects.toMatchObject(error);
+  });
+
+  it.each([
+    ["is empty", Buffer.alloc(0)],
+    ["is cut off", compress(TEXT).subarray(0, -2)],
+    ["is something else", Buffer.from("\xff\xff\xff\xff", "latin1")],
+    ["is followed by something else", Buffer.concat([compress(TEXT), Buffer.from("more")])],
+  ])("is refused when it %s", async (_what, bytes) => {
+    const error = { code: Code.InvalidArgument, message: `The body is not valid ${compression}` };
+    await expect(run(bytes, compression)).rejects.toMatchObject(error);
+  });
+});
+
+it("undoes gzip in several members, as the format allows", async () => {
+  const members = Buffer.concat([gzipSync(TEXT.subarray(0, 5)), gzipSync(""), gzipSync(TEXT.subarray(5))]);
+  expect(await run(members, "gzip")).toEqual(TEXT);
+});
+
+it("takes no more room than what comes out needs, so that small requests do not keep each other out", async () => {
+  const admissions = makeAdmissions(4 * TEXT.length);
+  const calls = Array.from({ length: 4 }, () => admissions.admit("call", undefined, undefined));
+  const texts = await Promise.all(calls.map((call) => run(gzipSync(TEXT), "gzip", call)));
+  expect(texts).toEqual(Array(4).fill(TEXT));
+});
+
+it("is refused when there is no room for what comes out, and leaves none taken", async () => {
+  const admissions = makeAdmissions(LIMIT / 2);
+  const admission = admissions.admit("call", undefined, undefined);
+  await expect(run(gzipSync(Buffer.alloc(LIMIT)), "gzip", admission)).rejects.toMatchObject({
+    code: Code.ResourceExhausted,
+    message: expect.stringContaining("at a time"),
+  });
+  expect(admissions.bufferedBytes).toBe(0);
+});
+
+function run(
+  bytes: Buffer,
+  compression: Compression,
+  admission: Admission = makeAdmissions().admit("call", undefined, undefined),
+): Promise<Buffer> {
+  const tooLarge = (bytes: number) => new ApiError(Code.ResourceExhausted, `More than ${bytes} bytes`);
+  return inflate(bytes, compression, { limitBytes: LIMIT, admission, tooLarge });
+}
+
+function makeAdmissions(bufferedBytes = DEFAULT_LOAD.bufferedBytes): Admissions {
+  return new Admissions({ ...DEFAULT_LOAD, bufferedBytes }, { perKey: false });
+}
