@@ -34,15 +34,24 @@ export class MessageBody implements BodyContent {
   #content: BodyContent | undefined;
   #sizes: BodySizes | undefined;
   readonly #stored: ByteString | undefined;
+  /** Whether these are values that never change, so that their JSON may be kept. */
+  readonly #isFrozen: boolean;
+  #json: BodyJson | undefined;
 
-  private constructor(content: BodyContent | undefined, stored: ByteString | undefined) {
+  private constructor(content: BodyContent | undefined, stored: ByteString | undefined, isFrozen = false) {
     this.#content = content;
     this.#stored = stored;
+    this.#isFrozen = isFrozen;
   }
 
   /** Makes a body of values, which are not copied. */
   static of(content: BodyContent): MessageBody {
     return content instanceof MessageBody ? content : new MessageBody(content, undefined);
+  }
+
+  /** Makes a body that a store keeps as values, which nobody can change. Once its JSON was read, it is kept, too. */
+  static frozen(content: BodyContent): MessageBody {
+    return new MessageBody(content, undefined, true);
   }
 
   /** Makes a body of what `encode` returned, in this or an earlier version: as text, or as UTF-8. */
@@ -63,9 +72,9 @@ export class MessageBody implements BodyContent {
     return this.#decoded().metadata;
   }
 
-  /** Whether the stored text is known and can be passed on. */
+  /** Whether a store keeps it, so that `json` is at hand, or will be at the next reading. */
   get isStored(): boolean {
-    return this.#stored !== undefined;
+    return this.#stored !== undefined || this.#isFrozen;
   }
 
   /** Tells without decoding. */
@@ -75,10 +84,7 @@ export class MessageBody implements BodyContent {
 
   get json(): BodyJson {
     const stored = this.#stored;
-    if (stored === undefined) {
-      const { parts, metadata } = writeJson(this.#decoded());
-      return { parts: toByteString(parts), metadata: metadata === undefined ? undefined : toByteString(metadata) };
-    }
+    if (stored === undefined) return this.#jsonOfValues();
     const start = stored.indexOf("\n", SIGNATURE.length) + 1;
     if (!endsWithMetadata(stored)) return { parts: sliceBytes(stored, start, -2), metadata: undefined };
     const end = stored.indexOf("\n", start);
@@ -108,6 +114,14 @@ export class MessageBody implements BodyContent {
     const { parts, metadata } = writeJson(this.#decoded());
     const front = `${SIGNATURE}${this.sizes.parts},${this.sizes.metadata}],"parts":\n${parts}\n`;
     return metadata === undefined ? `${front}}` : `${front},"metadata":\n${metadata}\n}`;
+  }
+
+  #jsonOfValues(): BodyJson {
+    if (this.#json !== undefined) return this.#json;
+    const { parts, metadata } = writeJson(this.#decoded());
+    const json = { parts: toByteString(parts), metadata: metadata === undefined ? undefined : toByteString(metadata) };
+    if (this.#isFrozen) this.#json = json;
+    return json;
   }
 
   #decoded(): BodyContent {

@@ -22,7 +22,7 @@ export function frozenEntry(entry: Entry): Entry {
   const { log, seq, id, timestampMicros, role, body, sessionId, originSessionId } = entry;
   const parts = Object.freeze(body.parts.map(frozenPart));
   const content = body.metadata === undefined ? { parts } : { parts, metadata: frozenCopy(body.metadata) };
-  const copy = MessageBody.of(Object.freeze(content));
+  const copy = MessageBody.frozen(Object.freeze(content));
   return Object.freeze({ log, seq, id, timestampMicros, role, body: copy, sessionId, originSessionId, owed: 0 });
 }
 
