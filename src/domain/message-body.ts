@@ -77,6 +77,11 @@ export class MessageBody implements BodyContent {
     return this.#stored !== undefined || this.#isFrozen;
   }
 
+  /** Whether the values are at hand. */
+  get isDecoded(): boolean {
+    return this.#content !== undefined;
+  }
+
   /** Tells without decoding. */
   get hasMetadata(): boolean {
     return this.#stored === undefined ? this.#content?.metadata !== undefined : endsWithMetadata(this.#stored);

@@ -24,8 +24,8 @@ export function sizesOf(message: ChatMessage): BodySizes {
 }
 
 /**
- * `parts` and `metadata` are own properties, as on a literal, so that `{ ...message }` copies them. Without metadata, a
- * plain value is cheaper to define.
+ * `parts` and `metadata` are own properties, as on a literal, so that `{ ...message }` copies them. Plain values are
+ * cheaper to define than getters; they do for a body that is decoded, and for one without metadata.
  */
 class LazyMessage implements ChatMessage {
   readonly id: string;
@@ -44,9 +44,15 @@ class LazyMessage implements ChatMessage {
     this.role = role;
     this.timestampMicros = timestampMicros;
     this.#body = body;
-    Object.defineProperty(this, "parts", LazyMessage.#parts);
-    if (body.hasMetadata) Object.defineProperty(this, "metadata", LazyMessage.#metadata);
-    else (this as { metadata: undefined }).metadata = undefined;
+    const values = this as { parts: readonly Part[]; metadata: JsonObject | undefined };
+    if (body.isDecoded) {
+      values.parts = body.parts;
+      values.metadata = body.metadata;
+    } else {
+      Object.defineProperty(this, "parts", LazyMessage.#parts);
+      if (body.hasMetadata) Object.defineProperty(this, "metadata", LazyMessage.#metadata);
+      else values.metadata = undefined;
+    }
     this.position = position;
     this.originSessionId = originSessionId;
   }
