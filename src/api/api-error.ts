@@ -1,14 +1,23 @@
 import { Code } from "@connectrpc/connect";
 
 /**
- * The only error above the pool. It holds what the caller is told, on every front alike; its `cause` is only logged.
+ * How many characters of a message are sent. gRPC sends it in a header, percent-encoded, and many clients refuse headers
+ * above 8 KB; a server cannot even send them above 64 KB, and its client would wait until its deadline.
+ */
+const MAX_MESSAGE_LENGTH = 800;
+/** How much of a long message is kept from its end, where it tends to say what is allowed. */
+const KEPT_OF_END = 200;
+
+/**
+ * The only error above the pool. It holds what the caller is told, on every front alike; its `cause` is only logged. Of
+ * a long message, which quotes what a client sent, the middle is left out.
  */
 export class ApiError extends Error {
   /** The code in gRPC's terms. */
   readonly code: Code;
 
   constructor(code: Code, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options);
+    super(shortened(message), options);
     this.name = new.target.name;
     this.code = code;
   }
@@ -36,4 +45,11 @@ export class FieldError extends ApiError {
 
 export function invalidArgument(message: string, options?: { readonly cause?: unknown }): ApiError {
   return new ApiError(Code.InvalidArgument, message, options);
+}
+
+function shortened(message: string): string {
+  if (message.length <= MAX_MESSAGE_LENGTH) return message;
+  const begin = message.slice(0, MAX_MESSAGE_LENGTH - KEPT_OF_END);
+  // A character of two halves may have been cut in two.
+  return Buffer.from(`${begin}…${message.slice(-KEPT_OF_END)}`).toString();
 }

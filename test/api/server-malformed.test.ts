@@ -44,6 +44,14 @@ describe("the gRPC port answers", () => {
     expect(await grpc.callBytes(MessageService.method.countMessages, bytes)).toMatchObject({ code: 8 });
   });
 
+  it("errors that quote a value too long for a header", async () => {
+    const label = "l".repeat(100_000);
+    expect(await grpc.call(SessionService, "ListSessions", { label: [label] })).toMatchObject({
+      code: 3,
+      message: expect.stringMatching(/^label\[0\] is "l+…l+"; it must be key=value$/),
+    });
+  });
+
   it("with texts that contain a lone surrogate", async () => {
     const id = Buffer.from(VALID);
     id.set([0xed, 0xa0, 0x80], 2);

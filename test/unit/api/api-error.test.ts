@@ -14,3 +14,27 @@ describe("FieldError", () => {
     expect([error.code, error.message]).toEqual([Code.InvalidArgument, message]);
   });
 });
+
+describe("a long message", () => {
+  it("keeps its beginning and its end, in so few characters that gRPC can send them in a header", () => {
+    const { message } = new ApiError(
+      Code.InvalidArgument,
+      `mask names "${"\u4e2d".repeat(100_000)}"; it may name title`,
+    );
+    expect(message).toMatch(/^mask names "\u4e2d+…\u4e2d+"; it may name title$/);
+    expect(encodeURIComponent(message).length).toBeLessThan(8 * 1024);
+  });
+
+  it("is valid Unicode even if a character is where it is cut", () => {
+    for (const start of ["", "x"]) {
+      const { message } = new ApiError(Code.InvalidArgument, start + "\u{1f600}".repeat(1000));
+      expect(() => encodeURIComponent(message)).not.toThrow();
+    }
+  });
+
+  it("is shortened within the path of a field, too", () => {
+    const error = new FieldError("", "x".repeat(5000)).within("labels");
+    expect(error.message).toMatch(/^labels: x+…x+$/);
+    expect(error.message.length).toBeLessThan(1000);
+  });
+});
