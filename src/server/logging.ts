@@ -1,15 +1,43 @@
 import { createRequire } from "node:module";
-import { type Logger, pino } from "pino";
+import { Writable } from "node:stream";
+import { type Logger, type LoggerOptions, pino } from "pino";
 import type { LogLevel } from "../config.js";
 
 export type { Logger };
 
 const require = createRequire(import.meta.url);
 
-/** Logs to standard error: lines of JSON, or readable text on a terminal. Never pass it the content of messages. */
-export function createLogger(level: LogLevel, terminal = process.stderr.isTTY): Logger {
-  const options = { level, base: { pid: process.pid } };
-  if (!terminal) return pino(options, pino.destination({ dest: 2, sync: false }));
+/**
+ * Logs to standard error, or to `out`: lines of JSON, or readable text on a terminal. Never pass it the content of
+ * messages.
+ */
+export function createLogger(level: LogLevel, terminal = process.stderr.isTTY, out?: Writable): Logger {
+  const options: LoggerOptions = { level, base: { pid: process.pid } };
+  if (!terminal) {
+    const lines = { ...options, hooks: { streamWrite: showHidden } };
+    return pino(lines, out ?? pino.destination({ dest: 2, sync: false }));
+  }
   const pretty = require("pino-pretty") as typeof import("pino-pretty");
-  return pino(options, pretty({ destination: 2, sync: true, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l" }));
+  const destination = showingHidden(out ?? process.stderr);
+  return pino(options, pretty({ destination, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l" }));
+}
+
+/**
+ * Control characters above ASCII, line separators, and marks that turn the direction of writing. Callers choose names
+ * and ids, and JSON escapes only the control characters of ASCII. A terminal would follow the others.
+ */
+const HIDDEN = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+function showHidden(text: string): string {
+  return text.replace(HIDDEN, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+/** pino-pretty parses the lines that it gets, so its own output is what must be changed. */
+function showingHidden(out: Writable): Writable {
+  return new Writable({
+    decodeStrings: false,
+    write: (text: string | Buffer, _encoding, done) => {
+      out.write(showHidden(text.toString()), done);
+    },
+  });
 }

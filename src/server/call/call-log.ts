@@ -75,7 +75,7 @@ function fieldsOf({ method, request, call, elapsedMs, failure, span }: EndedCall
   return {
     method: method.desc.name,
     front: call.front,
-    key: call.principal.name,
+    key: call.principal.name.slice(0, MAX_ID_LENGTH),
     namespace: call.principal.namespace,
     ...(typeof sessionId === "string" && sessionId !== "" && { sessionId: sessionId.slice(0, MAX_ID_LENGTH) }),
     ...(call.facts && { ...idsOf(call.facts), peer: call.facts.peer() }),

@@ -31,6 +31,15 @@ describe("a line about a call", () => {
     expect(JSON.stringify(logger.lines)).not.toMatch(/sp_secret|hello/);
   });
 
+  it("has the first 128 characters of a longer name of a key or session", () => {
+    const logger = new TestLogger("debug");
+    const call = ended();
+    const principal = { ...call.call.principal, name: "n".repeat(8000) };
+    const request = create(AppendMessageRequestSchema, { sessionId: "s".repeat(8000) });
+    new CallLog(logger.pino).ended({ ...call, request, call: { ...call.call, principal } });
+    expect(logger.lines[0]).toMatchObject({ key: "n".repeat(128), sessionId: "s".repeat(128) });
+  });
+
   it("has a stack only for unexpected errors", () => {
     const logger = new TestLogger();
     const log = new CallLog(logger.pino);
