@@ -7,12 +7,14 @@ import {
   type JSONWebKeySet,
   type JWTPayload,
   type JWTVerifyGetKey,
+  type JWTVerifyOptions,
   jwtVerify,
 } from "jose";
 import { ApiError } from "../../api/api-error.js";
 import type { JwtConfig } from "../../config.js";
 import type { Logger } from "../logging.js";
 import type { Principal, Scope } from "../principal.js";
+import { RepeatedLines } from "../repeated-lines.js";
 import { watchFiles } from "../watched-files.js";
 import type { CredentialChecker } from "./authenticator.js";
 import { isNamespace } from "./key-file.js";
@@ -41,6 +43,7 @@ const ALGORITHMS = [
 export class JwtChecker implements CredentialChecker {
   readonly #options: JwtConfig;
   readonly #logger: Logger;
+  readonly #lines: RepeatedLines;
   readonly #isFile: boolean;
   readonly #stopWatching: () => void;
   readonly #believed = new Map<string, { readonly principal: Principal; readonly untilMs: number }>();
@@ -50,10 +53,11 @@ export class JwtChecker implements CredentialChecker {
   constructor(options: JwtConfig, logger: Logger) {
     this.#options = options;
     this.#logger = logger;
+    this.#lines = new RepeatedLines(logger);
     this.#isFile = !/^https?:\/\//i.test(options.jwks);
     this.#stopWatching = this.#isFile ? watchFiles([options.jwks], () => this.reload()) : () => undefined;
     try {
-      this.#keys = this.#isFile ? readJwksFile(options.jwks) : createRemoteJWKSet(new URL(options.jwks));
+      this.#keys = this.#isFile ? readJwksFile(options.jwks) : remoteKeys(new URL(options.jwks));
     } catch (error) {
       this.#stopWatching();
       throw error;
@@ -65,7 +69,10 @@ export class JwtChecker implements CredentialChecker {
     const id = sha256(credential).toString("base64");
     const believed = this.#believed.get(id);
     if (believed !== undefined && Date.now() < believed.untilMs) return believed.principal;
-    const payload = await this.#verify(credential);
+    const keys = this.#keys;
+    const payload = await this.#verify(credential, keys);
+    // The file was read again meanwhile, so the token's key may have been removed.
+    if (keys !== this.#keys) return this.check(credential);
     const principal = payload && this.#principalOf(payload);
     if (payload === undefined || principal === undefined) return undefined;
     if (this.#believed.size >= BELIEVED) this.#believed.clear();
@@ -77,7 +84,7 @@ export class JwtChecker implements CredentialChecker {
     this.#stopWatching();
   }
 
-  async #verify(token: string): Promise<JWTPayload | undefined> {
+  async #verify(token: string, keys: JWTVerifyGetKey): Promise<JWTPayload | undefined> {
     const { issuer, audience } = this.#options;
     const requiredClaims = ["exp"];
     const options = {
@@ -87,24 +94,27 @@ export class JwtChecker implements CredentialChecker {
       ...(audience && { audience }),
     };
     try {
-      return (await jwtVerify(token, this.#keys, options)).payload;
+      return await verifyWithAny(token, keys, options);
     } catch (cause) {
-      // A wrong token causes one of jose's errors. Everything else, including a timeout, means that the key set cannot
-      // be reached.
-      if (cause instanceof errors.JOSEError && !(cause instanceof errors.JWKSTimeout)) {
+      if (cause instanceof ApiError) throw cause;
+      if (cause instanceof errors.JOSEError && !(cause instanceof errors.JWKSInvalid)) {
         this.#logger.debug({ reason: cause.code }, "Token refused");
-        return undefined;
+      } else {
+        const text = "A token was refused because its key in the key set cannot be used";
+        this.#lines.log("warn", "unusable key", text, () => ({ reason: String(cause) }));
       }
-      throw new ApiError(Code.Unavailable, "The key set for tokens cannot be reached", { cause });
+      return undefined;
     }
   }
 
   #principalOf(payload: JWTPayload): (Principal & { readonly expiresMs: number }) | undefined {
     const namespace = payload[this.#options.namespaceClaim];
     const scope = widestScope(payload[this.#options.scopeClaim]);
+    const name: unknown = payload.sub ?? "token";
+    if (typeof name !== "string") return undefined;
     if (typeof namespace !== "string" || !isNamespace(namespace) || scope === undefined) return undefined;
     // jose has checked that it is present and a number.
-    return { name: payload.sub ?? "token", namespace, scope, expiresMs: payload.exp! * 1000 };
+    return { name, namespace, scope, expiresMs: payload.exp! * 1000 };
   }
 
   /** Reads a key set that is a file again; jose itself refreshes other key sets. */
@@ -121,9 +131,53 @@ export class JwtChecker implements CredentialChecker {
   }
 }
 
+/**
+ * Verifies a token with the key that it names. If several keys come into question, because the token names none or
+ * because keys have the same name, each is tried.
+ */
+async function verifyWithAny(token: string, keys: JWTVerifyGetKey, options: JWTVerifyOptions): Promise<JWTPayload> {
+  try {
+    return (await jwtVerify(token, keys, options)).payload;
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+    for await (const key of error) {
+      try {
+        return (await jwtVerify(token, key, options)).payload;
+      } catch (failure) {
+        // The signature is right, and something else is wrong.
+        if (failure instanceof errors.JOSEError && !(failure instanceof errors.JWSSignatureVerificationFailed))
+          throw failure;
+      }
+    }
+    throw new errors.JWSSignatureVerificationFailed();
+  }
+}
+
+/** A key set behind a URL. Rejects with `unavailable` when it cannot be read, whatever the token. */
+function remoteKeys(url: URL): JWTVerifyGetKey {
+  const keys = createRemoteJWKSet(url);
+  return async (header, token) => {
+    try {
+      return await keys(header, token);
+    } catch (cause) {
+      if (CONCERNS_TOKEN.some((kind) => cause instanceof kind)) throw cause;
+      throw new ApiError(Code.Unavailable, "The key set for tokens cannot be read", { cause });
+    }
+  };
+}
+
+/** The errors by which a key set that was read has no key for a token, or one that cannot be used. */
+const CONCERNS_TOKEN = [
+  errors.JWKSNoMatchingKey,
+  errors.JWKSMultipleMatchingKeys,
+  errors.JOSENotSupported,
+  // By this, WebCrypto refuses a key.
+  DOMException,
+];
+
 function widestScope(claim: unknown): Scope | undefined {
-  const words = typeof claim === "string" ? claim.split(" ") : Array.isArray(claim) ? claim.map(String) : [];
-  const scopes = words.map((word) => word.replace(/^session-pool:/, ""));
+  const words: readonly unknown[] = typeof claim === "string" ? claim.split(" ") : Array.isArray(claim) ? claim : [];
+  const scopes = words.map((word) => (typeof word === "string" ? word.replace(/^session-pool:/, "") : undefined));
   return (["admin", "write", "read"] as const).find((scope) => scopes.includes(scope));
 }
 

@@ -173,6 +173,7 @@ function isScope(value: unknown): value is Scope {
   return (SCOPES as readonly unknown[]).includes(value);
 }
 
+/** Stores turn each half of a character into the same character, so that namespaces with different halves would be one. */
 export function isNamespace(text: string): boolean {
-  return /^[^\p{Cc}]{1,128}$/u.test(text);
+  return /^[^\p{Cc}\p{Cs}]{1,128}$/u.test(text);
 }

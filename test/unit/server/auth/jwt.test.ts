@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
-import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
+import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { JwtConfig } from "../../../../src/config.js";
 import { JwtChecker } from "../../../../src/server/auth/jwt.js";
@@ -80,6 +80,35 @@ describe("a token", () => {
     expect(await checker.check(good)).toMatchObject({ namespace: "a" });
   });
 
+  it.each([
+    ["a subject that is no text", { sub: { a: 1 } }],
+    ["a scope within a list within a list", { scope: [["admin"]] }],
+    ["scopes that are no texts", { scope: [{ toString: 1 }, 1, null] }],
+    ["half a character in its namespace", { namespace: "a\ud800" }],
+    ["a control character in its namespace", { namespace: "a\nb" }],
+    ["a namespace that is too long", { namespace: "a".repeat(129) }],
+    ["the text of a number as its end", { exp: "9999999999" }],
+    ["a begin that has not come yet", { nbf: Math.floor(Date.now() / 1000) + 600 }],
+  ])("is refused with %s", async (_what, changes) => {
+    const claims = { namespace: "a", scope: "read", exp: Math.floor(Date.now() / 1000) + 60, ...changes };
+    const token = await new SignJWT(claims as JWTPayload)
+      .setProtectedHeader({ alg: "ES256", kid: "k1" })
+      .sign(pair.privateKey);
+    expect(await makeChecker().check(token)).toBeUndefined();
+  });
+
+  it("is refused when it is not signed, or signed with the public key as if that were a secret", async () => {
+    const secret = new TextEncoder().encode(JSON.stringify(await publicKey(pair)));
+    const forged = new SignJWT({ namespace: "a", scope: "admin" }).setExpirationTime("5m");
+    const unsigned = new UnsecuredJWT({ namespace: "a", scope: "admin" }).setExpirationTime("5m").encode();
+    const checker = makeChecker();
+    expect(await checker.check(await forged.setProtectedHeader({ alg: "HS256", kid: "k1" }).sign(secret))).toBe(
+      undefined,
+    );
+    expect(await checker.check(unsigned)).toBeUndefined();
+    expect(await checker.check(`${unsigned}AAAA`)).toBeUndefined();
+  });
+
   it("may use other names for its claims", async () => {
     const checker = makeChecker({ namespaceClaim: "https://x.test/tenant", scopeClaim: "roles" });
     const token = await sign({ "https://x.test/tenant": "t", roles: ["write"] });
@@ -95,15 +124,59 @@ describe("a token", () => {
     await writeKeys(await generateKeyPair("ES256", { extractable: true }), own);
     await poll(async () => (await checker.check(token)) === undefined, "the token is refused");
   });
+
+  it("is refused if its key is removed while it is being verified", async () => {
+    const own = join(folder, "removed.json");
+    await writeKeys(pair, own);
+    const checker = makeChecker({ jwks: own });
+    const others = JSON.stringify({ keys: [await publicKey(await generateKeyPair("ES256", { extractable: true }))] });
+    const checking = checker.check(await sign({ namespace: "a", scope: "read" }));
+    writeFileSync(own, others);
+    checker.reload();
+    expect(await checking).toBeUndefined();
+  });
+});
+
+describe("a key set", () => {
+  it("may have several keys for a token, of which any is accepted", async () => {
+    const other = await generateKeyPair("ES256", { extractable: true });
+    const weak = { kty: "EC", crv: "P-256", x: "AA", y: "AA", kid: "k1" };
+    const jwks = join(folder, "several.json");
+    writeFileSync(jwks, JSON.stringify({ keys: [weak, await publicKey(other), await publicKey(pair)] }));
+    const checker = makeChecker({ jwks });
+    const claims = { namespace: "a", scope: "read" };
+    expect(await checker.check(await sign(claims))).toBeDefined();
+    expect(await checker.check(await sign(claims, other))).toBeDefined();
+    expect(await checker.check(await sign(claims, pair, "-1m"))).toBeUndefined();
+    const unknown = await generateKeyPair("ES256", { extractable: true });
+    expect(await checker.check(await sign(claims, unknown))).toBeUndefined();
+  });
+
+  it("whose key for a token cannot be used refuses the token, and says so in the log", async () => {
+    const jwks = join(folder, "unusable.json");
+    writeFileSync(jwks, JSON.stringify({ keys: [{ kty: "EC", crv: "P-256", x: "AA", y: "AA", kid: "k1" }] }));
+    const own = new TestLogger();
+    const checker = makeChecker({ jwks }, own);
+    for (let i = 0; i < 3; i++)
+      expect(await checker.check(await sign({ namespace: "a", scope: "read" }))).toBeUndefined();
+    expect(own.lines).toMatchObject([{ level: 40, msg: expect.stringContaining("cannot be used") }]);
+  });
 });
 
 describe("a key set behind a URL", () => {
-  it("is fetched; while it cannot be, calls are unavailable rather than refused", async () => {
+  const ways: Record<string, (response: ServerResponse) => void> = {
+    "does not answer": (response) => response.destroy(),
+    "answers 500": (response) => response.writeHead(500).end(),
+    "answers with a page": (response) => response.end("<html></html>"),
+    "answers with something else": (response) => response.end("{}"),
+  };
+
+  it.each(Object.entries(ways))("is fetched; if it %s, calls are unavailable, not refused", async (_what, fail) => {
     let isUp = true;
     const keys = JSON.stringify({ keys: [await publicKey(pair)] });
     const server = createServer((_request, response) => {
       if (isUp) response.setHeader("content-type", "application/json").end(keys);
-      else response.destroy();
+      else fail(response);
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const jwks = `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks`;
@@ -111,6 +184,7 @@ describe("a key set behind a URL", () => {
     expect(await makeChecker({ jwks }).check(token)).toBeDefined();
     isUp = false;
     await expect(makeChecker({ jwks }).check(token)).rejects.toMatchObject({ code: Code.Unavailable });
+    server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });
 });
@@ -121,10 +195,10 @@ it("refuses a file that is not a key set with a one-line message", () => {
   expect(() => makeChecker({ jwks: broken })).toThrow(/^JWKS file .* cannot be used/);
 });
 
-function makeChecker(changes: Partial<JwtConfig> = {}): JwtChecker {
+function makeChecker(changes: Partial<JwtConfig> = {}, log = logger): JwtChecker {
   const checker = new JwtChecker(
     { jwks: path, namespaceClaim: "namespace", scopeClaim: "scope", ...changes },
-    logger.pino,
+    log.pino,
   );
   open.push(checker);
   return checker;
