@@ -12,6 +12,7 @@ import { startTestServer, type TestServer } from "../support/server.js";
 const BODY_BYTES = 64 * 1024;
 const COUNT = "/sessionpool.v1.MessageService/CountMessages";
 const GET_SESSION = "/sessionpool.v1.SessionService/GetSession";
+const CHUNKED = "Transfer-Encoding: chunked\r\n\r\n";
 const GARBAGE = Buffer.from([0xff, 0xff, 0xff, 0xff]);
 const VALID = Buffer.from(
   toBinary(CountMessagesRequestSchema, create(CountMessagesRequestSchema, { sessionId: "nobody" })),
@@ -218,6 +219,15 @@ describe("the HTTP port answers 400 to", () => {
     ["a host that is none", `GET /session HTTP/1.1\r\nHost: a/../%\r\n\r\n`],
     ["HTTP/1.0 without a host", "GET /session HTTP/1.0\r\n\r\n"],
     ["a request line that is none", "NONSENSE\r\n\r\n"],
+    ["two hosts", "GET /session HTTP/1.1\r\nHost: localhost\r\nhost: localhost\r\n\r\n"],
+    ["a length beside chunks", `POST /session HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n${CHUNKED}0\r\n\r\n`],
+    [
+      "a coding after chunked",
+      `POST /session HTTP/1.1\r\nHost: a\r\n${CHUNKED.replace("\r\n\r\n", ", gzip\r\n\r\n")}0\r\n\r\n`,
+    ],
+    ["a header on two lines", "GET /session HTTP/1.1\r\nHost: localhost\r\nX-A: a\r\n b\r\n\r\n"],
+    ["lines without a carriage return", "GET /session HTTP/1.1\nHost: localhost\n\n"],
+    ["a space before a colon", "GET /session HTTP/1.1\r\nHost : localhost\r\n\r\n"],
     ["two lengths", "POST /session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"],
   ])("%s", async (_what, text) => {
     expect(await rawRequest(server.httpPort, text)).toMatch(/^HTTP\/1.1 400 /);
@@ -247,6 +257,33 @@ describe("the HTTP port answers 400 to", () => {
     expect(await rawRequest(server.httpPort, "GET /session HTTP/1.0\r\nHost: localhost\r\n\r\n")).toMatch(
       /^HTTP\/1.1 200 /,
     );
+  });
+});
+
+describe("a target in absolute form", () => {
+  it.each([
+    ["/healthz", "GET", ""],
+    ["/session?limit=1", "GET", ""],
+    ["/readyz", "HEAD", ""],
+    ["/sessionpool.v1.SessionService/ListSessions", "POST", "{}"],
+  ])("is served as if it were only the path: %s", async (path, method, body) => {
+    const headers = `Host: evil.example\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const answer = await rawRequest(server.httpPort, `${method} http://localhost${path} HTTP/1.1\r\n${headers}${body}`);
+    expect(answer).toMatch(/^HTTP\/1.1 200 /);
+  });
+
+  it("is refused for a host that is not served, whatever the Host header says", async () => {
+    const text = "GET http://evil.example/session HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    expect(await rawRequest(server.httpPort, text)).toMatch(/^HTTP\/1.1 421 /);
+  });
+});
+
+describe("what is no request, sent ahead after one", () => {
+  it.each([
+    ["a call", "GET /session HTTP/1.1\r\nHost: localhost\r\n\r\n"],
+    ["a stream", "GET /session/nobody/message:watch HTTP/1.1\r\nHost: localhost\r\n\r\n"],
+  ])("ends the connection, and is no answer to the request before it: %s", async (_what, request) => {
+    expect(await rawRequest(server.httpPort, `${request}NONSENSE\r\n\r\n`)).not.toContain(" 400 ");
   });
 });
 

@@ -1,4 +1,7 @@
+import { request as requestH1 } from "node:http";
 import { connect as connectH2 } from "node:http2";
+import { connect as connectTcp } from "node:net";
+import { text } from "node:stream/consumers";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../support/server.js";
@@ -14,7 +17,7 @@ let server: TestServer;
 let grpc: Client;
 
 beforeAll(async () => {
-  server = await startTestServer({ openAi: true });
+  server = await startTestServer({ openAi: true, corsOrigins: [PAGE] });
   await fetch(`${server.httpUrl}/session`, { method: "POST", body: '{"sessionId": "trip"}', headers: JSON_TYPE });
   grpc = new Client(server.grpcAddress, credentials.createInsecure());
 });
@@ -26,6 +29,9 @@ afterAll(async () => {
 
 const JSON_TYPE = { "content-type": "application/json" };
 const CONNECT = { ...JSON_TYPE, "connect-protocol-version": "1" };
+const PAGE = "http://page.test";
+const PREFLIGHT = { origin: PAGE, "access-control-request-method": "POST" };
+const GRPC = { "content-type": "application/grpc", te: "trailers" };
 const GRPC_WEB = { "content-type": "application/grpc-web+proto" };
 
 type Ask = (id: string | undefined) => Promise<string | null | undefined>;
@@ -42,6 +48,33 @@ const FRONTS: readonly (readonly [string, Ask])[] = [
   ["Connect, an unknown method", http("POST", "/sessionpool.v1.SessionService/Nope", CONNECT, "{}")],
   ["gRPC-Web", http("POST", GET_SESSION, GRPC_WEB, frame(KNOWN))],
   ["gRPC-Web, an error", http("POST", GET_SESSION, GRPC_WEB, frame(UNKNOWN))],
+  ["gRPC-Web, an unknown method", http("POST", "/sessionpool.v1.SessionService/Nope", GRPC_WEB, "")],
+  ["REST, HEAD", http1("HEAD", "/session/trip", {}, 200)],
+  ["REST, OPTIONS", http1("OPTIONS", "/session/trip", {}, 204)],
+  ["REST, a wrong method", http1("PUT", "/session/trip", {}, 405)],
+  ["REST, a wrong media type", http1("POST", "/session", { "content-type": "text/plain" }, 415, "{}")],
+  ["REST, a wrong compression", http1("POST", "/session", { "content-encoding": "zip" }, 415, "{}")],
+  ["REST, events", http1("GET", "/session/trip/message:watch", { accept: "text/event-stream" }, 200)],
+  ["REST, HEAD of a stream", http1("HEAD", "/session/trip/message:watch", {}, 200)],
+  ["a preflight", http1("OPTIONS", "/session", PREFLIGHT, 204)],
+  ["a foreign page", http1("POST", "/session", { origin: "null" }, 403, "{}")],
+  ["a host that is not served", http1("GET", "/session", { host: "evil.example" }, 421)],
+  ["a host that is none", http1("GET", "/session", { host: "%" }, 400)],
+  ["Connect, a wrong media type", http1("POST", GET_SESSION, { "content-type": "text/plain" }, 415, "{}")],
+  ["Connect, a wrong method", http1("GET", "/sessionpool.v1.SessionService/DeleteSession?encoding=json", {}, 405)],
+  ["Connect, a stream", http("POST", WATCH, { "content-type": "application/connect+json" }, "\0\0\0\0\x02{}")],
+  ["an expectation", http1("POST", "/session", { expect: "a miracle" }, 417, "{}")],
+  ["a page, OPTIONS", http1("OPTIONS", "/healthz", {}, 204)],
+  ["a page, a wrong method", http1("POST", "/healthz", {}, 405)],
+  ["a page that has not changed", unchanged("/healthz")],
+  ["a page that fails", http("GET", "/")],
+  ["HTTP/2, an expectation", http2("/session", { ":method": "POST", expect: "a miracle" }, 417)],
+  ["HTTP/2, a tunnel", http2(undefined, { ":method": "CONNECT", ":authority": "localhost:80" }, 405)],
+  ["HTTP/2, HEAD", http2("/session/trip", { ":method": "HEAD" }, 200)],
+  ["HTTP/2, OPTIONS", http2("/session/trip", { ":method": "OPTIONS" }, 204)],
+  ["HTTP/2, a preflight", http2("/session", { ":method": "OPTIONS", ...PREFLIGHT }, 204)],
+  ["gRPC by the HTTP port, no message", http2(GET_SESSION, { ":method": "POST", ...GRPC }, 200)],
+  ["gRPC by the HTTP port, an unknown method", http2("/nope.Nope/Nope", { ":method": "POST", ...GRPC }, 200)],
   ["a page", http("GET", "/docs")],
   ["health", http("GET", "/healthz")],
   ["HTTP/2", http2("/session/trip")],
@@ -63,6 +96,15 @@ describe.each(FRONTS)("the id of a request by %s", (_front, ask) => {
     for (const id of made) expect(id).toMatch(MADE);
     expect(new Set(made).size).toBe(3);
   });
+});
+
+it("is in the answer to what is no request, too", async () => {
+  const socket = connectTcp(server.httpPort, "127.0.0.1");
+  socket.write("NONSENSE\r\n\r\n");
+  const answer = await text(socket);
+  const id = /^x-request-id: (.*)\r$/m.exec(answer)?.[1];
+  expect(id).toMatch(MADE);
+  expect(JSON.parse(answer.slice(answer.indexOf("{")))).toMatchObject({ code: 3, details: [{ requestId: id }] });
 });
 
 it("is in the body of an error by REST, too", async () => {
@@ -95,13 +137,37 @@ function http(method: string, path: string, headers: Record<string, string> = {}
   };
 }
 
-function http2(path: string): Ask {
+/** Sends headers that fetch does not let through, and expects this status. */
+function http1(method: string, path: string, headers: Record<string, string>, status: number, body = ""): Ask {
+  return (id) =>
+    new Promise((resolve, reject) => {
+      const request = requestH1(server.httpUrl + path, { method, headers: { ...JSON_TYPE, ...headers, ...named(id) } });
+      request.on("response", (answer) => {
+        if (answer.statusCode !== status) reject(new Error(`The status is ${answer.statusCode}`));
+        resolve(answer.headers["x-request-id"] as string | undefined);
+        request.destroy();
+      });
+      request.on("error", reject);
+      request.end(body);
+    });
+}
+
+function unchanged(path: string): Ask {
+  return async (id) => {
+    const tag = (await fetch(server.httpUrl + path)).headers.get("etag") ?? "";
+    return http1("GET", path, { "if-none-match": tag }, 304)(id);
+  };
+}
+
+function http2(path: string | undefined, headers: Record<string, string> = {}, status = 200): Ask {
   return async (id) => {
     const client = connectH2(server.httpUrl);
-    const stream = client.request({ ":path": path, ...named(id) });
-    const headers = await new Promise<Record<string, unknown>>((resolve) => stream.once("response", resolve));
+    const stream = client.request({ ...(path !== undefined && { ":path": path }), ...headers, ...named(id) });
+    stream.end();
+    const answer = await new Promise<Record<string, unknown>>((resolve) => stream.once("response", resolve));
     client.destroy();
-    return String(headers["x-request-id"]);
+    expect(answer[":status"]).toBe(status);
+    return String(answer["x-request-id"]);
   };
 }
 

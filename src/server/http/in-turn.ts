@@ -1,6 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
+/** The answer to the last request that arrived on a connection, which may not have been begun yet. */
+export type LastAnswers = WeakMap<Socket, ServerResponse>;
+
 type Http1Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
@@ -8,8 +11,7 @@ type Http1Handler = (request: IncomingMessage, response: ServerResponse) => void
  * POST would run beside the requests before it, and a few KB of requests would pile up answers as large as pages while
  * the client reads none of them.
  */
-export function inTurn(handler: Http1Handler): Http1Handler {
-  const lastAnswers = new WeakMap<Socket, ServerResponse>();
+export function inTurn(handler: Http1Handler, lastAnswers: LastAnswers = new WeakMap()): Http1Handler {
   return (request, response) => {
     const { socket } = request;
     const before = lastAnswers.get(socket);

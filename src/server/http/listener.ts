@@ -11,15 +11,18 @@ import {
   type Http2ServerResponse,
   type ServerHttp2Session,
 } from "node:http2";
+import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Address, LoadLimits } from "../../config.js";
 import type { Connections } from "../load/connections.js";
 import { awaitFirstBytes } from "../load/first-bytes.js";
 import { HANDSHAKE_TIMEOUT_MS, peerOf, TcpPort } from "../load/tcp-port.js";
 import type { TlsFiles } from "../tls-files.js";
+import { readAbsoluteForm } from "./absolute-form.js";
 import { bindConnection, connectionOf } from "./connection-of.js";
-import { inTurn } from "./in-turn.js";
+import { inTurn, type LastAnswers } from "./in-turn.js";
 import { keepSession, LINGER_MS } from "./keep-session.js";
+import { refuseExpectation, refuseMalformed, refuseTunnel } from "./refusals.js";
 
 export type HttpRequest = IncomingMessage | Http2ServerRequest;
 export type HttpResponse = ServerResponse | Http2ServerResponse;
@@ -38,7 +41,6 @@ const KEEP_ALIVE_MS = 75_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 /** Enough for a page as JSON. When more is waiting to be sent, Node ends streams and finally the connection. */
 const STREAM_MEMORY_MB = 4;
-const BAD_REQUEST = { 400: "Bad Request", 408: "Request Timeout", 431: "Request Header Fields Too Large" } as const;
 
 /**
  * Serves HTTP/1.1 and HTTP/2 on one port: with TLS distinguished by ALPN, without it by the first bytes. Node itself
@@ -110,6 +112,7 @@ export class HttpListener {
 }
 
 function makeHttp1Server({ handler, load }: HttpListenerOptions): Http1Server {
+  const lastAnswers: LastAnswers = new WeakMap();
   const server = createHttp1Server(
     {
       headersTimeout: HANDSHAKE_TIMEOUT_MS,
@@ -124,19 +127,20 @@ function makeHttp1Server({ handler, load }: HttpListenerOptions): Http1Server {
       const connection = connectionOf(request);
       if (connection !== undefined && connection.ageMs > load.connectionAgeMs)
         response.setHeader("Connection", "close");
+      readAbsoluteForm(request);
       handler(request, response);
-    }),
+    }, lastAnswers),
   );
+  server.on("checkExpectation", (request, response) => {
+    hearErrors(request, response);
+    refuseExpectation(request, response);
+  });
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-    if (error.code === "ECONNRESET" || !socket.writable) return socket.destroy();
-    const status = error.code === "HPE_HEADER_OVERFLOW" ? 431 : error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? 408 : 400;
-    const body = JSON.stringify({
-      code: 3,
-      message: `${BAD_REQUEST[status]}: this is not a valid HTTP request`,
-      details: [],
-    });
-    const head = `HTTP/1.1 ${status} ${BAD_REQUEST[status]}\r\ncontent-type: application/json\r\nconnection: close`;
-    socket.end(`${head}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+    const last = lastAnswers.get(socket as Socket);
+    // While a request before it has no answer yet, the client would take the refusal for that answer.
+    const isAwaited = last !== undefined && !last.closed;
+    if (error.code === "ECONNRESET" || !socket.writable || isAwaited) socket.destroy();
+    else refuseMalformed(error, socket);
   });
   // There is no listener for "upgrade" on purpose: without one, Node answers an offer to upgrade, as curl --http2 and
   // Java's client make it, in HTTP/1.1.
@@ -152,6 +156,14 @@ function makeHttp2Server({ handler, load: { connectionStreams } }: HttpListenerO
     },
     handler,
   );
+  server.on("connect", (request, response) => {
+    hearErrors(request, response);
+    refuseTunnel(request, response);
+  });
+  server.on("checkExpectation", (request, response) => {
+    hearErrors(request, response);
+    refuseExpectation(request, response);
+  });
   server.on("sessionError", ignore);
   server.on("stream", (stream) => stream.on("error", ignore));
   return server;

@@ -1,0 +1,37 @@
+import type { Duplex } from "node:stream";
+import { Code } from "@connectrpc/connect";
+import { REQUEST_ID, requestIdFrom } from "../request-id.js";
+import type { Request } from "./body.js";
+import { HttpProblem, problemJson } from "./problem.js";
+import { type Response, sendProblem } from "./respond.js";
+
+const MALFORMED = { 400: "Bad Request", 408: "Request Timeout", 431: "Request Header Fields Too Large" } as const;
+
+/** Answers an `Expect` other than `100-continue`. By itself Node would answer without a body and an id. */
+export function refuseExpectation(request: Request, response: Response): void {
+  const message = `Expect must be 100-continue; it is ${JSON.stringify(request.headers.expect)}`;
+  sendProblem(request, response, new HttpProblem(Code.InvalidArgument, message, { status: 417 }));
+}
+
+/** Answers CONNECT over HTTP/2, which asks for a tunnel. By itself Node would answer without a body and an id. */
+export function refuseTunnel(request: Request, response: Response): void {
+  const message = "CONNECT is not allowed: this server is no proxy";
+  sendProblem(request, response, new HttpProblem(Code.Unimplemented, message, { status: 405 }));
+}
+
+/** Answers what is no HTTP/1.1 request, and disconnects its client. */
+export function refuseMalformed({ code }: NodeJS.ErrnoException, socket: Duplex): void {
+  const status = code === "HPE_HEADER_OVERFLOW" ? 431 : code === "ERR_HTTP_REQUEST_TIMEOUT" ? 408 : 400;
+  const text = MALFORMED[status];
+  const requestId = requestIdFrom(undefined);
+  const problem = new HttpProblem(Code.InvalidArgument, `${text}: this is not a valid HTTP request`, { status });
+  const body = problemJson(problem, requestId);
+  const head = [
+    `HTTP/1.1 ${status} ${text}`,
+    "content-type: application/json",
+    `content-length: ${Buffer.byteLength(body)}`,
+    `${REQUEST_ID}: ${requestId}`,
+    "connection: close",
+  ];
+  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
+}
