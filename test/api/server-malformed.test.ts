@@ -225,6 +225,7 @@ describe("the HTTP port answers 400 to", () => {
       "a coding after chunked",
       `POST /session HTTP/1.1\r\nHost: a\r\n${CHUNKED.replace("\r\n\r\n", ", gzip\r\n\r\n")}0\r\n\r\n`,
     ],
+    ["a chunk without a size", `POST /session HTTP/1.1\r\nHost: localhost\r\n${CHUNKED}{}\r\n0\r\n\r\n`],
     ["a header on two lines", "GET /session HTTP/1.1\r\nHost: localhost\r\nX-A: a\r\n b\r\n\r\n"],
     ["lines without a carriage return", "GET /session HTTP/1.1\nHost: localhost\n\n"],
     ["a space before a colon", "GET /session HTTP/1.1\r\nHost : localhost\r\n\r\n"],

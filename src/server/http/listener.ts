@@ -137,15 +137,22 @@ function makeHttp1Server({ handler, load }: HttpListenerOptions): Http1Server {
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     const last = lastAnswers.get(socket as Socket);
-    // While a request before it has no answer yet, the client would take the refusal for that answer.
-    const isAwaited = last !== undefined && !last.closed;
-    if (error.code === "ECONNRESET" || !socket.writable || isAwaited) socket.destroy();
+    if (error.code === "ECONNRESET" || !socket.writable || isAwaited(last)) socket.destroy();
     else refuseMalformed(error, socket);
   });
   // There is no listener for "upgrade" on purpose: without one, Node answers an offer to upgrade, as curl --http2 and
   // Java's client make it, in HTTP/1.1.
   server.on("connect", (_request, socket) => socket.destroy());
   return server;
+}
+
+/**
+ * Whether the client waits for the answer to a whole request, for which it would take the refusal of what came after.
+ * If the request itself is malformed in its body, the refusal is its answer.
+ */
+function isAwaited(answer: ServerResponse | undefined): boolean {
+  if (answer === undefined || answer.closed) return false;
+  return answer.req.complete || answer.headersSent || answer.socket === null;
 }
 
 function makeHttp2Server({ handler, load: { connectionStreams } }: HttpListenerOptions): Http2Server {
