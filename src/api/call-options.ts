@@ -20,6 +20,13 @@ export function optionalCount(count: bigint | undefined): number | undefined {
   return count === undefined ? undefined : Number(count);
 }
 
+/** Reads an int64 that must equal a count, as `optionalCount` does. Refuses what no count can be, as it was sent. */
+export function exactCount<T extends bigint | undefined>(field: string, count: T): number | (T & undefined) {
+  if (count === undefined) return count as T & undefined;
+  if (count >= Number.MIN_SAFE_INTEGER && count <= Number.MAX_SAFE_INTEGER) return Number(count);
+  throw invalidArgument(`${field} is ${count}; it must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`);
+}
+
 /** The last message that a truncate or revert keeps; null when it keeps none. */
 export function keptOf({ upToMessageId, toStart }: { upToMessageId: string; toStart: boolean }): string | null {
   if (toStart && upToMessageId !== "") throw invalidArgument("up_to_message_id and to_start exclude each other");

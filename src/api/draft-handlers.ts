@@ -11,7 +11,7 @@ import type {
   StartDraftResponse,
 } from "../../gen/sessionpool/v1/message_service_pb.js";
 import type { ApiContext } from "./api-method.js";
-import { callOf, optionalCount } from "./call-options.js";
+import { callOf, exactCount } from "./call-options.js";
 import { fromDelta, fromMessageWithParts, toDraft } from "./convert.js";
 
 export async function startDraft(request: StartDraftRequest, context: ApiContext): Promise<StartDraftResponse> {
@@ -28,17 +28,23 @@ export async function extendDraft(request: ExtendDraftRequest, context: ApiConte
   const { sessionId, messageId } = request;
   const deltas = request.deltas.map(fromDelta);
   const { drafts } = context.rootPool.sessions;
-  const version = await drafts.extend(sessionId, messageId, Number(request.version), deltas, callOf(context));
+  const version = await drafts.extend(
+    sessionId,
+    messageId,
+    exactCount("version", request.version),
+    deltas,
+    callOf(context),
+  );
   return { $typeName: "sessionpool.v1.ExtendDraftResponse", version: BigInt(version) };
 }
 
 export async function finishDraft(request: FinishDraftRequest, context: ApiContext): Promise<FinishDraftResponse> {
   const { sessionId, messageId, metadata } = request;
   const { messageIds, position } = await context.rootPool.sessions.drafts.finish(sessionId, messageId, {
-    version: Number(request.version),
+    version: exactCount("version", request.version),
     deltas: request.deltas.map(fromDelta),
     metadata,
-    expectedPosition: optionalCount(request.expectedPosition),
+    expectedPosition: exactCount("expected_position", request.expectedPosition),
     ...callOf(context),
   });
   const [appendedId = messageId] = messageIds;

@@ -27,7 +27,7 @@ import { invalidArgument, notFound } from "../domain/errors.js";
 import type { FollowPosition, MessageQuery } from "../domain/page.js";
 import { pageLimit } from "../domain/validate-page.js";
 import type { ApiContext, ServiceMethods } from "./api-method.js";
-import { callOf, keptOf, optionalCount, optionalText } from "./call-options.js";
+import { callOf, exactCount, keptOf, optionalCount, optionalText } from "./call-options.js";
 import { fromMessageChange, fromMessageWithParts, toMessageWithParts, toWatchResponse } from "./convert.js";
 import { discardDraft, extendDraft, finishDraft, listDrafts, startDraft } from "./draft-handlers.js";
 import { maskedFields } from "./field-mask.js";
@@ -59,7 +59,7 @@ export const messageMethods: ServiceMethods<typeof MessageService> = {
 async function appendMessage(request: AppendMessageRequest, context: ApiContext): Promise<AppendMessageResponse> {
   const message = fromMessageWithParts("message", request.message);
   const { messageIds, position } = await context.rootPool.sessions.appendMessages(request.sessionId, [message], {
-    expectedPosition: optionalCount(request.expectedPosition),
+    expectedPosition: exactCount("expected_position", request.expectedPosition),
     createSession: request.createSession,
     ...callOf(context),
   });
@@ -73,7 +73,7 @@ async function appendMessage(request: AppendMessageRequest, context: ApiContext)
 async function appendMessages(request: AppendMessagesRequest, context: ApiContext): Promise<AppendMessagesResponse> {
   const messages = request.messages.map((message, i) => fromMessageWithParts(`messages[${i}]`, message));
   const { messageIds, position } = await context.rootPool.sessions.appendMessages(request.sessionId, messages, {
-    expectedPosition: optionalCount(request.expectedPosition),
+    expectedPosition: exactCount("expected_position", request.expectedPosition),
     createSession: request.createSession,
     ...callOf(context),
   });
@@ -126,7 +126,7 @@ async function copyMessages(request: CopyMessagesRequest, context: ApiContext): 
   const { sessionId, targetSessionId } = request;
   const copy = await context.rootPool.sessions.copyMessagesCounted(sessionId, targetSessionId, {
     upToMessageId: optionalText(request.upToMessageId),
-    expectedRevision: optionalCount(request.expectedRevision),
+    expectedRevision: exactCount("expected_revision", request.expectedRevision),
     ...callOf(context),
   });
   return {
@@ -141,7 +141,7 @@ async function truncateMessages(
   context: ApiContext,
 ): Promise<TruncateMessagesResponse> {
   const removed = await context.rootPool.sessions.truncateMessages(request.sessionId, keptOf(request), {
-    expectedRevision: optionalCount(request.expectedRevision),
+    expectedRevision: exactCount("expected_revision", request.expectedRevision),
     ...callOf(context),
   });
   return { $typeName: "sessionpool.v1.TruncateMessagesResponse", removedCount: BigInt(removed) };
@@ -150,7 +150,7 @@ async function truncateMessages(
 async function updateMessage(request: UpdateMessageRequest, context: ApiContext): Promise<MessageWithParts> {
   const { sessionId, messageId } = request;
   const message = await context.rootPool.sessions.updateMessage(sessionId, messageId, changeOf(request), {
-    expectedRevision: optionalCount(request.expectedRevision),
+    expectedRevision: exactCount("expected_revision", request.expectedRevision),
     ...callOf(context),
   });
   return toMessageWithParts(message);
@@ -175,7 +175,7 @@ function changeOf({ messageId, message, updateMask }: UpdateMessageRequest): Mes
 async function deleteMessage(request: DeleteMessageRequest, context: ApiContext): Promise<DeleteMessageResponse> {
   const { sessionId, messageId } = request;
   await context.rootPool.sessions.deleteMessage(sessionId, messageId, {
-    expectedRevision: optionalCount(request.expectedRevision),
+    expectedRevision: exactCount("expected_revision", request.expectedRevision),
     ...callOf(context),
   });
   return { $typeName: "sessionpool.v1.DeleteMessageResponse" };

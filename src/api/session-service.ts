@@ -22,7 +22,7 @@ import type { SessionChange } from "../domain/session.js";
 import { pageLimit } from "../domain/validate-page.js";
 import type { ForkedSession } from "../pool/session-pool-types.js";
 import type { ApiContext, ServiceMethods } from "./api-method.js";
-import { callOf, keptOf, optionalCount, optionalText } from "./call-options.js";
+import { callOf, exactCount, keptOf, optionalText } from "./call-options.js";
 import { fromView, toDraft, toMessageWithParts, toSession } from "./convert.js";
 import { maskedFields } from "./field-mask.js";
 import { decodeMessageToken, decodeSessionToken, encodeMessageToken, encodeSessionToken } from "./page-token.js";
@@ -92,7 +92,7 @@ async function listSessions(request: ListSessionsRequest, context: ApiContext): 
 
 async function updateSession(request: UpdateSessionRequest, context: ApiContext): Promise<Session> {
   const session = await context.rootPool.sessions.updateSession(request.sessionId, changeOf(request), {
-    expectedRevision: optionalCount(request.expectedRevision),
+    expectedRevision: exactCount("expected_revision", request.expectedRevision),
     ...callOf(context),
   });
   return toSession(session);
@@ -149,7 +149,7 @@ function toForkResponse({ session, forkPointId, copiedCount }: ForkedSession): F
 
 async function revertSession(request: RevertSessionRequest, context: ApiContext): Promise<RevertSessionResponse> {
   const reverted = await context.rootPool.sessions.revertSession(request.sessionId, keptOf(request), {
-    expectedRevision: optionalCount(request.expectedRevision),
+    expectedRevision: exactCount("expected_revision", request.expectedRevision),
     ...callOf(context),
   });
   return {

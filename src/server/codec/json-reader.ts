@@ -201,9 +201,15 @@ const MAX_TIME_MS = Date.parse("9999-12-31T23:59:59Z");
 function readTimestamp(json: unknown): Timestamp {
   const [, toSeconds, fraction, zone] = (typeof json === "string" && RFC3339.exec(json)) || [];
   const ms = Date.parse(`${toSeconds}${zone}`);
-  if (!(ms >= MIN_TIME_MS && ms <= MAX_TIME_MS)) throw expected("a time like 2026-01-31T12:00:00.5Z", json);
+  if (!(ms >= MIN_TIME_MS && ms <= MAX_TIME_MS && isOnCalendar(`${toSeconds}`)))
+    throw expected("a time like 2026-01-31T12:00:00.5Z", json);
   const nanos = fraction === undefined ? 0 : Number(fraction.padEnd(9, "0"));
   return { $typeName: TimestampSchema.typeName, seconds: BigInt(ms / 1000), nanos };
+}
+
+/** Date.parse takes 30 February as 2 March, and 24:00 as 0:00 of the next day. */
+function isOnCalendar(toSeconds: string): boolean {
+  return new Date(`${toSeconds}Z`).toISOString().startsWith(toSeconds);
 }
 
 function readTextMap(json: unknown): Record<string, string> {
@@ -247,8 +253,13 @@ function isStruct(desc: DescMessage): boolean {
 }
 
 function expected(what: string, json: unknown): FieldError {
-  const text = JSON.stringify(json) ?? String(json);
+  const text = isLargeInteger(json) ? String(BigInt(json)) : (JSON.stringify(json) ?? String(json));
   return new FieldError("", `expected ${what}, got ${text.length > 40 ? `${text.slice(0, 40)}…` : text}`);
+}
+
+/** An integer of which JSON.stringify would write other digits than the client probably did: 2^63 ends in 808, not 000. */
+function isLargeInteger(json: unknown): json is number {
+  return Number.isInteger(json) && !Number.isSafeInteger(json) && Math.abs(json as number) < 1e21;
 }
 
 /** Puts the field's name before the path in an error of its value. */

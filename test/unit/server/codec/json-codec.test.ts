@@ -174,6 +174,13 @@ describe("messageReader", () => {
       { message: { info: { timestamp: "yesterday" } } },
       "message.info.timestamp: expected a time like 2026-01-31T12:00:00.5Z",
     ],
+    [{ message: { info: { timestamp: "2026-02-29T00:00:00Z" } } }, "timestamp: expected a time like"],
+    [{ message: { info: { timestamp: "2026-04-31T00:00:00+01:00" } } }, "timestamp: expected a time like"],
+    [{ message: { info: { timestamp: "2026-01-31T24:00:00Z" } } }, "timestamp: expected a time like"],
+    [
+      { expectedPosition: 2 ** 63 },
+      "expected a 64-bit integer (as a string when it is beyond 2^53), got 9223372036854775808",
+    ],
     [{ expected_position: "0x10" }, "expected_position: expected a 64-bit integer"],
     [{ expectedPosition: "9223372036854775808" }, "expected_position: expected a 64-bit integer"],
     [{ message: { colour: 1 } }, 'message: unknown field "colour"'],
