@@ -39,6 +39,24 @@ describe("beyond the limit of connections, a new one replaces", () => {
   });
 });
 
+it("forgets a connection that ended, whatever it was doing and whatever its calls do then", () => {
+  const { connections, sockets, made } = fill(3);
+  made[0]!.enter();
+  made[1]!.enter();
+  made[1]!.leave();
+  for (const socket of sockets) socket.emit("close");
+  expect(connections.size).toBe(0);
+  made[0]!.leave();
+  made[2]!.enter();
+  made[2]!.leave();
+  const next = Array.from({ length: 3 }, () => new FakeSocket());
+  for (const socket of next) expect(connections.add(asSocket(socket))).toBeDefined();
+  expect(connections.size).toBe(3);
+  expect(next.map(({ destroyed }) => destroyed)).toEqual([false, false, false]);
+  expect(connections.add(asSocket(new FakeSocket()))).toBeDefined();
+  expect(next.map(({ destroyed }) => destroyed)).toEqual([true, false, false]);
+});
+
 class FakeSocket extends EventEmitter {
   bytesRead = 0;
   destroyed = false;
