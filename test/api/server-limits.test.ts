@@ -111,6 +111,14 @@ describe("a body that never ends", () => {
   });
 });
 
+it("a call of an unknown method is ended, though its client goes on sending (gRPC)", async () => {
+  await start();
+  const { stream, headers, isEnded } = open(`http://${server.grpcAddress}`, "/nope.Nope/Nope");
+  stream.write(Buffer.from([0, 0, 0, 0, 9, 1]));
+  await poll(isEnded, "the stream ends");
+  expect(headers()).toMatchObject({ "grpc-status": "12", "grpc-message": "No%20such%20RPC:%20/nope.Nope/Nope" });
+});
+
 describe("a compressed request to the gRPC port", () => {
   const GZIP = { "content-type": "application/grpc", "grpc-encoding": "gzip" };
   const bomb = frame(gzipSync(Buffer.alloc(1_000_000)), 1);

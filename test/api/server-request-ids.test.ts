@@ -82,6 +82,8 @@ const FRONTS: readonly (readonly [string, Ask])[] = [
   ["gRPC, an error", (id) => callGrpc(GET_SESSION, UNKNOWN, id)],
   ["gRPC, a stream", (id) => watchGrpc(KNOWN, id)],
   ["gRPC, a stream that cannot begin", (id) => watchGrpc(UNKNOWN, id)],
+  ["gRPC, an unknown method", (id) => callGrpc("/sessionpool.v1.SessionService/Nope", KNOWN, id)],
+  ["gRPC, an unknown service", (id) => callGrpc("/nope.Nope/Nope", KNOWN, id)],
   ["gRPC health", (id) => callGrpc("/grpc.health.v1.Health/Check", Buffer.alloc(0), id)],
 ];
 

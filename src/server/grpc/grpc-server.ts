@@ -33,6 +33,7 @@ import { admittedOf, makeGate } from "./gate.js";
 import { Health } from "./health.js";
 import { addReflection, REFLECTION_METHODS } from "./reflection.js";
 import { toStatus } from "./status.js";
+import { passUnknownMethods } from "./unknown-methods.js";
 
 export interface GrpcServerOptions {
   readonly address: Address;
@@ -84,6 +85,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const health = new Health(services.map(({ typeName }) => typeName));
   health.addTo(server);
   if (options.reflection) addReflection(server, services);
+  passUnknownMethods(server);
   // Sockets are passed to grpc-js after TLS, so that both ports count connections and speak TLS in the same way.
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const port = new TcpPort({
