@@ -71,7 +71,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const maxBytes = load.bodyBytes + GRPC_EXTRA_BYTES;
   const gate = makeGate({
     methods,
-    openMethods: new Map([...Health.openMethods, ...REFLECTION_METHODS]),
+    openMethods: new Map([...Health.openMethods, ...(options.reflection ? REFLECTION_METHODS : [])]),
     caller,
     load,
     isServedHost,
