@@ -74,7 +74,8 @@ export class AtomicSimStore extends SimStore {
     // Rule: named-logs-only.
     if (!this.db.names(log)) return "unnamed";
     if (this.#top(log) !== seq - 1 || this.db.row(log, seq - 1)?.entry === null) return 0;
-    if (rows.some((row) => this.db.rowById(log, row.id))) return "idTaken";
+    const ids = new Set(rows.map((row) => row.id));
+    if (ids.size < rows.length || rows.some((row) => this.db.rowById(log, row.id))) return "idTaken";
     for (const row of rows) this.db.insert(log, row);
     // Rule: update-time-with-append.
     this.db.touchOwner(log);
