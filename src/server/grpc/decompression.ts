@@ -17,12 +17,13 @@ export interface DecompressionLimits {
 
 /** What grpc-js keeps private. It sends the status that this rejects with. */
 interface Decompressing {
-  /** `identity` when the client has announced no compression; then grpc-js refuses compressed messages. */
+  /** `identity` when the client has announced no compression; then grpc-js takes every message as it is. */
   readonly incomingEncoding: string;
   decompressMessage(frame: Buffer, encoding: string): Promise<Buffer> | Buffer;
 }
 
-const FRAME_BYTES = 5;
+/** The size of gRPC's frame around a message. */
+export const FRAME_BYTES = 5;
 
 /**
  * Makes grpc-js decompress messages within the limits that every front has. By itself it decompresses all messages that

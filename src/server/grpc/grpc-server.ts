@@ -29,6 +29,7 @@ import { STALL_MS, withinStallTime } from "../load/stall.js";
 import { TcpPort } from "../load/tcp-port.js";
 import type { Logger } from "../logging.js";
 import type { TlsFiles } from "../tls-files.js";
+import { FRAME_BYTES } from "./decompression.js";
 import { admittedOf, makeGate } from "./gate.js";
 import { Health } from "./health.js";
 import { addReflection, REFLECTION_METHODS } from "./reflection.js";
@@ -60,9 +61,6 @@ type AnyCall = ServerUnaryCall<Buffer, Buffer> | ServerWritableStream<Buffer, Bu
 
 /** Made only once, because making an error each time would cost more than the rest of an abort. */
 const CLIENT_GONE = new ApiError(Code.Canceled, "The call was canceled");
-
-/** The size of gRPC's frame around a message. */
-const FRAME_BYTES = 5;
 
 /** Serves native gRPC, with health and reflection. Rejects with a one-line message when it cannot listen. */
 export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcServer> {
