@@ -86,7 +86,7 @@ it("every front refuses a body over its limit", async () => {
   await small.stop();
 });
 
-it.each(["connect-node gRPC", "Connect JSON", "Connect binary", "gRPC-Web"])(
+it.each(["connect-node gRPC", "Connect JSON", "Connect binary", "gRPC-Web", "gRPC-Web JSON"])(
   "%s says that the HTTP port does not write todos",
   async (name) => {
     const front = bed.fronts.find((one) => one.name === name)!;

@@ -36,7 +36,8 @@ const PASSED_HEADERS = [
 ];
 
 const ENVELOPE_BYTES = 5;
-const COMPRESSED_FLAG = 1;
+/** In the first byte of an envelope. */
+export const COMPRESSED_FLAG = 1;
 const EMPTY = Buffer.alloc(0);
 
 export function readFormat({ method, headers, url }: HttpRequest): RequestFormat {

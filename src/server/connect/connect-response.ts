@@ -1,12 +1,13 @@
 import type { ServerResponse } from "node:http";
-import { createAsyncIterable, type UniversalServerResponse } from "@connectrpc/connect/protocol";
+import { createAsyncIterable, encodeEnvelope, type UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { ApiError } from "../../api/api-error.js";
 import { type ByteString, toBytes } from "../../domain/byte-string.js";
-import { chooseEncoding, compress, MIN_COMPRESSED_BYTES } from "../http/compression.js";
+import { chooseEncoding, compress, type Encoding, MIN_COMPRESSED_BYTES } from "../http/compression.js";
 import type { HttpRequest, HttpResponse } from "../http/listener.js";
 import { abandonUnread, writeHead } from "../http/respond.js";
 import type { Admission } from "../load/admissions.js";
 import { withinStallTime } from "../load/stall.js";
+import { COMPRESSED_FLAG, type RequestFormat } from "./connect-request.js";
 
 /**
  * Sends an answer of connect-node as one piece. When there is no room for an answer that waits to be read, the client
@@ -32,10 +33,24 @@ export async function sendUnary(
 }
 
 /**
- * Replaces the JSON in connect-node's answer to a unary Connect call by this one, compressed if the client prefers
- * that.
+ * Replaces each empty message in connect-node's answer by the next of these, which are JSON, compressed if the client
+ * prefers that. An answer that is an error has no message.
  */
 export async function withJson(
+  answer: UniversalServerResponse,
+  {
+    json,
+    request,
+    format,
+  }: { readonly json: ByteString[]; readonly request: HttpRequest; readonly format: RequestFormat },
+): Promise<UniversalServerResponse> {
+  if (format.isBinary) return answer;
+  if (format.isEnveloped) return { ...answer, body: fillEnvelopes(answer, json, format.encodingHeader) };
+  const [only] = json;
+  return only === undefined ? answer : withBody(answer, only, request);
+}
+
+async function withBody(
   answer: UniversalServerResponse,
   json: ByteString,
   request: HttpRequest,
@@ -48,6 +63,25 @@ export async function withJson(
   header.set("content-length", String(body.length));
   if (encoding !== undefined) header.set("content-encoding", encoding);
   return { ...answer, header, body: createAsyncIterable([body]) };
+}
+
+/** connect-node yields one envelope at a time. Those of messages have no flags here, because `{}` is not compressed. */
+async function* fillEnvelopes(
+  { header, body }: UniversalServerResponse,
+  json: ByteString[],
+  encodingHeader: string,
+): AsyncIterable<Uint8Array> {
+  const encoding = header?.get(encodingHeader) as Encoding | null | undefined;
+  for await (const envelope of body ?? []) {
+    const message = envelope[0] === 0 ? json.shift() : undefined;
+    yield message === undefined ? envelope : await toEnvelope(message, encoding);
+  }
+}
+
+async function toEnvelope(json: ByteString, encoding: Encoding | null | undefined): Promise<Uint8Array> {
+  const plain = toBytes(json);
+  if (!encoding || json.length < MIN_COMPRESSED_BYTES) return encodeEnvelope(0, plain);
+  return encodeEnvelope(COMPRESSED_FLAG, await compress(plain, encoding));
 }
 
 /** Sends the events of a stream as fast as the client reads. Rejects when the client has gone or does not read. */

@@ -16,6 +16,7 @@ import { wireMethod, writtenMessage } from "../codec/binary-codec.js";
 import { shortMessageWriter } from "../codec/json-writer.js";
 import type { Caller, FrontCall } from "../front-call.js";
 import type { BodyLimits } from "../http/body.js";
+import { MIN_COMPRESSED_BYTES } from "../http/compression.js";
 import { goneSignal } from "../http/gone-signal.js";
 import { type HttpRequest, type HttpResponse, hearErrors } from "../http/listener.js";
 import { startCall } from "../http/start-call.js";
@@ -45,14 +46,11 @@ interface Exchange {
   readonly signal: AbortSignal;
   /** Set once the request has been authenticated. */
   admission?: Admission;
-  /** The answer, when connect-node is given an empty one in its place. */
-  json?: ByteString;
+  /** Answers that are not sent yet, in order. connect-node is given an empty message in the place of each. */
+  readonly json: ByteString[];
 }
 
 const exchangeKey = createContextKey<Exchange | undefined>(undefined);
-
-/** Answers smaller than this are not compressed. */
-const COMPRESS_MIN_BYTES = 1024;
 
 /**
  * Serves Connect, gRPC-Web and gRPC through connect-node, which frames answers and errors. The implementation itself
@@ -69,6 +67,7 @@ export function createConnectHandler(options: ConnectOptions): ConnectHandler {
       response,
       format: readFormat(request),
       signal: goneSignal(request, response),
+      json: [],
     };
     serve(handler, exchange).catch((err: unknown) => {
       // This is expected when the client has gone; then there is nobody left to tell.
@@ -88,18 +87,15 @@ async function serve(handler: UniversalHandler, exchange: Exchange): Promise<voi
     contextValues: createContextValues().set(exchangeKey, exchange),
     ...emptyRequest(request, format, knowsEncoding(request, format)),
   };
-  const answer = await handler(universal);
-  if (handler.method.methodKind === "unary") {
-    const whole = exchange.json === undefined ? answer : await withJson(answer, exchange.json, request);
-    return sendUnary(whole, response, exchange.admission);
-  }
+  const answer = await withJson(await handler(universal), exchange);
+  if (handler.method.methodKind === "unary") return sendUnary(answer, response, exchange.admission);
   await sendStream(answer, response, exchange);
 }
 
 function handlersOf({ methods, caller, limits }: ConnectOptions): Map<string, UniversalHandler> {
   const router = createConnectRouter({
     acceptCompression: [compressionGzip, compressionBrotli],
-    compressMinBytes: COMPRESS_MIN_BYTES,
+    compressMinBytes: MIN_COMPRESSED_BYTES,
     readMaxBytes: limits.bodyBytes,
   });
   for (const method of methods) {
@@ -122,19 +118,17 @@ function addMethod(router: ConnectRouter, method: ApiMethod, caller: Caller, lim
     return { exchange, call, request: await read(exchange.request, exchange.format, call.admission) };
   }
 
-  function answer(message: Message, { format }: Exchange): Message {
-    return format.isBinary ? writtenMessage(desc.output, encodeResponse(message)) : message;
+  function answer(message: Message, { format, json }: Exchange): Message {
+    if (format.isBinary) return writtenMessage(desc.output, encodeResponse(message));
+    // connect-node would parse all stored JSON to objects and write the objects as JSON again.
+    json.push(writeJson(message));
+    return create(desc.output);
   }
 
   async function unary(_empty: Message, context: HandlerContext): Promise<Message> {
     try {
       const { exchange, request, call } = await begin(context);
-      const message = await caller.unary(method, request, call);
-      const { isBinary, isEnveloped } = exchange.format;
-      if (isBinary || isEnveloped) return answer(message, exchange);
-      // connect-node would parse all stored JSON to objects and write the objects as JSON again.
-      exchange.json = writeJson(message);
-      return create(desc.output);
+      return answer(await caller.unary(method, request, call), exchange);
     } catch (error) {
       throw toConnectError(error);
     }

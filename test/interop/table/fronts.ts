@@ -47,6 +47,7 @@ export function openFronts(addresses: Addresses): readonly Front[] {
     connectNode("Connect binary", createConnectTransport({ ...http, useBinaryFormat: true }), isOnHttpPort),
     connectNode("Connect GET", createConnectTransport({ ...json, useHttpGet: true }), isReadOnly),
     connectNode("gRPC-Web", createGrpcWebTransport(http), isOnHttpPort),
+    connectNode("gRPC-Web JSON", createGrpcWebTransport(json), isOnHttpPort),
     rest(httpUrl),
   ];
 }
