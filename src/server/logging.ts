@@ -18,7 +18,7 @@ export function createLogger(level: LogLevel, terminal = process.stderr.isTTY, o
     return pino(lines, out ?? pino.destination({ dest: 2, sync: false }));
   }
   const pretty = require("pino-pretty") as typeof import("pino-pretty");
-  const destination = showingHidden(out ?? process.stderr);
+  const destination = showingHidden(out ?? pino.destination({ dest: 2, sync: true }));
   return pino(options, pretty({ destination, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l" }));
 }
 
@@ -32,12 +32,24 @@ function showHidden(text: string): string {
   return text.replace(HIDDEN, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** pino-pretty parses the lines that it gets, so its own output is what must be changed. */
-function showingHidden(out: Writable): Writable {
-  return new Writable({
+interface TextStream {
+  write(text: string): unknown;
+  on(event: "error", listener: (error: Error) => void): unknown;
+}
+
+/**
+ * pino-pretty parses the lines that it gets, so its own output is what must be changed. Each line is passed on at once,
+ * so that none is lost when the process ends after it. When `out` fails, as a terminal does that was closed, no more is
+ * written, and the process continues.
+ */
+function showingHidden(out: TextStream): Writable {
+  const shown = new Writable({
     decodeStrings: false,
     write: (text: string | Buffer, _encoding, done) => {
-      out.write(showHidden(text.toString()), done);
+      out.write(showHidden(text.toString()));
+      done();
     },
   });
+  out.on("error", (error) => shown.destroy(error));
+  return shown;
 }

@@ -1,4 +1,5 @@
 import { Writable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { createLogger } from "../../../src/server/logging.js";
 import { poll } from "../../support/poll.js";
@@ -22,4 +23,34 @@ it.each([
   await poll(() => written.includes("Call") && written.endsWith("\n"), "the line is written");
   expect(written).toContain(`"${SHOWN}"`);
   if (!terminal) expect(JSON.parse(written)).toMatchObject({ key: NAME, msg: "Call" });
+});
+
+it("writes each line for a terminal at once, so that none is lost when the process ends after it", () => {
+  let written = "";
+  const out = new Writable();
+  out.write = (text: string) => {
+    written += text;
+    return true;
+  };
+  const logger = createLogger("info", true, out);
+  logger.info("first");
+  logger.info("second");
+  expect(written).toMatch(/first\n.*second\n/);
+});
+
+// An error event without a listener would fail the run.
+it("goes on without its lines when the terminal is closed", async () => {
+  let writes = 0;
+  const out = new Writable({
+    write: (_chunk, _encoding, done) => {
+      writes += 1;
+      done(new Error("write EIO"));
+    },
+  });
+  const logger = createLogger("info", true, out);
+  logger.info("first");
+  await new Promise((resolve) => out.once("close", resolve));
+  logger.info("second");
+  await setImmediate();
+  expect(writes).toBe(1);
 });
