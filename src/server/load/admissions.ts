@@ -142,6 +142,11 @@ export class Admission {
     this.#move(1);
   }
 
+  /** Whether nothing is counted any more. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
   /**
    * Counts bytes that wait in memory until the end of the request. Throws `resource_exhausted` when there is no room
    * for them.

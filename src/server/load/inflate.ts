@@ -1,6 +1,7 @@
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import { Code } from "@connectrpc/connect";
 import { Semaphore } from "async-mutex";
-import { type ApiError, invalidArgument } from "../../api/api-error.js";
+import { ApiError, invalidArgument } from "../../api/api-error.js";
 import type { Admission } from "./admissions.js";
 
 const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress };
@@ -24,7 +25,8 @@ const running = new Semaphore(4);
 
 /**
  * Decompresses the whole of a request's bytes. Rejects with `tooLarge`, with `resource_exhausted` when there is no room
- * for what comes out, and with `invalid_argument` when the bytes are not a complete text of that compression.
+ * for what comes out, with `invalid_argument` when the bytes are not a complete text of that compression, and with
+ * `canceled` when the request ends meanwhile: what comes out would be counted nowhere, and others would wait for it.
  */
 export function inflate(bytes: Buffer, compression: Compression, options: InflateOptions): Promise<Buffer> {
   return running.runExclusive(() => decode(bytes, compression, options));
@@ -36,6 +38,7 @@ function decode(
   { limitBytes, admission, tooLarge }: InflateOptions,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    if (admission.hasEnded) return reject(canceled());
     const decoder = DECODERS[compression]();
     const chunks: Buffer[] = [];
     let size = 0;
@@ -47,6 +50,7 @@ function decode(
     const invalid = () => fail(invalidArgument(`The body is not valid ${compression}`));
     decoder.on("data", (chunk: Buffer) => {
       try {
+        if (admission.hasEnded) throw canceled();
         if (size + chunk.length > limitBytes) throw tooLarge(limitBytes);
         admission.hold(chunk.length);
         size += chunk.length;
@@ -63,4 +67,8 @@ function decode(
     });
     decoder.end(bytes);
   });
+}
+
+function canceled(): ApiError {
+  return new ApiError(Code.Canceled, "The client has gone");
 }

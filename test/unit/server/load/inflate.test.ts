@@ -67,6 +67,15 @@ it("is refused when there is no room for what comes out, and leaves none taken",
   expect(admissions.bufferedBytes).toBe(0);
 });
 
+it("is given up when the request ends, because what comes out would be counted nowhere", async () => {
+  const ended = makeAdmissions().admit("call", undefined, undefined);
+  const running = run(gzipSync(Buffer.alloc(LIMIT)), "gzip", ended);
+  ended.end();
+  await expect(running).rejects.toMatchObject({ code: Code.Canceled });
+  // Not even begun: invalid bytes are not noticed.
+  await expect(run(Buffer.from("none"), "gzip", ended)).rejects.toMatchObject({ code: Code.Canceled });
+});
+
 function run(
   bytes: Buffer,
   compression: Compression,
