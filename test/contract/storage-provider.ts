@@ -59,7 +59,10 @@ export interface StorageProviderSubject {
   open(options?: HistoryOptions): StorageOperations;
 }
 
-/** The contract of storage-provider.ts, and what docs/api.md and docs/history.md promise about a provider. Every provider must pass it unchanged. */
+/**
+ * Describes the contract of storage-provider.ts, and what docs/api.md and docs/history.md promise about a provider.
+ * Every provider must pass it unchanged.
+ */
 export function describeStorageProvider(name: string, harness: StorageProviderHarness): void {
   describe(`StorageProvider on ${name}`, () => {
     describeAll(harness, (provider) => provider);

@@ -64,7 +64,7 @@ export function describeAppends(subject: LogStoreSubject): void {
       expect(range.entries.map((one) => one.id)).toEqual([ids[outcomes.indexOf(1)]]);
     });
 
-    it("writes many logs at once, and a failing append fails alone", async () => {
+    it("writes to many logs at once, and one failing append does not fail the others", async () => {
       await fill(subject.store, "u.0", 1, 1);
       const logs = Array.from({ length: 20 }, (_, i) => `u.${i}`);
       await own(subject.store, ...logs);
@@ -145,7 +145,7 @@ export function describeAppends(subject: LogStoreSubject): void {
     };
 
     it("store an entry and a seal only in a log that the record names", async (context) => {
-      if (subject.store.knownTimeMs) context.skip("the store goes by its clock");
+      if (subject.store.knownTimeMs) context.skip("the store checks appends by its clock, not by names");
       await own(subject.store, "v.1", "v.2");
       for (const log of ["nobody.1", "v.3", "v.", "v", "V.1"]) {
         expect([await append(log), await seal(log), await tail(log)]).toEqual(["unnamed", "unnamed", false]);
@@ -157,7 +157,7 @@ export function describeAppends(subject: LogStoreSubject): void {
     });
 
     it("store nothing in a log that the record no longer names", async (context) => {
-      if (subject.store.knownTimeMs) context.skip("the store goes by its clock");
+      if (subject.store.knownTimeMs) context.skip("the store checks appends by its clock, not by names");
       await own(subject.store, "v.1", "v.2");
       const before = await created(subject.store, "w", { namedLogs: [{ log: "w.2", purpose: "copy" }] });
       await replaced(subject.store, before, { log: "w.3", namedLogs: [] });
@@ -168,7 +168,7 @@ export function describeAppends(subject: LogStoreSubject): void {
     });
 
     it("store nothing in the logs of a tombstone, nor after it is gone", async (context) => {
-      if (subject.store.knownTimeMs) context.skip("the store goes by its clock");
+      if (subject.store.knownTimeMs) context.skip("the store checks appends by its clock, not by names");
       const before = await created(subject.store, "v", { namedLogs: [{ log: "v.2", purpose: "older" }] });
       await replaced(subject.store, before, { deleted: true });
       for (const log of ["v.1", "v.2"]) {
@@ -180,7 +180,7 @@ export function describeAppends(subject: LogStoreSubject): void {
     });
 
     it("store nothing in the logs of another namespace", async (context) => {
-      if (subject.store.knownTimeMs) context.skip("the store goes by its clock");
+      if (subject.store.knownTimeMs) context.skip("the store checks appends by its clock, not by names");
       await created(subject.database.namespace("other"), "v");
       expect([await append("v.1"), await seal("v.1"), await tail("v.1")]).toEqual(["unnamed", "unnamed", false]);
     });
@@ -232,7 +232,7 @@ export function describeAppends(subject: LogStoreSubject): void {
   describe("append of a store that may stop half way", () => {
     beforeEach(() => own(subject.store, "u.1"));
 
-    it("stores what comes before a taken id, and says so", async (context) => {
+    it("stores the entries before a taken id, and returns how many", async (context) => {
       if (subject.harness.atomicAppend) context.skip("the store's append is atomic");
       await fill(subject.store, "u.1", 1, 3);
       const batch = entries("u.1", 4, 6, (seq) => (seq === 6 ? { id: "m1" } : {}));
@@ -241,7 +241,7 @@ export function describeAppends(subject: LogStoreSubject): void {
       expect(stored).toEqual([4, 5].slice(0, typeof outcome === "number" ? outcome : 0));
     });
 
-    it("stores at most what comes before an id that the batch holds a second time", async (context) => {
+    it("stores at most the entries before the second use of an id", async (context) => {
       if (subject.harness.atomicAppend) context.skip("the store's append is atomic");
       await fill(subject.store, "u.1", 1, 3);
       const batch = entries("u.1", 4, 6, (seq) => (seq === 6 ? { id: "m4" } : {}));
@@ -250,7 +250,7 @@ export function describeAppends(subject: LogStoreSubject): void {
       expect(stored).toEqual([4, 5].slice(0, typeof outcome === "number" ? outcome : 0));
     });
 
-    it("keeps how many messages of the batch follow", async (context) => {
+    it("keeps with each entry how many of its batch follow", async (context) => {
       if (subject.harness.atomicAppend) context.skip("the store's append is atomic");
       await fill(subject.store, "u.1", 1, 3);
       const { entries: stored } = await subject.store.readRange("u.1", 1, 3);

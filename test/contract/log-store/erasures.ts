@@ -35,7 +35,7 @@ export function describeErasures(subject: LogStoreSubject): void {
       expect(await copies("u", "v", "w", "x")).toEqual(["x.1 1"]);
     });
 
-    it("finds a message whatever its id is", async () => {
+    it("finds messages with odd ids", async () => {
       await created(subject.store, "u");
       for (const [i, id] of ODD_TEXTS.entries()) {
         await subject.store.append("u.1", i + 1, [entry("u.1", i + 1, { id })]);
@@ -81,7 +81,7 @@ export function describeErasures(subject: LogStoreSubject): void {
       expect(await subject.store.append("u.1", 5, [entry("u.1", 5)])).toBe(1);
     });
 
-    it("counts towards a limit of bytes with its new size", async () => {
+    it("makes a limit of bytes count an entry with its new size", async () => {
       const parts = [{ id: "", type: "text", text: "x".repeat(10_000) }];
       const before = await fill(subject.store, "u.1", 1, 5, () => ({ parts, owed: 0 }));
       const read = async () => (await subject.store.readRange("u.1", 1, 5, { maxBytes: 15_000 })).entries.length;

@@ -121,7 +121,7 @@ export function describeReads(subject: LogStoreSubject): void {
       expect(await at(5, 5, 21)).toBe(6);
     });
 
-    it("works on the far past and far future", async () => {
+    it("finds times in the far past and the far future", async () => {
       await fillTimes();
       expect(await at(1, 8, -Number.MAX_SAFE_INTEGER - T0)).toBe(1);
       expect(await at(1, 8, Number.MAX_SAFE_INTEGER - T0)).toBe(9);
@@ -139,7 +139,7 @@ export function describeReads(subject: LogStoreSubject): void {
       expect(entries.map(({ timestampMicros }) => timestampMicros)).toEqual(ends);
     });
 
-    it("gives no answer when an entry that would decide it is missing", async () => {
+    it("returns null when an entry that the answer depends on is missing", async () => {
       expect(await subject.store.seqAtTime("nobody.1", 1, 8, T0)).toBeNull();
       await fillTimes();
       await subject.store.deleteEntries({ log: "u.1", first: 8, last: 8 }, 10);

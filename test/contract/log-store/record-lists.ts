@@ -110,7 +110,7 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       }
     });
 
-    it("returns every record exactly once over all pages, with ties of the time and odd ids, too", async () => {
+    it("returns every record exactly once over all pages, even with equal times and odd ids", async () => {
       const ids = ["a", "b", "B", "\u00E9", "\uFF5E", "\u{1F600}", "a.b", "$a", "aa", "~", "0"];
       for (const [i, sessionId] of ids.entries()) {
         await created(subject.store, `u${i}`, { sessionId, updateTimeMicros: T0 + Math.trunc(i / 4) });
@@ -122,7 +122,7 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       for (const limit of [1, 2, 3, 11]) expect(await pagedUids(subject.store, "", limit)).toEqual(uidsOf(whole));
     });
 
-    it("orders ids that differ in ASCII descending", async () => {
+    it("orders records with equal times by id, descending", async () => {
       for (const id of ["b", "a", "c"]) await created(subject.store, `u-${id}`, { sessionId: id });
       expect(uidsOf(await subject.store.listRecords({ parentId: "" }, { limit: 10 }))).toEqual(["u-c", "u-b", "u-a"]);
     });
@@ -143,7 +143,7 @@ export function describeRecordLists(subject: LogStoreSubject): void {
     const expired = async (expireTimeMicros: number, limit = 10, updateTimeMicros?: number) =>
       uidsOf(await subject.store.listExpired({ expireTimeMicros, updateTimeMicros }, limit));
 
-    it("lists exactly the living records whose time has come", async () => {
+    it("lists exactly the living records whose expiry time has passed", async () => {
       const first = await created(subject.store, "u1", { expireTimeMicros: T0 + 1 });
       await created(subject.store, "u2", { expireTimeMicros: T0 + 2 });
       await created(subject.store, "u3");
@@ -172,7 +172,7 @@ export function describeRecordLists(subject: LogStoreSubject): void {
 
   describe("the update time of a session that is appended to", () => {
     beforeEach((context) => {
-      context.skip(subject.store.touchRecords !== undefined, "this store's append does not move it");
+      context.skip(subject.store.touchRecords !== undefined, "this store's append does not move update times");
     });
 
     const append = async (seq: number) => {

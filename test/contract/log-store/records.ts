@@ -21,7 +21,7 @@ export function describeRecords(subject: LogStoreSubject): void {
       expect(await subject.store.readRecordByUid("u2")).toBeNull();
     });
 
-    it("returns created to a repeated send, and changes nothing", async () => {
+    it("returns created when the call is repeated, and changes nothing", async () => {
       const first = await created(subject.store, "u1", { sessionId: "s" });
       await replaced(subject.store, first, { title: "changed" });
       await subject.store.addFork("u1", 1);
@@ -37,7 +37,7 @@ export function describeRecords(subject: LogStoreSubject): void {
       expect((await subject.store.readRecord("s"))?.uid).toBe("u2");
     });
 
-    it("lets one of many win", async () => {
+    it("lets one of many concurrent calls win", async () => {
       const uids = Array.from({ length: 10 }, (_, i) => `u${i}`);
       const outcomes = await Promise.all(
         uids.map((uid) => subject.store.createRecord(record(uid, { sessionId: "s" }))),
@@ -71,7 +71,7 @@ export function describeRecords(subject: LogStoreSubject): void {
       expect(await subject.store.listRecords({ parentId: "" }, { limit: 10 })).toHaveLength(1);
     });
 
-    it("returns published to a repeated send, and changes nothing", async () => {
+    it("returns published when the call is repeated, and changes nothing", async () => {
       await subject.store.createRecord(record("u1", hidden));
       await subject.store.publishRecord(record("u1", whole));
       const stored = (await subject.store.readRecord("s")) as SessionRecord;
@@ -157,7 +157,7 @@ export function describeRecords(subject: LogStoreSubject): void {
       expect(await subject.store.readRecord("s")).toEqual(after);
     });
 
-    it("lets one of many win", async () => {
+    it("lets one of many concurrent calls win", async () => {
       const before = await created(subject.store, "u1", { sessionId: "s" });
       const titles = Array.from({ length: 10 }, (_, i) => `title ${i}`);
       const outcomes = await Promise.all(
@@ -195,7 +195,7 @@ export function describeRecords(subject: LogStoreSubject): void {
   });
 
   describe("addFork", () => {
-    it("adds, at the given revision or at any, and loses nothing", async () => {
+    it("adds to forks, at the given revision or at any, and loses no concurrent call", async () => {
       await created(subject.store, "u1", { sessionId: "s" });
       const outcomes = await Promise.all(Array.from({ length: 10 }, () => subject.store.addFork("u1", 1)));
       expect(outcomes).toEqual(Array(10).fill(true));
@@ -204,7 +204,7 @@ export function describeRecords(subject: LogStoreSubject): void {
       expect(await subject.store.readRecord("s")).toMatchObject({ forks: 10, revision: 0 });
     });
 
-    it("refuses at another revision and without a record", async () => {
+    it("changes nothing at another revision and without a record", async () => {
       await created(subject.store, "u1", { sessionId: "s" });
       expect(await subject.store.addFork("u1", 1, 1)).toBe(false);
       expect(await subject.store.addFork("u2", 1)).toBe(false);

@@ -77,7 +77,7 @@ export function describeSeals(subject: LogStoreSubject): void {
       expect(await subject.store.tail("u.1")).toMatchObject({ last: { seq: count }, state: "sealed" });
       const stored = await seqs(subject.store, "u.1", 1, Number(count) + 50);
       expect(stored).toEqual(Array.from(stored, (_, i) => i + 1));
-      // Where an append may stop half way, the seal may have cut the last batch short. What it left does not count.
+      // Where an append may stop half way, the seal may have cut the last batch short. Its remains do not count.
       const left = stored.length - Number(count);
       expect(left).toBeGreaterThanOrEqual(0);
       expect(left).toBeLessThan(subject.harness.atomicAppend ? 1 : 10);
@@ -111,10 +111,10 @@ export function describeSeals(subject: LogStoreSubject): void {
     });
   });
 
-  describe("an unfinished batch, where append may stop half way", () => {
+  describe("an unfinished batch on a store whose append may stop half way", () => {
     beforeEach(() => own(subject.store, "u.1"));
 
-    it("is owed, and does not count before the seal", async (context) => {
+    it("makes the tail owed, and is not counted by the seal", async (context) => {
       if (subject.harness.atomicAppend) context.skip("the store's append is atomic");
       await fill(subject.store, "u.1", 1, 3);
       const half = entries("u.1", 4, 6).slice(0, 2);
@@ -125,7 +125,7 @@ export function describeSeals(subject: LogStoreSubject): void {
       expect(await subject.store.seal("u.1")).toBe(3);
     });
 
-    it("at the start of a log leaves no last message", async (context) => {
+    it("at the start of a log leaves the log without a last message", async (context) => {
       if (subject.harness.atomicAppend) context.skip("the store's append is atomic");
       await subject.store.append("u.1", 1, entries("u.1", 1, 3).slice(0, 2));
       expect(await subject.store.tail("u.1")).toMatchObject({ last: null, state: "owed" });

@@ -49,7 +49,7 @@ export function describeTodos(subject: LogStoreSubject): void {
       expect((await subject.store.readTodos()).todos).toEqual(todos);
     });
 
-    it("may be 10,000", async () => {
+    it("can be 10,000 in number", async () => {
       const todos = Array.from({ length: 10_000 }, (_, i) => todo(`id ${i}`));
       await subject.store.replaceTodos(todos, 0);
       expect((await subject.store.readTodos()).todos).toEqual(todos);

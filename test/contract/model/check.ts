@@ -38,7 +38,10 @@ class Run {
   readonly #followers: FollowerSlots;
   readonly #slots: Slots = { lists: new Map() };
   readonly #naiveSlots: Slots = { lists: new Map() };
-  /** Sessions whose time was to pass later. A process that has a draft of theirs at hand may notice a minute late. */
+  /**
+   * Sessions that were given a later expiry time. A process that caches one of their drafts may notice it a minute
+   * late.
+   */
   readonly #expiring = new Set<string>();
 
   constructor(providers: Providers) {
@@ -115,8 +118,8 @@ class Run {
   }
 
   /**
-   * The operation as both the provider and the model are asked to perform it. Null: its outcome is not defined, so it
-   * is skipped.
+   * Returns the operation as both the provider and the model are asked to perform it, or null if its outcome is not
+   * defined and it must be skipped.
    */
   #resolved(operation: Operation): Operation | null {
     switch (operation.op) {
@@ -149,7 +152,7 @@ class Run {
     return this.#naive.forgetEnded(session, typeof message === "string" ? message : message.id);
   }
 
-  /** One process looks at all drafts twice, with a long time in between. */
+  /** Lets one process look at all drafts twice, with the timeout of drafts in between. */
   async #abandon(provider: StorageOperations): Promise<void> {
     const early = await provider.endAbandonedDrafts();
     this.#providers.passDraftTimeout();
@@ -165,7 +168,7 @@ class Run {
     expect(early + late).toBe(this.#naive.abandonAll(spareIdOf));
   }
 
-  /** A store with its own clock ignores the model's clock, and nobody can move its clock. */
+  /** Sets an expiry time in the future. Skipped on a store with its own clock, because that clock cannot be moved. */
   async #expireLater(
     provider: StorageOperations,
     { session, afterMicros }: Extract<Operation, { op: "expireLater" }>,

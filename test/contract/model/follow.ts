@@ -31,7 +31,7 @@ export class FollowerSlots {
     this.#naive = naive;
   }
 
-  /** Brings the slot's follower up to date, or begins one, and cuts it off again. */
+  /** Brings the slot's follower up to date, or begins one, and then disconnects it. */
   async follow(
     provider: StorageOperations,
     { slot, session }: Extract<Operation, { readonly op: "follow" }>,
@@ -90,7 +90,7 @@ async function follow(
 function tell(held: Held[], event: FollowEvent): void {
   switch (event.kind) {
     case "heartbeat":
-      throw new Error(`Nothing more is told, but the follower has only ${idsOf(held)}`);
+      throw new Error(`No further event came, but the follower has only ${idsOf(held)}`);
     case "truncated":
       expect(event.messageCount).toBeLessThan(held.length);
       held.length = event.messageCount;

@@ -95,7 +95,7 @@ export function discardDraft(session: NaiveSession, messageId: string): void {
   if (draft) draft.verdict ??= { end: "discarded", deltas: [] };
 }
 
-/** Ends an open draft whose time is over. `spareId`: the id that its message gets if its own is taken. */
+/** Ends an open draft that has timed out. `spareId`: the id that its message gets if its own is taken. */
 export function abandonDraft(session: NaiveSession, draft: NaiveDraft, spareId: string, nowMicros: number): void {
   if (draft.discardWhenAbandoned) {
     draft.verdict = { end: "discarded", deltas: [] };

@@ -26,8 +26,8 @@ import { append, insert, lengthUpTo, type NaiveMessage, type NaiveSession, shown
 import { alreadyExists, checkRevision, NaiveSessionsProvider } from "./naive-sessions-provider.js";
 
 /**
- * The contract of StorageProvider in the simplest words: every history is an array, sorted stably by timestamp, and every
- * fork is a copy. Real providers are compared with it. It has no followers.
+ * The contract of StorageProvider in its simplest form: every history is an array, sorted stably by timestamp, and
+ * every fork is a copy. Real providers are compared with it. It does not implement following.
  */
 export class NaiveStorageProvider extends NaiveSessionsProvider {
   override async loadSession(sessionId: string, options: { limit: number; cursor?: MessageCursor | undefined }) {
@@ -249,7 +249,10 @@ function placeAfter(cursor: MessageCursor, session: NaiveSession, list: readonly
   return place + 1;
 }
 
-/** The place of an ancestor message. Ancestors never change and may show an id twice. -1 for the own messages of the session, whose ids are unique. */
+/**
+ * Returns the index of a message among the session's ancestors, which never change and may hold an id twice. Returns -1
+ * for the session's own messages, whose ids are unique.
+ */
 function ancestorPlace(session: NaiveSession, message: ChatMessage): number {
   return message.position === undefined ? session.ancestors.indexOf(message as NaiveMessage) : -1;
 }

@@ -100,7 +100,7 @@ export type Operation =
   | { readonly op: "sessions"; readonly parent: string; readonly labels: readonly string[]; readonly limit: number }
   /** Reads all pages of a search, if the store can search. */
   | { readonly op: "search"; readonly word: string; readonly labels: readonly string[]; readonly limit: number }
-  /** Brings the slot's follower up to date, and cuts it off again. */
+  /** Brings the slot's follower up to date, and then disconnects it. */
   | { readonly op: "follow"; readonly slot: number; readonly session: string }
   | {
       readonly op: "start";
@@ -116,15 +116,15 @@ export type Operation =
     } & DraftChange)
   | { readonly op: "discard"; readonly session: string; readonly message: string }
   | { readonly op: "drafts"; readonly session: string }
-  /** Lets so much time pass without a delta that every open draft is ended. */
+  /** Lets enough time pass without a delta that every open draft is ended. */
   | { readonly op: "abandon" }
   | { readonly op: "erase"; readonly session: string; readonly message: string }
-  /** Makes the session expire after so many microseconds. Null: never. */
+  /** Makes the session expire after this many microseconds. Null: never. */
   | { readonly op: "expireLater"; readonly session: string; readonly afterMicros: number | null }
   /** Moves the clock that stamps messages. */
   | { readonly op: "later" }
   | { readonly op: "sweep" }
-  /** Lets so much time pass that nothing that was read before still counts as fresh. */
+  /** Lets enough time pass that everything read before counts as stale. */
   | { readonly op: "wait" };
 
 /** An operation, and the index of the provider that performs it. */

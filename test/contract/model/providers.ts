@@ -91,7 +91,7 @@ export class Providers {
     this.#clocks.ms += 1;
   }
 
-  /** Moves the clock so far that nothing that was read before still counts as fresh. */
+  /** Moves the clock so far that everything read before counts as stale. */
   passStale(): void {
     this.#clocks.ms += STALE_MS;
   }

@@ -62,7 +62,7 @@ async function run(provider: StorageOperations, operation: Operation, slots: Slo
     case "unrevert":
       return provider.restoreMessages(operation.session);
     case "expire": {
-      // This time has passed by every clock.
+      // Every clock is past this time.
       const change = { expireTimeMicros: Number.MIN_SAFE_INTEGER };
       const { expireTimeMicros: _gone, ...session } = await provider.updateSession(operation.session, change);
       return shownSession(session);
@@ -159,8 +159,8 @@ function keepCursor(
 }
 
 /**
- * The order is not compared, because it is by update time, which may lag. That no session is missing or listed twice
- * does not depend on the order.
+ * Lists all sessions, page by page, and sorts them by id. Their order by update time is not compared, because update
+ * times may lag.
  */
 async function allSessions(
   provider: StorageOperations,
@@ -177,8 +177,8 @@ async function allSessions(
 }
 
 /**
- * The messages that were found, and their times in the order of the answers. Messages with the same time may come in
- * any order, and all times beyond either end of the range count as the same.
+ * Returns the messages that were found, sorted, and their times in the order of the answers. Messages with equal times
+ * may come in any order, and all times near either end of the range count as equal.
  */
 async function allHits(
   provider: StorageOperations,
@@ -198,12 +198,12 @@ async function allHits(
   };
 }
 
-/** New content in the form that messages of the model have. Without a role nothing changes. */
+/** Makes a change to this role, with the role as the only text. Without a role nothing changes. */
 function changeOf(role: string | undefined): MessageChange {
   return role === undefined ? {} : { role, parts: [{ id: "", type: "text", text: role }] };
 }
 
-/** Revisions count differently, but every session begins at 1. */
+/** Expects revision 1 or none. The model's revisions are counted differently, but both begin at 1. */
 function expectedOf(onlyIfFirst: boolean | undefined): { expectedRevision: number | undefined } {
   return { expectedRevision: onlyIfFirst ? 1 : undefined };
 }
@@ -218,7 +218,7 @@ function toTurnAppend({
   return { messages, options: { expectedPosition } };
 }
 
-/** Revisions count differently, and update times may lag. */
+/** Returns the fields that are compared. The model's revisions are counted differently, and update times may lag. */
 function shownSession(session: Session) {
   const {
     revision: _revision,
@@ -231,7 +231,7 @@ function shownSession(session: Session) {
   return { ...shown, labels };
 }
 
-/** Goes through the pool, because the rule is the pool's. */
+/** Appends through a pool, because the pool is what makes missing sessions. */
 function appendCreating(provider: StorageOperations, sessionId: string, { messages, options }: TurnAppend) {
   const storage = provider instanceof StorageManager ? provider : (provider as StorageProvider);
   const pool = new RootPool({ storage, limits: { futureMs: Number.MAX_SAFE_INTEGER } });

@@ -183,7 +183,7 @@ export function describeAppends(subject: StorageProviderSubject): void {
       }
     });
 
-    it("lets one of many win", async () => {
+    it("lets one of many concurrent appends win", async () => {
       await subject.provider.createSession({ sessionId: "s" });
       const outcomes = await Promise.allSettled(
         numbered(6).map((id, i) =>
@@ -198,8 +198,8 @@ export function describeAppends(subject: StorageProviderSubject): void {
     });
   });
 
-  describe("appends at the same time", () => {
-    it("are each stored once, and each provider's in its own order", async () => {
+  describe("concurrent appends", () => {
+    it("are each stored once, and those of each provider stay in order", async () => {
       await subject.provider.createSession({ sessionId: "s" });
       const writer = async (provider: typeof subject.provider, prefix: string) => {
         for (const id of numbered(25, prefix)) await provider.logMessages("s", [message(id)]);

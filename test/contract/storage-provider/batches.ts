@@ -113,7 +113,7 @@ export function describeBatches(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(["m1", "m2"]);
     });
 
-    it("shows no reader a part of a batch", async () => {
+    it("never shows a reader part of a batch", async () => {
       await subject.provider.createSession({ sessionId: "s" });
       const size = 40;
       let isWriting = true;
@@ -127,7 +127,8 @@ export function describeBatches(subject: StorageProviderSubject): void {
         do {
           expect((await subject.other.getMessageCount("s")) % size).toBe(0);
           expect((await subject.other.getSessionMessages("s")).length % size).toBe(0);
-          await setImmediate(); // Where reads are synchronous below, nothing else would ever run.
+          // On a store that reads synchronously, this loop would otherwise never let the writer run.
+          await setImmediate();
         } while (isWriting);
       };
       await Promise.all([write(), read()]);

@@ -126,7 +126,7 @@ export function describeCopies(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "f")).toEqual(["s1", "t1", "f1"]);
     });
 
-    it("merges many pieces correctly", async () => {
+    it("merges histories of many segments by timestamp", async () => {
       const source = [9, 3, 7, 1, 5].map((seconds) => messageAt(`s${seconds}`, seconds));
       const target = [8, 2, 6, 4].map((seconds) => messageAt(`t${seconds}`, seconds));
       await sessionWith(subject.provider, "s", source);
@@ -163,7 +163,7 @@ export function describeCopies(subject: StorageProviderSubject): void {
       await refusal(subject.other.getSession("nobody"), "not_found");
     });
 
-    it("and appends to the target at the same time are both kept", async () => {
+    it("loses no appends to the target that happen at the same time", async () => {
       await sessionWith(subject.provider, "s", numbered(5));
       await sessionWith(subject.provider, "t");
       const append = async () => {

@@ -13,7 +13,7 @@ interface Shown {
   readonly content: DraftContent;
 }
 
-/** Shows a session as a page does that knows only the events it receives. */
+/** Shows a session like a web page that knows only the events it receives. */
 class Page {
   readonly messages: ChatMessage[] = [];
   readonly drafts = new Map<string, Shown>();
@@ -105,7 +105,7 @@ export function describeDraftFollowing(subject: StorageProviderSubject): void {
 
   describe("followMessages with drafts", () => {
     it.each(["the same process", "another process"])(
-      "tells a draft from its start to its end, in %s",
+      "reports a draft from its start to its end, in %s",
       async (where) => {
         await sessionWith(subject.provider, "s", ["m1"]);
         await watching(

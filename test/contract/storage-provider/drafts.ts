@@ -55,7 +55,7 @@ export function describeDrafts(subject: StorageProviderSubject): void {
       expect(await draftIds()).toEqual([messageId]);
     });
 
-    it("answers a retry with the same content alike, even after the draft was extended", async () => {
+    it("gives a retry with the same content the same answer, even after the draft was extended", async () => {
       await sessionWith(subject.provider, "s");
       const first = await start("d", { metadata: { a: 1 } });
       await extend("d", 1, "more");
@@ -101,7 +101,7 @@ export function describeDrafts(subject: StorageProviderSubject): void {
   });
 
   describe("extendDraft", () => {
-    it("adds text to parts, and parts, in order", async () => {
+    it("appends text to parts and adds parts, in order", async () => {
       await sessionWith(subject.provider, "s");
       await start("d", { parts: [{ id: "p", type: "reasoning", text: "so" }] });
       const call = { id: "t", type: "tool_call", text: "", data: { name: "f" } };
@@ -125,7 +125,7 @@ export function describeDrafts(subject: StorageProviderSubject): void {
       ]);
     });
 
-    it("gets the same answer when it is repeated, even after others followed, and is stored once", async () => {
+    it("gives a repeated call the same answer, even after others followed, and stores it once", async () => {
       await sessionWith(subject.provider, "s");
       await start("d");
       expect(await extend("d", 1, "a")).toBe(2);

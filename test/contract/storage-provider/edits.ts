@@ -134,8 +134,8 @@ export function describeEdits(subject: StorageProviderSubject): void {
     });
   });
 
-  describe("an edit and appends at the same time", () => {
-    it("leave a history that some order of them explains", async () => {
+  describe("concurrent edits and appends", () => {
+    it("leave a history that some order of the calls explains", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       const appended = numbered(12, "a");
       const append = async () => {
@@ -163,7 +163,7 @@ export function describeEdits(subject: StorageProviderSubject): void {
 
     it("by two providers both take effect", async () => {
       await sessionWith(subject.provider, "s", numbered(6));
-      // After the other truncate, m4 is gone.
+      // If the other truncate came first, m4 is gone.
       const outcome = await Promise.all([
         subject.provider.truncateMessages("s", "m4").catch(({ code }) => code),
         subject.other.truncateMessages("s", "m2"),

@@ -4,8 +4,8 @@ import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, refusal, SECOND, sessionWith } from "./fixtures.js";
 
 /**
- * A store with its own clock does not know the clock of the cases. By every clock, 1970 is past and the year 2200 is in
- * the future.
+ * A store with its own clock ignores the clock of the test cases. By every clock, 1970 is in the past and the year 2200
+ * in the future.
  */
 const PAST = 1;
 const FUTURE = Date.UTC(2200, 0, 1) * 1000;
@@ -52,7 +52,7 @@ export function describeExpiry(subject: StorageProviderSubject): void {
       expect((await subject.provider.getSession("s")).expireTimeMicros).toBe(FUTURE);
     });
 
-    it("ends the drafts of a session once it has passed, also in the provider that has them at hand", async () => {
+    it("ends the drafts of a session once it has passed, even in a provider that has cached them", async () => {
       await subject.provider.createSession({ sessionId: "s" });
       const providers = [subject.provider, subject.other];
       for (const [i, provider] of providers.entries()) {
@@ -88,7 +88,7 @@ export function describeExpiry(subject: StorageProviderSubject): void {
       }
     });
 
-    it("leaves no session when it has already passed as the session is made", async () => {
+    it("leaves no session when it has already passed as the session is created", async () => {
       await subject.provider.createSession({ sessionId: "s", expireTimeMicros: PAST });
       await refusal(subject.provider.getSession("s"), "not_found");
     });

@@ -142,22 +142,22 @@ export function describeFollowing(subject: StorageProviderSubject): void {
     it.each([
       ["an update", ["updated m2: new", "m5"], numbered(5)],
       ["a delete", ["deleted m2", "m5"], ["m1", "m3", "m4", "m5"]],
-      ["an update of a message that it was not told yet", ["m4", "m5"], numbered(5)],
+      ["an update of a message that was not reported yet", ["m4", "m5"], numbered(5)],
       ["two updates", ["truncated 0", ...numbered(5)], numbered(5)],
       ["an update and an older message", ["truncated 0", "a", ...numbered(5)], ["a", ...numbered(5)]],
       ["a delete and an update of the title", ["deleted m2", "m5"], ["m1", "m3", "m4", "m5"]],
-      ["an update of what is there already", ["m5"], numbered(5)],
-    ])("resumes after %s and an append with the front of the history as it is", async (what, told, ids) => {
+      ["an update to the same content", ["m5"], numbered(5)],
+    ])("reports what changed when it resumes after %s and an append", async (what, told, ids) => {
       const { provider, other } = subject;
       await sessionWith(provider, "s", [messageAt("m1", 1), ...["m2", "m3", "m4"]]);
       const update = (id: string) => other.updateMessage("s", id, { parts: [{ id: "", type: "text", text: "new" }] });
       await following(async (first) => {
         await first.begin(provider, "s", 0);
-        const seen = what.includes("not told yet") ? numbered(3) : numbered(4);
+        const seen = what.includes("not reported yet") ? numbered(3) : numbered(4);
         await first.until(seen);
         await first.end();
-        if (what.includes("not told yet")) await update("m4");
-        else if (what.includes("there already")) await other.updateMessage("s", "m2", { role: "user" });
+        if (what.includes("not reported yet")) await update("m4");
+        else if (what.includes("same content")) await other.updateMessage("s", "m2", { role: "user" });
         else if (what.includes("delete")) await other.deleteMessage("s", "m2");
         else await update("m2");
         if (what.includes("two")) await update("m1");

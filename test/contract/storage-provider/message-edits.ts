@@ -154,7 +154,7 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
       expect(await texts(subject.other, "s")).toEqual(["new", "text of m2"]);
     });
 
-    it("comes back with a revert that is undone later", async () => {
+    it("survives a later revert that is undone", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await subject.provider.updateMessage("s", "m3", text("new"));
       await subject.provider.truncateMessages("s", null, { keepForUnrevert: true });
@@ -162,7 +162,7 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
       expect(await texts(subject.provider, "s")).toEqual(["text of m1", "text of m2", "new"]);
     });
 
-    it("keeps the order by time, for older messages, lists by time and messages without one", async () => {
+    it("keeps the order by time, for older messages, for lists by time and for messages without a timestamp", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 10), messageAt("m2", 20), messageAt("m3", 30)]);
       await subject.provider.updateMessage("s", "m2", text("new"));
       await subject.other.logMessages("s", [messageAt("a", 15), messageAt("b", 20)]);
@@ -226,7 +226,7 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
       await refusal(subject.provider.updateMessage("s", "m1", same, { expectedRevision: 1 }), "aborted");
     });
 
-    it("leaves the sweep the replaced content, and nothing more", async () => {
+    it("lets the sweep remove only content that nothing shows", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await subject.provider.forkConversation("s", "fork", { as: "fork" });
       for (const words of ["one", "two", "three"]) await subject.provider.updateMessage("s", "m2", text(words));
@@ -325,7 +325,7 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
     });
   });
 
-  describe("edits of messages at the same time", () => {
+  describe("concurrent edits of messages", () => {
     it("by two providers, and appends, all take effect once", async () => {
       await sessionWith(subject.provider, "s", numbered(8));
       const update = async (provider: StorageOperations, id: string) => {
@@ -346,7 +346,7 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
       expect((await subject.other.getSession("s")).revision).toBe(7);
     });
 
-    it("of one message by two providers end in one of them, and only one of two deletes finds it", async () => {
+    it("of one message leave what one of two updates says, and only one of two deletes finds it", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await Promise.all([
         subject.provider.updateMessage("s", "m2", text("one")),
@@ -362,7 +362,7 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
       expect(outcomes.toSorted()).toEqual(["deleted", "not_found"]);
     });
 
-    it("with one expected revision take effect once", async () => {
+    it("that expect the same revision take effect once", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       const edit = (provider: StorageOperations, words: string) =>
         provider.updateMessage("s", "m2", text(words), { expectedRevision: 1 }).then(

@@ -4,7 +4,7 @@ import { history, idsOf, message, messageAt, numbered, SECOND, sessionWith, T0 }
 
 export function describeOlderMessages(subject: StorageProviderSubject): void {
   describe("a message older than the last one", () => {
-    it("is put in its place, which the answer gives", async () => {
+    it("is put where its time belongs, and the answer gives that position", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 10), messageAt("m2", 20), messageAt("m3", 30)]);
       const logged = await subject.provider.logMessages("s", [messageAt("a", 15)]);
       expect(logged).toEqual({ messageIds: ["a"], position: 1 });

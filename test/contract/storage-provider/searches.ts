@@ -32,7 +32,7 @@ export function describeSearches(subject: StorageProviderSubject): void {
     return (await hitsOf(searching, q, filter)).map(({ sessionId, messageId }) => `${sessionId}/${messageId}`);
   };
 
-  describe("searchMessages where the store cannot or searching is off", () => {
+  describe("searchMessages when the store cannot search or searching is off", () => {
     it("is unimplemented, and says why", async (context) => {
       const search = { terms: parseSearch("x"), limit: 1 };
       const off = await refusal(subject.provider.searchMessages(search), "unimplemented");
@@ -78,7 +78,7 @@ export function describeSearches(subject: StorageProviderSubject): void {
       expect(await found('"two three')).toEqual(["s/m1"]);
     });
 
-    searches("takes everything else for text", async () => {
+    searches("treats everything else as text", async () => {
       await sessionWith(subject.provider, "s", [said("m1", "alpha beta AND OR NOT NEAR text scope")]);
       const hits = [
         ...["alpha AND beta", "alpha OR beta", "NOT alpha", "^alpha", "alpha + beta", "-alpha", "(alpha", "alpha)"],
@@ -112,7 +112,7 @@ export function describeSearches(subject: StorageProviderSubject): void {
         expect(await found(q), q).toEqual([]);
     });
 
-    searches("tells where a hit is, with a snippet", async () => {
+    searches("says where each hit is, and returns a snippet", async () => {
       await subject.provider.createSession({ sessionId: "s", title: "Kyoto in May" });
       const text = `${"before ".repeat(50)}\u{1F600} The Maples of autumn, maples!${" after".repeat(50)}`;
       await subject.provider.logMessages("s", [said("m1", "nothing"), said("m2", text)]);
@@ -131,7 +131,7 @@ export function describeSearches(subject: StorageProviderSubject): void {
       ]);
     });
 
-    searches("answers the newest first by timestamp, page by page", async () => {
+    searches("returns the newest messages first by timestamp, page by page", async () => {
       await sessionWith(subject.provider, "a", [messageAt("m1", 1), messageAt("m5", 5)]);
       await sessionWith(subject.provider, "b", [messageAt("m4", 4), messageAt("m2", 2)]);
       await subject.provider.logMessages("a", [messageAt("m3", 3), messageAt("n3", 3), messageAt("o3", 3)]);
@@ -187,7 +187,7 @@ export function describeSearches(subject: StorageProviderSubject): void {
       await refusal(found("text", { sessionId: "nobody" }), "not_found");
     });
 
-    searches("finds a message in the session that it was written to, not in what took it over", async () => {
+    searches("finds a message in the session that it was written to, not in forks, shares and copies", async () => {
       await sessionWith(subject.provider, "s", ["m1", "m2"]);
       await sessionWith(subject.provider, "copy", ["c1"]);
       await subject.provider.forkConversation("s", "fork", { as: "fork", upToMessageId: "m1" });
@@ -200,17 +200,20 @@ export function describeSearches(subject: StorageProviderSubject): void {
       expect([...(await found("text"))].sort()).toEqual(["copy/c1", "fork/f1"]);
     });
 
-    searches("finds in a fork what it wrote, also when it has that back from another session", async () => {
-      await sessionWith(subject.provider, "s", ["m1"]);
-      await sessionWith(subject.provider, "copy", ["c1"]);
-      await subject.provider.forkConversation("s", "fork", { as: "fork" });
-      await subject.provider.logMessages("fork", [message("f1")]);
-      await subject.provider.forkConversation("fork", "copy", { as: "copy" });
-      await subject.provider.truncateMessages("fork", null);
-      await subject.provider.forkConversation("copy", "fork", { as: "copy" });
-      expect([...(await found("text"))].sort()).toEqual(["copy/c1", "fork/f1", "s/m1"]);
-      expect(await found("text", { sessionId: "fork" })).toEqual(["fork/f1"]);
-    });
+    searches(
+      "finds a fork's own message in the fork, even after it was cut and copied back from another session",
+      async () => {
+        await sessionWith(subject.provider, "s", ["m1"]);
+        await sessionWith(subject.provider, "copy", ["c1"]);
+        await subject.provider.forkConversation("s", "fork", { as: "fork" });
+        await subject.provider.logMessages("fork", [message("f1")]);
+        await subject.provider.forkConversation("fork", "copy", { as: "copy" });
+        await subject.provider.truncateMessages("fork", null);
+        await subject.provider.forkConversation("copy", "fork", { as: "copy" });
+        expect([...(await found("text"))].sort()).toEqual(["copy/c1", "fork/f1", "s/m1"]);
+        expect(await found("text", { sessionId: "fork" })).toEqual(["fork/f1"]);
+      },
+    );
 
     searches("finds messages of one session, and of sessions with all of the labels", async () => {
       for (const [sessionId, labels] of [
@@ -251,7 +254,7 @@ export function describeSearches(subject: StorageProviderSubject): void {
       expect(new Set(ids).size).toBe(13);
     });
 
-    searches("refuses the place of another store", async () => {
+    searches("refuses a cursor of another store", async () => {
       const cursor = { place: "elsewhere" };
       const refused = subject.open({ search: true }).searchMessages({ terms: parseSearch("x"), limit: 1, cursor });
       await refusal(refused, "invalid_argument");

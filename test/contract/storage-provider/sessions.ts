@@ -84,7 +84,7 @@ export function describeSessions(subject: StorageProviderSubject): void {
       });
     });
 
-    it("refuses an unknown session by name", async () => {
+    it("refuses an unknown session, and names it", async () => {
       expect((await refusal(subject.provider.getSession("nobody"), "not_found")).message).toContain("nobody");
     });
   });

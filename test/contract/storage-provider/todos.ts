@@ -28,7 +28,7 @@ export function describeTodos(subject: StorageProviderSubject): void {
       expect(await subject.provider.readTodos()).toEqual({ todos: TODOS, revision: 1 });
     });
 
-    it("let one of many win", async () => {
+    it("let one of many concurrent replacements win", async () => {
       const tries = Array.from({ length: 6 }, (_, i) =>
         (i % 2 ? subject.other : subject.provider).replaceTodos(TODOS.slice(0, 1), 0),
       );
