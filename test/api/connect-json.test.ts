@@ -4,7 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { poll } from "../support/poll.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 
-/** JSON, as every front has to write it: zero values within parts, members in a fixed order, nothing decoded on the way. */
+/**
+ * The JSON that every front must write: zero values within parts are kept, members keep their order, and nothing is
+ * decoded on the way.
+ */
 const PARTS = '[{"type":"text","text":""},{"type":"data","data":{"zero":0,"none":null,"__proto__":{"a":[]}}}]';
 const LARGE = "é\u2028".repeat(2000);
 const MESSAGE_FLAG = 0;
@@ -79,7 +82,7 @@ describe("JSON of a stored message", () => {
     }
   });
 
-  it("is not sent with an error of a unary call", async () => {
+  it("is not sent when a unary call ends with an error", async () => {
     const request = { sessionId: "s", messageId: "missing" };
     const { envelopes } = await call("GetMessage", "application/grpc-web+json", request, { take: 1 });
     expect(envelopes).toMatchObject([{ flags: WEB_END_FLAG }]);
@@ -87,7 +90,7 @@ describe("JSON of a stored message", () => {
   });
 });
 
-it("leaves no stream open", async () => {
+it("these calls leave no stream open", async () => {
   const watchers = async () => (await fetch(`${server.httpUrl}/metrics`)).text();
   await poll(async () => /session_pool_watchers 0/.test(await watchers()), "every stream has ended");
 });

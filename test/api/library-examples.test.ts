@@ -7,49 +7,52 @@ import { afterAll, describe, expect, it } from "vitest";
 const root = join(import.meta.dirname, "../..");
 const examples = exampleBlocks(readFileSync(join(root, "README.md"), "utf8"));
 
-// Below node_modules, so that the bundles find the packages.
+// The bundles are built below node_modules, so that they find the packages.
 const cache = join(root, "node_modules/.cache");
 mkdirSync(cache, { recursive: true });
 const folder = mkdtempSync(join(cache, "library-examples-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe("the README's library examples", () => {
-  it("are two: one of about ten lines, and one with a custom provider", () => {
+  it("are one of about ten lines and one with a custom provider", () => {
     expect(examples).toHaveLength(2);
     expect(examples[0]?.split("\n").length).toBeLessThan(14);
     expect(examples[1]).toContain("extends StorageProvider");
   });
 
-  it.each(examples.map((text, i) => [i + 1, text] as const))("number %i prints what it says", async (number, text) => {
-    const outfile = join(folder, `example-${number}.mjs`);
-    await build({
-      stdin: { contents: text, resolveDir: root, loader: "js" },
-      alias: { "session-pool": join(root, "src/index.ts") },
-      external: ["libsql", "mongodb", "ulid", "async-mutex"],
-      bundle: true,
-      format: "esm",
-      platform: "node",
-      target: "node20.19",
-      outfile,
-      logLevel: "silent",
-    });
-    const run = spawnSync(process.execPath, [outfile], { cwd: folder, encoding: "utf8" });
-    expect([run.status, run.stderr]).toEqual([0, ""]);
-    expect(run.stdout.trimEnd().split("\n")).toEqual(promisedLines(text));
-  });
+  it.each(examples.map((text, i) => [i + 1, text] as const))(
+    "number %i prints what its comments say",
+    async (number, text) => {
+      const outfile = join(folder, `example-${number}.mjs`);
+      await build({
+        stdin: { contents: text, resolveDir: root, loader: "js" },
+        alias: { "session-pool": join(root, "src/index.ts") },
+        external: ["libsql", "mongodb", "ulid", "async-mutex"],
+        bundle: true,
+        format: "esm",
+        platform: "node",
+        target: "node20.19",
+        outfile,
+        logLevel: "silent",
+      });
+      const run = spawnSync(process.execPath, [outfile], { cwd: folder, encoding: "utf8" });
+      expect([run.status, run.stderr]).toEqual([0, ""]);
+      expect(run.stdout.trimEnd().split("\n")).toEqual(promisedLines(text));
+    },
+  );
 
-  it("keeps its data where the first example says", () => {
+  it("keep their data where the first example says", () => {
     expect(existsSync(join(folder, "data/chat.db"))).toBe(true);
   });
 });
 
-/** The blocks of JavaScript that import this package. */
+/** Returns the JavaScript code blocks that import this package. */
 function exampleBlocks(markdown: string): readonly string[] {
   const blocks = [...markdown.matchAll(/^```js\n(.*?)^```$/gms)].map(([, text]) => text as string);
   return blocks.filter((text) => text.includes('from "session-pool"'));
 }
 
-/** What stands behind the arrows. */
+/** Returns the output that the examples promise, which is the text after each arrow. */
 function promisedLines(text: string): readonly string[] {
   return [...text.matchAll(/\/\/ → (.*)$/gm)].map(([, line]) => line as string);
 }

@@ -57,7 +57,7 @@ describe("OpenAI's conversations", () => {
     if (status === 405) expect(answer.allow).toMatch(/DELETE|POST/);
   });
 
-  it("refuse anything but JSON, and other media types", async () => {
+  it("refuse bodies that are not JSON, and other media types", async () => {
     const raw = (contentType: string) =>
       fetch(server.httpUrl + BASE, { method: "POST", body: "{", headers: { "content-type": contentType } });
     const answers = [await raw("application/json"), await raw("text/plain")];
@@ -112,7 +112,7 @@ describe("OpenAI's conversations", () => {
     expect(other).toMatchObject({ status: 409, body: { error: { code: "already_exists" } } });
   });
 
-  it.each(["asc", "desc"])("are read on in the order %s while items are appended", async (order) => {
+  it.each(["asc", "desc"])("can be paged through in the order %s while items are appended", async (order) => {
     const { id } = (await send("POST", BASE, { items: numbered(0, 7) })).body;
     const seen: string[] = [];
     let page = await send("GET", `${BASE}/${id}/items?order=${order}&limit=3`);
@@ -164,7 +164,7 @@ function numbered(from: number, to: number): { id: string; role: string; content
 interface Answer {
   readonly status: number;
   readonly allow: string | null;
-  // biome-ignore lint/suspicious/noExplicitAny: the tests say what they expect of it.
+  // biome-ignore lint/suspicious/noExplicitAny: each test checks the fields that it reads.
   readonly body: any;
 }
 

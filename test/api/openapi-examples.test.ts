@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startTestServer, type TestServer } from "../support/server.js";
 
-/** Each after those whose results it needs; drafts before their end. */
+/** The operations, each after those whose results it needs. Drafts are used before they end. */
 const IN_ORDER = [
   "createSession",
   "appendMessage",
@@ -85,7 +85,7 @@ it("the examples of the OpenAPI document work one after the other on an empty se
   for (const operationId of ["createSession", "startDraft", "discardDraft"]) await send(operationId);
 });
 
-it("every operation but a stream and the erasure, which needs another key, is among them", () => {
+it("these examples cover every operation except the stream and eraseMessage, which needs another key", () => {
   const sent = [...IN_ORDER, "copyMessages", "discardDraft", "deleteMessage", "deleteSession"];
   const others = [...operations.keys()].filter((id) => !sent.includes(id));
   expect(others).toEqual(["eraseMessage", "watchMessages"]);

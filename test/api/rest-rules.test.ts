@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Sends a request; a body that is no text is sent as JSON. */
+/** Sends a request. `line` is a method and a path. A body that is not a string is sent as JSON. */
 function send(line: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
   const [method = "", path = ""] = line.split(" ");
   const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
@@ -126,7 +126,7 @@ describe("sessions", () => {
     }
   });
 
-  test("ids are told apart after one decoding", async () => {
+  test("ids are decoded exactly once", async () => {
     expect((await ok("GET /session/a%2Fb")).sessionId).toBe("a/b");
     expect((await ok("GET /session/a%252Fb")).sessionId).toBe("a%2Fb");
     expect((await ok("GET /session/a%3Ab")).sessionId).toBe("a:b");
@@ -179,7 +179,7 @@ describe("messages", () => {
     expect(await ok("POST /session/empty/message:copy", { targetSessionId: "target" })).toEqual({ copiedCount: "0" });
   });
 
-  test("are followed as events, and resumed after one", async () => {
+  test("are followed as events, and following resumes after the last one seen", async () => {
     const path = await makeSession("followed", 1);
     const events = await openEvents(`${path}/message:watch?from_position=0`);
     const first = await events.next();
@@ -209,7 +209,7 @@ describe("todos", () => {
     }
   });
 
-  test("are what they are now, whatever was answered before", async () => {
+  test("are always current, whatever was answered before", async () => {
     const grpc = new GrpcClient(server.grpcAddress);
     for (const id of ["a", "b", "c"]) {
       await grpc.call(TodoTrackerService, "AddTodo", { todo: { id, content: `do ${id}` } });
@@ -288,7 +288,7 @@ describe("errors", () => {
     expect(answer.headers["content-type"]).toBe("application/json");
   });
 
-  test("a deadline that has passed is 504", async () => {
+  test("a passed deadline is 504", async () => {
     const answer = await send("GET /session/errors", undefined, { "connect-timeout-ms": "0" });
     expect([answer.status, answer.json.code]).toEqual([504, Code.DeadlineExceeded]);
   });
@@ -318,7 +318,7 @@ describe("the front", () => {
     expect([head.headers["content-length"], head.body.length]).toEqual([plain.headers["content-length"], 0]);
   });
 
-  test("serves its own description, which is valid", async () => {
+  test("serves an OpenAPI document of itself, which is valid", async () => {
     const { json } = await send("GET /openapi.json");
     expect(await new Validator().validate(json)).toEqual({ valid: true });
     expect(Object.keys(json.paths)).toContain("/session/{sessionId}/message:watch");

@@ -30,7 +30,7 @@ async function post(path: string, body: object): Promise<void> {
 
 const idsOf = ({ hits = [] }: SearchAnswer) => hits.map(({ messageId }) => messageId);
 
-it("answers 501 without --search, and with it finds what was stored before", async () => {
+it("answers 501 without --search, and after a restart with it finds what was stored before", async () => {
   server = await startTestServer({ storage });
   await post("/session", { sessionId: "s" });
   for (const id of ["m1", "m2", "m3"]) {

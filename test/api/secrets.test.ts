@@ -66,7 +66,7 @@ it("a storage file that cannot be used is refused with a one-line message", asyn
   );
 });
 
-it("the start warns when no audience of tokens is configured", async () => {
+it("the server warns at start when no audience of tokens is configured", async () => {
   const jwks = join(folder, "jwks.json");
   writeFileSync(jwks, '{"keys":[]}');
   const { child } = await Child.serve("--storage", "memory:", "--jwks", jwks);

@@ -76,7 +76,7 @@ describe("without a key", () => {
   });
 });
 
-describe("a key that may read", () => {
+describe("a key with the scope read", () => {
   it("can read but change nothing, on every front", async () => {
     const key = keys.reader;
     expect(await grpc.call(SessionService, "ListSessions", {}, { key })).toMatchObject({ answer: {} });
@@ -96,7 +96,7 @@ describe("a key that may read", () => {
 });
 
 describe("two namespaces", () => {
-  it("share no session, no message, no token and no todo", async () => {
+  it("share no session, message, page token or todo", async () => {
     const a = keys.writer;
     const b = keys.other;
     await rest(a, "POST", "/session", { sessionId: "same", title: "of a" });

@@ -13,7 +13,7 @@ const OTHER = newKey();
 const KEYS = { none: undefined, wrong: "wrong", read: READER, "of another namespace": OTHER };
 const CALLERS = Object.keys(KEYS) as (keyof typeof KEYS)[];
 
-/** What is no RPC: who may see it on a server with keys. */
+/** The paths that are not RPCs, and who may read them on a server with keys. */
 const PATHS: Record<string, "everyone" | "keys"> = {
   "/healthz": "everyone",
   "/readyz": "everyone",
@@ -67,8 +67,8 @@ describe("on a server with keys", () => {
   });
 });
 
-describe("what is switched off", () => {
-  it("the console with its files, and reflection, are not served", async () => {
+describe("what the configuration turns off or moves", () => {
+  it("is not served: the console with its files, and reflection", async () => {
     const server = await startTestServer({ console: false, reflection: false });
     for (const path of Object.keys(PATHS)) {
       const expected = ["/healthz", "/readyz", "/metrics"].includes(path) ? 200 : 404;
@@ -79,7 +79,7 @@ describe("what is switched off", () => {
     await server.stop();
   });
 
-  it("metrics are only on their own address, where nothing else is served and no key is needed", async () => {
+  it("metrics with an address of their own are served only there, without a key and with nothing beside them", async () => {
     const server = await startTestServer({ keysFile, metricsAddress: { host: "127.0.0.1", port: 0 } });
     const url = `http://127.0.0.1:${server.metricsPort}`;
     const answer = await fetch(`${url}/metrics`);
@@ -105,7 +105,7 @@ interface RawCall {
 }
 
 const HEALTH: RawCall = { path: "/grpc.health.v1.Health/Check", request: Buffer.alloc(0) };
-/** `list_services` of grpc.reflection.v1. */
+/** A `list_services` request of grpc.reflection.v1. */
 const REFLECTION: RawCall = {
   path: "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
   request: Buffer.from([0x3a, 1, 0x2a]),

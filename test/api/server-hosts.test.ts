@@ -9,7 +9,7 @@ const REBOUND = "evil.example";
 const LIST_SESSIONS = "/sessionpool.v1.SessionService/ListSessions";
 const HTTP_PATHS = ["/session", "/", "/docs", "/openapi.json", "/metrics", "/healthz", "/no-such-path"];
 
-describe("a server without keys, when a request names a host that is not this machine", () => {
+describe("a server without keys that gets a request for a host other than this machine", () => {
   let server: TestServer;
 
   beforeAll(async () => {

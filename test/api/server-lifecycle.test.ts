@@ -30,7 +30,7 @@ afterEach(() => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-describe("serve prints one line about why it does not start:", () => {
+describe("serve prints one line that says why it does not start:", () => {
   it("a port in use", async () => {
     const blocker = createServer();
     const port = await new Promise<number>((resolve) => {
@@ -278,7 +278,7 @@ async function expectOneLine(args: readonly string[], message: RegExp): Promise<
 
 function workerPids(child: Child): number[] {
   const { pid } = child.process;
-  // Linux tells without ps, which not every machine has.
+  // Linux has a file for this. Elsewhere ps is needed, which not every machine has.
   const file = `/proc/${pid}/task/${pid}/children`;
   const told = existsSync(file)
     ? readFileSync(file, "utf8")
@@ -295,7 +295,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Holds the file's write lock, so that calls which write wait. */
+/** Holds the file's write lock, so that calls that write must wait. */
 function lockDatabase(path: string): { release(): void } {
   const db = new Database(path);
   db.exec("BEGIN IMMEDIATE");
@@ -307,7 +307,7 @@ function lockDatabase(path: string): { release(): void } {
   };
 }
 
-/** Resolves to the status, or to undefined when the connection broke. */
+/** Resolves to the status, or to undefined if the connection broke. */
 async function createSession(httpUrl: string): Promise<number | undefined> {
   try {
     return (await fetch(`${httpUrl}/session`, { method: "POST", headers: JSON_TYPE, body: "{}" })).status;

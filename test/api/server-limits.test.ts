@@ -31,7 +31,7 @@ async function start(load: Partial<LoadLimits> = {}): Promise<void> {
 }
 
 describe("grpc.health.v1", () => {
-  it("knows the existing services; a watch of an unknown one is told so and stays open", async () => {
+  it("knows the existing services, and a watch of an unknown one gets SERVICE_UNKNOWN and stays open", async () => {
     await start();
     expect(await grpc(CHECK, health("sessionpool.v1.SessionService"))).toMatchObject({
       code: 0,
@@ -40,12 +40,12 @@ describe("grpc.health.v1", () => {
     expect(await grpc(CHECK, health("nope"))).toMatchObject({ code: Code.NotFound });
     const watch = open(`http://${server.grpcAddress}`, WATCH);
     watch.stream.end(frame(health("nope")));
-    await poll(() => watch.body().length > 0, "the state is told");
+    await poll(() => watch.body().length > 0, "the state is reported");
     expect(statusesOf(watch.body())).toEqual(["SERVICE_UNKNOWN"]);
     expect(watch.isEnded()).toBe(false);
   });
 
-  it("refuses what is not protobuf, and names longer than any service's", async () => {
+  it("refuses bytes that are not protobuf, and names longer than that of any service", async () => {
     await start();
     expect(await grpc(CHECK, Buffer.from([0x0a, 5, 0x61]))).toMatchObject({ code: Code.InvalidArgument });
     expect(await grpc(WATCH, Buffer.from([0x0a]))).toMatchObject({ code: Code.InvalidArgument });
@@ -54,14 +54,14 @@ describe("grpc.health.v1", () => {
     }
   });
 
-  it("is counted among the watchers", async () => {
+  it("counts against the limit of watchers", async () => {
     await start({ watchers: 1 });
     const first = open(`http://${server.grpcAddress}`, WATCH);
     first.stream.end(frame(health("")));
-    await poll(() => first.body().length > 0, "the first is served");
+    await poll(() => first.body().length > 0, "the first watch is served");
     expect(await grpc(WATCH, health(""))).toMatchObject({ code: Code.ResourceExhausted });
     first.stream.close();
-    await poll(async () => (await grpcOpens(WATCH, health(""))) === true, "its place is free again");
+    await poll(async () => (await grpcOpens(WATCH, health(""))) === true, "a second watch is served");
   });
 });
 
@@ -94,24 +94,24 @@ describe("a body that never ends", () => {
     socket.destroy();
   });
 
-  it("is refused when the memory for requests is used up, and counts until it is gone", async () => {
+  it("is refused when the memory for requests is used up, and is counted until its stream ends", async () => {
     await start({ bufferedBytes: 100_000 });
     const held = open(`http://${server.grpcAddress}`, APPEND);
     const body = Buffer.alloc(60_000);
     body.writeUInt32BE(70_000, 1);
     held.stream.write(body);
-    await poll(async () => (await buffered()) >= 60_000, "it is counted");
+    await poll(async () => (await buffered()) >= 60_000, "the body is counted");
     const second = open(`http://${server.grpcAddress}`, APPEND);
     second.stream.write(body);
     await poll(() => second.headers() !== undefined, "an answer comes");
     expect(second.headers()?.["grpc-status"]).toBe(String(Code.ResourceExhausted));
     await poll(second.isEnded, "its stream ends");
     held.stream.close();
-    await poll(async () => (await buffered()) === 0, "nothing is held any more");
+    await poll(async () => (await buffered()) === 0, "no memory is held");
   });
 });
 
-it("a call of an unknown method is ended, though its client goes on sending (gRPC)", async () => {
+it("a call of an unknown method is ended while its client is still sending (gRPC)", async () => {
   await start();
   const { stream, headers, isEnded } = open(`http://${server.grpcAddress}`, "/nope.Nope/Nope");
   stream.write(Buffer.from([0, 0, 0, 0, 9, 1]));
@@ -123,16 +123,16 @@ describe("a compressed request to the gRPC port", () => {
   const GZIP = { "content-type": "application/grpc", "grpc-encoding": "gzip" };
   const bomb = frame(gzipSync(Buffer.alloc(1_000_000)), 1);
 
-  it("counts with what comes out of it", async () => {
+  it("counts with its decompressed size", async () => {
     await start({ bufferedBytes: 100_000 });
     const { stream, headers, isEnded } = open(`http://${server.grpcAddress}`, APPEND, GZIP);
     stream.write(bomb);
-    await poll(isEnded, "the call ends, though its client has not ended it");
+    await poll(isEnded, "the call ends while its client has not ended it");
     expect(headers()?.["grpc-status"]).toBe(String(Code.ResourceExhausted));
     expect(headers()?.["grpc-message"]).toContain("100000%20bytes");
   });
 
-  it("may have no second message, which would be decompressed beside the first", async () => {
+  it("must not hold a second message, which would be decompressed beside the first", async () => {
     await start();
     const { stream, headers, isEnded } = open(`http://${server.grpcAddress}`, APPEND, GZIP);
     stream.write(Buffer.concat([bomb, bomb]));
@@ -140,7 +140,7 @@ describe("a compressed request to the gRPC port", () => {
     expect(headers()?.["grpc-status"]).toBe(String(Code.Unimplemented));
   });
 
-  it("is limited like any other where no key is needed", async () => {
+  it("is limited on methods that need no key, too", async () => {
     await start();
     const { stream, headers, isEnded } = open(`http://${server.grpcAddress}`, CHECK, GZIP);
     stream.end(frame(gzipSync(health("n".repeat(2000))), 1));
@@ -153,13 +153,13 @@ describe("connections", () => {
   it.each(["grpcAddress", "httpUrl"] as const)("of HTTP/2 without a call are ended (%s)", async (port) => {
     await start({ connectionIdleMs: 50 });
     const session = connect(port === "httpUrl" ? server.httpUrl : `http://${server.grpcAddress}`);
-    await poll(() => session.closed || session.destroyed, "it is ended");
+    await poll(() => session.closed || session.destroyed, "the connection is ended");
   });
 
   it.each(["grpcAddress", "httpUrl"] as const)("of HTTP/2 that are old take no new calls (%s)", async (port) => {
     await start({ connectionAgeMs: 50 });
     const session = connect(port === "httpUrl" ? server.httpUrl : `http://${server.grpcAddress}`);
-    await poll(() => session.closed || session.destroyed, "it is ended");
+    await poll(() => session.closed || session.destroyed, "the connection is ended");
   });
 
   it("over HTTP/1.1 end with their next answer once they are old", async () => {
@@ -172,19 +172,19 @@ describe("connections", () => {
     }, "an answer ends its connection");
   });
 
-  it("are told nothing before they speak, because a session of HTTP/2 takes memory (gRPC)", async () => {
+  it("receive nothing before they have sent something, because an HTTP/2 session takes memory (gRPC)", async () => {
     await start();
     const silent = connectTcp(Number(server.grpcAddress.split(":")[1]), "127.0.0.1");
-    await poll(() => silent.readyState === "open", "it is connected");
+    await poll(() => silent.readyState === "open", "the socket is connected");
     expect(await grpc(CHECK, health(""))).toMatchObject({ code: 0 });
     expect(silent.read()).toBeNull();
     expect(silent.bytesRead).toBe(0);
     silent.write(PREFACE);
-    await poll(() => silent.read() !== null, "the server speaks, too");
+    await poll(() => silent.read() !== null, "the server answers");
     silent.destroy();
   });
 
-  it("make room for new ones when they are silent, on both ports together", async () => {
+  it("that stay silent make room for new ones, counted over both ports", async () => {
     await start({ connections: 4 });
     const silent = Array.from({ length: 8 }, (_, i) =>
       connectTcp(i % 2 === 0 ? server.httpPort : Number(server.grpcAddress.split(":")[1]), "127.0.0.1"),
@@ -254,11 +254,11 @@ async function grpc(path: string, request: Uint8Array): Promise<{ code: number; 
   return { code: Number((trailers() ?? headers())?.["grpc-status"]), statuses: statusesOf(body()) };
 }
 
-/** Whether a stream begins; then it is ended. */
+/** Opens a stream, ends it again, and resolves to whether it had begun. */
 async function grpcOpens(path: string, request: Uint8Array): Promise<boolean> {
   const { stream, body, isEnded } = open(`http://${server.grpcAddress}`, path);
   stream.end(frame(request));
-  await poll(() => isEnded() || body().length > 0, "it begins or ends");
+  await poll(() => isEnded() || body().length > 0, "the stream begins or ends");
   stream.close();
   return body().length > 0;
 }

@@ -26,7 +26,7 @@ beforeAll(async () => {
   grpc = new GrpcClient(server.grpcAddress);
 });
 
-// Also shows that none of the requests ended the process: an exception that nobody caught fails the run.
+// This also shows that no request ended the process: an uncaught exception would fail the run.
 afterAll(async () => {
   expect(await grpc.call(MessageService, "CountMessages", { sessionId: "nobody" })).toMatchObject({ code: 5 });
   expect((await fetch(`${server.httpUrl}/healthz`)).status).toBe(200);
@@ -45,7 +45,7 @@ describe("the gRPC port answers", () => {
     expect(await grpc.callBytes(MessageService.method.countMessages, bytes)).toMatchObject({ code: 8 });
   });
 
-  it("errors that quote a value too long for a header", async () => {
+  it("with an error that shortens a quoted value that is too long for a header", async () => {
     const label = "l".repeat(100_000);
     expect(await grpc.call(SessionService, "ListSessions", { label: [label] })).toMatchObject({
       code: 3,
@@ -53,7 +53,7 @@ describe("the gRPC port answers", () => {
     });
   });
 
-  it("with texts that contain a lone surrogate", async () => {
+  it("invalid_argument to text that contains a lone surrogate", async () => {
     const id = Buffer.from(VALID);
     id.set([0xed, 0xa0, 0x80], 2);
     expect(await grpc.callBytes(MessageService.method.countMessages, id)).toMatchObject({ code: 3 });
@@ -84,7 +84,7 @@ describe("the gRPC port answers", () => {
     expect(answer.grpcStatus).toBe(code);
   });
 
-  it("bytes that are not HTTP/2 by closing the connection", async () => {
+  it("with a closed connection to bytes that are not HTTP/2", async () => {
     const answer = await rawRequest(
       Number(server.grpcAddress.split(":")[1]),
       "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
@@ -95,20 +95,20 @@ describe("the gRPC port answers", () => {
 
 describe("Connect answers", () => {
   it.each([
-    ["JSON that is none", "{", 400, "invalid_argument"],
-    ["no JSON at all", "", 400, "invalid_argument"],
-    ["JSON that is no object", "[]", 400, "invalid_argument"],
+    ["malformed JSON", "{", 400, "invalid_argument"],
+    ["an empty body", "", 400, "invalid_argument"],
+    ["JSON that is not an object", "[]", 400, "invalid_argument"],
     ["an unknown field", '{"sessionId":"a","nope":1}', 400, "invalid_argument"],
-    ["a field by both its names", '{"sessionId":"a","session_id":"a"}', 400, "invalid_argument"],
+    ["a field given under both its names", '{"sessionId":"a","session_id":"a"}', 400, "invalid_argument"],
     ["a wrong type", '{"sessionId":5}', 400, "invalid_argument"],
-    ["bytes that are no UTF-8", Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 400, "invalid_argument"],
+    ["bytes that are not UTF-8", Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 400, "invalid_argument"],
     ["a body that is too large", `{"sessionId":"${"a".repeat(BODY_BYTES)}"}`, 429, "resource_exhausted"],
   ])("%s", async (_what, body, status, code) => {
     expect(await post(COUNT, "application/json", body)).toMatchObject({ status, body: { code } });
   });
 
   it.each([
-    ["protobuf that is none", {}, GARBAGE, 400, "invalid_argument"],
+    ["malformed protobuf", {}, GARBAGE, 400, "invalid_argument"],
     ["broken gzip", { "content-encoding": "gzip" }, GARBAGE, 400, "invalid_argument"],
     ["an unknown compression", { "content-encoding": "toString" }, VALID, 501, "unimplemented"],
     [
@@ -120,7 +120,7 @@ describe("Connect answers", () => {
     ],
     ["a broken timeout", { "connect-timeout-ms": "soon" }, VALID, 400, "invalid_argument"],
     ["good gzip", { "content-encoding": "gzip" }, gzipSync(VALID), 404, "not_found"],
-    ["a timeout beyond all timers", { "connect-timeout-ms": "9999999999" }, VALID, 404, "not_found"],
+    ["a timeout longer than any timer", { "connect-timeout-ms": "9999999999" }, VALID, 404, "not_found"],
   ])("%s (binary)", async (_what, headers, body, status, code) => {
     expect(await post(COUNT, "application/proto", body, headers)).toMatchObject({ status, body: { code } });
   });
@@ -153,7 +153,7 @@ describe("Connect answers", () => {
     expect((await post(COUNT, "text/plain", "{}")).status).toBe(415);
   });
 
-  it("errors to streams of malformed frames", async () => {
+  it("an error to each stream of malformed frames", async () => {
     const watch = "/sessionpool.v1.MessageService/WatchMessages";
     for (const body of [Buffer.from([9]), frame(Buffer.from("{"), 0), frame(Buffer.from("{}"), 4), Buffer.alloc(0)]) {
       const response = await fetch(`${server.httpUrl}${watch}`, {
@@ -169,18 +169,18 @@ describe("Connect answers", () => {
     }
   });
 
-  it("no method of TodoTrackerService", async () => {
+  it("404 to methods of TodoTrackerService", async () => {
     expect((await post("/sessionpool.v1.TodoTrackerService/AddTodo", "application/json", "{}")).status).toBe(404);
   });
 });
 
-describe("an integer that no double holds", () => {
+describe("an integer that a double cannot hold", () => {
   const append = (n: string) => `{"sessionId":"s","message":{"info":{"role":"user","metadata":{"n":${n}}}}}`;
 
   it.each([
     ["9007199254740993", 400],
     ["9007199254740992", 404],
-  ])("is refused with its path by Connect JSON: %s", async (n, status) => {
+  ])("is refused by Connect JSON with the path of its field, unlike the next smaller one: %s", async (n, status) => {
     const answer = await fetch(`${server.httpUrl}/sessionpool.v1.MessageService/AppendMessage`, {
       method: "POST",
       headers: { "content-type": "application/json" },
@@ -194,9 +194,9 @@ describe("an integer that no double holds", () => {
 
 describe("gRPC and gRPC-Web on the HTTP port answer", () => {
   it.each([
-    ["what is no message", {}, frame(GARBAGE), "3"],
+    ["bytes that are not a message", {}, frame(GARBAGE), "3"],
     ["broken gzip", { "grpc-encoding": "gzip" }, frame(GARBAGE, 1), "3"],
-    ["compression without its name", {}, frame(gzipSync(VALID), 1), "3"],
+    ["a compressed message without the name of its compression", {}, frame(gzipSync(VALID), 1), "3"],
     ["a message that is too large", {}, frame(Buffer.alloc(BODY_BYTES + 1)), "8"],
     ["a broken timeout", { "grpc-timeout": "soon" }, frame(VALID), "3"],
     ["a good call", {}, frame(VALID), "5"],
@@ -212,17 +212,20 @@ describe("gRPC and gRPC-Web on the HTTP port answer", () => {
   });
 });
 
-describe("the HTTP port answers 400 to", () => {
+describe("the HTTP port answers", () => {
   it.each([
     ["no host", `POST ${GET_SESSION} HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`],
-    ["a port beyond all ports", `POST ${GET_SESSION} HTTP/1.1\r\nHost: a:99999\r\nContent-Length: 0\r\n\r\n`],
-    ["a host that is none", `GET /session HTTP/1.1\r\nHost: a/../%\r\n\r\n`],
+    ["a port number out of range", `POST ${GET_SESSION} HTTP/1.1\r\nHost: a:99999\r\nContent-Length: 0\r\n\r\n`],
+    ["an invalid host", `GET /session HTTP/1.1\r\nHost: a/../%\r\n\r\n`],
     ["HTTP/1.0 without a host", "GET /session HTTP/1.0\r\n\r\n"],
-    ["a request line that is none", "NONSENSE\r\n\r\n"],
+    ["an invalid request line", "NONSENSE\r\n\r\n"],
     ["two hosts", "GET /session HTTP/1.1\r\nHost: localhost\r\nhost: localhost\r\n\r\n"],
-    ["a length beside chunks", `POST /session HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n${CHUNKED}0\r\n\r\n`],
     [
-      "a coding after chunked",
+      "a Content-Length together with chunks",
+      `POST /session HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n${CHUNKED}0\r\n\r\n`,
+    ],
+    [
+      "a transfer coding after chunked",
       `POST /session HTTP/1.1\r\nHost: a\r\n${CHUNKED.replace("\r\n\r\n", ", gzip\r\n\r\n")}0\r\n\r\n`,
     ],
     ["a chunk without a size", `POST /session HTTP/1.1\r\nHost: localhost\r\n${CHUNKED}{}\r\n0\r\n\r\n`],
@@ -230,22 +233,22 @@ describe("the HTTP port answers 400 to", () => {
     ["lines without a carriage return", "GET /session HTTP/1.1\nHost: localhost\n\n"],
     ["a space before a colon", "GET /session HTTP/1.1\r\nHost : localhost\r\n\r\n"],
     ["two lengths", "POST /session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"],
-  ])("%s", async (_what, text) => {
+  ])("400 to %s", async (_what, text) => {
     expect(await rawRequest(server.httpPort, text)).toMatch(/^HTTP\/1.1 400 /);
   });
 
-  it("a transfer coding that it does not undo, with 501", async () => {
+  it("501 to a transfer coding that it does not decode", async () => {
     const head = "POST /session HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
     const body = "Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n";
     expect(await rawRequest(server.httpPort, head + body)).toMatch(/^HTTP\/1.1 501 /);
   });
 
-  it("an invalid authority", async () => {
+  it("400 to an invalid authority", async () => {
     const answer = await h2Request(server.httpUrl, GET_SESSION, { ":authority": "%" }, Buffer.from("{}"));
     expect(answer.status).toBe(400);
   });
 
-  it.each(["h2c", "websocket"])("an offer to upgrade to %s in HTTP/1.1", async (protocol) => {
+  it.each(["h2c", "websocket"])("200 to an HTTP/1.1 request that offers to upgrade to %s", async (protocol) => {
     const offer = `Connection: Upgrade, close\r\nUpgrade: ${protocol}\r\n`;
     const body = `Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`;
     const get = await rawRequest(server.httpPort, `GET /session HTTP/1.1\r\nHost: localhost\r\n${offer}\r\n`);
@@ -254,14 +257,14 @@ describe("the HTTP port answers 400 to", () => {
     expect(post).toMatch(/^HTTP\/1.1 200 /);
   });
 
-  it("a request without a host, and serves HTTP/1.0 with one", async () => {
+  it("200 to HTTP/1.0 with a host", async () => {
     expect(await rawRequest(server.httpPort, "GET /session HTTP/1.0\r\nHost: localhost\r\n\r\n")).toMatch(
       /^HTTP\/1.1 200 /,
     );
   });
 });
 
-describe("a target in absolute form", () => {
+describe("a request target in absolute form", () => {
   it.each([
     ["/healthz", "GET", ""],
     ["/session?limit=1", "GET", ""],
@@ -279,27 +282,27 @@ describe("a target in absolute form", () => {
   });
 });
 
-describe("what is no request, sent ahead after one", () => {
+describe("bytes that are not a request, pipelined after a request", () => {
   it.each([
     ["a call", "GET /session HTTP/1.1\r\nHost: localhost\r\n\r\n"],
     ["a stream", "GET /session/nobody/message:watch HTTP/1.1\r\nHost: localhost\r\n\r\n"],
-  ])("ends the connection, and is no answer to the request before it: %s", async (_what, request) => {
+  ])("end the connection, and their error does not answer the request before them: %s", async (_what, request) => {
     expect(await rawRequest(server.httpPort, `${request}NONSENSE\r\n\r\n`)).not.toContain(" 400 ");
   });
 });
 
 describe("the HTTP port survives", () => {
   it.each([
-    ["a connection that says nothing", ""],
+    ["a connection that sends nothing", ""],
     ["half a preface", "PRI * HT"],
-    ["a preface and garbage", `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${"\0".repeat(100)}`],
+    ["a preface followed by garbage", `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${"\0".repeat(100)}`],
     ["an upgrade", "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"],
     ["a CONNECT", "CONNECT a:80 HTTP/1.1\r\nHost: localhost\r\n\r\n"],
     [
       "a body that never comes",
       `POST ${GET_SESSION} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{`,
     ],
-    ["a stream that is left at once", "GET /session/nobody/message:watch HTTP/1.1\r\nHost: localhost\r\n\r\n"],
+    ["a stream that is abandoned at once", "GET /session/nobody/message:watch HTTP/1.1\r\nHost: localhost\r\n\r\n"],
   ])("%s", async (_what, text) => {
     await abandonedRequest(server.httpPort, text);
     expect((await fetch(`${server.httpUrl}/healthz`)).status).toBe(200);
@@ -386,7 +389,7 @@ function h2Request(url: string, path: string, headers: Record<string, string>, b
   });
 }
 
-/** Sends the pieces one after the other; resolves to all that came when the other side closes. */
+/** Sends the pieces one after the other. Resolves to everything that was received once the other side has closed. */
 function rawRequest(port: number, ...pieces: string[]): Promise<string> {
   return new Promise((resolve) => {
     const socket = createConnection(port, "127.0.0.1");

@@ -41,7 +41,10 @@ async function send({ httpUrl }: Served, method: string, path: string, body?: ob
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
 
-/** The data of the server-sent events so far; it grows until the service closes the stream or ends. */
+/**
+ * Follows a session. The list that is returned grows with the data of each server-sent event, until the service ends
+ * the stream.
+ */
 function follow({ httpUrl }: Served, sessionId: string): Record<string, unknown>[] {
   const events: Record<string, unknown>[] = [];
   void (async () => {
@@ -54,12 +57,12 @@ function follow({ httpUrl }: Served, sessionId: string): Record<string, unknown>
       for (const line of lines) if (line.startsWith("data:")) events.push(JSON.parse(line.slice(5)));
     }
   })().catch(() => {
-    // The service has ended.
+    // The server was stopped.
   });
   return events;
 }
 
-it("finishes drafts that nobody extends, once, though two processes look for them, and discards those that say so", async () => {
+it("finishes abandoned drafts once, even if two processes look for them, and discards those with discardWhenAbandoned", async () => {
   const file = newFile();
   const [one, two] = [await serve(file, "--draft-timeout-s", "1"), await serve(file, "--draft-timeout-s", "1")];
   await send(one, "POST", "/session", { sessionId: "s" });
@@ -85,7 +88,7 @@ it("finishes drafts that nobody extends, once, though two processes look for the
   }
 });
 
-it("hides sessions that nobody has changed for as long as they are retained, and sweeps them", async () => {
+it("hides sessions that were not changed for the time of retention, and sweeps them", async () => {
   const file = newFile();
   const database = await SqliteLogDatabase.open(file);
   const nowMicros = () => Date.now() * 1000 - YEAR_MICROS;
@@ -100,18 +103,18 @@ it("hides sessions that nobody has changed for as long as they are retained, and
   expect(await send(served, "POST", "/session", { sessionId: "old", title: "again" })).toMatchObject({ status: 200 });
 });
 
-it("ends a session at its expire_time, and whoever watches it", async () => {
+it("ends a session and its watches at its expire_time", async () => {
   const served = await serve(newFile(), "--sweep-interval-s", "1");
   const expireTime = new Date(Date.now() + 1500).toISOString();
   await send(served, "POST", "/session", { sessionId: "s", expireTime });
   await send(served, "POST", "/session/s/message", { info: { role: "user" }, parts: [{ type: "text", text: "x" }] });
   const events = follow(served, "s");
   await poll(async () => (await send(served, "GET", "/session/s")).status === 404, "the session has expired");
-  await poll(() => events.at(-1)?.code === Code.NotFound, "the watcher is told");
+  await poll(() => events.at(-1)?.code === Code.NotFound, "the watch has ended");
   expect(await send(served, "POST", "/session/s/message", { info: { role: "user" } })).toMatchObject({ status: 404 });
 });
 
-it("tells watchers of another process what was updated, deleted and erased", async () => {
+it("reports to watchers of another process what was updated, deleted and erased", async () => {
   const file = newFile();
   const [one, two] = [await serve(file), await serve(file)];
   await send(one, "POST", "/session", { sessionId: "s" });
@@ -119,14 +122,14 @@ it("tells watchers of another process what was updated, deleted and erased", asy
   const message = (id: string) => ({ info: { id, role: "user" }, parts: [{ type: "text", text: `text of ${id}` }] });
   await send(one, "POST", "/session/s/message:batch", { messages: ["m1", "m2", "m3"].map(message) });
   const kinds = () => events.flatMap((event) => Object.keys(event)).filter((key) => key !== "resumeToken");
-  await poll(() => kinds().filter((kind) => kind === "appended").length === 3, "the messages are told");
+  await poll(() => kinds().filter((kind) => kind === "appended").length === 3, "the messages are reported");
   await send(one, "PATCH", "/session/s/message/m1", { parts: [{ type: "text", text: "new" }] });
-  await poll(() => kinds().includes("updated"), "the update is told");
+  await poll(() => kinds().includes("updated"), "the update is reported");
   expect(events.at(-1)).toMatchObject({ updated: { info: { id: "m1", position: "0" }, parts: [{ text: "new" }] } });
   await send(one, "DELETE", "/session/s/message/m2");
-  await poll(() => kinds().includes("deleted"), "the removal is told");
+  await poll(() => kinds().includes("deleted"), "the removal is reported");
   expect(events.at(-1)).toMatchObject({ deleted: { messageId: "m2", position: "1" } });
   await send(one, "POST", "/session/s/message/m3:erase", {});
-  await poll(() => kinds().filter((kind) => kind === "updated").length === 2, "the erasure is told");
+  await poll(() => kinds().filter((kind) => kind === "updated").length === 2, "the erasure is reported");
   expect(events.at(-1)).toMatchObject({ updated: { info: { id: "m3", position: "1" }, parts: [{ type: "erased" }] } });
 });

@@ -37,7 +37,7 @@ describe("a watch", () => {
     expect(await removed.ended).toBe(status.UNAUTHENTICATED);
     expect(await overRest.text()).toContain('{"error":{"code":16,');
     await grpc.call(MessageService, "AppendMessage", appendOf("after"), { key: keys.kept });
-    await poll(() => kept.events() === 1, "the other watch goes on");
+    await poll(() => kept.events() === 1, "the other watch continues");
     grpc.close();
     await server.stop();
   });
@@ -68,7 +68,10 @@ describe("certificates", () => {
     await makeCertificate(tls);
     const server = await startTestServer({ tls });
     const second = await makeCertificate(tls);
-    await poll(async () => (await fingerprints(server)).every((shown) => second.includes(shown)), "both ports show it");
+    await poll(
+      async () => (await fingerprints(server)).every((shown) => second.includes(shown)),
+      "both ports show the new certificate",
+    );
     const grpc = new GrpcClient(server.grpcAddress, credentials.createSsl(second));
     expect(await grpc.call(SessionService, "ListSessions", {})).toEqual({ answer: {} });
     grpc.close();
@@ -91,7 +94,7 @@ describe("certificates", () => {
 });
 
 describe("SIGHUP", () => {
-  it.each([1, 2])("makes each of %i workers read the keys again, and ends nothing", async (workers) => {
+  it.each([1, 2])("makes each of %i workers read the keys again, and stops no process", async (workers) => {
     const keysFile = writeKeys(`hup-${workers}.json`, { one: newKey() });
     const storage = `sqlite:${join(folder, `hup-${workers}.db`)}`;
     const args = ["--keys-file", keysFile, "--storage", storage, "--workers", String(workers)];
@@ -138,7 +141,7 @@ function appendOf(id: string) {
   return { sessionId: "s", message: { info: { id, role: "user" }, parts: [] } };
 }
 
-/** The certificates that the ports show, as lines of PEM without their ends. */
+/** Resolves to the beginning of the certificate that each of the two ports shows, in base64. */
 async function fingerprints(server: TestServer): Promise<readonly string[]> {
   const grpcPort = Number(server.grpcAddress.split(":")[1]);
   return Promise.all([grpcPort, server.httpPort].map(shownCertificate));

@@ -9,7 +9,7 @@ import { startTestServer, type TestServer } from "../support/server.js";
 const GET_SESSION = "/sessionpool.v1.SessionService/GetSession";
 const WATCH = "/sessionpool.v1.MessageService/WatchMessages";
 const MADE = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
-/** Requests of proto that ask for a session by its id. */
+/** GetSession and WatchMessages requests as protobuf: the session id is the first field. */
 const KNOWN = Buffer.from("\n\u0004trip");
 const UNKNOWN = Buffer.from("\n\u0007nowhere");
 
@@ -36,7 +36,9 @@ const GRPC_WEB = { "content-type": "application/grpc-web+proto" };
 
 type Ask = (id: string | undefined) => Promise<string | null | undefined>;
 
-/** Each front, with an answer and with an error: the id that is sent back when a request gives one. */
+/**
+ * Every kind of request to each front. Each function sends a request with this id and resolves to the id in the answer.
+ */
 const FRONTS: readonly (readonly [string, Ask])[] = [
   ["REST", http("GET", "/session/trip")],
   ["REST, an error", http("GET", "/session/nowhere")],
@@ -59,16 +61,16 @@ const FRONTS: readonly (readonly [string, Ask])[] = [
   ["a preflight", http1("OPTIONS", "/session", PREFLIGHT, 204)],
   ["a foreign page", http1("POST", "/session", { origin: "null" }, 403, "{}")],
   ["a host that is not served", http1("GET", "/session", { host: "evil.example" }, 421)],
-  ["a host that is none", http1("GET", "/session", { host: "%" }, 400)],
+  ["an invalid host", http1("GET", "/session", { host: "%" }, 400)],
   ["Connect, a wrong media type", http1("POST", GET_SESSION, { "content-type": "text/plain" }, 415, "{}")],
   ["Connect, a wrong method", http1("GET", "/sessionpool.v1.SessionService/DeleteSession?encoding=json", {}, 405)],
   ["Connect, a stream", http("POST", WATCH, { "content-type": "application/connect+json" }, "\0\0\0\0\x02{}")],
-  ["an expectation", http1("POST", "/session", { expect: "a miracle" }, 417, "{}")],
+  ["an unknown expectation", http1("POST", "/session", { expect: "a miracle" }, 417, "{}")],
   ["a page, OPTIONS", http1("OPTIONS", "/healthz", {}, 204)],
   ["a page, a wrong method", http1("POST", "/healthz", {}, 405)],
   ["a page that has not changed", unchanged("/healthz")],
-  ["a page that fails", http("GET", "/")],
-  ["HTTP/2, an expectation", http2("/session", { ":method": "POST", expect: "a miracle" }, 417)],
+  ["a page whose file cannot be read", http("GET", "/")],
+  ["HTTP/2, an unknown expectation", http2("/session", { ":method": "POST", expect: "a miracle" }, 417)],
   ["HTTP/2, a tunnel", http2(undefined, { ":method": "CONNECT", ":authority": "localhost:80" }, 405)],
   ["HTTP/2, HEAD", http2("/session/trip", { ":method": "HEAD" }, 200)],
   ["HTTP/2, OPTIONS", http2("/session/trip", { ":method": "OPTIONS" }, 204)],
@@ -81,26 +83,26 @@ const FRONTS: readonly (readonly [string, Ask])[] = [
   ["gRPC", (id) => callGrpc(GET_SESSION, KNOWN, id)],
   ["gRPC, an error", (id) => callGrpc(GET_SESSION, UNKNOWN, id)],
   ["gRPC, a stream", (id) => watchGrpc(KNOWN, id)],
-  ["gRPC, a stream that cannot begin", (id) => watchGrpc(UNKNOWN, id)],
+  ["gRPC, a stream that ends with an error", (id) => watchGrpc(UNKNOWN, id)],
   ["gRPC, an unknown method", (id) => callGrpc("/sessionpool.v1.SessionService/Nope", KNOWN, id)],
   ["gRPC, an unknown service", (id) => callGrpc("/nope.Nope/Nope", KNOWN, id)],
   ["gRPC health", (id) => callGrpc("/grpc.health.v1.Health/Check", Buffer.alloc(0), id)],
 ];
 
-describe.each(FRONTS)("the id of a request by %s", (_front, ask) => {
-  it("is the caller's own, and comes back", async () => {
+describe.each(FRONTS)("the request id of %s", (_front, ask) => {
+  it("is the one that the caller sent", async () => {
     expect(await ask("req-7/~!")).toBe("req-7/~!");
     expect(await ask("x".repeat(128))).toBe("x".repeat(128));
   });
 
-  it("is made where the caller gives none, or none that is 1 to 128 visible characters of ASCII", async () => {
+  it("is made by the server when the caller's is missing or is not 1 to 128 visible ASCII characters", async () => {
     const made = [await ask(undefined), await ask("two words"), await ask("x".repeat(129))];
     for (const id of made) expect(id).toMatch(MADE);
     expect(new Set(made).size).toBe(3);
   });
 });
 
-it("is in the answer to what is no request, too", async () => {
+it("the answer to bytes that are not a request has an id, too", async () => {
   const socket = connectTcp(server.httpPort, "127.0.0.1");
   socket.write("NONSENSE\r\n\r\n");
   const answer = await text(socket);
@@ -109,14 +111,14 @@ it("is in the answer to what is no request, too", async () => {
   expect(JSON.parse(answer.slice(answer.indexOf("{")))).toMatchObject({ code: 3, details: [{ requestId: id }] });
 });
 
-it("is in the body of an error by REST, too", async () => {
+it("the body of a REST error holds the request id, too", async () => {
   const answer = await fetch(`${server.httpUrl}/session/nowhere`, { headers: { "x-request-id": "req-7" } });
   expect(await answer.json()).toMatchObject({
     details: [{ "@type": "type.googleapis.com/google.rpc.RequestInfo", requestId: "req-7" }],
   });
 });
 
-it("comes back from a call that grpc-js refuses by itself", async () => {
+it("a call that grpc-js itself refuses gets an id, too", async () => {
   const client = connectH2(`http://${server.grpcAddress}`);
   const stream = client.request({
     ":method": "POST",
@@ -139,7 +141,7 @@ function http(method: string, path: string, headers: Record<string, string> = {}
   };
 }
 
-/** Sends headers that fetch does not let through, and expects this status. */
+/** Sends a request with headers that fetch would refuse, and expects this status. */
 function http1(method: string, path: string, headers: Record<string, string>, status: number, body = ""): Ask {
   return (id) =>
     new Promise((resolve, reject) => {

@@ -44,9 +44,9 @@ describe("grpc.health.v1", () => {
     const seen: string[] = [];
     const watch = health.Watch({ service: "" });
     watch.on("data", ({ status }: { status: string }) => seen.push(status)).on("error", () => undefined);
-    await poll(() => seen.length === 1, "the state is told");
+    await poll(() => seen.length === 1, "the state is reported");
     await own.stop();
-    await poll(() => seen.length === 2, "the end is told");
+    await poll(() => seen.length === 2, "the end is reported");
     expect(seen).toEqual(["SERVING", "NOT_SERVING"]);
     health.close();
   });
@@ -60,14 +60,14 @@ describe("grpc.health.v1", () => {
     const seen: string[] = [];
     const watch = health.Watch({ service: "" });
     watch.on("data", ({ status }: { status: string }) => seen.push(status)).on("error", () => undefined);
-    await poll(() => seen.length === 1, "the state is told");
+    await poll(() => seen.length === 1, "the state is reported");
     renameSync(path, aside);
     const readyz = await fetch(`${own.httpUrl}/readyz`);
     expect(readyz.status).toBe(503);
     expect(await readyz.text()).toMatch(/^The store cannot be used: The database file was deleted or replaced/);
-    await poll(() => seen.length === 2, "the failure is told");
+    await poll(() => seen.length === 2, "the failure is reported");
     renameSync(aside, path);
-    await poll(() => seen.length === 3, "the recovery is told");
+    await poll(() => seen.length === 3, "the recovery is reported");
     expect((await fetch(`${own.httpUrl}/readyz`)).status).toBe(200);
     expect(seen).toEqual(["SERVING", "NOT_SERVING", "SERVING"]);
     health.close();
@@ -77,7 +77,7 @@ describe("grpc.health.v1", () => {
 });
 
 describe("reflection", () => {
-  it.each(["v1", "v1alpha"])("%s lists the services and describes them with all they import", async (version) => {
+  it.each(["v1", "v1alpha"])("%s lists the services and describes them with all their imports", async (version) => {
     const path = resolve(`node_modules/@grpc/reflection/build/proto/grpc/reflection/${version}/reflection.proto`);
     const client = clientOf(path, `grpc.reflection.${version}.ServerReflection`, server.grpcAddress);
     const { listServicesResponse } = await reflect(client, { listServices: "*" });
@@ -137,7 +137,7 @@ describe("CORS", () => {
     expect(response.headers.get("access-control-expose-headers")?.toLowerCase()).toContain("grpc-status");
   });
 
-  it("is closed for other origins, and without the flag", async () => {
+  it("does not allow other origins, nor any origin without the flag", async () => {
     const closed = await startTestServer();
     for (const [url, origin] of [
       [server.httpUrl, "https://evil.test"],
@@ -176,7 +176,7 @@ describe("streams", () => {
     await poll(async () => /session_pool_watchers 0/.test(await metrics()), "no stream is left open");
   });
 
-  it("report what is appended after their headers", async () => {
+  it("report messages that are appended after their headers were sent", async () => {
     const response = await fetch(`${server.httpUrl}/sessionpool.v1.MessageService/WatchMessages`, {
       method: "POST",
       headers: { "content-type": "application/connect+json" },
@@ -264,7 +264,7 @@ describe("TLS", () => {
   });
 });
 
-/** A client made by the package, whose types know nothing of the service. */
+/** A client that is made at run time, so that its types do not know the service. */
 // biome-ignore lint/suspicious/noExplicitAny: made at run time
 type AnyClient = any;
 

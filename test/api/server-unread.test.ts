@@ -13,7 +13,7 @@ afterEach(async () => {
   await server.stop();
 });
 
-it("a unary gRPC answer that nobody reads for 30 seconds ends its stream", async () => {
+it("the stream of a unary gRPC answer is ended when nobody reads it for 30 seconds", async () => {
   server = await startTestServer();
   const grpc = new GrpcClient(server.grpcAddress);
   await grpc.call(SessionService, "CreateSession", { sessionId: "s" });

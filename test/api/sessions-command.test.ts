@@ -27,7 +27,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-describe("session-pool sessions, next to a running server", () => {
+describe("session-pool sessions, beside a running server", () => {
   it("lists sessions, most recently updated first, as text and as JSON", async () => {
     const { stdout } = await run(["sessions", "list"], env);
     expect(stdout).toMatch(/^\S+Z {2}child\n\S+Z {2}trip {2}Kyoto \\u001b\[2J in May\n$/);
@@ -50,11 +50,11 @@ describe("session-pool sessions, next to a running server", () => {
 
   it("watches a session in another process until it is told to end", async () => {
     const tail = new Child(["sessions", "tail", "trip", "--limit", "1", "--json"], env);
-    await poll(() => tail.stdout.includes('"m3"'), "the last message is there");
+    await poll(() => tail.stdout.includes('"m3"'), "the last message is printed");
     await append("trip", "m4", "And the maples?");
-    await poll(() => tail.stdout.includes('"m4"'), "the new message is there");
+    await poll(() => tail.stdout.includes('"m4"'), "the new message is printed");
     await call("/session/trip/message:truncate", { upToMessageId: "m3" });
-    await poll(() => tail.stdout.includes("truncated"), "the cut is there");
+    await poll(() => tail.stdout.includes("truncated"), "the truncation is printed");
     tail.kill("SIGINT");
     const ended = await tail.ended();
     expect(ended).toMatchObject({ code: 0, stderr: "" });

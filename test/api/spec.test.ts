@@ -16,7 +16,7 @@ import {
 import { GrpcClient } from "../support/grpc-client.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 
-// The sentences of docs/spec.md, one case each. Its names in snake_case are ours in camelCase.
+// One case for each sentence of docs/spec.md. The titles keep its snake_case names, which are camelCase in the code.
 
 const say = (id: string, seconds?: number) => ({
   id,
@@ -158,7 +158,7 @@ describe("RootPool.todos", () => {
 });
 
 describe("ServerState", () => {
-  it("todos, messages and append_message() are removed: nothing in the sources knows them", () => {
+  it("todos, messages and append_message() are removed: no source file names them", () => {
     const files = readdirSync(sourceFolder, { recursive: true, encoding: "utf8" }).filter((name) =>
       name.endsWith(".ts"),
     );
@@ -323,7 +323,7 @@ describe("SessionPool message history operations", () => {
 });
 
 describe("storage layer operations", () => {
-  /** Remembers what it was asked, and knows only the spec's operations. */
+  /** Records its calls, and implements only the operations of the spec. */
   class SpecProvider extends StorageProvider {
     readonly asked: unknown[][] = [];
     #note(operation: string, args: readonly unknown[]): void {
@@ -404,7 +404,7 @@ describe("storage layer operations", () => {
 describe("fallback rule for providers without pagination", () => {
   const all = ["m1", "m2", "m3"].map((id, i): ChatMessage => ({ ...say(id), sessionId: "s", timestampMicros: i }));
 
-  /** Raises this when it is given a limit. */
+  /** Makes a provider that throws this error when it is given a limit. */
   const withoutLimit = (error: Error) => {
     class OldProvider extends StorageProvider {
       override async getSessionMessages(_sessionId: string, options?: object): Promise<readonly ChatMessage[]> {

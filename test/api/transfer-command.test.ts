@@ -9,13 +9,13 @@ import { poll } from "../support/poll.js";
 const folder = mkdtempSync(join(tmpdir(), "session-pool-transfer-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Keeps an import from ending, however fast the machine is: the statement that adds the 300th session runs for ever. */
+/** Keeps an import from ending, however fast the machine is: the statement that adds the 300th session never ends. */
 const ENDLESS_FROM_300 = `
   CREATE TRIGGER endless BEFORE INSERT ON sessions WHEN (SELECT count(*) FROM sessions) >= 299 BEGIN
     SELECT (WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n FROM numbers) SELECT max(n) FROM numbers);
   END`;
 
-it("a small file is imported completely by a process that has yet to open its store", async () => {
+it("a process that must first create its store imports a small file completely", async () => {
   const file = join(folder, "one.jsonl");
   const session = { sessionId: "s", parentId: "", forkPointId: "", inheritedCount: 0, title: "One" };
   const message = { id: "m", role: "user", timestampMicros: 1_700_000_000_000_000, parts: [] };
@@ -35,7 +35,7 @@ it("a small file is imported completely by a process that has yet to open its st
   expect([messageLine, todosLine]).toEqual([{ message }, { todos: [] }]);
 });
 
-it("a file that cannot be read or does not exist ends the command with one line and exit code 1, and nothing is made", async () => {
+it("a missing file or database ends the command with one line and exit code 1, and creates nothing", async () => {
   const typo = `sqlite:${folder}/typo.db`;
   const noDatabase = `session-pool: There is no database ${folder}/typo.db\n`;
   const backup = join(folder, "backup.jsonl");
@@ -69,8 +69,8 @@ it("an import that is killed is completed by the next one", async () => {
   await run(["import", "--storage", target, empty]);
   inTarget((database) => database.exec(ENDLESS_FROM_300));
   const killed = new Child(["import", "--storage", target, backup]);
-  // At most 64 sessions are written at a time: the first of these are complete.
-  await poll(() => inTarget(countRecords) > 150, "some sessions are there");
+  // At most 64 sessions are written at a time, so by now the first ones are complete.
+  await poll(() => inTarget(countRecords) > 150, "some sessions are stored");
   killed.kill("SIGKILL");
   expect(await killed.ended()).toMatchObject({ signal: "SIGKILL" });
   expect(inTarget(countRecords)).toBeLessThan(400);

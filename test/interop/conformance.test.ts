@@ -9,7 +9,10 @@ const MODULE = "connectrpc.com/conformance";
 const VERSION = "v1.0.7";
 const CONFIG = fileURLToPath(new URL("./conformance/config.yaml", import.meta.url));
 
-/** The runner wants `internal` for a message that is marked as compressed when no compression is named; docs/api.md says `invalid_argument` for all malformed input. */
+/**
+ * The runner expects `internal` for a message that is marked as compressed when the request names no compression.
+ * docs/api.md promises `invalid_argument` for all malformed input.
+ */
 const KNOWN_FAILING = ["**/unexpected-compressed-message"];
 
 interface Conformance {

@@ -46,7 +46,7 @@ await describeWith("a conversation of 240 messages, stored by Python (grpcio) an
     return JSON.parse(await run("curl", ["--silent", "--show-error", "--fail-with-body", `${server.httpUrl}${path}`]));
   }
 
-  /** One curl that posts all messages, one after the other. */
+  /** Creates the session and posts all messages, one after the other, with a single run of curl. */
   async function storeByCurl(sessionId: string): Promise<Json[]> {
     const posts = [
       { url: "/session", body: { sessionId, title: "Fähren 京都" } as object },
@@ -117,13 +117,13 @@ await describeWith("a conversation of 240 messages, stored by Python (grpcio) an
   it("is complete after kill -9, with everything that was acknowledged meanwhile", async () => {
     const args = [PROGRAM, server.grpcAddress, "append_until_gone", "fork"];
     const appender = spawn(python.program, args, { env: { ...process.env, ...python.env } });
-    // Heard from the beginning: it ends as soon as the server does.
+    // Listens from the start, because the appender ends as soon as the server does.
     const ended = once(appender, "close");
     let output = "";
     appender.stdout.on("data", (chunk) => {
       output += chunk;
     });
-    await poll(() => output.split("\n").length > 50, "50 messages were acknowledged");
+    await poll(() => output.split("\n").length > 50, "50 messages are acknowledged");
     await server.killHard();
     await ended;
     const lines = output
@@ -136,7 +136,7 @@ await describeWith("a conversation of 240 messages, stored by Python (grpcio) an
     const all = (await callPython("read", "fork", "100")) as { info: { id: string } }[];
     const live = all.map(({ info }) => info.id).filter((id) => id.startsWith("live-"));
     expect(live.slice(0, lines.length)).toEqual(lines);
-    // The one that was under way may have been stored without an answer.
+    // The last append may have been stored although its answer was lost.
     expect(live.length - lines.length).toBeLessThanOrEqual(1);
     const last = CONVERSATION[REVERT_TO]!.info.id;
     const truncated = await run("curl", [
@@ -155,7 +155,7 @@ const TODOS = [
   { id: "t2", content: "京都の便を確認", status: "pending", priority: "low" },
 ];
 
-/** Without what JSON may leave out. */
+/** Returns the message without the fields that JSON may leave out. */
 function normal(message: JsonValue): JsonValue {
   return toJson(MessageWithPartsSchema, fromJson(MessageWithPartsSchema, message));
 }
@@ -165,7 +165,7 @@ function asStored(message: (typeof CONVERSATION)[number], sessionId: string, pos
   return normal({ ...message, info } as unknown as JsonValue);
 }
 
-/** What the README's first command starts, but on free ports and a file of the test's own. */
+/** The server that the README's first command starts, but on free ports and with a file of its own. */
 class StartedServer {
   readonly grpcAddress: string;
   readonly httpUrl: string;
@@ -184,7 +184,7 @@ class StartedServer {
       SESSION_POOL_HTTP_ADDRESS: "127.0.0.1:0",
       SESSION_POOL_STORAGE: `sqlite:${folder}/pool.db`,
     };
-    // A process group of its own, so that all of it can be killed.
+    // npm and the server get a process group of their own, so that both can be killed together.
     const npm = spawn("npm", ["start"], { cwd: ROOT, env, detached: true });
     let output = "";
     npm.stdout.on("data", (chunk) => {
@@ -193,13 +193,14 @@ class StartedServer {
     npm.stderr.on("data", (chunk) => {
       output += chunk;
     });
-    await poll(() => /storage .*\n/.test(output) || npm.exitCode !== null, "the start line is there");
+    await poll(() => /storage .*\n/.test(output) || npm.exitCode !== null, "the start line is printed");
     const [, grpcAddress, httpUrl] = /gRPC on (\S+), HTTP on (\S+),/.exec(output) ?? [];
-    if (grpcAddress === undefined || httpUrl === undefined) throw new Error(`No start line: ${output}`);
+    if (grpcAddress === undefined || httpUrl === undefined)
+      throw new Error(`The server printed no start line: ${output}`);
     return new StartedServer(npm, grpcAddress, httpUrl);
   }
 
-  /** SIGKILL to all of it. */
+  /** Sends SIGKILL to npm and the server, and resolves when npm has ended. */
   async killHard(): Promise<void> {
     if (this.#npm.exitCode !== null || this.#npm.signalCode !== null) return;
     process.kill(-this.#npm.pid!, "SIGKILL");

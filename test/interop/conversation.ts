@@ -1,4 +1,7 @@
-/** A conversation as an agent's backend keeps it: several languages, tool calls, long outputs. Always the same. */
+/**
+ * A conversation like those that an agent's backend stores, with several languages, tool calls and long outputs. It is
+ * the same in every run.
+ */
 
 export interface Part {
   readonly id: string;
@@ -89,7 +92,7 @@ const TURNS = 60;
 const START_MS = Date.parse("2026-02-03T08:00:00Z");
 const SECONDS_APART = 7;
 
-/** 240 messages: per turn a question, a plan with a tool call, the tool's output, and a summary. */
+/** 240 messages. Each turn has a question, a plan with a tool call, the tool's output, and a summary. */
 export const CONVERSATION: readonly Message[] = Array.from({ length: TURNS }, (_none, turn) => messagesOf(turn)).flat();
 
 function messagesOf(turn: number): Message[] {
@@ -134,7 +137,7 @@ function messagesOf(turn: number): Message[] {
   });
 }
 
-/** A log of a few lines, and every tenth one of some 100 KB. */
+/** Returns the output of a tool: some dozens of lines, or about 100 KB in every tenth turn. */
 function outputOf(turn: number, { language, tool, plan }: Topic): string {
   const lines = turn % 10 === 9 ? 900 : 12 + turn;
   const line = (n: number) =>

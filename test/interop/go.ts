@@ -23,7 +23,7 @@ export async function prepareGo(): Promise<string> {
   return join(built, "scenario");
 }
 
-/** A folder of programs that are built from the Go module proxy. */
+/** Resolves to a folder with programs that are built from modules of the Go module proxy. */
 export function goPrograms(name: string, modules: readonly string[]): Promise<string> {
   needPrograms("go");
   return cached(name, modules, async (folder) => {

@@ -19,7 +19,10 @@ export interface Command {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Says how to run a client: it prints `{"step", "ok", "why"}` for each step of the scenario, a line each. */
+/**
+ * Returns the command that runs a client. The client prints a line `{"step", "ok", "why"}` for each step of the
+ * scenario.
+ */
 export type ClientOf = (addresses: Addresses, scenarioPath: string) => Command;
 
 interface Step {
@@ -35,7 +38,7 @@ interface Report {
 
 const steps = namesOf((JSON.parse(await readFile(SCENARIO, "utf8")) as { steps: readonly Step[] }).steps);
 
-/** Runs the scenario with a client against a server on a new SQLite file; every step is a test. */
+/** Runs the scenario with a client against a server on a new SQLite file. Every step is a test. */
 export function describeScenario(title: string, prepare: () => Promise<ClientOf>): Promise<void> {
   return describeWith(title, prepare, (clientOf) => {
     const reports = new Map<string, Report>();
@@ -62,7 +65,7 @@ export function describeScenario(title: string, prepare: () => Promise<ClientOf>
       expect(reports.get(step)).toEqual({ step, ok: true });
     });
 
-    it("and reports nothing else", () => {
+    it("reports no other steps", () => {
       expect([...reports.keys()].sort()).toEqual([...steps].sort());
     });
   });

@@ -12,9 +12,9 @@ const HANGING_MS = 250;
 const LIST_TODOS = "TodoService.ListTodos";
 
 let bed: TestBed;
-/** Where unary calls end soon. */
+/** A server with a short deadline for unary calls. */
 let hastyBed: TestBed;
-/** Where one call and one stream are all that is taken, and both are there. */
+/** A server that takes only one call and one stream at a time, and already has both. */
 let busyBed: TestBed;
 
 beforeAll(async () => {
@@ -79,7 +79,7 @@ it("every front refuses a body over its limit", async () => {
   const { desc } = METHODS.get(OVERSIZED.rpc)!;
   for (const front of small.fronts.filter((one) => one.serves(desc))) {
     const outcome = await front.call(desc, OVERSIZED.request, { key, take: 1 });
-    // grpc-js refuses with a text of its own, before anything of ours runs.
+    // grpc-js refuses the body with an error text of its own, before any code of the server runs.
     const error = front.name === "grpc-js" ? { code: OVERSIZED.error.code } : OVERSIZED.error;
     expectOutcome(front.name, outcome, { error });
   }
@@ -87,7 +87,7 @@ it("every front refuses a body over its limit", async () => {
 });
 
 it.each(["connect-node gRPC", "Connect JSON", "Connect binary", "gRPC-Web", "gRPC-Web JSON"])(
-  "%s says that the HTTP port does not write todos",
+  "%s refuses to write todos on the HTTP port",
   async (name) => {
     const front = bed.fronts.find((one) => one.name === name)!;
     const { desc } = METHODS.get("TodoTrackerService.AddTodo")!;
@@ -98,16 +98,16 @@ it.each(["connect-node gRPC", "Connect JSON", "Connect binary", "gRPC-Web", "gRP
 );
 
 describe("the table", () => {
-  it.each([...METHODS.keys()])("has a successful call of %s, and an error of its own", (rpc) => {
+  it.each([...METHODS.keys()])("has a successful call of %s, and one that fails with an error of its own", (rpc) => {
     const rows = ROWS.filter((row) => row.rpc === rpc);
     expect(rows.some((row) => "answer" in row || "events" in row)).toBe(true);
-    // Reading todos fails only as every call can.
+    // ListTodos fails only in the ways in which every call can fail.
     expect(rows.some((row) => "error" in row)).toBe(rpc !== LIST_TODOS);
   });
 
-  it("covers every code that a server can answer", () => {
+  it("covers every error code that a server can answer with", () => {
     const codes = [...ROWS, ...FAILURES].flatMap((row) => ("error" in row ? [row.error.code] : []));
-    // A call that its client has canceled has no answer that could be seen.
+    // The client of a canceled call never sees the server's answer.
     expect(new Set(codes)).toEqual(new Set(Object.values(ERROR_NAMES).filter((name) => name !== "canceled")));
   });
 });
@@ -145,7 +145,7 @@ function expectOutcome(front: string, outcome: Outcome, expected: Expected): voi
   }
 }
 
-/** Puts a matcher in place of "$any". */
+/** Replaces "$any" with a matcher for any text that is not empty. */
 function withAny(value: JsonValue): unknown {
   if (value === "$any") return expect.stringMatching(/./);
   if (Array.isArray(value)) return value.map(withAny);
@@ -153,7 +153,11 @@ function withAny(value: JsonValue): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, withAny(one)]));
 }
 
-/** Reading keys may read, writing keys do all but what needs `admin`, following has no deadline, and without a provider for them there are no todos. */
+/**
+ * Whether a call of the method can fail this way. A key with the scope read is refused only where another scope is
+ * needed, and a key with the scope write only where admin is needed. ListTodos succeeds on a provider that lacks the
+ * operation. A stream has no deadline that a hanging store could exceed.
+ */
 function canFail({ scope, desc }: ApiMethod, { key, store }: Failure): boolean {
   if (key === "read") return scope !== "read";
   if (key === "write") return scope === "admin";
@@ -170,7 +174,10 @@ async function keyOf(server: TestBed, { key, store }: Failure): Promise<string |
   return key === "wrong" ? "wrong" : server.key(store ?? "well", key);
 }
 
-/** What of an outcome does not depend on ids and times that the server makes. */
+/**
+ * Returns the part of an outcome that does not depend on the ids and times that the server makes: an error, or the
+ * names of the answer's fields.
+ */
 function shapeOf(outcome: Outcome): object {
   if ("error" in outcome) return outcome;
   const shown = "answer" in outcome ? outcome.answer : outcome.events;

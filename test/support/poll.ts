@@ -2,7 +2,10 @@
 const { setTimeout } = globalThis;
 const nowMs = performance.now.bind(performance);
 
-/** Resolves when the condition holds. Rejects after `timeoutMs`, which is far longer than a busy machine needs. */
+/**
+ * Resolves when the condition holds. `what` completes the error "Timed out waiting until …". Rejects after `timeoutMs`,
+ * which is far longer than a busy machine needs.
+ */
 export async function poll(
   condition: () => boolean | Promise<boolean>,
   what: string,
@@ -10,7 +13,7 @@ export async function poll(
 ): Promise<void> {
   const endMs = nowMs() + timeoutMs;
   while (!(await condition())) {
-    if (nowMs() > endMs) throw new Error(`Not so after ${timeoutMs} ms: ${what}`);
+    if (nowMs() > endMs) throw new Error(`Timed out after ${timeoutMs} ms waiting until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

@@ -14,7 +14,7 @@ interface ErrorDefinition {
   readonly details: readonly Any[];
 }
 
-/** What a request says the answer must be; of a stream's the data is a list. */
+/** What a request says its answer must be. A stream has `responseData` and `error`, any other call has `response`. */
 export interface Definition {
   readonly responseHeaders: readonly Header[];
   readonly responseTrailers: readonly Header[];
@@ -26,7 +26,7 @@ export interface Definition {
 
 export type ConformanceRequest = Message & { readonly responseDefinition?: Definition };
 
-/** What the front lets the implementation see of a call. */
+/** What the front shows of a call to the implementation. */
 export interface Seen {
   readonly context: HandlerContext;
   readonly headers: Headers;
@@ -44,7 +44,7 @@ export async function answerUnary(desc: DescMethod, request: ConformanceRequest,
   return payload(desc.output, data, info);
 }
 
-/** The front sends the headers when it has the stream, before the first message. */
+/** Sets the headers before it returns the stream, because the front sends them as soon as it has the stream. */
 export function answerStream(desc: DescMethod, request: ConformanceRequest, seen: Seen): AsyncGenerator<Message> {
   begin(request.responseDefinition, seen.context);
   return streamed(desc, request, seen);
@@ -84,7 +84,10 @@ function requestInfo(desc: DescMethod, request: Message, { headers, query, timeo
   });
 }
 
-/** An error that nothing was sent before says in its details what was asked. */
+/**
+ * Makes the error that a request asks for. When nothing was sent before it, `info`, which describes the request, is
+ * added to its details.
+ */
 function toError({ code, message, details }: ErrorDefinition, info: Message | undefined): ConnectError {
   const error = new ConnectError(message ?? "", code);
   const all = [...details, ...(info === undefined ? [] : [anyPack(registry.getMessage(info.$typeName)!, info)])];

@@ -7,8 +7,8 @@ import { ROOT } from "../../support/toolchain.js";
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 
 /**
- * The server of the HTTP port with two changes, which the API has no use for: the implementation sees the call as connect-node does, so
- * that it can set headers and trailers, and its errors may have details.
+ * Two replacements in the source of the Connect front, for things that the API has no use for: the implementation sees
+ * the call as connect-node shows it, so that it can set headers and trailers, and its errors may have details.
  */
 const CHANGES: readonly (readonly [string, string])[] = [
   [

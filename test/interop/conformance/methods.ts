@@ -1,4 +1,7 @@
-/** Stands in for src/api/method-table.ts in the conformance server: the methods of ConformanceService that this server's kinds of call can serve. */
+/**
+ * Replaces src/api/method-table.ts in the conformance server. Lists the methods of ConformanceService that are unary or
+ * stream only their answer, as all methods of the API are.
+ */
 import { readFileSync } from "node:fs";
 import { createFileRegistry, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
@@ -10,7 +13,10 @@ export const registry = createFileRegistry(
 
 const SERVED = ["Unary", "ServerStream", "IdempotentUnary"];
 
-/** Unimplemented is not among them: it must not be there. */
+/**
+ * The methods that are served. The method Unimplemented is missing on purpose, because the runner expects it to be
+ * unknown.
+ */
 export const API_METHODS: readonly ApiMethod[] = registry
   .getService("connectrpc.conformance.v1.ConformanceService")!
   .methods.filter(({ name }) => SERVED.includes(name))

@@ -1,4 +1,7 @@
-/** Serves ConformanceService by this server's HTTP port; the runner says how on standard input, and is told where. */
+/**
+ * Serves ConformanceService with the code of the HTTP port. Reads from standard input how the runner wants it served,
+ * and writes to standard output where it listens.
+ */
 import { mkdtempSync, readSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import type { IncomingHttpHeaders } from "node:http";
 import { tmpdir } from "node:os";
@@ -16,7 +19,7 @@ import { TlsFiles } from "../../../src/server/tls-files.js";
 import { answerStream, answerUnary, type ConformanceRequest, type Seen, typeOf } from "./answer.js";
 import { API_METHODS } from "./methods.js";
 
-/** What the build of this program adds to a call. */
+/** A call with the fields that build.ts adds to it. */
 type SeenCall = FrontCall & {
   readonly context: HandlerContext;
   readonly request: { readonly headers: IncomingHttpHeaders; readonly url?: string };
@@ -87,7 +90,7 @@ function readBytes(count: number): Buffer {
   const bytes = Buffer.alloc(count);
   for (let at = 0; at < count; ) {
     const read = readSync(0, bytes, at, count - at, null);
-    if (read === 0) throw new Error("The runner has gone");
+    if (read === 0) throw new Error("The runner has closed standard input");
     at += read;
   }
   return bytes;

@@ -14,7 +14,8 @@ import (
 	"sessionpool.test/interop/gen/sessionpool/v1/sessionpoolv1connect"
 )
 
-// connectMethods speaks `protocol` to the HTTP port, and gRPC to the gRPC port for what is served there alone.
+// connectMethods returns methods that speak `protocol` to the HTTP port, and gRPC to the gRPC port for services that
+// are served only there.
 func connectMethods(protocol, grpcAddress, httpURL string) (map[string]method, error) {
 	var options []connect.ClientOption
 	client := http.DefaultClient
@@ -68,7 +69,7 @@ func connectMethods(protocol, grpcAddress, httpURL string) (map[string]method, e
 	}, nil
 }
 
-// http2Client speaks HTTP/2 without TLS.
+// http2Client returns a client that speaks HTTP/2 without TLS.
 func http2Client() *http.Client {
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)

@@ -56,7 +56,7 @@ func grpcMethods(address string) (map[string]method, error) {
 	}, nil
 }
 
-// message is what a pointer to a generated struct can do.
+// message is implemented by pointers to generated structs.
 type message[T any] interface {
 	*T
 	proto.Message

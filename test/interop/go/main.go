@@ -1,4 +1,4 @@
-// Runs the scenario file with grpc-go or connect-go: one line of JSON for each step.
+// Runs the scenario file with grpc-go or connect-go, and prints one line of JSON for each step.
 package main
 
 import (

@@ -34,13 +34,13 @@ type callError struct {
 	Message string `json:"message"`
 }
 
-// method calls one RPC; exactly one of the two is there.
+// method calls one RPC. Exactly one of its two functions is set.
 type method struct {
 	unary  func(ctx context.Context, request []byte) (proto.Message, *callError)
 	stream func(ctx context.Context, request []byte) (events, *callError)
 }
 
-// events answers the next message of a stream, or the error that it ended with.
+// events returns the next message of a stream, or the error that it ended with.
 type events func() (proto.Message, *callError)
 
 type scenario struct {
@@ -82,7 +82,7 @@ func (s *scenario) step(one step) error {
 		return err
 	}
 	if one.Error != nil {
-		return fmt.Errorf("answered %v", got)
+		return fmt.Errorf("the call succeeded with %v", got)
 	}
 	if err := s.expect("answer", one.Answer, got); err != nil {
 		return err
@@ -108,12 +108,13 @@ func (s *scenario) follow(ctx context.Context, one step, called method, request 
 		return err
 	}
 	if one.Error != nil {
-		return fmt.Errorf("went on")
+		return fmt.Errorf("the stream did not end with the expected error")
 	}
 	return nil
 }
 
-// expectEvents answers also whether the stream ended with the error that the step expects.
+// expectEvents compares the next events. It also returns whether the stream has ended, with an error that was compared
+// with that of the step.
 func (s *scenario) expectEvents(one step, expected []any, next events) (bool, error) {
 	for number, want := range expected {
 		event, failed := next()
@@ -182,7 +183,7 @@ func (s *scenario) expect(place string, expected, got any) error {
 	return nil
 }
 
-// fill puts what earlier steps saved in place of its names.
+// fill replaces the names of saved values with the values that earlier steps saved.
 func (s *scenario) fill(value any) any {
 	switch value := value.(type) {
 	case string:

@@ -1,4 +1,4 @@
-"""Stores, reads and changes a conversation with grpcio. Prints JSON."""
+"""Stores, reads and changes a conversation with grpcio, and prints the results as JSON."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ class Client:
         self.tracker = todo_service_pb2_grpc.TodoTrackerServiceStub(channel)
 
     def store(self, session_id, path):
-        """Appends the first half of the messages one by one, the other in batches."""
+        """Appends the first half of the messages one by one, and the second half in batches."""
         self.sessions.CreateSession(sessions_pb.CreateSessionRequest(session_id=session_id, title="Fähren 京都"))
         with open(path, encoding="utf-8") as file:
             messages = [json_format.ParseDict(one, messages_pb.MessageWithParts()) for one in json.load(file)]
@@ -37,7 +37,7 @@ class Client:
         return {"stored": len(messages)}
 
     def read(self, session_id, limit):
-        """All messages, page by page."""
+        """Returns all messages, which it reads page by page."""
         request = messages_pb.ListMessagesRequest(session_id=session_id, limit=int(limit))
         messages = []
         while True:
@@ -68,7 +68,7 @@ class Client:
         }
 
     def append_until_gone(self, session_id):
-        """Appends, and prints the id of every message that was acknowledged, until the server is no more."""
+        """Appends messages until the server is gone, and prints the id of each message that was acknowledged."""
         place = 0
         while True:
             info = messages_pb.MessageInfo(id=f"live-{place}", role="user")

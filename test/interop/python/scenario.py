@@ -1,4 +1,4 @@
-"""Runs the scenario file with grpcio: one line of JSON for each step."""
+"""Runs the scenario file with grpcio, and prints one line of JSON for each step."""
 
 import json
 import sys
@@ -39,7 +39,7 @@ class Scenario:
             try:
                 self.run_step(step)
                 report = {"step": step["step"], "ok": True}
-            except Exception as error:  # Every step is reported, whatever it ended with.
+            except Exception as error:  # Every step is reported, however it failed.
                 report = {"step": step["step"], "ok": False, "why": f"{type(error).__name__}: {error}"}
             print(json.dumps(report), flush=True)
 
@@ -61,7 +61,7 @@ class Scenario:
         except grpc.RpcError as error:
             return self.expect_error(step, error)
         if "error" in step:
-            raise Mismatch(f"answered {json.dumps(answer)}")
+            raise Mismatch(f"the call succeeded with {json.dumps(answer)}")
         self.expect("answer", step.get("answer", {}), answer)
         for name, path in step.get("save", {}).items():
             self.saved[name] = pick(answer, path)
@@ -72,7 +72,7 @@ class Scenario:
             self.run(step.get("then", []))
             self.expect_events(step.get("moreEvents", []), stream)
             if "error" in step:
-                raise Mismatch(f"went on with {next(events_of(stream))}")
+                raise Mismatch(f"the stream continued with {next(events_of(stream))}")
         except grpc.RpcError as error:
             self.expect_error(step, error)
         finally:

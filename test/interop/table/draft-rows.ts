@@ -44,7 +44,7 @@ export const DRAFT_ROWS: readonly Row[] = [
   },
   {
     rpc: "MessageService.StartDraft",
-    what: "an id that the history has",
+    what: "the id of a message in the history",
     given: GIVEN,
     request: { sessionId: "s", message: { info: { id: "m1", role: "user" } } },
     error: { code: "already_exists", message: 'Message "m1" of session "s" exists' },
@@ -65,7 +65,7 @@ export const DRAFT_ROWS: readonly Row[] = [
   },
   {
     rpc: "MessageService.StartDraft",
-    what: "one too many",
+    what: "one draft too many",
     given: FULL,
     request: { sessionId: "s", message: MESSAGE },
     error: { code: "resource_exhausted", message: 'Session "s" has 16 open drafts; at most 16 are allowed' },
@@ -120,7 +120,7 @@ export const DRAFT_ROWS: readonly Row[] = [
   },
   {
     rpc: "MessageService.ExtendDraft",
-    what: "a delta that says nothing",
+    what: "an empty delta",
     given: DRAFTED,
     request: { sessionId: "s", messageId: "d", version: "2", deltas: [...DELTAS, {}] },
     error: { code: "invalid_argument", message: "deltas[3] is empty: append_text or put_part is required" },
@@ -134,7 +134,7 @@ export const DRAFT_ROWS: readonly Row[] = [
   },
   {
     rpc: "MessageService.ExtendDraft",
-    what: "no version",
+    what: "a missing version",
     given: DRAFTED,
     request: { sessionId: "s", messageId: "d", deltas: DELTAS },
     error: { code: "invalid_argument", message: "version is 0; it must be a whole number of at least 1" },
@@ -224,7 +224,7 @@ export const DRAFT_ROWS: readonly Row[] = [
   },
   {
     rpc: "MessageService.DiscardDraft",
-    what: "a draft that is not there",
+    what: "a draft that does not exist",
     given: DISCARDED,
     request: { sessionId: "s", messageId: "d" },
     answer: {},
@@ -251,7 +251,7 @@ export const DRAFT_ROWS: readonly Row[] = [
   },
   {
     rpc: "MessageService.ListDrafts",
-    what: "none, as it was finished",
+    what: "no draft after it was finished",
     given: FINISHED,
     request: { sessionId: "s" },
     answer: {},

@@ -2,14 +2,14 @@ import { DomainError } from "../../../src/domain/errors.js";
 import { StorageProvider } from "../../../src/storage/storage-provider.js";
 import type { ExpectedError, Row } from "./row.js";
 
-/** What goes wrong with every RPC alike, whatever is asked. */
+/** A failure that every RPC can have, whatever its request. */
 export interface Failure {
   readonly what: string;
-  /** Store behind the call; one that is well when absent. */
+  /** The state of the store that the call reaches; a working one when absent. */
   readonly store?: StoreState;
-  /** Key of the call; one that may do everything when absent. */
+  /** The key of the call; one that may do everything when absent. */
   readonly key?: "none" | "wrong" | "read" | "write";
-  /** Whether the server has as many calls and streams as it takes. */
+  /** Whether the server already has as many calls and streams as it takes. */
   readonly isServerBusy?: true;
   readonly error: ExpectedError;
 }
@@ -24,19 +24,19 @@ export const FAILURES: readonly Failure[] = [
   { what: "a key that may not administer", key: "write", error: { code: "permission_denied" } },
   { what: "a provider that lacks the operation", store: "lacking", error: { code: "unimplemented" } },
   {
-    what: "a store out of reach",
+    what: "a store that cannot be reached",
     store: "down",
     error: { code: "unavailable", message: "The store cannot be reached" },
   },
-  { what: "a surprise", store: "broken", error: { code: "internal", message: "Internal error" } },
+  { what: "an unexpected error of the store", store: "broken", error: { code: "internal", message: "Internal error" } },
   { what: "a store that does not answer", store: "hanging", error: { code: "deadline_exceeded" } },
-  { what: "too much at once", isServerBusy: true, error: { code: "resource_exhausted" } },
+  { what: "too many calls at once", isServerBusy: true, error: { code: "resource_exhausted" } },
 ];
 
-/** Where the table's server takes no larger body; the gRPC port takes 1 MiB more. */
+/** The limit of bodies on the HTTP port of the server that must refuse a large one. The gRPC port takes 1 MiB more. */
 export const SMALL_BODY_BYTES = 64 * 1024;
 
-/** A body that is refused before it is read. */
+/** A request whose body is refused before it is parsed. */
 export const OVERSIZED: Pick<Row, "rpc" | "request"> & { readonly error: ExpectedError } = {
   rpc: "MessageService.AppendMessage",
   request: {
@@ -46,10 +46,10 @@ export const OVERSIZED: Pick<Row, "rpc" | "request"> & { readonly error: Expecte
   error: { code: "resource_exhausted", message: "The body is larger than 65536 bytes" },
 };
 
-/** Implements nothing. */
+/** A provider that implements no operation. */
 class Lacking extends StorageProvider {}
 
-/** `onCall` is told of every call of a provider that hangs. */
+/** Makes a provider whose operations all fail in the same way. A hanging provider calls `onCall` for each call. */
 export function failingProvider(state: StoreState, onCall: () => void = () => {}): StorageProvider {
   const operations: Record<StoreState, (() => Promise<never>) | undefined> = {
     lacking: undefined,

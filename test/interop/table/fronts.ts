@@ -29,7 +29,7 @@ export interface Front {
   readonly name: string;
   /** Whether the RPC can be called this way. */
   serves(desc: DescMethod): boolean;
-  /** Of a stream the first `take` events. */
+  /** Calls the RPC. For a stream, resolves to its first `take` events and cancels it. */
   call(desc: DescMethod, request: Json, options: { readonly key?: string; readonly take: number }): Promise<Outcome>;
   close(): void;
 }
@@ -73,7 +73,7 @@ function grpcJs({ grpcAddress }: Addresses): Front {
         return "answer" in outcome ? outcome : failure(outcome.code, outcome.message);
       }
       const stream = client.stream(desc.parent, desc.name, request, options);
-      // Cancelled below, which is an error, too.
+      // The stream is canceled below, which is reported as an error, too.
       stream.on("error", () => {});
       try {
         return await takeEvents(desc, stream, take);
@@ -163,7 +163,7 @@ function restRequest(rpc: Rpc, request: Json): { url: string; init: RequestInit;
   return { url: query.size > 0 ? `${path}?${query}` : path, init, responseBody: call.responseBody };
 }
 
-/** A line is `{"result": …}`, or `{"error": …}` at the end. */
+/** Reads the first `take` events of a REST stream. Each line is `{"result": …}`, or `{"error": …}` at the end. */
 async function takeLines(desc: DescMethod, response: Response, take: number): Promise<Outcome> {
   const events: JsonValue[] = [];
   let text = "";
@@ -190,7 +190,10 @@ async function takeEvents(desc: DescMethod, stream: AsyncIterable<unknown>, take
   return { events };
 }
 
-/** Without what REST writes and proto3 JSON leaves out; what the output type does not know is an error. */
+/**
+ * Removes the zero values that REST writes and proto3 JSON leaves out. Throws on a field that the output type does not
+ * have.
+ */
 function normal(desc: DescMethod, answer: JsonValue): JsonValue {
   return toJson(desc.output, fromJson(desc.output, answer));
 }

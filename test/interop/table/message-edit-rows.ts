@@ -30,7 +30,7 @@ export const MESSAGE_EDIT_ROWS: readonly Row[] = [
   },
   {
     rpc: "MessageService.UpdateMessage",
-    what: "what is there already",
+    what: "the content that the message already has",
     given: GIVEN,
     request: { sessionId: "s", messageId: "m2", message: message("m2", 2) },
     answer: answered("m2", 2, 1),

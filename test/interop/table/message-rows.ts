@@ -97,7 +97,7 @@ export const MESSAGE_ROWS: readonly Row[] = [
   },
   {
     rpc: "MessageService.AppendMessage",
-    what: "to a session that is there already",
+    what: "to a session that exists already",
     given: GIVEN,
     request: { sessionId: "s", message: message("m4", 4), createSession: true },
     answer: { messageId: "m4", position: "3" },
@@ -134,7 +134,7 @@ export const MESSAGE_ROWS: readonly Row[] = [
   },
   {
     rpc: "MessageService.AppendMessages",
-    what: "to a session that is there already",
+    what: "to a session that exists already",
     given: GIVEN,
     request: { sessionId: "s", messages: [message("m4", 4)], createSession: true },
     answer: { messageIds: ["m4"], position: "3" },
@@ -424,7 +424,7 @@ export const MESSAGE_ROWS: readonly Row[] = [
   },
   {
     rpc: "MessageService.WatchMessages",
-    what: "a token that is none",
+    what: "an invalid token",
     given: GIVEN,
     request: { sessionId: "s", resumeToken: "bogus" },
     error: { code: "invalid_argument", message: "resume_token is not a token that was given out" },

@@ -3,13 +3,13 @@ import type { Rpc } from "./row.js";
 interface RestCall {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
-  /** Field that is the body; `*` for all that the path does not have. */
+  /** The field that is sent as the body, or `*` for all fields that are not in the path. */
   readonly body?: string;
-  /** Field that is the whole answer. */
+  /** The field that is the whole body of the answer. */
   readonly responseBody?: string;
 }
 
-/** The REST paths, written down separately from the .proto files that the server reads, so that a change there is noticed. */
+/** The REST paths. They repeat those of the .proto files, which the server reads, so that a change there is noticed. */
 export const REST_PATHS: Readonly<Record<Rpc, RestCall>> = {
   "SessionService.CreateSession": { method: "POST", path: "/session", body: "*" },
   "SessionService.GetSession": { method: "GET", path: "/session/{sessionId}" },

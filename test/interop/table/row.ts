@@ -9,7 +9,7 @@ export type Call = readonly [rpc: Rpc, request: Json];
 
 /** What a call must end with, on every front. */
 export type Expected =
-  /** The whole answer as proto3 JSON; "$any" stands for a value that is made anew each time. */
+  /** The whole answer as proto3 JSON. "$any" stands for a value that differs from run to run. */
   | { readonly answer: Json }
   /** The first events of a stream. */
   | { readonly events: readonly Json[] }
@@ -17,7 +17,7 @@ export type Expected =
 
 export interface ExpectedError {
   readonly code: ErrorName;
-  /** Undefined: any text that is not empty, but the same on every front. */
+  /** When absent, any text that is not empty. It must be the same on every front. */
   readonly message?: string;
 }
 
@@ -40,7 +40,7 @@ export const ERROR_NAMES = {
 
 export type ErrorName = (typeof ERROR_NAMES)[keyof typeof ERROR_NAMES];
 
-/** One call, and what every front must make of it. */
+/** One call, and the outcome that it must have on every front. */
 export type Row = Expected & {
   readonly rpc: Rpc;
   readonly what: string;

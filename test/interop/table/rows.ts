@@ -6,7 +6,7 @@ import { SEARCH_ROWS } from "./search-rows.js";
 import { SESSION_ROWS } from "./session-rows.js";
 import { TODO_ROWS } from "./todo-rows.js";
 
-/** The interop table: every RPC, with good calls and every error of its own. */
+/** The interop table: for every RPC, calls that succeed and each error that is its own. */
 export const ROWS: readonly Row[] = [
   ...SESSION_ROWS,
   ...MESSAGE_ROWS,

@@ -59,7 +59,7 @@ export const SEARCH_ROWS: readonly Row[] = [
   },
   {
     rpc: "MessageService.SearchMessages",
-    what: "what nobody said",
+    what: "a word that no message has",
     given: GIVEN,
     request: { q: 'text : "京都" OR scope' },
     answer: {},
@@ -71,10 +71,10 @@ export const SEARCH_ROWS: readonly Row[] = [
     error: NO_SESSION,
   },
   refused("nothing", {}, "q is required"),
-  refused("no word", { q: "*** ()" }, "q holds no letter or digit to look for"),
+  refused("a text without words", { q: "*** ()" }, "q holds no letter or digit to look for"),
   refused("too long a text", { q: "ä".repeat(129) }, "q is 258 bytes; at most 256 are allowed"),
   refused("too short a prefix", { q: "a ab*" }, "The prefix ab* in q is 2 bytes; at least 3 are required"),
-  refused("no hits a page", { q: "x", limit: 0 }, "limit is 0; it must be a whole number of at least 1"),
+  refused("a limit of 0", { q: "x", limit: 0 }, "limit is 0; it must be a whole number of at least 1"),
   refused("a label without a value", { q: "x", label: ["k"] }, 'label[0] is "k"; it must be key=value'),
-  refused("a token that nobody gave", { q: "x", pageToken: "x" }, "page_token is not a token that was given out"),
+  refused("an invalid token", { q: "x", pageToken: "x" }, "page_token is not a token that was given out"),
 ];

@@ -18,7 +18,7 @@ export const GIVEN: readonly Call[] = [
     { sessionId: "s", messages: [message("m1", 1), message("m2", 2), message("m3", 3)] },
   ],
 ];
-/** The same, and a draft `d` of version 2. */
+/** The same, with a draft `d` of version 2. */
 export const DRAFTED: readonly Call[] = [
   ...GIVEN,
   [
@@ -93,7 +93,7 @@ export const SESSION_ROWS: readonly Row[] = [
   },
   {
     rpc: "SessionService.CreateSession",
-    what: "makes an id",
+    what: "makes a session without an id",
     request: {},
     answer: { sessionId: "$any", ...TIMES, messageCount: "0", revision: "$any" },
   },
@@ -137,7 +137,7 @@ export const SESSION_ROWS: readonly Row[] = [
   },
   {
     rpc: "SessionService.CreateSession",
-    what: "metadata that is too deep",
+    what: "metadata that is nested too deep",
     request: { metadata: DEEP },
     error: { code: "invalid_argument", message: "metadata is nested deeper than 24 levels" },
   },
@@ -221,7 +221,7 @@ export const SESSION_ROWS: readonly Row[] = [
   },
   {
     rpc: "SessionService.LoadSession",
-    what: "a token that is none",
+    what: "an invalid token",
     given: GIVEN,
     request: { sessionId: "s", pageToken: "bogus" },
     error: { code: "invalid_argument", message: "page_token is not a token that was given out" },
@@ -287,7 +287,7 @@ export const SESSION_ROWS: readonly Row[] = [
   },
   {
     rpc: "SessionService.ListSessions",
-    what: "with a label that is none",
+    what: "with an invalid label",
     request: { label: ["user"] },
     error: { code: "invalid_argument", message: 'label[0] is "user"; it must be key=value' },
   },
@@ -327,7 +327,7 @@ export const SESSION_ROWS: readonly Row[] = [
   },
   {
     rpc: "SessionService.UpdateSession",
-    what: "no time of expiry any more",
+    what: "removing the time of expiry",
     given: [EXPIRING],
     request: { sessionId: "s", updateMask: "expireTime" },
     answer: EXPIRES,
@@ -341,7 +341,7 @@ export const SESSION_ROWS: readonly Row[] = [
   },
   {
     rpc: "SessionService.UpdateSession",
-    what: "no labels any more",
+    what: "removing all labels",
     given: [LABELED],
     request: { sessionId: "s", updateMask: "labels" },
     answer: { sessionId: "s", ...TIMES, messageCount: "0", revision: "$any" },

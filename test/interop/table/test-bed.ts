@@ -19,10 +19,10 @@ import { TEST_CONFIG } from "../../support/server.js";
 import { failingProvider, STORE_STATES } from "./failures.js";
 import { type Front, openFronts } from "./fronts.js";
 
-/** Longer than the tests take. */
+/** A deadline that is longer than the tests take. */
 export const OCCUPIED_MS = 600_000;
 
-/** A server in memory, with namespaces whose stores fail, and a client for each of its fronts. */
+/** A server with its data in memory, namespaces whose stores fail, and a client for each of its fronts. */
 export class TestBed {
   readonly fronts: readonly Front[];
   readonly #server: RunningServer;
@@ -81,12 +81,15 @@ export class TestBed {
     return new TestBed(server, pools, sign, hanging);
   }
 
-  /** A key for a namespace: a failing store's state, or any other name for one that is empty. */
+  /**
+   * Makes a key for a namespace. A namespace that is named after a state of `STORE_STATES` has a store that fails so;
+   * any other name gives an empty namespace.
+   */
   key(namespace: string, scope: "read" | "write" | "admin" = "admin"): Promise<string> {
     return this.#sign(namespace, scope);
   }
 
-  /** Holds a call and a stream until the server stops; resolves when both are there. */
+  /** Starts a call and a stream that last until the server stops. Resolves once both have begun. */
   async occupy(): Promise<void> {
     const client = new GrpcClient(this.#grpcAddress);
     this.#occupier = client;
@@ -101,7 +104,7 @@ export class TestBed {
     );
     const stream = client.stream(MessageService, "WatchMessages", { sessionId: "s", fromPosition: "0" }, options);
     await once(stream, "data");
-    // Ends when the server does.
+    // The stream ends with an error when the server stops.
     stream.on("error", () => {});
     const hanging = { key: await this.key("hanging"), timeoutMs: OCCUPIED_MS };
     void client.call(MessageService, "CountMessages", { sessionId: "s" }, hanging);

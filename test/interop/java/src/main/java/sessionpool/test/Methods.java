@@ -17,7 +17,7 @@ import sessionpool.v1.SessionServiceGrpc;
 import sessionpool.v1.TodoServiceGrpc;
 import sessionpool.v1.TodoTrackerServiceGrpc;
 
-/** The methods of the generated blocking stubs, called with JSON. */
+/** Calls the methods of the generated blocking stubs with requests and answers in JSON. */
 final class Methods {
   private static final int TIMEOUT_SECONDS = 30;
 

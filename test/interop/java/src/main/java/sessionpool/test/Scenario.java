@@ -15,7 +15,7 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.Map;
 
-/** Runs the scenario file with grpc-java: one line of JSON for each step. */
+/** Runs the scenario file with grpc-java, and prints one line of JSON for each step. */
 public final class Scenario {
   private static final String ANY = "$any";
 
@@ -60,7 +60,7 @@ public final class Scenario {
         follow(step, methods.stream(rpc, request.toString()));
       } else {
         JsonElement answer = JsonParser.parseString(methods.call(rpc, request.toString()));
-        require(!step.has("error"), "answered " + answer);
+        require(!step.has("error"), "the call succeeded with " + answer);
         expect("answer", step.has("answer") ? step.get("answer") : new JsonObject(), answer);
         save(step, answer);
       }
@@ -78,7 +78,7 @@ public final class Scenario {
       expectEvents(step.getAsJsonArray("events"), stream.events());
       if (step.has("then")) runAll(step.getAsJsonArray("then"));
       if (step.has("moreEvents")) expectEvents(step.getAsJsonArray("moreEvents"), stream.events());
-      require(!step.has("error"), "went on");
+      require(!step.has("error"), "the stream did not end with the expected error");
     }
   }
 
@@ -116,7 +116,7 @@ public final class Scenario {
     }
   }
 
-  /** Puts what earlier steps saved in place of its names. */
+  /** Replaces the names of saved values with the values that earlier steps saved. */
   private JsonElement fill(JsonElement value) {
     if (value.isJsonObject()) {
       JsonObject filled = new JsonObject();
