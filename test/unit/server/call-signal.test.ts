@@ -7,7 +7,7 @@ import { CallSignal } from "../../../src/server/call-signal.js";
 const REASON = new Error("The client has gone");
 
 describe("the signal of a call", () => {
-  it("tells each listener once, with the first reason", () => {
+  it("calls each listener once, with the first reason", () => {
     const signal = new CallSignal();
     const told: unknown[] = [];
     signal.addEventListener("abort", () => told.push(signal.reason));
@@ -18,7 +18,7 @@ describe("the signal of a call", () => {
     expect(() => signal.throwIfAborted()).toThrow(REASON);
   });
 
-  it("tells nobody who has stopped listening", () => {
+  it("does not call a listener that was removed", () => {
     const signal = new CallSignal();
     const told: unknown[] = [];
     onCallEnd({ signal }, (error) => told.push(error))();
@@ -26,7 +26,7 @@ describe("the signal of a call", () => {
     expect(told).toEqual([]);
   });
 
-  it("is taken by what waits in Node: timers and events", async () => {
+  it("is accepted by Node's timers and events", async () => {
     const signal = new CallSignal();
     const waiting = [sleep(60_000, undefined, { signal }), once(new EventEmitter(), "never", { signal })];
     signal.abort(REASON);

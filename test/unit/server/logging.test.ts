@@ -11,7 +11,7 @@ const SHOWN = "a\\u001b[31m\\nINFO\\u009b31m\\u0085\\u2028\\u202eb\\u007f";
 it.each([
   ["JSON", false],
   ["text for a terminal", true],
-])("shows characters that a terminal would follow, as %s", async (_format, terminal) => {
+])("escapes control characters that a terminal would obey, as %s", async (_format, terminal) => {
   let written = "";
   const out = new Writable({
     write: (chunk: Buffer, _encoding, done) => {

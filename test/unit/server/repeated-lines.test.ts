@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it("writes the first line of a kind at once, and one a second with the count of the others", () => {
+it("writes the first line of a kind at once, and then one a second that counts the others", () => {
   const logger = new TestLogger();
   const lines = new RepeatedLines(logger.pino);
   const fail = (number: number) => lines.log("warn", "kind", "Failed", () => ({ number }));
@@ -28,7 +28,7 @@ it("writes the first line of a kind at once, and one a second with the count of 
   expect(logger.lines.slice(3)).toMatchObject([{ number: 1003 }]);
 });
 
-it("distinguishes kinds, but no more than it can remember", () => {
+it("counts kinds separately up to a limit, and further ones by their text", () => {
   const logger = new TestLogger();
   const lines = new RepeatedLines(logger.pino);
   for (let i = 0; i < 5000; i++) lines.log("warn", `kind ${i}`, "Failed", () => ({}));

@@ -60,7 +60,7 @@ describe("a token", () => {
     expect(await checker.check(`${head}.${body}.`)).toBeUndefined();
   });
 
-  it("is refused when it never expires, and names its end otherwise", async () => {
+  it("is refused when it never expires; otherwise the answer says when it does", async () => {
     const checker = makeChecker();
     const endless = await new SignJWT({ namespace: "a", scope: "read" })
       .setProtectedHeader({ alg: "ES256", kid: "k1" })
@@ -71,7 +71,7 @@ describe("a token", () => {
     expect(await checker.check(token)).toMatchObject({ expiresMs: exp * 1000 });
   });
 
-  it("must have the issuer and the audience", async () => {
+  it("must have the configured issuer and audience", async () => {
     const checker = makeChecker({ issuer: "https://issuer.test", audience: "session-pool" });
     const claims = { namespace: "a", scope: "read" };
     expect(await checker.check(await sign(claims))).toBeUndefined();
@@ -81,14 +81,14 @@ describe("a token", () => {
   });
 
   it.each([
-    ["a subject that is no text", { sub: { a: 1 } }],
-    ["a scope within a list within a list", { scope: [["admin"]] }],
-    ["scopes that are no texts", { scope: [{ toString: 1 }, 1, null] }],
-    ["half a character in its namespace", { namespace: "a\ud800" }],
+    ["a subject that is not a string", { sub: { a: 1 } }],
+    ["a scope in a nested list", { scope: [["admin"]] }],
+    ["scopes that are not strings", { scope: [{ toString: 1 }, 1, null] }],
+    ["a lone surrogate in its namespace", { namespace: "a\ud800" }],
     ["a control character in its namespace", { namespace: "a\nb" }],
     ["a namespace that is too long", { namespace: "a".repeat(129) }],
-    ["the text of a number as its end", { exp: "9999999999" }],
-    ["a begin that has not come yet", { nbf: Math.floor(Date.now() / 1000) + 600 }],
+    ["an expiry that is a string", { exp: "9999999999" }],
+    ["a start time in the future", { nbf: Math.floor(Date.now() / 1000) + 600 }],
   ])("is refused with %s", async (_what, changes) => {
     const claims = { namespace: "a", scope: "read", exp: Math.floor(Date.now() / 1000) + 60, ...changes };
     const token = await new SignJWT(claims as JWTPayload)
@@ -97,7 +97,7 @@ describe("a token", () => {
     expect(await makeChecker().check(token)).toBeUndefined();
   });
 
-  it("is refused when it is not signed, or signed with the public key as if that were a secret", async () => {
+  it("is refused when it is unsigned, or signed with the public key as if that were a shared secret", async () => {
     const secret = new TextEncoder().encode(JSON.stringify(await publicKey(pair)));
     const forged = new SignJWT({ namespace: "a", scope: "admin" }).setExpirationTime("5m");
     const unsigned = new UnsecuredJWT({ namespace: "a", scope: "admin" }).setExpirationTime("5m").encode();
@@ -138,7 +138,7 @@ describe("a token", () => {
 });
 
 describe("a key set", () => {
-  it("may have several keys for a token, of which any is accepted", async () => {
+  it("may hold several keys that match a token, and accepts the token if any of them signed it", async () => {
     const other = await generateKeyPair("ES256", { extractable: true });
     const weak = { kty: "EC", crv: "P-256", x: "AA", y: "AA", kid: "k1" };
     const jwks = join(folder, "several.json");
@@ -152,7 +152,7 @@ describe("a key set", () => {
     expect(await checker.check(await sign(claims, unknown))).toBeUndefined();
   });
 
-  it("whose key for a token cannot be used refuses the token, and says so in the log", async () => {
+  it("refuses a token whose key cannot be used, and logs why", async () => {
     const jwks = join(folder, "unusable.json");
     writeFileSync(jwks, JSON.stringify({ keys: [{ kty: "EC", crv: "P-256", x: "AA", y: "AA", kid: "k1" }] }));
     const own = new TestLogger();
@@ -163,7 +163,7 @@ describe("a key set", () => {
   });
 });
 
-describe("a key set behind a URL", () => {
+describe("a key set at a URL", () => {
   const ways: Record<string, (response: ServerResponse) => void> = {
     "does not answer": (response) => response.destroy(),
     "answers 500": (response) => response.writeHead(500).end(),
@@ -171,22 +171,25 @@ describe("a key set behind a URL", () => {
     "answers with something else": (response) => response.end("{}"),
   };
 
-  it.each(Object.entries(ways))("is fetched; if it %s, calls are unavailable, not refused", async (_what, fail) => {
-    let isUp = true;
-    const keys = JSON.stringify({ keys: [await publicKey(pair)] });
-    const server = createServer((_request, response) => {
-      if (isUp) response.setHeader("content-type", "application/json").end(keys);
-      else fail(response);
-    });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const jwks = `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks`;
-    const token = await sign({ namespace: "a", scope: "read" });
-    expect(await makeChecker({ jwks }).check(token)).toBeDefined();
-    isUp = false;
-    await expect(makeChecker({ jwks }).check(token)).rejects.toMatchObject({ code: Code.Unavailable });
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
+  it.each(Object.entries(ways))(
+    "is fetched; if the server %s, calls fail with unavailable and not as unauthenticated",
+    async (_what, fail) => {
+      let isUp = true;
+      const keys = JSON.stringify({ keys: [await publicKey(pair)] });
+      const server = createServer((_request, response) => {
+        if (isUp) response.setHeader("content-type", "application/json").end(keys);
+        else fail(response);
+      });
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      const jwks = `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks`;
+      const token = await sign({ namespace: "a", scope: "read" });
+      expect(await makeChecker({ jwks }).check(token)).toBeDefined();
+      isUp = false;
+      await expect(makeChecker({ jwks }).check(token)).rejects.toMatchObject({ code: Code.Unavailable });
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  );
 });
 
 it("refuses a file that is not a key set with a one-line message", () => {

@@ -96,7 +96,7 @@ describe("a keys file", () => {
     expect(await file.check(changed, PEER)).toMatchObject({ scope: "read" });
   });
 
-  it("compares no slow hash again after a change that left its entry alone", async () => {
+  it("does not compare a slow hash again when the file changed but its entry did not", async () => {
     const person = entry("person", quickHash("first-secret"), "a", "read");
     write([person]);
     const file = openFile();
@@ -104,25 +104,25 @@ describe("a keys file", () => {
     write([person, entry("other", quickHash("second-secret"), "a", "read")]);
     file.reload();
     const wrong = Array.from({ length: 16 }, (_, i) => file.check(`wrong-${i}`, PEER));
-    // Anything that had to be compared would be refused now.
+    // The slow comparisons are used up, so a key that had to be compared would be refused now.
     expect(await file.check("first-secret", PEER)).toMatchObject({ name: "person" });
     await expect(file.check("wrong", PEER)).rejects.toMatchObject({ code: Code.ResourceExhausted });
     await Promise.allSettled(wrong);
   });
 
-  it("compares no slow hash with a wrong key once the right key of each entry is known", async () => {
+  it("compares a wrong key with no slow hash once the right key of each entry is known", async () => {
     const [one, other] = [quickHash("first-secret"), quickHash("second-secret")];
     write([entry("one", one, "a", "read"), entry("other", other, "a", "read")]);
     const file = openFile();
     expect(await file.check("second-secret", PEER)).toMatchObject({ name: "other" });
     expect(await file.check("first-secret", PEER)).toMatchObject({ name: "one" });
     const wrong = Array.from({ length: 100 }, (_, i) => file.check(`wrong-${i}`, PEER));
-    // Comparisons of so many at a time would be refused.
+    // So many comparisons at a time would be refused.
     expect(await Promise.all(wrong)).toEqual(wrong.map(() => undefined));
     expect(await file.check("second-secret", PEER)).toMatchObject({ name: "other" });
   });
 
-  it("forgets what it remembered of slow hashes when it is read again", async () => {
+  it("forgets the results of slow comparisons when an entry gets another hash", async () => {
     write([entry("person", quickHash("first-secret"), "a", "read")]);
     const file = openFile();
     expect(await file.check("first-secret", PEER)).toBeDefined();
@@ -131,7 +131,7 @@ describe("a keys file", () => {
     expect(await file.check("second-secret", PEER)).toBeDefined();
   });
 
-  it("keeps its keys, and says so, when the new file is broken", async () => {
+  it("keeps its keys when the new file is broken, and logs that", async () => {
     const key = newKey();
     write([entry("robot", hashRandomKey(key), "a", "read")]);
     const file = openFile();
@@ -163,7 +163,7 @@ describe("a keys file", () => {
 });
 
 describe("slow comparisons", () => {
-  it("are done at once for an address that sent no wrong keys, however many another sends", async () => {
+  it("are not delayed for an address without wrong keys by the wrong keys of another one", async () => {
     const checks = new SlowChecks();
     const done: string[] = [];
     const guess = (name: string, isRight: boolean) => async () => {
@@ -179,7 +179,7 @@ describe("slow comparisons", () => {
     expect(done.indexOf("right")).toBeLessThanOrEqual(2);
   });
 
-  it("of an address that sent no wrong key do not wait for one that runs for an address that did", async () => {
+  it("for an address without wrong keys do not wait for one that runs for an address with some", async () => {
     const checks = new SlowChecks();
     await checks.run("198.51.100.7", async () => false);
     let finish: (isRight: boolean) => void = () => undefined;
@@ -189,7 +189,7 @@ describe("slow comparisons", () => {
     expect(await guess).toBe(false);
   });
 
-  it("of addresses that guess run one at a time, however many addresses there are", async () => {
+  it("for addresses with wrong keys run one at a time, however many addresses there are", async () => {
     const checks = new SlowChecks();
     const peers = Array.from({ length: 10 }, (_, i) => `198.51.100.${i}`);
     for (const peer of peers) await checks.run(peer, async () => false);
@@ -206,7 +206,7 @@ describe("slow comparisons", () => {
     expect(most).toBe(1);
   });
 
-  it("do not wait for those of many addresses that came before, or are refused for them", async () => {
+  it("neither wait for earlier ones of many addresses nor are refused because of them", async () => {
     const checks = new SlowChecks();
     const done: string[] = [];
     const guess = (name: string, isRight: boolean) => async () => {
@@ -237,7 +237,7 @@ describe("slow comparisons", () => {
     expect((await guesses).filter(({ status }) => status === "rejected")).toHaveLength(1);
   });
 
-  it("are allowed to an address again, one for each second that has passed", async () => {
+  it("are granted to an exhausted address again, one for each second that has passed", async () => {
     let nowMs = 0;
     const checks = new SlowChecks(() => nowMs);
     const wrong = () => checks.run("192.0.2.1", async () => false);

@@ -31,7 +31,7 @@ describe("a line about a call", () => {
     expect(JSON.stringify(logger.lines)).not.toMatch(/sp_secret|hello/);
   });
 
-  it("has the first 128 characters of a longer name of a key or session", () => {
+  it("shortens the name of a key or session to 128 characters", () => {
     const logger = new TestLogger("debug");
     const call = ended();
     const principal = { ...call.call.principal, name: "n".repeat(8000) };
@@ -54,7 +54,7 @@ describe("a line about a call", () => {
     expect(JSON.stringify(logger.lines[0])).not.toContain("stack");
   });
 
-  it("is written once a second for all failures of the same kind", () => {
+  it("is written at most once a second for failures of the same kind", () => {
     const logger = new TestLogger();
     const log = new CallLog(logger.pino);
     for (let i = 0; i < 500; i++) log.ended(ended(new ApiError(Code.ResourceExhausted, "Too much")));

@@ -221,7 +221,7 @@ describe("a stream", () => {
     expect(caller.admit(silentStream(), ARRIVAL)).toBeDefined();
   });
 
-  it("has ended when its beginning fails", async () => {
+  it("does not count as open when it fails to start", async () => {
     const { caller } = makeCaller();
     const method = {
       ...streamMethod(async function* () {}),
@@ -328,7 +328,7 @@ function streamMethod(stream: (context: ApiContext) => AsyncIterable<Message>): 
   return { desc, scope: "read", grpcOnly: false, stream: async (_request, context) => stream(context) };
 }
 
-/** Never says anything. */
+/** A stream that sends no events and never ends. */
 function silentStream(onBegin: (context: ApiContext) => void = () => undefined): ApiMethod {
   return streamMethod((context) => {
     onBegin(context);

@@ -56,7 +56,7 @@ describe("the binary wire", () => {
     expect(JSON.stringify(message?.parts[1]?.data)).toBe(JSON.stringify(AWKWARD));
   });
 
-  it("reads and writes all Structs of lists, in their places", () => {
+  it("reads and writes every Struct of a list, in its place", () => {
     const message = appendRequest(STRUCT, AWKWARD).message;
     const batch = wireMethod(MessageService.method.appendMessages);
     const request = create(AppendMessagesRequestSchema, { messages: [message!, { info: { role: "r" } }, message!] });
@@ -102,7 +102,7 @@ describe("the binary wire", () => {
     expect(request).toStrictEqual(before);
   });
 
-  it("keeps a leading U+FEFF of a text", () => {
+  it("keeps U+FEFF at the start of a string", () => {
     const createSession = wireMethod(SessionService.method.createSession);
     const request = create(CreateSessionRequestSchema, { title: "\ufefftitle" });
     const read = createSession.decodeRequest(toBinary(CreateSessionRequestSchema, request)) as typeof request;
@@ -110,7 +110,7 @@ describe("the binary wire", () => {
   });
 
   it.each([
-    ["a cut message", Buffer.from("0a05616263", "hex")],
+    ["a message that is cut off", Buffer.from("0a05616263", "hex")],
     ["invalid UTF-8", Buffer.from("0a01ff", "hex")],
     ["a Value without a kind", Buffer.from("1a07" + "0a05" + "0a0161" + "1200", "hex")],
     ["a field number of 0", Buffer.from("0001", "hex")],
@@ -131,7 +131,7 @@ describe("the binary wire", () => {
     expect(update.decodeRequest(bytes)).toStrictEqual(create(UpdateSessionRequestSchema, { sessionId: "s" }));
   });
 
-  it("makes the library write messages as the bytes that they were written as", () => {
+  it("wraps encoded bytes so that the library writes exactly these bytes", () => {
     const type = AppendMessageRequestSchema;
     for (const request of [appendRequest(STRUCT, AWKWARD), appendRequest(undefined, undefined), create(type)]) {
       const bytes = append.encodeRequest(request);

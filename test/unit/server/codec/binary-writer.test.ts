@@ -15,7 +15,7 @@ const text = fc.oneof(
   fc.string({ minLength: 20, maxLength: 30 }),
   fc.constant("é".repeat(200)),
 );
-// protobuf-es loses `__proto__`, so that it cannot be the measure for that key.
+// protobuf-es loses the key `__proto__`, so it cannot serve as the reference for it.
 const struct = fc
   .dictionary(text, fc.jsonValue({ stringUnit: "grapheme", maxDepth: 3 }), { maxKeys: 3 })
   .map((value) => JSON.stringify(value))
@@ -60,7 +60,7 @@ describe("binaryMessageWriter", () => {
     expect(Buffer.from(write(withText("x")))).toEqual(Buffer.from(toBinary(MessageWithPartsSchema, withText("x"))));
   });
 
-  it("writes numbers of every length, and below zero", () => {
+  it("writes varints of every length, and negative numbers", () => {
     const write = binaryMessageWriter(ListMessagesRequestSchema);
     for (const limit of [0, 1, 127, 128, 16_383, 16_384, 2 ** 31 - 1, -1, -(2 ** 31)]) {
       for (const seconds of [0n, 1n, -1n, 2n ** 28n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 63n - 1n, -(2n ** 63n)]) {
@@ -111,6 +111,6 @@ function scalarOf(field: DescField): fc.Arbitrary<unknown> {
     case ScalarType.INT64:
       return fc.oneof(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), fc.bigInt({ min: 0n, max: 300n }));
     default:
-      throw new Error(`${field} has a kind that this test does not know`);
+      throw new Error(`This test does not know the kind of ${field}`);
   }
 }

@@ -27,7 +27,7 @@ import { encodeStruct } from "../../../support/encode-struct.js";
 const PROTO = fileURLToPath(new URL("./kinds.proto", import.meta.url));
 const BUF = fileURLToPath(new URL("../../../../node_modules/.bin/buf", import.meta.url));
 
-/** Compiled as the API is; the file stands alone, so that buf takes it from standard input. */
+/** The descriptors of `kinds.proto`, which buf compiles on its own. */
 const image = execFileSync(BUF, ["build", `${PROTO}#include_package_files=false`, "-o", "-#format=binpb"]);
 const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, image));
 const KINDS = registry.getMessage("test.kinds.Kinds") as DescMessage;
@@ -42,10 +42,10 @@ const CASES: readonly (readonly [string, JsonObject])[] = [
   ["a double", { ratio: 0.1 }],
   ["a double that JSON cannot hold", { ratio: "-Infinity" }],
   ["a map of scalars", { counts: { a: "1", b: "0" } }],
-  ["a map of texts", { texts: { a: "1", "": "", "a.b": "b" } }],
+  ["a map of strings", { texts: { a: "1", "": "", "a.b": "b" } }],
   ["a map of Structs", { structs: { a: STRUCT, b: {} } }],
   ["a map of messages", { kinds: { "-1": { sixteen: "x", color: "RED" } } }],
-  ["a oneof's text", { word: "" }],
+  ["a oneof's string", { word: "" }],
   ["a oneof's number", { number: 0 }],
   ["a oneof's message", { nested: { ratio: 1.5, nested: { word: "w" } } }],
   ["a oneof's enum", { hue: "COLOR_UNSPECIFIED" }],
@@ -55,9 +55,9 @@ const CASES: readonly (readonly [string, JsonObject])[] = [
   ["a null Value", { value: null }],
   ["a Value", { value: [STRUCT, 1] }],
   ["a wrapper", { wrapped: "7" }],
-  ["fields of large numbers", { sixteen: "x", large: [{ sixteen: "y" }, {}], largest: "-1" }],
+  ["fields with large field numbers", { sixteen: "x", large: [{ sixteen: "y" }, {}], largest: "-1" }],
   ["a list of Structs", { list: [STRUCT, {}] }],
-  ["a Struct beside them", { data: STRUCT, color: "RED", ratio: 2 }],
+  ["a Struct beside such fields", { data: STRUCT, color: "RED", ratio: 2 }],
 ];
 
 describe("a field of a kind that the codecs leave to the library", () => {
@@ -79,7 +79,7 @@ describe("a field of a kind that the codecs leave to the library", () => {
     );
   });
 
-  it.each(CASES)("is the same after the wire's types: %s", (_, json) => {
+  it.each(CASES)("is unchanged by a conversion to the wire types and back: %s", (_, json) => {
     const message: Message = fromJson(KINDS, json);
     const wireType = losslessTypes([KINDS.file]).getMessage(KINDS.typeName) as DescMessage;
     const fields = new StructFields([KINDS]);
@@ -99,11 +99,11 @@ describe("a field of a kind that the codecs leave to the library", () => {
     [{ texts: { a: null } }, 'texts["a"]: expected a string, got null'],
     [{ data: 1 }, "data: expected an object, got 1"],
     [{ ratio: 1, unknown: 1 }, 'body: unknown field "unknown"'],
-  ])("is refused by name in %j", (json, message) => {
+  ])("is named in the error when %j is refused", (json, message) => {
     expect(() => messageReader(KINDS)(json)).toThrow(message);
   });
 
-  it("keeps the key __proto__ of a map, on the wire and as JSON", () => {
+  it("keeps the map key __proto__, in binary and in JSON", () => {
     const texts = JSON.parse('{"__proto__":"x","a":"y"}') as Record<string, string>;
     const counts = Object.fromEntries([["__proto__", 7n]]);
     const message = create(KINDS, { texts, counts });
@@ -115,20 +115,20 @@ describe("a field of a kind that the codecs leave to the library", () => {
     expect(textOf(jsonWriter(KINDS)(message))).toContain(JSON.stringify(texts));
   });
 
-  it("takes the last of two entries with one key", () => {
+  it("keeps the last of two map entries with the same key", () => {
     const twice = Buffer.concat([{ a: "1" }, { a: "2" }].map((texts) => binaryWriter(KINDS)(create(KINDS, { texts }))));
     const wireType = losslessTypes([KINDS.file]).getMessage(KINDS.typeName) as DescMessage;
     const read = new StructFields([KINDS]).convert(fromBinary(wireType, new Uint8Array(twice)), decodeStruct);
     expect(read).toMatchObject({ texts: { a: "2" } });
   });
 
-  it("has a schema", () => {
+  it("has an OpenAPI schema", () => {
     const { properties } = new SchemaBook().describe(KINDS) as { properties: Record<string, unknown> };
     expect(Object.keys(properties)).toEqual(KINDS.fields.map(({ jsonName }) => jsonName));
     expect(properties.colors).toEqual({ type: "array", items: { type: "string", enum: ["COLOR_UNSPECIFIED", "RED"] } });
   });
 
-  it("is what the proto file says", () => {
+  it("is in the compiled message when the proto file declares it", () => {
     expect(KINDS.fields).toHaveLength(readFileSync(PROTO, "utf8").match(/ = \d+;/g)!.length - 2);
   });
 });

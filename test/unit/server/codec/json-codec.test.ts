@@ -14,7 +14,7 @@ import { textOf } from "../../../../src/domain/byte-string.js";
 import { messageReader } from "../../../../src/server/codec/json-reader.js";
 import { jsonMessageWriter } from "../../../../src/server/codec/json-writer.js";
 
-// protobuf-es keeps a key of this name only without the accessor, and the server runs without it.
+// protobuf-es keeps the key `__proto__` only when this accessor is gone. The server removes it, too.
 const accessor = Object.getOwnPropertyDescriptor(Object.prototype, "__proto__") as PropertyDescriptor;
 beforeAll(() => {
   Reflect.deleteProperty(Object.prototype, "__proto__");
@@ -54,7 +54,7 @@ const time = fc
 
 const int64 = fc.oneof(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String), fc.maxSafeInteger());
 
-/** An object with some of the members, each by either name. */
+/** An object with some of the members. */
 function some(members: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<Record<string, unknown>> {
   return fc.record(members, { requiredKeys: [] });
 }
@@ -140,7 +140,7 @@ describe("messageReader", () => {
     { a: 1 },
   ];
 
-  test("accepts no value that protobuf-es refuses, and reads the others alike", () => {
+  test("accepts no value that protobuf-es refuses, and reads all others as it does", () => {
     const descs = [
       MessageWithPartsSchema,
       AppendMessageRequestSchema,
@@ -190,7 +190,7 @@ describe("messageReader", () => {
     expect(() => messageReader(AppendMessageRequestSchema)(json)).toThrow(problem);
   });
 
-  test("refuses a number that JSON.parse made Infinity, wherever it is in a Struct", () => {
+  test("refuses a number that JSON.parse turned into Infinity, however deep in a Struct it is", () => {
     const json = JSON.parse('{"info":{"metadata":{"a":[1,{"b":1e999}]}}}');
     expect(() => messageReader(MessageWithPartsSchema)(json)).toThrow("info.metadata: the number at b is too large");
   });
@@ -202,7 +202,7 @@ describe("messageReader", () => {
     );
   });
 
-  test("leaves to protobuf-es what it has no code for", () => {
+  test("leaves types that it does not support to protobuf-es", () => {
     const json = { get: "/a", additionalBindings: [{ custom: { kind: "X", path: "/b" } }] };
     const expected = fromJson(HttpRuleSchema, json);
     expect(messageReader(HttpRuleSchema)(json)).toEqual(expected);
@@ -214,7 +214,7 @@ describe("messageReader", () => {
 });
 
 describe("jsonMessageWriter", () => {
-  test("writes a frozen message once, and any other each time", () => {
+  test("encodes a frozen message only once, and any other each time", () => {
     const write = jsonMessageWriter(SessionSchema);
     let reads = 0;
     const message = Object.defineProperty(create(SessionSchema), "title", {
@@ -244,7 +244,7 @@ describe("jsonMessageWriter", () => {
   });
 });
 
-/** Refused on purpose as int64: a number that JSON.parse has already rounded, and text that is no number. */
+/** Whether our reader refuses an int64 on purpose: a number that JSON.parse has rounded, or text without a number. */
 function isStricter(junk: unknown): boolean {
   return Object.values(junk ?? {}).some((value) => [2 ** 53, " 1", ""].includes(value));
 }

@@ -35,7 +35,7 @@ const message: fc.Arbitrary<ChatMessage> = fc.record({
   metadata: optionalStruct,
 });
 
-/** The same message as a store reads it: bytes of a database, a string of another, or what an earlier version wrote. */
+/** The message as a store returns it. Databases give bytes or a string, and an earlier version wrote other JSON. */
 function readBack(given: ChatMessage, form: "bytes" | "string" | "earlier"): ChatMessage {
   const { parts, metadata, ...fields } = given;
   const written = MessageBody.of({ parts, metadata }).encode();
@@ -64,7 +64,7 @@ function answers(messages: readonly ChatMessage[]): [DescMessage, Message][] {
 }
 
 describe("answers with stored messages", () => {
-  it("are byte for byte the same as with messages made of values, and as protobuf-es writes", () => {
+  it("are byte for byte what they are for messages made of values, and what protobuf-es writes", () => {
     const form = fc.constantFrom("bytes" as const, "string" as const, "earlier" as const);
     fc.assert(
       fc.property(fc.array(fc.tuple(message, form), { maxLength: 4 }), (given) => {
@@ -84,7 +84,7 @@ describe("answers with stored messages", () => {
     );
   });
 
-  it("pass the bytes on without decoding anything", () => {
+  it("contain the stored bytes without decoding them", () => {
     const body = MessageBody.stored(Buffer.from('{"sizes":[1,1],"parts":\n[no JSON\n,"metadata":\n{nor this}\n}'));
     const fields = { id: "m", sessionId: "s", role: "user", timestampMicros: 0, position: 1, originSessionId: "s" };
     const json = jsonMessageWriter(MessageWithPartsSchema)(toMessageWithParts(shownMessage(fields, body)));

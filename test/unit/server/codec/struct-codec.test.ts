@@ -52,12 +52,12 @@ describe("the Struct codec", () => {
     expect(value.polluted).toBeUndefined();
   });
 
-  it("keeps U+0000, a leading U+FEFF, and other planes", () => {
+  it("keeps U+0000, a leading U+FEFF, and characters beyond the basic plane", () => {
     const value = { "\ufeff\u0000": "\ufeff\u0000😀" };
     expect(decodeStruct(encodeStruct(value))).toStrictEqual(value);
   });
 
-  it("uses the last value of a key that occurs twice, and of two kinds", () => {
+  it("uses the last of two values, for a repeated key and within one Value", () => {
     const twice = Buffer.concat([encodeStruct({ a: 1 }), encodeStruct({ b: 2, a: "x" })]);
     expect(decodeStruct(twice)).toStrictEqual({ a: "x", b: 2 });
     const kinds = Buffer.concat([value({ case: "boolValue", value: true }), value({ case: "numberValue", value: 7 })]);
@@ -73,7 +73,7 @@ describe("the Struct codec", () => {
     expect(decodeStruct(bytes.finish())).toStrictEqual({ "": false });
   });
 
-  it("skips fields that it does not know, wherever they are", () => {
+  it("skips unknown fields, wherever they are", () => {
     const unknown = new BinaryWriter()
       .tag(9, WireType.Varint)
       .uint32(1)
@@ -144,7 +144,7 @@ describe("the Struct codec", () => {
     expect(() => decodeStruct(deep(100))).not.toThrow();
   });
 
-  it("survives any bytes", () => {
+  it("reads any bytes or refuses them with invalid_argument", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
         try {
@@ -178,7 +178,7 @@ function list(item: Uint8Array): Uint8Array {
   return new BinaryWriter().tag(6, WireType.LengthDelimited).bytes(values).finish();
 }
 
-/** A Struct that holds lists in each other, `levels` in all. */
+/** A Struct of nested lists, `levels` deep. */
 function deep(levels: number): Uint8Array {
   const parts: Uint8Array[] = [value({ case: "boolValue", value: true })];
   let length = parts[0]?.length ?? 0;

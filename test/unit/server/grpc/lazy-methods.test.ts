@@ -28,7 +28,7 @@ describe("methods of a package that is loaded lazily", () => {
     taker.addService({ Say: definition }, { say: say as unknown as UntypedHandleCall });
   });
 
-  it("are known to the server before the package is loaded, and loaded once, by the first call", () => {
+  it("are known to the server before the package is loaded, which happens once, at the first call", () => {
     const { methods, taker } = collected();
     addLazyMethods(taker, [{ path: PATH, responseStream: true }], load);
     const { definition, handle } = methods.get(PATH)!;

@@ -19,7 +19,7 @@ describe("a page of another origin", () => {
     });
   }
 
-  it("may do so when its origin is allowed, and may always send reads whose answers it cannot see", () => {
+  it("may change things when its origin is allowed, and may always send reads whose answers it cannot see", () => {
     const headers = { origin: OTHER, "sec-fetch-site": "cross-site" };
     expect(ask([OTHER], "POST", headers)).toBe(false);
     expect(ask([], "GET", headers)).toBe(false);
@@ -34,9 +34,9 @@ describe("a page of another origin", () => {
   it.each([
     [{ origin: OTHER }, "another host"],
     [{ origin: "http://localhost:8081" }, "another port"],
-    [{ origin: "null" }, "an origin that is hidden"],
-    [{ origin: "chrome-extension://localhost:8080" }, "a page that is no web page"],
-  ])("is known by its origin where the browser sends no Sec-Fetch-Site: %j", (headers) => {
+    [{ origin: "null" }, "a hidden origin"],
+    [{ origin: "chrome-extension://localhost:8080" }, "a page that is not a web page"],
+  ])("is recognised by its origin when the browser sends no Sec-Fetch-Site: %j", (headers) => {
     for (const method of ["POST", "PATCH", "DELETE"]) expect(() => ask([], method, headers)).toThrow(/--cors-origin/);
     expect(() => ask(["https://known.example"], "POST", headers)).toThrow(/--cors-origin/);
     expect(ask([], "GET", headers)).toBe(false);

@@ -29,7 +29,7 @@ afterEach(() => {
   server.close();
 });
 
-it("a page that stays the same is compressed once for each encoding, however often it is asked for", async () => {
+it("a page that stays the same is compressed once for each encoding, however often it is requested", async () => {
   for (const encoding of ["br", "gzip", "br", "gzip"]) expect(await ask(encoding)).toEqual([encoding, PAGE]);
   await Promise.all(Array.from({ length: 20 }, () => ask("br")));
   expect(vi.mocked(compress)).toHaveBeenCalledTimes(2);

@@ -19,7 +19,7 @@ const exhausted = (message: RegExp) =>
   expect.objectContaining({ code: Code.ResourceExhausted, message: expect.stringMatching(message) });
 
 describe("the limits of one key", () => {
-  it.each(["call", "stream"] as const)("leave places of the process for another (%s)", (kind) => {
+  it.each(["call", "stream"] as const)("leave room in the process for another key (%s)", (kind) => {
     const admissions = new Admissions(LOAD, { perKey: true });
     const held = [admissions.admit(kind, ANN, undefined), admissions.admit(kind, ANN, undefined)];
     expect(() => admissions.admit(kind, ANN, undefined)).toThrow(exhausted(/^The key "ann" may have 2/));
@@ -29,7 +29,7 @@ describe("the limits of one key", () => {
     admissions.admit(kind, ANN, undefined);
   });
 
-  it("leave memory of the process to another key, and release it", () => {
+  it("leave memory of the process for another key, and a call that has ended frees its memory", () => {
     const admissions = new Admissions(LOAD, { perKey: true });
     const first = admissions.admit("call", ANN, undefined);
     first.hold(60);
@@ -45,7 +45,7 @@ describe("the limits of one key", () => {
     other.hold(20);
   });
 
-  it("apply to connections, whose places are free when they end", () => {
+  it("apply to connections, and a connection that ends frees its place", () => {
     const admissions = new Admissions(LOAD, { perKey: true });
     const connections = new Connections(10);
     const sockets = [0, 1, 2].map(() => new FakeSocket());
@@ -57,7 +57,7 @@ describe("the limits of one key", () => {
     admissions.admit("call", ANN, three).end();
   });
 
-  it("apply jointly to all requests that need no key, and to nobody where keys are not asked for", () => {
+  it("count all requests without a key as one, and do not apply when the server requires no keys", () => {
     const admissions = new Admissions(LOAD, { perKey: true });
     for (let i = 0; i < 2; i += 1) admissions.admit("stream", undefined, undefined);
     expect(() => admissions.admit("stream", undefined, undefined)).toThrow(exhausted(/^Whoever has no key may have 2/));
@@ -76,7 +76,7 @@ it("serves pages when the memory for requests and answers is used up", () => {
 });
 
 describe("connections beyond the limit", () => {
-  it("replace silent ones, then the one that has been idle for longest, never one in a call", () => {
+  it("replace silent ones first, then the one that has been idle the longest, never one with a running call", () => {
     const connections = new Connections(3);
     const [silent, busy, idle, fourth, fifth] = Array.from({ length: 5 }, () => new FakeSocket()) as [
       FakeSocket,
@@ -105,7 +105,7 @@ describe("connections beyond the limit", () => {
   });
 });
 
-/** As much of a socket as is looked at. */
+/** The part of a socket that Connections uses. */
 class FakeSocket extends EventEmitter {
   destroyed = false;
 

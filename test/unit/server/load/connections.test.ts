@@ -3,8 +3,8 @@ import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { Connections } from "../../../../src/server/load/connections.js";
 
-describe("beyond the limit of connections, a new one replaces", () => {
-  it("the oldest that has sent nothing, before any that has", () => {
+describe("when there are too many connections, a new one replaces", () => {
+  it("the oldest one that has sent nothing, before any that has sent something", () => {
     const { connections, sockets } = fill(3);
     sockets[0]!.bytesRead = 24;
     expect(connections.add(asSocket(new FakeSocket()))).toBeDefined();
@@ -12,7 +12,7 @@ describe("beyond the limit of connections, a new one replaces", () => {
     expect(connections.size).toBe(3);
   });
 
-  it("one that has sent something, but made no call, before one that has made one", () => {
+  it("one that has sent something but made no call, before one that has made a call", () => {
     const { connections, sockets, made } = fill(3);
     for (const socket of sockets) socket.bytesRead = 24;
     made[0]!.enter();
@@ -25,7 +25,7 @@ describe("beyond the limit of connections, a new one replaces", () => {
     expect(sockets.map(({ destroyed }) => destroyed)).toEqual([false, true, true]);
   });
 
-  it("the one that has been between two calls for longest, and none with a running call", () => {
+  it("the one whose last call ended the longest ago, and never one with a running call", () => {
     const { connections, sockets, made } = fill(3);
     for (const connection of made) connection.enter();
     made[2]!.leave();
@@ -39,7 +39,7 @@ describe("beyond the limit of connections, a new one replaces", () => {
   });
 });
 
-it("forgets a connection that ended, whatever it was doing and whatever its calls do then", () => {
+it("forgets a connection that ended, whatever it was doing and whatever its calls do afterwards", () => {
   const { connections, sockets, made } = fill(3);
   made[0]!.enter();
   made[1]!.enter();

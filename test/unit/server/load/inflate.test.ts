@@ -18,7 +18,7 @@ const COMPRESS: Record<Compression, (bytes: Buffer) => Buffer> = {
 describe.each(["gzip", "deflate", "br"] as const)("%s", (compression) => {
   const compress = COMPRESS[compression];
 
-  it("is undone, and what comes out is counted until the request ends", async () => {
+  it("is decompressed, and the output counts as buffered until the request ends", async () => {
     const admissions = makeAdmissions();
     const admission = admissions.admit("call", undefined, undefined);
     expect(await run(compress(TEXT), compression, admission)).toEqual(TEXT);
@@ -27,7 +27,7 @@ describe.each(["gzip", "deflate", "br"] as const)("%s", (compression) => {
     expect(admissions.bufferedBytes).toBe(0);
   });
 
-  it("may come to the limit, and is refused beyond it", async () => {
+  it("is accepted up to the limit of the output, and refused beyond it", async () => {
     expect(await run(compress(Buffer.alloc(LIMIT)), compression)).toHaveLength(LIMIT);
     const error = { code: Code.ResourceExhausted, message: expect.stringContaining(`${LIMIT} bytes`) };
     await expect(run(compress(Buffer.alloc(LIMIT + 1)), compression)).rejects.toMatchObject(error);
@@ -45,19 +45,19 @@ describe.each(["gzip", "deflate", "br"] as const)("%s", (compression) => {
   });
 });
 
-it("undoes gzip in several members, as the format allows", async () => {
+it("decompresses gzip in several members, as the format allows", async () => {
   const members = Buffer.concat([gzipSync(TEXT.subarray(0, 5)), gzipSync(""), gzipSync(TEXT.subarray(5))]);
   expect(await run(members, "gzip")).toEqual(TEXT);
 });
 
-it("takes no more room than what comes out needs, so that small requests do not keep each other out", async () => {
+it("reserves no more room than the output needs, so that small requests do not keep each other out", async () => {
   const admissions = makeAdmissions(4 * TEXT.length);
   const calls = Array.from({ length: 4 }, () => admissions.admit("call", undefined, undefined));
   const texts = await Promise.all(calls.map((call) => run(gzipSync(TEXT), "gzip", call)));
   expect(texts).toEqual(Array(4).fill(TEXT));
 });
 
-it("is refused when there is no room for what comes out, and leaves none taken", async () => {
+it("refuses a body when there is no room for its output, and frees the room that it had reserved", async () => {
   const admissions = makeAdmissions(LIMIT / 2);
   const admission = admissions.admit("call", undefined, undefined);
   await expect(run(gzipSync(Buffer.alloc(LIMIT)), "gzip", admission)).rejects.toMatchObject({

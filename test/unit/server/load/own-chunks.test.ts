@@ -17,7 +17,7 @@ afterEach(() => {
   server.close();
 });
 
-it("keeps of a body what the client sent as the body, and not what came with it", async () => {
+it("keeps only the body in memory, and not the other frames that arrived in the same read", async () => {
   await connectTo((stream) => {
     ownChunks(stream);
     stream.on("data", (chunk: Buffer) => chunks.push(chunk));

@@ -13,7 +13,7 @@ afterEach(() => {
 describe("a write to a client", () => {
   const never = new AbortController().signal;
 
-  it("is done when that is reported", async () => {
+  it("ends when its completion is reported", async () => {
     await expect(withinStallTime((done) => done(), never)).resolves.toBeUndefined();
     expect(vi.getTimerCount()).toBe(0);
   });
@@ -25,7 +25,7 @@ describe("a write to a client", () => {
     await failed;
   });
 
-  it("fails when the client goes, or has gone before", async () => {
+  it("fails when the client disconnects, or had already disconnected", async () => {
     const gone = new AbortController();
     const failed = expect(withinStallTime(() => undefined, gone.signal)).rejects.toMatchObject({ code: Code.Canceled });
     gone.abort();

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { Turns } from "../../../../src/server/load/turns.js";
 
-it("runs a limited number at a time, in the order in which they came, without those that gave up", async () => {
+it("runs a limited number at a time, in the order of arrival, and skips those that gave up", async () => {
   const turns = new Turns(2);
   const begun: number[] = [];
   const ends = [0, 1, 2, 3, 4].map((i) => turns.take(() => begun.push(i)));

@@ -26,13 +26,13 @@ afterAll(async () => {
 });
 afterEach(async () => {
   for (const one of [server, server2]) one.caller.refusedKey = undefined;
-  // Whatever came before: the servers still serve, and nothing went wrong in them.
+  // Whatever was sent, both servers must still answer and must have reported no error.
   expect((await server.request("GET", "/session/s")).status).toBe(200);
   expect((await server2.request2("GET", "/session/s")).status).toBe(200);
   expect([...server.unexpected, ...server2.unexpected, ...unhandled]).toEqual([]);
 });
 
-/** Sends bytes as they are, and gives all that comes back until the server closes. */
+/** Sends bytes as they are. Resolves to everything that the server sends until it closes the connection. */
 function sendRaw(text: string | Buffer): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(server.port, "127.0.0.1");
@@ -49,13 +49,13 @@ function get(target: string, version = "1.1", headers = "Host: x\r\n"): Promise<
 }
 
 describe("over HTTP/1", () => {
-  test("HTTP/1.0, with a Host", async () => {
+  test("a request with HTTP/1.0 and a Host is answered", async () => {
     const answer = await get("/session/s", "1.0");
     expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
     expect(answer).toContain("\r\n\r\n{");
   });
 
-  test("a stream for HTTP/1.0 is not chunked", async () => {
+  test("a stream over HTTP/1.0 is not chunked", async () => {
     expect(await get("/session/s/message:watch", "1.0")).not.toMatch(/transfer-encoding/i);
   });
 
@@ -80,11 +80,11 @@ describe("over HTTP/1", () => {
     [`/session/${"a".repeat(20_000)}`, 431],
     ["/session/a\\b", 200],
     ["/session/a#b", 200],
-  ])("GET %.40s", async (target, status) => {
+  ])("GET %.40s gets the status %i", async (target, status) => {
     expect(await get(target)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
   });
 
-  test("several requests at once, a bad one among them, are answered in order", async () => {
+  test("several pipelined requests, some of them bad, are answered in order", async () => {
     const answers = await sendRaw(
       "GET /session/s HTTP/1.1\r\nHost: x\r\n\r\nGET /session/% HTTP/1.1\r\nHost: x\r\n\r\n" +
         "POST /session HTTP/1.1\r\nHost: x\r\nContent-Type: a/b\r\nContent-Length: 2\r\n\r\n{}" +
@@ -104,12 +104,12 @@ describe("over HTTP/1", () => {
     "POST /session HTTP/1.1\r\n",
     "\x00\x01\x02\r\n\r\n",
     "CONNECT a:1 HTTP/1.1\r\nHost: x\r\n\r\n",
-  ])("%j ends without an answer of success", async (text) => {
+  ])("%j does not succeed", async (text) => {
     expect(await sendRaw(text)).not.toMatch(/^HTTP\/1\.1 2/);
     expect(server.caller.calls.filter(({ method }) => method === "CreateSession")).toEqual([]);
   });
 
-  test.each(["headers", "body"])("a client that goes after its %s", async (when) => {
+  test.each(["headers", "body"])("a client may disconnect after its %s", async (when) => {
     const socket = connect(server.port, "127.0.0.1");
     await once(socket, "connect");
     const seen = server.caller.calls.length;
@@ -126,7 +126,7 @@ describe("over HTTP/1", () => {
     server.caller.answer = async ({ desc }) => ({ $typeName: desc.output.typeName });
   });
 
-  test("a client that is still sending gets its answer, and the connection goes on", async () => {
+  test("a client that is still sending gets its answer, and the connection stays usable", async () => {
     server.caller.refusedKey = new ApiError(Code.Unauthenticated, "no");
     const socket = connect(server.port, "127.0.0.1");
     const size = 8 * 1024 * 1024;
@@ -159,7 +159,7 @@ describe("over HTTP/1", () => {
     expect(answer).toMatch(/^HTTP\/1\.1 415 /);
   });
 
-  test("random bytes in every place", async () => {
+  test("random bytes anywhere in a request cause no server error", async () => {
     const hostile = fc.oneof(
       fc.string({ unit: "binary", maxLength: 60 }),
       fc.stringMatching(/^[%/.:{}?&=+ a-f0-9]{0,60}$/),
@@ -212,12 +212,12 @@ describe("over HTTP/2", () => {
     ["OPTIONS", "*", 204],
     ["PUT", "/session", 405],
     ["GET", "//session", 404],
-  ])("%s %s", async (method, path, status) => {
+  ])("%s %s gets the status %i", async (method, path, status) => {
     const answer = await server2.request2(method, path);
     expect(answer.status).toBe(status);
   });
 
-  test("reads a body, or none", async () => {
+  test("a request may have a body or none", async () => {
     const headers = { "content-type": "application/json" };
     expect((await server2.request2("POST", "/session", { headers, body: '{"title":"t"}' })).status).toBe(200);
     expect(server2.caller.last.request.title).toBe("t");
@@ -242,7 +242,7 @@ describe("over HTTP/2", () => {
     session.close();
   });
 
-  test("a client that never stops sending is told to", async () => {
+  test("the stream of a client that never stops sending is reset without an error", async () => {
     const session = connectHttp2(`http://127.0.0.1:${server2.port}`);
     const stream = session.request({ ":method": "POST", ":path": "/session", "content-type": "text/plain" });
     stream.resume();
@@ -257,7 +257,7 @@ describe("over HTTP/2", () => {
     session.destroy();
   });
 
-  test("a client that resets while it sends", async () => {
+  test("a client may reset its stream while it sends", async () => {
     const session = connectHttp2(`http://127.0.0.1:${server2.port}`);
     for (const code of [constants.NGHTTP2_CANCEL, constants.NGHTTP2_INTERNAL_ERROR, constants.NGHTTP2_NO_ERROR]) {
       const stream = session.request({ ":method": "POST", ":path": "/session" });

@@ -39,7 +39,7 @@ function post(path: string, body: string | Buffer, headers: Record<string, strin
   return server.request("POST", path, { headers, body });
 }
 
-/** That a request reached its method: which, and the fields that were set. */
+/** Sends a request that must succeed. Resolves to the method that it reached and the fields that were set. */
 async function reached(line: string, options?: RequestOptions): Promise<unknown[]> {
   const answer = await send(line, options);
   if (answer.status !== 200) throw new Error(`${answer.status} ${answer.body}`);
@@ -263,7 +263,7 @@ describe("queries", () => {
     expect(server.caller.calls).toEqual([]);
   });
 
-  test("sets beside a body field only what the body does not", async () => {
+  test("may set, beside the field that the body holds, only the other fields", async () => {
     const message = { info: { role: "user" } };
     const options = { headers: JSON_TYPE, body: JSON.stringify(message) };
     const [, fields] = await reached(
@@ -281,7 +281,7 @@ describe("queries", () => {
     }
   });
 
-  test("sets nothing where the body is the whole request, but may repeat the path", async () => {
+  test("may set nothing when the body is the whole request, but may repeat what the path says", async () => {
     expect(await reached("POST /session/s/fork?session_id=s")).toEqual(["ForkSession", { sessionId: "s" }]);
     expectProblem(
       await send("POST /session/s/fork?title=x"),
@@ -305,7 +305,7 @@ describe("queries", () => {
 });
 
 describe("bodies", () => {
-  test("the whole request, by proto names and JSON names", async () => {
+  test("hold the whole request, with proto names or JSON names", async () => {
     const body = '{"new_session_id":"n","upToMessageId":"m","sessionId":"s"}';
     expect(await reached("POST /session/s/fork", { headers: JSON_TYPE, body })).toEqual([
       "ForkSession",
@@ -322,7 +322,7 @@ describe("bodies", () => {
     ]);
   });
 
-  test("one field of it", async () => {
+  test("hold one field of the request", async () => {
     const body = '{"info":{"role":"user"},"parts":[{"type":"text","text":"hi"}]}';
     const [, fields] = await reached("POST /session/s/message", { headers: JSON_TYPE, body });
     expect(fields).toMatchObject({
@@ -331,7 +331,7 @@ describe("bodies", () => {
     });
   });
 
-  test("the empty value of what the path sets is no value", async () => {
+  test("may hold an empty value for a field that the path sets", async () => {
     for (const body of ['{"session_id":""}', '{"session_id":null}']) {
       expect(await reached("POST /session/s/fork", { headers: JSON_TYPE, body })).toEqual([
         "ForkSession",
@@ -374,7 +374,7 @@ describe("bodies", () => {
     expect(server.caller.calls).toEqual([]);
   });
 
-  test("bytes that are not UTF-8 are refused", async () => {
+  test("that are not UTF-8 are refused", async () => {
     expectProblem(
       await post("/session", Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d])),
       400,
@@ -406,7 +406,7 @@ describe("bodies", () => {
     expectProblem(await post("/session", "{}", { "content-type": type }), 415, Code.InvalidArgument, /Content-Type/);
   });
 
-  test("no type is taken as JSON, and no body needs none", async () => {
+  test("without a Content-Type are read as JSON, and an empty body needs no Content-Type", async () => {
     expect((await post("/session", "{}", {})).status).toBe(200);
     expect((await post("/session", "", { "content-type": "text/plain", "content-length": "0" })).status).toBe(200);
     expect(server.caller.calls).toHaveLength(2);
@@ -417,7 +417,7 @@ describe("bodies", () => {
     ["GZIP", gzipSync],
     ["br", brotliCompressSync],
     ["identity", Buffer.from],
-  ] as const)("Content-Encoding %s is undone", async (encoding, encode) => {
+  ] as const)("with Content-Encoding %s are decoded", async (encoding, encode) => {
     const body = encode(Buffer.from('{"title":"t"}'));
     const headers = { ...JSON_TYPE, "content-encoding": encoding };
     expect(await reached("POST /session", { headers, body })).toEqual(["CreateSession", { title: "t" }]);
@@ -429,7 +429,7 @@ describe("bodies", () => {
     expect(answer.headers["accept-encoding"]).toBe("gzip, br");
   });
 
-  test("broken compression is refused", async () => {
+  test("with broken compression are refused", async () => {
     for (const [encoding, body] of [
       ["gzip", Buffer.from("{}")],
       ["gzip", gzipSync("{}").subarray(0, -5)],
@@ -441,7 +441,7 @@ describe("bodies", () => {
     }
   });
 
-  test("a body over the limit is refused, announced or not, compressed or not", async () => {
+  test("over the limit are refused, with or without Content-Length, compressed or not", async () => {
     const large = Buffer.alloc(BODY_BYTES + 1, " ");
     const answers = [
       await post("/session", large),
@@ -457,7 +457,7 @@ describe("bodies", () => {
     expect((await post("/session", Buffer.from(`{}${" ".repeat(BODY_BYTES - 2)}`))).status).toBe(200);
   });
 
-  test("where no body is bound, {} says nothing and anything else is refused", async () => {
+  test("of methods that take none may be {}, and anything else is refused", async () => {
     const withBody = (body: string): RequestOptions => ({
       headers: { ...JSON_TYPE, "content-length": String(body.length) },
       body,
@@ -474,7 +474,7 @@ describe("bodies", () => {
 });
 
 describe("answers", () => {
-  test("hold zero values, and int64 as text", async () => {
+  test("include zero values, and hold int64 as strings", async () => {
     server.caller.answerWith(AppendMessageResponseSchema, { messageId: "m" });
     expect((await send("POST /session/s/message")).json).toEqual({ messageId: "m", position: "0" });
     server.caller.answerWith(MessageWithPartsSchema, { info: { position: 0n } });
@@ -484,7 +484,7 @@ describe("answers", () => {
     });
   });
 
-  test("hold text and keys as they are", async () => {
+  test("hold strings and keys unchanged", async () => {
     const metadata = JSON.parse('{"__proto__":{"a":1},"":"\\u0000","a.b":"\\u2028😀\\u007f","$set":null,"toJSON":"x"}');
     server.caller.answerWith(SessionSchema, { title: 'a"\\\u0000\u001fé', metadata });
     const body = (await send("GET /session/s")).body.toString();
@@ -543,7 +543,7 @@ describe("errors", () => {
     [Code.Unavailable, 503],
     [Code.DataLoss, 500],
     [Code.Unauthenticated, 401],
-  ])("code %d is status %d", async (code, status) => {
+  ])("code %d becomes the status %d", async (code, status) => {
     server.caller.error = new ApiError(code, `Session "é" text`);
     const answer = await send("GET /session/s");
     expectProblem(answer, status, code, /^Session "é" text$/);
@@ -552,14 +552,14 @@ describe("errors", () => {
     expect(server.unexpected).toEqual([]);
   });
 
-  test("a wrong key is told before the body is looked at", async () => {
+  test("a wrong key is reported before the body is read", async () => {
     server.caller.refusedKey = new ApiError(Code.Unauthenticated, "No such key");
     const answer = await post("/session", "junk", { "content-type": "text/plain" });
     expectProblem(answer, 401, Code.Unauthenticated, /^No such key$/);
     expect(answer.headers["www-authenticate"]).toBe("Bearer");
   });
 
-  test("a surprise is internal: its text is reported and not sent", async () => {
+  test("an unexpected error is answered as internal; its text is reported but not sent", async () => {
     const errors = [
       new Error("secret"),
       "secret",
@@ -575,7 +575,7 @@ describe("errors", () => {
     expectProblem(await send("GET /session/s"), 404, Code.NotFound, /not found/);
   });
 
-  test("an answer that has no JSON form is internal", async () => {
+  test("an answer that has no JSON form is an internal error", async () => {
     server.caller.answerWith(SessionSchema, { metadata: { a: Number.NaN } });
     expectProblem(await send("GET /session/s"), 500, Code.Internal, /^Internal error$/);
     expect(server.unexpected).toHaveLength(1);
@@ -593,7 +593,7 @@ describe("deadlines", () => {
     [{ "connect-timeout-ms": "1234567" }, 1_234_567],
     [{ "connect-timeout-ms": "0" }, 0],
     [{ "connect-timeout-ms": "5000", "grpc-timeout": "1M" }, 5000],
-  ])("%j", async (headers, ms) => {
+  ])("%j sets a deadline after %d ms", async (headers, ms) => {
     const before = Date.now();
     await send("GET /session/s", { headers });
     const deadline = server.caller.last.call.deadlineMs ?? 0;
@@ -601,7 +601,7 @@ describe("deadlines", () => {
     expect(deadline).toBeLessThanOrEqual(Date.now() + ms);
   });
 
-  test("there is none unless the client asks", async () => {
+  test("are not set unless the client asks", async () => {
     await send("GET /session/s");
     expect(server.caller.last.call.deadlineMs).toBeUndefined();
   });

@@ -25,11 +25,11 @@ export interface SeenCall {
   readonly call: FrontCall;
 }
 
-/** Answers every call with the same, and remembers what was asked. */
+/** Gives every call the same answer, and records the calls. */
 class FakeCaller implements Caller {
   readonly calls: SeenCall[] = [];
   readonly #admissions: Admissions;
-  /** Error that the next calls end with. */
+  /** The error that the next calls end with. */
   error: unknown;
   refusedKey: ApiError | undefined;
   answer: (method: ApiMethod, request: Message, call: FrontCall) => Promise<Message>;
@@ -69,7 +69,7 @@ class FakeCaller implements Caller {
 
   get last(): SeenCall {
     const call = this.calls.at(-1);
-    if (!call) throw new Error("Nothing was called");
+    if (!call) throw new Error("No method was called");
     return call;
   }
 
@@ -83,7 +83,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
-  /** The body, parsed. */
+  /** The parsed body; undefined when it is not uncompressed JSON. */
   readonly json: unknown;
 }
 
@@ -95,7 +95,7 @@ export interface RequestOptions {
 /** A REST front on a port of its own, over HTTP/1 or HTTP/2. */
 export class RestServer {
   readonly caller = new FakeCaller();
-  /** What `onUnexpected` was told. */
+  /** The errors that `onUnexpected` received. */
   readonly unexpected: unknown[] = [];
   readonly #server: Server | Http2Server;
 
@@ -127,7 +127,7 @@ export class RestServer {
     });
   }
 
-  /** Sends the path as it is, over HTTP/1. */
+  /** Sends a request over HTTP/1, with the path as it is. */
   request(method: string, path: string, { headers = {}, body }: RequestOptions = {}): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const options = { port: this.port, host: "127.0.0.1", method, path, headers, agent: false };
@@ -149,7 +149,7 @@ export class RestServer {
     });
   }
 
-  /** The same over HTTP/2. */
+  /** Sends a request over HTTP/2, with the path as it is. */
   request2(method: string, path: string, { headers = {}, body }: RequestOptions = {}): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const session = connectHttp2(`http://127.0.0.1:${this.port}`);

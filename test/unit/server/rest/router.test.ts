@@ -68,7 +68,7 @@ describe("Router", () => {
     "GET /session/x/../y",
     "GET session",
     "GET ",
-  ])("%s is no path", (request) => {
+  ])("%s matches nothing", (request) => {
     expect(matched(sessions, request)).toEqual(NOTHING);
   });
 
@@ -78,7 +78,7 @@ describe("Router", () => {
     expect(matched(sessions, "POST /session/x/message:count")).toEqual({ allowed: ["GET"] });
   });
 
-  test("goes back from a literal that leads nowhere, and prefers a later template that has the method", () => {
+  test("backtracks from a literal that leads nowhere, and prefers a later template that has the method", () => {
     const router = routerOf("GET /a/b/c", "GET /a/*/d", "POST /*/b/c");
     expect(matched(router, "GET /a/b/d")).toEqual(["GET /a/*/d"]);
     expect(matched(router, "POST /a/b/c")).toEqual(["POST /*/b/c"]);
@@ -95,7 +95,7 @@ describe("Router", () => {
     expect(matched(router, "GET /f/a/../b")).toEqual(NOTHING);
   });
 
-  test("tells a verb after a variable from an id with a colon", () => {
+  test("distinguishes a verb after a variable from an id with a colon", () => {
     const router = routerOf("POST /s/{id}", "POST /s/{id}:archive");
     expect(matched(router, "POST /s/a:b:archive")).toEqual(["POST /s/{id}:archive", "id=a:b"]);
     expect(matched(router, "POST /s/a:b")).toEqual(["POST /s/{id}", "id=a:b"]);
@@ -103,12 +103,12 @@ describe("Router", () => {
     expect(matched(router, "POST /s/a%3Aarchive")).toEqual(["POST /s/{id}", "id=a%3Aarchive"]);
   });
 
-  test("takes any method for *", () => {
+  test("matches any method with *", () => {
     expect(matched(routerOf("* /a", "GET /a"), "LOCK /a")).toEqual(["* /a"]);
     expect(matched(routerOf("* /a", "GET /a"), "GET /a")).toEqual(["GET /a"]);
   });
 
-  test("refuses two routes with one method and shape, and lets others be", () => {
+  test("refuses two routes with the same method and shape, and accepts all others", () => {
     const router = routerOf("GET /a/{b}", "POST /a/{b}", "GET /a/{b}:c", "GET /{a}/b");
     expect(() => router.add("GET", "/a/{other}", "x")).toThrow("Two routes for GET /a/*");
     expect(() => router.add("GET", "/a/{other}:c", "x")).toThrow("Two routes for GET /a/*:c");

@@ -33,7 +33,7 @@ const HEARTBEAT = event({ event: { case: "heartbeat", value: {} }, resumeToken: 
 const APPENDED_JSON =
   '{"appended":{"info":{"id":"m","role":"user","sessionId":"","originSessionId":""},"parts":[]},"resumeToken":"t1"}';
 
-/** Gives the events, then ends, with the error if there is one. */
+/** Has the next stream send these events and then end, with the error if there is one. */
 function tell(events: readonly WatchMessagesResponse[], error?: unknown): void {
   server.caller.events = async function* () {
     yield* events;
@@ -42,7 +42,7 @@ function tell(events: readonly WatchMessagesResponse[], error?: unknown): void {
 }
 
 describe("WatchMessages", () => {
-  test("is JSON lines", async () => {
+  test("sends JSON lines by default", async () => {
     tell([APPENDED, TRUNCATED, HEARTBEAT]);
     for (const headers of [{}, { accept: "*/*" }, { accept: "text/event-stream;q=0" }] as Record<string, string>[]) {
       const answer = await server.request("GET", PATH, { headers });
@@ -55,7 +55,7 @@ describe("WatchMessages", () => {
     }
   });
 
-  test("is Server-Sent Events when asked for", async () => {
+  test("sends Server-Sent Events when asked to", async () => {
     tell([APPENDED, TRUNCATED, HEARTBEAT]);
     const answer = await server.request("GET", PATH, { headers: { accept: "text/html, Text/Event-Stream;q=0.5" } });
     expect(answer.headers["content-type"]).toBe("text/event-stream");
@@ -67,7 +67,7 @@ describe("WatchMessages", () => {
     );
   });
 
-  test("tells an error after it began in the stream", async () => {
+  test("reports an error after the start in the stream", async () => {
     tell([HEARTBEAT], new ApiError(Code.NotFound, 'Session "s" not found'));
     const info = '{"@type":"type.googleapis.com/google.rpc.RequestInfo","requestId":"r7"}';
     const problem = `{"code":5,"message":"Session \\"s\\" not found","details":[${info}]}`;
@@ -78,7 +78,7 @@ describe("WatchMessages", () => {
     expect(events.endsWith(`\n\nevent: error\ndata: ${problem}\n\n`)).toBe(true);
   });
 
-  test("keeps a surprise to itself", async () => {
+  test("does not reveal the text of an unexpected error", async () => {
     tell([], new Error("secret"));
     const answer = await server.request("GET", PATH);
     expect(answer.body.toString()).toMatch(
@@ -87,7 +87,7 @@ describe("WatchMessages", () => {
     expect(server.unexpected.splice(0)).toEqual([new Error("secret")]);
   });
 
-  test("answers an error before it began as any call does", async () => {
+  test("answers an error before the start as other calls do", async () => {
     server.caller.error = new ApiError(Code.NotFound, "no");
     const answer = await server.request("GET", PATH, { headers: EVENTS });
     expect([answer.status, answer.json]).toEqual([404, { code: 5, message: "no", details: [expect.anything()] }]);
@@ -140,7 +140,7 @@ describe("WatchMessages", () => {
     await closed.promise;
   });
 
-  test("aborts the call when the client goes", async () => {
+  test("aborts the call when the client disconnects", async () => {
     const closed = deferred();
     server.caller.events = async function* (_request, { signal }) {
       try {
@@ -180,7 +180,7 @@ describe("WatchMessages", () => {
     await impatient.stop();
   });
 
-  test("gives a client that reads slowly everything", async () => {
+  test("sends everything to a client that reads slowly", async () => {
     const large = event({ event: { case: "appended", value: { parts: [{ text: "x".repeat(100_000) }] } } });
     tell(Array.from({ length: 100 }, () => large));
     const { response } = await open();

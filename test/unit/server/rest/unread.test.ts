@@ -6,7 +6,7 @@ import { MessageWithPartsSchema } from "../../../../gen/sessionpool/v1/message_s
 import { poll } from "../../../support/poll.js";
 import { RestServer } from "./rest-server.js";
 
-/** More than what the system takes for a reader that does not read. */
+/** More text than the operating system buffers for a client that does not read. */
 const TEXT = "x".repeat(24 * 1024 * 1024);
 const PATH = "/session/s/message/m";
 
@@ -20,7 +20,7 @@ it.each([1, 2])("an unread answer ends its stream or connection (HTTP/%i)", asyn
     const request = get({ port: server.port, host: "127.0.0.1", path: PATH, agent: false });
     const [response] = await once(request, "response");
     response.on("error", () => undefined);
-    // The system tells a client of the end only when it reads: the server is asked.
+    // The client learns of the end only when it reads, so the test asks the server.
     await poll(() => server.caller.last.call.signal.aborted, "the connection is ended");
     request.destroy();
     return;

@@ -23,7 +23,7 @@ function operation(method: string, path: string): Json {
   return document.paths[path][method];
 }
 
-/** Everything in the document with the key. */
+/** Every value in the document that has this key. */
 function* valuesOf(value: Json, key: string): Generator<Json> {
   if (typeof value !== "object" || value === null) return;
   for (const [name, inner] of Object.entries(value)) {
@@ -42,7 +42,7 @@ describe("openApiDocument", () => {
     expect((await new Validator().validate(broken)).valid).toBe(false);
   });
 
-  test("says what values must be, by the limits of the service", () => {
+  test("describes the limits of values, as the service enforces them", () => {
     const { schemas } = document.components;
     const id = operation("get", "/session/{sessionId}").parameters[0].schema;
     expect(id).toMatchObject({ minLength: 1, maxLength: 128 });
@@ -71,7 +71,7 @@ describe("openApiDocument", () => {
     expect(small).toContain('"maxLength":17');
   });
 
-  test("refers only to what is there, and to all of it", () => {
+  test("refers only to components that exist, and to every one of them", () => {
     const references = new Set<string>(valuesOf(document, "$ref"));
     for (const reference of references) {
       const target = reference
@@ -88,7 +88,7 @@ describe("openApiDocument", () => {
     }
   });
 
-  test("has every binding, each with an id and exactly the parameters of its path", () => {
+  test("has every binding, each with an id of its own and exactly the parameters of its path", () => {
     const bindings = METHODS.flatMap(({ desc }) => readBindings(desc));
     expect(operations()).toHaveLength(bindings.length);
     expect(new Set(operations().map(({ operationId }) => operationId)).size).toBe(bindings.length);
@@ -102,7 +102,7 @@ describe("openApiDocument", () => {
     expect(JSON.stringify(document)).not.toMatch(/TodoTracker|AddTodo/);
   });
 
-  test("says what the comments of the API say", () => {
+  test("takes its descriptions from the comments of the API", () => {
     const get = operation("get", "/session/{sessionId}");
     expect(get.description).toBe(comments["sessionpool.v1.SessionService.GetSession"]);
     expect(get.summary).toBe("Returns a session with its exact `message_count` and `update_time`");
@@ -114,7 +114,7 @@ describe("openApiDocument", () => {
     for (const one of operations()) expect(one.summary).toMatch(/^[A-Z].*[^.]$/);
   });
 
-  test("every message, field and RPC of REST has a comment or is a plain request or response", () => {
+  test("finds a comment on every field of a request or response", () => {
     const uncommented = METHODS.filter(({ grpcOnly }) => !grpcOnly).flatMap(({ desc }) =>
       [desc.input, desc.output].flatMap((message) =>
         message.fields.map((field) => `${message.typeName}.${field.name}`),
@@ -123,7 +123,7 @@ describe("openApiDocument", () => {
     expect(uncommented.filter((name) => !comments[name])).toEqual([]);
   });
 
-  test("has queries, bodies and answers as they are bound", () => {
+  test("describes queries, bodies and answers as the bindings define them", () => {
     const append = operation("post", "/session/{sessionId}/message");
     expect(append.requestBody.content["application/json"].schema).toEqual({
       $ref: "#/components/schemas/MessageWithParts",
@@ -159,7 +159,7 @@ describe("openApiDocument", () => {
     }
   });
 
-  test("has types as proto3 JSON writes them", () => {
+  test("gives types as proto3 JSON writes them", () => {
     const { MessageInfo, MessageWithParts } = document.components.schemas;
     expect(MessageInfo.properties.position).toMatchObject({ type: "string", format: "int64", readOnly: true });
     expect(MessageInfo.properties.timestamp).toMatchObject({ type: "string", format: "date-time" });
@@ -172,7 +172,7 @@ describe("openApiDocument", () => {
     });
   });
 
-  test("has streams, errors and keys", () => {
+  test("describes streams, errors and authentication", () => {
     const watch = operation("get", "/session/{sessionId}/message:watch");
     expect(Object.keys(watch.responses[200].content)).toEqual(["text/event-stream", "application/x-ndjson"]);
     expect(watch.parameters.map(({ name }: Json) => name)).toContain("Last-Event-ID");
