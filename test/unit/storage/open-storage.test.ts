@@ -34,7 +34,7 @@ describe("openDatabase", () => {
   });
 
   it.each(["", "a.db", "./a.db", "postgres://a/b", "SQLITE:a.db", "http://a"])(
-    "refuses %j, and says what it takes",
+    "refuses %j, and names the URLs that it accepts",
     async (url) => {
       await expect(openDatabase(url)).rejects.toMatchObject({
         code: "invalid_argument",
@@ -66,7 +66,7 @@ describe("openDatabase with create: false", () => {
     await database.close();
   });
 
-  it("refuses memory:, which can hold no data of other processes", async () => {
+  it("refuses memory:, which cannot hold data of other processes", async () => {
     await expect(openDatabase("memory:", { create: false })).rejects.toMatchObject({ code: "failed_precondition" });
   });
 });
@@ -87,7 +87,7 @@ describe("openStorage", () => {
     }
   });
 
-  it("keeps one provider for each namespace, and namespaces apart", async () => {
+  it("has one provider for each namespace, and keeps namespaces apart", async () => {
     const storage = await openStorage("sqlite::memory:");
     expect(storage.name).toBe("sqlite::memory:");
     expect(storage.provider("a")).toBe(storage.provider("a"));
@@ -129,7 +129,7 @@ describe("providers for programs that embed this package", () => {
   });
 });
 
-/** open-storage with what it imports, the way it is shipped. */
+/** Bundles open-storage with its imports, as for the package. */
 function bundle() {
   return build({
     entryPoints: ["src/storage/open-storage.ts"],

@@ -9,7 +9,7 @@ const OPERATIONS = Object.getOwnPropertyNames(StorageProvider.prototype).filter(
 ) as (keyof StorageOperations)[];
 
 describe("StorageManager", () => {
-  it("activates the first provider, or the one that is named", () => {
+  it("activates the first provider, or the named one", () => {
     const [a, b] = [new Empty(), new Empty()];
     expect(new StorageManager({ a, b }).active).toBe(a);
     expect(new StorageManager({ a, b }, "b").active).toBe(b);
@@ -44,7 +44,7 @@ describe("StorageManager", () => {
   });
 
   it.each(OPERATIONS.filter((name) => name !== "ping"))(
-    "lets the provider's class be named when it lacks %s",
+    "names the provider's class in the error when that class lacks %s",
     async (operation) => {
       const manager = new StorageManager({ main: new Empty() }) as unknown as Record<string, () => Promise<unknown>>;
       await expect(manager[operation]?.()).rejects.toMatchObject({

@@ -17,7 +17,7 @@ describe("the call that limits a write for several appends", () => {
     expect(callOf(undefined)).toBeUndefined();
   });
 
-  it("ends at the latest deadline, and with no signal", () => {
+  it("has the latest deadline and no signal", () => {
     const { signal } = new AbortController();
     expect(
       callOf({ deadlineMs: LATER_MS, signal }, { deadlineMs: LATER_MS + 2 }, { deadlineMs: LATER_MS + 1 }),
@@ -26,7 +26,7 @@ describe("the call that limits a write for several appends", () => {
     });
   });
 
-  it("has no end when one of them has none", () => {
+  it("has no deadline when one of the appends has none", () => {
     expect(callOf({ deadlineMs: LATER_MS }, {})).toBeUndefined();
     expect(callOf({ deadlineMs: LATER_MS }, undefined)).toBeUndefined();
   });

@@ -55,7 +55,7 @@ function knownAt(position: number, { id, timestampMicros = 0, text = id }: Sent)
 describe("idsToLookUp", () => {
   const inSegments = headOf(3, 30, [{ log: "u.0", first: 1, last: 1 }]);
 
-  it("leaves one message at the end of a session without segments to the unique key", () => {
+  it("leaves a single message at the end of a session without segments to the unique key", () => {
     expect(idsToLookUp(headOf(3, 30), jobOf([{ id: "a" }], 3))).toEqual([]);
     expect(idsToLookUp(headOf(3, 30), jobOf([{ id: "a" }]))).toEqual([]);
     expect(idsToLookUp(headOf(3, 30), jobOf([{ id: "a", timestampMicros: 30 }]))).toEqual([]);
@@ -71,7 +71,7 @@ describe("idsToLookUp", () => {
     expect(idsToLookUp(headOf(0, null), several)).toEqual(["a", "c"]);
   });
 
-  it("includes the id of a message that is older than the last or expected elsewhere", () => {
+  it("includes the id of a message that is older than the last one or expected at another position", () => {
     expect(idsToLookUp(headOf(3, 30), jobOf([{ id: "a", timestampMicros: 29 }]))).toEqual(["a"]);
     expect(idsToLookUp(headOf(3, 30), jobOf([{ id: "a" }], 2))).toEqual(["a"]);
   });
@@ -111,7 +111,7 @@ describe("planAppend", () => {
     expect(plan).toMatchObject({ kind: "refuse", error: { code: "aborted" } });
   });
 
-  it("finds messages that are older than the last one, or than the one before them", () => {
+  it("recognises messages that are older than the last one or than the one before them in the batch", () => {
     const older = planAppend(headOf(3, 30), NONE, jobOf([{ id: "a", timestampMicros: 29 }]), NOW);
     expect(older).toMatchObject({ kind: "older", fresh: [{ id: "a" }], first: undefined });
     const unsorted = [
@@ -122,14 +122,14 @@ describe("planAppend", () => {
   });
 });
 
-describe("planAppend of times", () => {
+describe("planAppend with timestamps", () => {
   it("stamps a message no earlier than the one before it in its batch", () => {
     const batch = jobOf([{ id: "a", timestampMicros: 50 }, { id: "b" }]);
     const plan = planAppend(headOf(3, 30), NONE, batch, 40);
     expect(plan).toMatchObject({ kind: "write", entries: [{ timestampMicros: 50 }, { timestampMicros: 50 }] });
   });
 
-  it("refuses a known id with another time, and takes one without a time as the same", () => {
+  it("refuses a known id with another timestamp, and accepts one without a timestamp as a retry", () => {
     const known = knownAt(1, { id: "a", timestampMicros: 5 });
     const other = planAppend(headOf(3, 30), known, jobOf([{ id: "a", timestampMicros: 6 }]), NOW);
     expect(other).toMatchObject({ kind: "refuse", error: { code: "already_exists" } });
@@ -153,7 +153,7 @@ describe("planAppend in a session with drafts", () => {
     for (const id of ["a", "f"]) expect(planAppend(head, NONE, jobOf([{ id }]), NOW)).toMatchObject({ kind: "write" });
   });
 
-  it("takes the message of a draft for appended when it is there and its content was erased", () => {
+  it("considers the message of a draft as appended when the history has it with erased content", () => {
     const { entry } = knownAt(1, { id: "d" }).get("d") as Located;
     const erased: Known = new Map([["d", { entry: { ...entry, body: ERASED_BODY }, position: 1 }]]);
     const plan = planAppend(head, erased, fromDraft("d", "u.d"), NOW);
@@ -166,7 +166,7 @@ describe("planAppend in a session with drafts", () => {
 
   it.each([
     ["has ended", head],
-    ["is not named any more", headOf(3, 30)],
+    ["the record no longer names", headOf(3, 30)],
   ])("refuses the message of a draft that %s", (_what, without) => {
     const plan = planAppend(without, NONE, fromDraft("f", "u.f"), NOW);
     expect(plan).toMatchObject({ kind: "refuse", error: { code: "failed_precondition" } });
@@ -180,21 +180,21 @@ describe("answerPlaced", () => {
   });
   const unplaced = [{ id: "b" }] as unknown as readonly Unplaced[];
 
-  it("moves the place of a message that is known by those that are put in front of it", () => {
+  it("moves the position of a known message by the messages that are placed before it", () => {
     const batch = jobOf([{ id: "a" }, { id: "b" }], 9);
     expect(answerPlaced(batch, plan(["a", "b"], 2), unplaced, [1])).toEqual({ messageIds: ["a", "b"], position: 3 });
     expect(answerPlaced(batch, plan(["a", "b"], 2), unplaced, [3])).toEqual({ messageIds: ["a", "b"], position: 2 });
-    // The second one gets the place that the known message would have after the first.
+    // The first one moves the known message to position 3, where the second one is then placed before it.
     expect(answerPlaced(batch, plan(["a", "b"], 2), [...unplaced, ...unplaced], [1, 3])).toMatchObject({ position: 4 });
   });
 
-  it("refuses another place than the one expected", () => {
+  it("refuses a position other than the expected one", () => {
     expect(answerPlaced(jobOf([{ id: "b" }], 1), plan(["b"]), unplaced, [1])).toMatchObject({ position: 1 });
     expect(() => answerPlaced(jobOf([{ id: "b" }], 2), plan(["b"]), unplaced, [1])).toThrow(Refusal);
   });
 });
 
-it("a head without further entries stays the same", () => {
+it("endAfter returns the same head when there are no further entries", () => {
   const head = headOf(3, 30);
   expect(endAfter(head, [])).toBe(head);
 });

@@ -17,7 +17,7 @@ describe("an append that is answered long after its head was read, on a store th
     expect(await world.process().ids("a")).toBe("m n");
   });
 
-  it("succeeds when its log was closed since, and shows it as the first message", async () => {
+  it("succeeds when its log was closed since, and its message comes before those of the next log", async () => {
     const world = new World("weak");
     const writer = await sessionOf(world);
     const answer = await beforeWriting(writer, "a", "m");
@@ -30,7 +30,7 @@ describe("an append that is answered long after its head was read, on a store th
     expect(await world.process().ids("a")).toBe("m n");
   });
 
-  it("says that the session is gone when it has stored nothing", async () => {
+  it("fails with not_found when it has stored nothing because the session is gone", async () => {
     const world = new World("weak");
     const writer = await sessionOf(world, "m");
     const answer = await beforeWriting(writer, "a", "n");
@@ -42,7 +42,7 @@ describe("an append that is answered long after its head was read, on a store th
   });
 });
 
-it("an append of an older message leaves the revision that callers see", async () => {
+it("an append of an older message does not change the revision that callers see", async () => {
   const world = new World("atomic");
   const process = await sessionOf(world, "m@10", "n@30");
   const { sessionRevision } = world.record("a");
@@ -56,7 +56,7 @@ describe("an append on a head that is out of date", () => {
     return told(process.logMessages("a", [message], { expectedPosition }).then(({ position }) => `at ${position}`));
   };
 
-  it("finds what another process has appended of its batch", async () => {
+  it("finds the messages of its batch that another process has already appended", async () => {
     const world = new World("atomic");
     const process = await sessionOf(world, "m");
     await world.process().say("a", "x");
@@ -71,7 +71,7 @@ describe("an append on a head that is out of date", () => {
     expect(await process.say("a", "x", "y")).toBe("at 1");
   });
 
-  it("reads it again before it refuses the expected position of an older message", async () => {
+  it("reads the head again before it refuses the expected position of an older message", async () => {
     const world = new World("atomic");
     const process = await sessionOf(world, "m@10", "n@30");
     await world.process().say("a", "o@15");
@@ -79,7 +79,7 @@ describe("an append on a head that is out of date", () => {
     expect(await idsOf(world, "a")).toBe("m o q n");
   });
 
-  it("reads it no more than once when the expected position of an older message is wrong, and changes nothing", async () => {
+  it("changes nothing when the expected position of an older message is wrong", async () => {
     const world = new World("atomic");
     const process = await sessionOf(world, "m@10", "n@30");
     const { log, revision } = world.record("a");
@@ -87,7 +87,7 @@ describe("an append on a head that is out of date", () => {
     expect(world.record("a")).toMatchObject({ log, revision });
   });
 
-  it("opens the log that it has sealed itself before it refuses, so that nobody waits for it", async () => {
+  it("before it refuses, opens the log that its own process has sealed, so that nobody waits", async () => {
     const world = new World("atomic");
     const process = await sessionOf(world, "m@10", "n@30");
     const { simStore } = process;
@@ -103,7 +103,7 @@ describe("an append on a head that is out of date", () => {
 });
 
 describe("an append", () => {
-  it("with an id of the append before it in the same turn is a repetition of that one", async () => {
+  it("with the id of an earlier append in the same turn is a retry of that one", async () => {
     const process = await sessionOf(new World("atomic"));
     const appends = [["x"], ["x", "y"]].map((ids) => ({
       messages: ids.map((id) => ({ id, role: "user", parts: [] })),
@@ -126,7 +126,7 @@ describe("an append", () => {
     expect(asked).toEqual(["append"]);
   });
 
-  it("is answered only when the update time is stored that is written with it", async () => {
+  it("is answered only after the update time that it moves has been stored", async () => {
     const world = new World("weak");
     const process = world.process({ nowMicros: () => world.nowMs * 1000 });
     await process.createSession({ sessionId: "a" });
@@ -143,7 +143,7 @@ describe("an append", () => {
     expect(answered).toBe("at 0");
   });
 
-  it("goes on for more than a hundred turns as long as others are first", async () => {
+  it("tries more than a hundred times as long as other writers make progress", async () => {
     const world = new World("atomic");
     const process = await sessionOf(world, "m");
     const { log } = world.record("a");
@@ -158,7 +158,7 @@ describe("an append", () => {
     expect(await process.say("a", "n")).toBe(`at ${MAX_TURNS + 2}`);
   });
 
-  it("ends with internal when the segments of its session can never be merged, and says what it met", async () => {
+  it("fails with internal when the segments of its session can never be merged, and reports why", async () => {
     const world = new World("atomic");
     await sessionOf(world, "m", "n");
     await world.process().updateMessage("a", "n", { parts: [{ id: "", type: "text", text: "new" }] });
@@ -171,7 +171,7 @@ describe("an append", () => {
     );
   });
 
-  it("of an older message that lost against a change of the title writes the message no second time", async () => {
+  it("of an older message does not write the message again when the title changes meanwhile", async () => {
     const world = new World("atomic");
     const process = await sessionOf(world, "m@10", "n@30");
     process.gates.close("seal");
@@ -202,7 +202,7 @@ describe("an append", () => {
     await iterator.return?.();
   });
 
-  it("of an older message to a session that expires meanwhile leaves the next one in its turn to find that out", async () => {
+  it("of an older message succeeds when the session expires meanwhile, but the next one fails", async () => {
     let nowMicros = 50;
     const process = new World("atomic").process({ nowMicros: () => nowMicros });
     await process.createSession({ sessionId: "a", expireTimeMicros: 100 });

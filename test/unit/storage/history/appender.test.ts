@@ -5,7 +5,7 @@ import { HistoryContext } from "../../../../src/storage/history/heads.js";
 import type { SessionRecord } from "../../../../src/storage/history/log-store.js";
 import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
 
-it("the message of a draft is not taken for appended when its session is gone", async () => {
+it("the message of a draft is not considered as appended when its session is gone", async () => {
   const context = new HistoryContext(new MemoryLogDatabase().namespace("test"), {});
   const appender = new Appender({ context } as unknown as AppendTurnParts);
   const [own, spare] = ["d", "u.d"].map((id) => ({ id, role: "assistant", parts: [] }));

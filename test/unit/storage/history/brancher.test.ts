@@ -18,17 +18,17 @@ function copy(copier: Process, source: string, target: string): Promise<string> 
   );
 }
 
-describe("the forks of a source", () => {
+describe("the count of forks of a source", () => {
   it.each([
     ["a fork", (target: string) => fork(process, "t", target)],
     ["a child", (target: string) => told(process.createSession({ sessionId: target, parentId: "t" }))],
-  ])("are not raised by %s of an empty session, which names nothing of it", async (_what, make) => {
+  ])("is not raised by %s of an empty session, which names none of its logs", async (_what, make) => {
     await make("b");
     expect(world.record("b").sources).toEqual([]);
     expect(world.record("t").forks).toBe(0);
   });
 
-  it("are raised by a child of an empty child, which names what the parent's parent shows", async () => {
+  it("is raised by a child of an empty child, whose ancestry shows the messages of its grandparent", async () => {
     await process.createSession({ sessionId: "b", parentId: "a" });
     await process.createSession({ sessionId: "c", parentId: "b" });
     expect(world.record("c").sources).toEqual([world.record("b").uid]);
@@ -36,18 +36,18 @@ describe("the forks of a source", () => {
     expect(await process.ids("c")).toBe("m n");
   });
 
-  it("are as before when the id of the fork is taken", async () => {
+  it("is unchanged when the id of the fork is taken", async () => {
     expect(await fork(process, "a", "t")).toBe("already_exists");
     expect(world.record("a").forks).toBe(0);
   });
 
-  it("are as before when the message to fork at is not there", async () => {
+  it("is unchanged when the message to fork at does not exist", async () => {
     const forked = process.forkConversation("a", "b", { as: "fork", upToMessageId: "x" });
     expect(await told(forked)).toBe("invalid_argument");
     expect(world.record("a").forks).toBe(0);
   });
 
-  it("are as before when a message arrives in the target of a copy just before its seal", async () => {
+  it("is unchanged when a message arrives in the target of a copy just before its seal", async () => {
     const copier = world.process();
     copier.gates.close("seal");
     const copied = copy(copier, "a", "t");
@@ -73,7 +73,7 @@ describe("a copy into a session that was emptied and still keeps the source's me
     expect(world.record("a").forks).toBe(1);
   });
 
-  it("names its source once also when it fails", async () => {
+  it("counts as one fork of its source even when it fails", async () => {
     const copier = world.process();
     copier.gates.loseNext("seal");
     expect(await copy(copier, "a", "t")).toBe("unavailable");
@@ -81,18 +81,18 @@ describe("a copy into a session that was emptied and still keeps the source's me
   });
 });
 
-it("a copy into an empty session leaves out what a draft there is to become", async () => {
+it("a copy into an empty session leaves out a message whose id an open draft there has", async () => {
   await process.startDraft("t", { id: "m", role: "assistant", parts: [] });
   expect(await copy(process, "a", "t")).toBe("copied 1");
   expect(await told(process.finishDraft("t", "m", { version: 1 }).then(() => "finished"))).toBe("finished");
   expect((await world.process().ids("t")).split(" ").sort()).toEqual(["m", "n"]);
 });
 
-describe("a copy that takes longer than a head may be acted on", () => {
+describe("a copy that takes longer than a head may be used", () => {
   it.each([
     ["an empty session", []],
     ["a session with messages", ["x"]],
-  ])("into %s says how many it copied, once it has", async (_what, messages) => {
+  ])("into %s answers with the number of messages that it copied", async (_what, messages) => {
     const slow = new World("weak");
     const maker = await sessionOf(slow, "m", "n");
     await maker.createSession({ sessionId: "t" });
@@ -108,16 +108,16 @@ describe("a copy that takes longer than a head may be acted on", () => {
   });
 });
 
-describe("a call to create a session that is there", () => {
+describe("a call to create a session that exists", () => {
   beforeEach(async () => {
     await process.createSession({ sessionId: "b", parentId: "a" });
   });
 
   it.each([
-    ["with the same parent answers it", { parentId: "a" }, "b"],
-    ["without a parent answers it", {}, "b"],
+    ["with the same parent returns it", { parentId: "a" }, "b"],
+    ["without a parent returns it", {}, "b"],
     ["with another parent is refused", { parentId: "t" }, "already_exists"],
-    ["with a parent, when it has none, is refused", { sessionId: "t", parentId: "a" }, "already_exists"],
+    ["with a parent, although it has none, is refused", { sessionId: "t", parentId: "a" }, "already_exists"],
   ])("%s", async (_what, fields, answer) => {
     expect(await told(process.createSession({ sessionId: "b", ...fields }).then(({ sessionId }) => sessionId))).toBe(
       answer,
@@ -125,32 +125,32 @@ describe("a call to create a session that is there", () => {
   });
 });
 
-it("a fork of everything knows its last message also when nothing was appended since an edit", async () => {
+it("a fork of a whole session has its last message as the fork point, even right after an edit", async () => {
   await process.truncateMessages("a", "m");
   await fork(process, "a", "b");
   expect(world.record("b")).toMatchObject({ forkPointId: "m", inheritedCount: 1 });
 });
 
-describe("a call to make a fork that is there", () => {
+describe("a call to make a fork that exists", () => {
   beforeEach(async () => {
     await fork(process, "a", "b");
   });
 
-  it("is not taken for a retry when it names a source that never was", async () => {
+  it("does not count as a retry when it names a source that never existed", async () => {
     expect(await fork(process, "x", "b")).toBe("already_exists");
     await expect(process.forkConversation("x", "b", { as: "fork" })).rejects.toThrow(
       'Session "b" exists and was not made by this call',
     );
   });
 
-  it("says that the store is unavailable when the source cannot be read", async () => {
+  it("fails with unavailable when the source cannot be read", async () => {
     process.gates.loseNext("findById");
     expect(await told(process.forkConversation("a", "b", { as: "fork", upToMessageId: "m" }))).toBe("unavailable");
   });
 });
 
-describe("a call to create a session whose id is taken at first", () => {
-  it("makes it when the other one is deleted before it is read", async () => {
+describe("a call to create a session whose id is taken when it begins", () => {
+  it("creates it when the other session is deleted before its record is read", async () => {
     const creator = world.process();
     creator.gates.close("answer of createRecord");
     const created = told(creator.createSession({ sessionId: "t", title: "mine" }).then(({ title }) => title));
@@ -160,7 +160,7 @@ describe("a call to create a session whose id is taken at first", () => {
     expect(await created).toBe("mine");
   });
 
-  it("leaves alone who gets the id meanwhile", async () => {
+  it("leaves alone another session that takes the id meanwhile", async () => {
     const creator = world.process();
     creator.gates.close("answer of createRecord");
     const created = told(creator.createSession({ sessionId: "t", title: "mine" }).then(({ title }) => title));

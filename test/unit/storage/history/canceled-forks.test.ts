@@ -7,7 +7,7 @@ import { poll } from "../../../support/poll.js";
 
 type Member = (...args: unknown[]) => Promise<unknown>;
 
-/** A memory store, some of whose calls are changed. */
+/** Replacements for calls of the store. `real` is the call itself. */
 let changes: Partial<Record<keyof LogStore, (real: Member, args: unknown[]) => Promise<unknown>>>;
 let store: LogStore;
 let provider: LogHistoryProvider;
@@ -43,11 +43,11 @@ const kinds: [string, (call: object) => Promise<unknown>][] = [
   ["a child", (call) => provider.createSession({ sessionId: "new", parentId: "source" }, call)],
 ];
 
-describe.each(kinds)("%s that ends after its source was raised", (_name, make) => {
+describe.each(kinds)("%s that ends after its source's count was raised", (_name, make) => {
   it.each([
     ["canceled", undefined],
     ["deadline_exceeded", new DomainError("deadline_exceeded", "The deadline has passed")],
-  ])("with %s lowers it, although the call is over", async (code, reason) => {
+  ])("with %s lowers the source's count, although the call is over", async (code, reason) => {
     const stop = new AbortController();
     changes.tail = async (real, args) => {
       stop.abort(reason);
@@ -58,7 +58,7 @@ describe.each(kinds)("%s that ends after its source was raised", (_name, make) =
     expect(await store.readRecord("new")).toBeNull();
   });
 
-  it("lowers the source when the end of its log cannot be read", async () => {
+  it("lowers the source's count when the end of its log cannot be read", async () => {
     changes.tail = async () => {
       throw new DomainError("unavailable", "no");
     };
@@ -66,7 +66,7 @@ describe.each(kinds)("%s that ends after its source was raised", (_name, make) =
     expect(await forks()).toBe(0);
   });
 
-  it("is completed while its record is being stored, and keeps the source", async () => {
+  it("is completed when its record is already being stored, and the source's count stays", async () => {
     const stop = new AbortController();
     changes.createRecord = async (real, args) => {
       stop.abort();
@@ -78,7 +78,7 @@ describe.each(kinds)("%s that ends after its source was raised", (_name, make) =
     expect(await forks()).toBe(1);
   });
 
-  it("reads an unknown outcome back, and succeeds when the record is there", async () => {
+  it("reads its record back after an unknown outcome, and succeeds when the record is there", async () => {
     changes.createRecord = async (real, args) => {
       await real(...args);
       throw new DomainError("unavailable", "The connection was lost");
@@ -88,7 +88,7 @@ describe.each(kinds)("%s that ends after its source was raised", (_name, make) =
     expect(await provider.getSession("new")).toMatchObject({ parentId: "source" });
   });
 
-  it("keeps the source raised after an unknown outcome when the record is not there, as it may still arrive", async () => {
+  it("keeps the source's count after an unknown outcome, because the record may still arrive", async () => {
     changes.createRecord = async () => {
       throw new DomainError("unavailable", "The connection was lost");
     };
@@ -96,7 +96,7 @@ describe.each(kinds)("%s that ends after its source was raised", (_name, make) =
     expect(await forks()).toBe(1);
   });
 
-  it("answers with its own error when the source cannot be lowered, and reports that its count may be too high", async () => {
+  it("fails with its own error when the source's count cannot be lowered, and reports the count", async () => {
     changes.createRecord = async () => {
       throw new DomainError("resource_exhausted", "The disk is full");
     };
@@ -107,7 +107,7 @@ describe.each(kinds)("%s that ends after its source was raised", (_name, make) =
     expect(anomalies).toEqual([expect.stringMatching(/^The number of forks of .* may be too high/)]);
   });
 
-  it("lowers the source after a definite refusal of its record", async () => {
+  it("lowers the source's count after a definite refusal of its record", async () => {
     changes.createRecord = async () => {
       throw new DomainError("resource_exhausted", "The disk is full");
     };
@@ -117,7 +117,7 @@ describe.each(kinds)("%s that ends after its source was raised", (_name, make) =
 });
 
 describe("a copy into an empty session", () => {
-  it("that is canceled after its source was raised is completed", async () => {
+  it("that is canceled after its source's count was raised is completed", async () => {
     const stop = new AbortController();
     changes.seal = async (real, args) => {
       stop.abort();
@@ -130,7 +130,7 @@ describe("a copy into an empty session", () => {
     expect(await forks()).toBe(1);
   });
 
-  it("that loses to another edit lowers what it raised", async () => {
+  it("that loses to another edit and is made again counts as one fork", async () => {
     changes.replaceRecord = async (real, args) => {
       changes = {};
       await provider.updateSession("target", { title: "first" });
@@ -142,8 +142,8 @@ describe("a copy into an empty session", () => {
   });
 });
 
-describe("an edit that lets go of its sources", () => {
-  it("lowers them even though the call has ended", async () => {
+describe("an edit that releases its sources", () => {
+  it("lowers their counts even though the call has ended", async () => {
     await provider.logMessages("target", [{ id: "t1", role: "user", parts: [] }]);
     await provider.forkConversation("source", "fork", { as: "fork" });
     await provider.logMessages("fork", [{ id: "m0", role: "user", parts: [], timestampMicros: 1 }]);

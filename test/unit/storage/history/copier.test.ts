@@ -32,7 +32,7 @@ describe("a copy of nothing", () => {
     expect(world.record("empty").forks).toBe(0);
   });
 
-  it("opens the log that it has sealed, when the source was emptied before the copy was stored", async () => {
+  it("opens the log that it has sealed when the source is emptied before the copy is stored", async () => {
     const copier = world.process();
     copier.gates.close("replaceRecord", holdsNewMessages);
     const copied = copy(copier, "a", "t");
@@ -48,7 +48,7 @@ describe("a copy of nothing", () => {
 });
 
 describe("a copy whose messages are all in the target", () => {
-  it("copies those that are deleted there while it looks", async () => {
+  it("copies those that are deleted from the target while it looks them up", async () => {
     await process.say("t", "m", "n", "z");
     await cut(process, "t", "n");
     const copier = world.process();
@@ -66,7 +66,7 @@ describe("a copy into a session whose title changes", () => {
   it.each([
     ["while the log for the copies gets its name", (record: NextRecord) => record.namedLogs.length > 0],
     ["before the copies get their places", (record: NextRecord) => record.namedLogs.length === 0],
-  ])("%s is made, into one log", async (_when, isHeld) => {
+  ])("%s is made, and written to one log", async (_when, isHeld) => {
     const copier = world.process();
     const written = new Set<unknown>();
     copier.gates.close("append", ([log]) => {
@@ -85,7 +85,7 @@ describe("a copy into a session whose title changes", () => {
   });
 });
 
-it("a copy that fails answers with the error also when it has taken longer than a head may be acted on", async () => {
+it("a copy that fails answers with the error even when it has taken longer than a head may be used", async () => {
   const slow = new World("weak");
   const maker = await sessionOf(slow, "m", "n");
   await maker.createSession({ sessionId: "t" });

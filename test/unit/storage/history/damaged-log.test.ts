@@ -24,7 +24,7 @@ describe.each([
       ...more,
     });
 
-  /** Loses the second of the session's messages. */
+  /** Deletes the entry of the session's second message. */
   const damage = async (sessionId: string) => {
     const record = await store.readRecord(sessionId);
     await store.deleteEntries({ log: record?.log as string, first: 2, last: 2 }, 10);
@@ -46,7 +46,7 @@ describe.each([
     await database.close();
   });
 
-  it("ends a follower that reads it from the start with internal, and says what is missing", async () => {
+  it("ends a follower that reads it from the start with internal, and reports what is missing", async () => {
     const follow = async () => {
       for await (const _event of await provider.followMessages("damaged", 0));
     };
@@ -54,7 +54,7 @@ describe.each([
     expect(told.join()).toMatch(/"damaged" is damaged: entry 2 of log .* is missing/);
   });
 
-  it("ends a follower that waits for its messages with internal, while timers run and other sessions are followed", async () => {
+  it("ends a waiting follower with internal, and meanwhile timers run and other sessions are followed", async () => {
     const writer = providerWith();
     const appended = async (sessionId: string, onBegun: () => void) => {
       const ids: string[] = [];
@@ -96,13 +96,13 @@ describe.each([
   it.each([
     ["a list", async () => provider.getSessionMessages("damaged")],
     ["an append of an older message", async () => provider.logMessages("damaged", [message("old", 15)])],
-    ["a copy out of it", async () => provider.forkConversation("damaged", "whole", { as: "copy" })],
-  ])("makes %s an internal error, without a deadline too", async (_name, run) => {
+    ["a copy of its session", async () => provider.forkConversation("damaged", "whole", { as: "copy" })],
+  ])("makes %s fail with internal, even without a deadline", async (_name, run) => {
     await expect(run()).rejects.toMatchObject({ code: "internal" });
     expect(told.join()).toMatch(/"(damaged|whole)" is damaged: (entry 2|entries 1 to 3) of log .* missing/);
   });
 
-  it("leaves other sessions alone", async () => {
+  it("does not affect other sessions", async () => {
     await expect(provider.getSessionMessages("damaged")).rejects.toMatchObject({ code: "internal" });
     await provider.logMessages("whole", [message("m4")]);
     expect(await provider.getMessageCount("whole")).toBe(4);

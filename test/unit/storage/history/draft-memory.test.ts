@@ -5,10 +5,10 @@ import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-dat
 
 const SESSIONS = 3;
 const DRAFTS = 16;
-/** All drafts together take more than a process keeps of drafts, and a single one far less. */
+/** All drafts together are larger than what a process keeps in memory for drafts. A single one is far smaller. */
 const TEXT = "x".repeat(2_000_000);
 
-it("drafts that were empty when they were started do not all stay in memory when they have grown", async () => {
+it("drafts that have grown since their start do not all stay in memory", async () => {
   const { store, appendsAlone } = counted(new MemoryLogDatabase().namespace("test"));
   const provider = new LogHistoryProvider(store, { touchDelayMs: Number.POSITIVE_INFINITY });
   const drafts = Array.from({ length: SESSIONS * DRAFTS }, (_, i) => [`s${i % SESSIONS}`, `m${i}`] as const);
@@ -22,14 +22,14 @@ it("drafts that were empty when they were started do not all stay in memory when
       }),
     );
   for (const draft of drafts) await extend(draft, 1, TEXT);
-  // What is in memory needs nothing but the append.
+  // To extend a draft that is in memory takes only the append.
   expect(await extend(drafts.at(-1)!, 2, "y")).toBe(true);
   expect(await extend(drafts[0]!, 2, "y")).toBe(false);
-  // It was read again, and is kept now.
+  // The last call has read this draft again, so it is in memory now.
   expect(await extend(drafts[0]!, 3, "z")).toBe(true);
 });
 
-/** A store, and a function that tells whether an operation did nothing on it but append, once. */
+/** A store, and a function that resolves to whether the only store call of an operation is one append. */
 function counted(store: LogStore) {
   const calls: string[] = [];
   const noting = new Proxy(store, {

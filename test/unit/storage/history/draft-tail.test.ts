@@ -12,11 +12,11 @@ const DISCARDED: DraftStep = { kind: "discarded" };
 const deltaOf = (text: string) => ({ kind: "append_text", partId: "", text }) as const;
 const extended = (text: string): DraftStep => ({ kind: "extended", deltas: [deltaOf(text)] });
 
-/** Entries of logs. */
+/** The entries of each log. */
 let rows: Map<string, Entry[]>;
-/** What every read of a range is asked for. */
+/** The options of every read of a range. */
 let asked: (RangeOptions | undefined)[];
-/** How many entries a read gives at most, because of their size. */
+/** The number of entries that fit into the answer to a read. */
 let most: number;
 let news: DraftNews[];
 let tail: DraftTail;
@@ -48,7 +48,7 @@ function write(log: string, ...steps: readonly DraftStep[]): void {
   }
 }
 
-/** A head of a session with these drafts and, in its open log, so many messages. */
+/** The head of a session with these drafts, and with `seq` messages in its open log. */
 function headOf(drafts: readonly Partial<DraftRef>[], seq = 0): Head {
   const record = { sessionId: "s", log: "u.1", segments: [], drafts } as unknown as SessionRecord;
   return { record, seq, count: seq } as Head;
@@ -56,8 +56,8 @@ function headOf(drafts: readonly Partial<DraftRef>[], seq = 0): Head {
 
 const D: Partial<DraftRef> = { log: "u.d", messageId: "d" };
 
-describe("the drafts that followers know", () => {
-  it("are told once, with all that was written, however little is read at a time", async () => {
+describe("drafts as followers see them", () => {
+  it("are reported once, with all their content, however little is read at a time", async () => {
     write("u.d", STARTED, ...["a", "b", "c", "d"].map(extended));
     await tail.look(headOf([D]));
     await tail.look(headOf([D]));
@@ -67,14 +67,14 @@ describe("the drafts that followers know", () => {
     expect(new Set(asked.map((one) => JSON.stringify(one)))).toEqual(new Set(['{"limit":2,"maxBytes":7}']));
   });
 
-  it("are read on when a read was cut because of the size of the entries", async () => {
+  it("are read to the end when a read was cut short because of the size of the entries", async () => {
     most = 1;
     write("u.d", STARTED, extended("a"), extended("b"));
     await tail.look(headOf([D]));
     expect(news).toMatchObject([{ draft: { version: 3 } }]);
   });
 
-  it("are told as they grow, and only of what they grow by", async () => {
+  it("are reported again when they grow, only with what was added", async () => {
     write("u.d", STARTED);
     await tail.look(headOf([D]));
     news.length = 0;
@@ -90,7 +90,7 @@ describe("the drafts that followers know", () => {
     expect(tail.has("u.d")).toBe(true);
   });
 
-  it("end when they are discarded, and are not open when they are unknown", async () => {
+  it("end when they are discarded, and do not count as open when they are unknown", async () => {
     write("u.d", STARTED);
     await tail.look(headOf([D]));
     write("u.d", DISCARDED);
@@ -102,14 +102,14 @@ describe("the drafts that followers know", () => {
   it.each([
     ["has not been written yet", []],
     ["was discarded", [STARTED, DISCARDED]],
-  ])("are told of no draft that %s", async (_, steps) => {
+  ])("do not include one that %s", async (_, steps) => {
     write("u.d", ...steps);
     await tail.look(headOf([D]));
     expect(news).toEqual([]);
     expect(tail.drafts).toEqual([]);
   });
 
-  it("are told of a finished one only while its message is not in the history", async () => {
+  it("include a finished one only while its message is not in the history", async () => {
     write("u.d", STARTED, FINISHED);
     const [start] = rows.get("u.d") ?? [];
     rows.set("u.1", [{ ...start, log: "u.1", seq: 1 } as Entry]);
@@ -119,7 +119,7 @@ describe("the drafts that followers know", () => {
     expect(news).toMatchObject([{ kind: "draft", draft: { message: { id: "d" } } }]);
   });
 
-  it("end with their own message, and with no other", async () => {
+  it("end when their own message is appended, and with no other message", async () => {
     write("u.d", STARTED, FINISHED);
     await tail.look(headOf([D]));
     const message = { id: "x", sessionId: "s", role: "assistant", parts: [], timestampMicros: 1, originSessionId: "s" };
@@ -130,15 +130,15 @@ describe("the drafts that followers know", () => {
   });
 });
 
-describe("a draft whose history was told", () => {
+describe("a draft after its session's history was reported", () => {
   const other: Partial<DraftRef> = { log: "u.e", messageId: "e" };
 
   it.each([
     ["stays open as long as the record says so", [], [other, D], null],
-    ["has ended as the record says", [], [other, { ...D, end: "finished" } as const], true],
-    ["was discarded when the record says so", [FINISHED], [other, { ...D, end: "discarded" } as const], false],
-    ["was finished by its last entry when the record does not name it any more", [FINISHED], [other], true],
-    ["was discarded when the record does not name it and it has no last entry", [], [other], false],
+    ["was finished if the record says so", [], [other, { ...D, end: "finished" } as const], true],
+    ["was discarded if the record says so", [FINISHED], [other, { ...D, end: "discarded" } as const], false],
+    ["was finished if the record no longer names it and its last entry says so", [FINISHED], [other], true],
+    ["was discarded if the record no longer names it and its log holds no end", [], [other], false],
   ] satisfies [string, DraftStep[], Partial<DraftRef>[], boolean | null][])(
     "%s",
     async (_, steps, drafts, finished) => {

@@ -9,7 +9,7 @@ import { type Process, settle as settled, World } from "../../../simulation/worl
 
 let world: World;
 let pauses: number[];
-/** What happens during a pause, by the number of pauses before it. */
+/** Is called during each pause, with the number of pauses before it. */
 let during: (before: number) => Promise<unknown>;
 
 beforeEach(async () => {
@@ -20,7 +20,7 @@ beforeEach(async () => {
   await process.simStore.seal(world.record("a").log);
 });
 
-/** Deletes the session in one step, as an editor does that has sealed its log. */
+/** Deletes the session in one step, as an editor does after it has sealed the log. */
 function remove(): void {
   const record = world.record("a");
   world.db.replaceRecord({ ...record, revision: record.revision + 1, deleted: true }, record.revision, {});
@@ -31,7 +31,7 @@ function waitOf(context: HistoryContext): EditorWait {
   return new EditorWait(context, writer);
 }
 
-/** Waits for whoever has sealed the session's log. */
+/** Has a process wait for whoever has sealed the session's log. */
 async function settle(options: HistoryOptions = {}): Promise<void> {
   const pause = async (ms: number): Promise<void> => {
     await during(pauses.length);
@@ -43,8 +43,8 @@ async function settle(options: HistoryOptions = {}): Promise<void> {
   await wait.settle((await context.load("a")) as Head);
 }
 
-describe("whoever finds a sealed log", () => {
-  it("looks again after pauses that grow from a sixteenth of the time, and then rolls the log over", async () => {
+describe("a process that finds a sealed log", () => {
+  it("looks again after growing pauses, from a sixteenth of the time on, and then rolls the log over", async () => {
     const { log } = world.record("a");
     await settle();
     expect(pauses.slice(0, 3)).toEqual([4, 6, 9]);
@@ -53,8 +53,8 @@ describe("whoever finds a sealed log", () => {
   });
 
   it.each([
-    ["a millisecond at least before it looks again", { editorWaitMs: 4 }, 1],
-    ["no longer than all of the time", { editorWaitMs: 0.5 }, 0.5],
+    ["at least a millisecond before it looks again", { editorWaitMs: 4 }, 1],
+    ["no longer than the time allowed", { editorWaitMs: 0.5 }, 0.5],
   ])("waits %s", async (_what, options, first) => {
     await settle(options);
     expect(pauses[0]).toBe(first);
@@ -76,7 +76,7 @@ describe("whoever finds a sealed log", () => {
   it.each([
     ["the record was replaced", async () => void (await world.process().updateSession("a", { title: "new" }))],
     ["the session was deleted", async () => void remove()],
-  ])("leaves the log as it is also when %s just before the time was over", async (_what, change) => {
+  ])("leaves the log as it is even when %s just before the time was over", async (_what, change) => {
     const { uid, log } = world.record("a");
     const { context } = world.process({ editorWaitMs: 0 });
     const head = (await context.load("a")) as Head;
@@ -87,7 +87,7 @@ describe("whoever finds a sealed log", () => {
   });
 });
 
-describe("whoever finds a batch that is not whole yet", () => {
+describe("a process that finds a batch that is not complete yet", () => {
   let writer: Process;
   let appended: Promise<string>;
 
@@ -100,7 +100,7 @@ describe("whoever finds a batch that is not whole yet", () => {
     expect(((await world.process().context.load("a")) as Head).state).toBe("owed");
   });
 
-  it("stops waiting once it is whole", async () => {
+  it("stops waiting once the batch is complete", async () => {
     const { log } = world.record("a");
     during = async (before) => {
       if (before === 2) await writer.gates.open("insert");
@@ -111,7 +111,7 @@ describe("whoever finds a batch that is not whole yet", () => {
     expect(await appended).toBe("at 2");
   });
 
-  it("leaves the log open when it got whole just before the time was over", async () => {
+  it("leaves the log open when the batch was completed just before the time was over", async () => {
     const { log } = world.record("a");
     const { context } = world.process({ editorWaitMs: 0 });
     const head = (await context.load("a")) as Head;

@@ -12,7 +12,7 @@ beforeEach(async () => {
   editor = world.process();
 });
 
-/** An append by a process that would wait long for whoever has closed the log. */
+/** Appends by a process that would wait long if the log were sealed, and checks that it does not wait. */
 async function appendWithoutWaiting(): Promise<string> {
   const before = world.nowMs;
   const answer = await world.process({ editorWaitMs: 5000 }).say("a", "z");
@@ -27,7 +27,7 @@ describe("a refused edit", () => {
     expect(world.record("a")).toEqual(before);
   });
 
-  it("opens the log that it has sealed before the session changed", async () => {
+  it("opens the log that it had sealed before the session changed", async () => {
     editor.gates.close("replaceRecord");
     const edited = told(editor.truncateMessages("a", "m", { expectedRevision: 1 }));
     await settle();
@@ -39,12 +39,12 @@ describe("a refused edit", () => {
 });
 
 describe("an edit whose store fails", () => {
-  it("says so", async () => {
+  it("fails with unavailable", async () => {
     editor.gates.loseNext("findById");
     expect(await cut(editor, "a", "m")).toBe("unavailable");
   });
 
-  it("says so although the title changes meanwhile", async () => {
+  it("fails with unavailable even when the title changes meanwhile", async () => {
     editor.gates.close("findById");
     const edited = cut(editor, "a", "m");
     await settle();
@@ -55,10 +55,10 @@ describe("an edit whose store fails", () => {
   });
 });
 
-describe("an edit that takes longer than a head may be acted on", () => {
+describe("an edit that takes longer than a head may be used", () => {
   let late: Process;
 
-  /** Begins a truncate and has it wait for two minutes while it looks for its message. */
+  /** Starts a truncate, and holds it for two minutes while it looks up its message. */
   async function holdLookup(mid: string): Promise<() => Promise<string>> {
     const slow = new World("weak");
     await sessionOf(slow, "m", "n");
@@ -74,7 +74,7 @@ describe("an edit that takes longer than a head may be acted on", () => {
   it.each([
     ["is refused", "x", "invalid_argument"],
     ["finds nothing to do", "n", "0"],
-  ])("looks again before it %s", async (_what, mid, answer) => {
+  ])("looks up its message again before it %s", async (_what, mid, answer) => {
     const edited = await holdLookup(mid);
     await late.gates.letOne("findById");
     expect(late.gates.waiting("findById")).toBe(1);
@@ -82,7 +82,7 @@ describe("an edit that takes longer than a head may be acted on", () => {
     expect(await edited()).toBe(answer);
   });
 
-  it("answers with the error when its store fails", async () => {
+  it("fails with unavailable when its store does", async () => {
     const edited = await holdLookup("m");
     late.gates.loseNext("findById");
     await late.gates.open("findById");
@@ -90,7 +90,7 @@ describe("an edit that takes longer than a head may be acted on", () => {
   });
 });
 
-it("a truncate leaves alone a draft that was started after it", async () => {
+it("a truncate leaves alone a draft that is started after it", async () => {
   editor.gates.close("replaceRecord");
   const edited = cut(editor, "a", "m");
   await settle();

@@ -5,14 +5,14 @@ import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-dat
 
 const SECRET = "a secret that must go";
 
-/** A draft `id` of session `s` that holds the secret, and has been finished. */
+/** Makes and finishes a draft `id` in session `s` that holds the secret. */
 async function finished(provider: LogHistoryProvider, id: string): Promise<void> {
   await provider.startDraft("s", { id, role: "assistant", parts: [] });
   await provider.extendDraft("s", id, 1, [{ kind: "append_text", partId: "", text: `${id}: ${SECRET}` }]);
   await provider.finishDraft("s", id, { version: 2 });
 }
 
-it("erases the deltas of a message that was a draft, and keeps those of others", async () => {
+it("an erasure removes the deltas of a message that was a draft, and keeps those of others", async () => {
   const database = new MemoryLogDatabase();
   const provider = new LogHistoryProvider(database.namespace("n"));
   await provider.createSession({ sessionId: "s" });
@@ -23,7 +23,7 @@ it("erases the deltas of a message that was a draft, and keeps those of others",
   expect(textsIn(database, "other")).toBe(2);
 });
 
-it("erases them also when many drafts have ended since, or the session was forked and deleted", async () => {
+it("an erasure removes the deltas even after many other drafts, a fork and a delete of the session", async () => {
   const database = new MemoryLogDatabase();
   const provider = new LogHistoryProvider(database.namespace("n"));
   await provider.createSession({ sessionId: "s" });
@@ -41,7 +41,7 @@ it("erases them also when many drafts have ended since, or the session was forke
   }
 });
 
-it("erases a message that was finished at the moment at which its draft was started", async () => {
+it("an erasure reaches a message that was finished in the same microsecond as its draft was started", async () => {
   const database = new MemoryLogDatabase();
   const provider = new LogHistoryProvider(database.namespace("n"), { nowMicros: () => 5 });
   await provider.createSession({ sessionId: "s" });
@@ -50,7 +50,7 @@ it("erases a message that was finished at the moment at which its draft was star
   expect(textsIn(database, "d")).toBe(0);
 });
 
-it("leaves an open draft alone that has the id of the message and began at its very time", async () => {
+it("an erasure leaves alone an open draft that has the same id and time as the message", async () => {
   const database = new MemoryLogDatabase();
   const provider = new LogHistoryProvider(database.namespace("n"), { nowMicros: () => 5 });
   await provider.createSession({ sessionId: "s" });
@@ -64,7 +64,7 @@ it("leaves an open draft alone that has the id of the message and began at its v
   expect(await provider.getMessage("s", "d")).toMatchObject({ parts });
 });
 
-it("erases the deltas of a draft whose process died before the record knew of its end", async () => {
+it("an erasure removes the deltas of a draft whose process died before the record noted its end", async () => {
   const database = new MemoryLogDatabase();
   const provider = new LogHistoryProvider(database.namespace("n"));
   await provider.createSession({ sessionId: "s" });
@@ -81,7 +81,7 @@ it("erases the deltas of a draft whose process died before the record knew of it
   expect(await provider.getSessionMessages("s")).toMatchObject([{ id: "d", parts: [{ type: "erased" }] }]);
 });
 
-/** How many entries hold the secret of a draft. */
+/** The number of entries that hold the secret of a draft. */
 function textsIn(database: MemoryLogDatabase, id: string): number {
   const entries = [...database.dump().logs.values()].flatMap((log) => log.entries);
   return entries.filter(({ body }) => JSON.stringify(body.parts).includes(`${id}: ${SECRET}`)).length;

@@ -32,7 +32,7 @@ function truncated(messageCount: number): FollowEvent {
   return { kind: "truncated", messageCount, at: at(messageCount) };
 }
 
-/** What a follower gets that reads only after all these events were pushed. */
+/** The events that a follower reads when it starts to read after all these events were pushed. */
 async function readAfter(...pushed: readonly FollowEvent[]): Promise<FollowEvent[]> {
   const pause = () => Promise.reject(new Error("No event waits"));
   const queue = new EventQueue(100, pause, () => {});
@@ -43,7 +43,7 @@ async function readAfter(...pushed: readonly FollowEvent[]): Promise<FollowEvent
   return read;
 }
 
-it("a truncate takes back the messages after it that were not read yet, and no news of drafts", async () => {
+it("a truncate drops the unread messages that it removes, and no events about drafts", async () => {
   const [d, e] = [draft("d"), extended("d")];
   const events = [appended(1), appended(2), appended(3), d, appended(4), e, appended(5), truncated(2)];
   expect(await readAfter(...events)).toEqual([events[0], events[1], d, e, events[7]]);
@@ -52,12 +52,12 @@ it("a truncate takes back the messages after it that were not read yet, and no n
 it.each([
   ["an update", updated("m1")],
   ["an earlier truncate", truncated(3)],
-])("a truncate takes back nothing from before %s", async (_, edit) => {
+])("a truncate drops no events from before %s", async (_, edit) => {
   const events = [appended(2), appended(3), edit, appended(4), truncated(1)];
   expect(await readAfter(...events)).toEqual([events[0], events[1], edit, events[4]]);
 });
 
-it("an erasure removes the content of the message, as a draft too, from what was not read yet", async () => {
+it("an erasure removes the content of the message from unread events, also from those about its draft", async () => {
   const erased = updated("m", ERASED_PARTS);
   const events = [appended(1, "m"), updated("m"), draft("m"), extended("m"), erased];
   expect(await readAfter(...events)).toEqual([
@@ -69,7 +69,7 @@ it("an erasure removes the content of the message, as a draft too, from what was
   ]);
 });
 
-it("an erasure, or another update, leaves the content of other messages alone", async () => {
+it("an erasure leaves the content of other messages alone, and so does an ordinary update", async () => {
   const others = [appended(1, "n"), updated("n"), draft("n"), extended("n"), truncated(7)];
   const erased = updated("m", ERASED_PARTS);
   expect(await readAfter(...others, erased)).toEqual([...others, erased]);

@@ -6,7 +6,7 @@ import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-dat
 const MESSAGE = { role: "user", parts: [] };
 const DAY_MS = 86_400_000;
 
-describe("a session whose time passes", () => {
+describe("a session that expires", () => {
   let nowMs: number;
   let database: MemoryLogDatabase;
   let provider: LogHistoryProvider;
@@ -26,7 +26,7 @@ describe("a session whose time passes", () => {
     await provider.logMessages("s", [{ ...MESSAGE, id: "m1" }]);
   };
 
-  it("exists until then and not afterwards, even if it was cached", async () => {
+  it("exists until its time and not afterwards, even if its head is cached", async () => {
     await make();
     nowMs += 9;
     await provider.logMessages("s", [{ ...MESSAGE, id: "m2" }]);
@@ -45,7 +45,7 @@ describe("a session whose time passes", () => {
     await expect(next).rejects.toMatchObject({ code: "not_found" });
   });
 
-  it("is deleted by the next sweep, and its messages are cleared away", async () => {
+  it("is deleted by the next sweep, and its messages are removed by a later one", async () => {
     await make();
     await provider.sweep();
     expect(await provider.getSession("s")).toMatchObject({ messageCount: 1 });
@@ -58,7 +58,7 @@ describe("a session whose time passes", () => {
     expect([...database.dump().logs.values()].flatMap(({ entries }) => entries)).toEqual([]);
   });
 
-  it("is kept for a time from its last change, appends included", async () => {
+  it("is kept for the retention time after its last change or append", async () => {
     const retaining = open(30 * DAY_MS);
     await retaining.createSession({ sessionId: "s" });
     for (let day = 0; day < 40; day += 20) {
@@ -76,7 +76,7 @@ describe("a session whose time passes", () => {
     expect(database.dump().records).toMatchObject([{ deleted: true }]);
   });
 
-  it("expires by the clock of the store where that has one", async () => {
+  it("expires by the store's clock if the store has one", async () => {
     let storeMs = nowMs;
     const store = Object.assign(database.namespace("default"), { knownTimeMs: () => storeMs });
     const other = new LogHistoryProvider(store, { nowMicros: () => nowMs * 1000 });
@@ -87,7 +87,7 @@ describe("a session whose time passes", () => {
     await expect(other.getSession("s")).rejects.toMatchObject({ code: "not_found" });
   });
 
-  it("has its open drafts discarded when the sweep deletes it, so that nothing follows in their logs", async () => {
+  it("has its open drafts discarded by the sweep, so that nothing more can be written to their logs", async () => {
     await make();
     await provider.startDraft("s", { id: "d", ...MESSAGE });
     const { log = "" } = database.dump().records[0]?.drafts[0] ?? {};
@@ -102,7 +102,7 @@ describe("a session whose time passes", () => {
     expect(database.dump().records).toMatchObject([{ deleted: true, drafts: [] }]);
   });
 
-  it("has its drafts left alone by whoever looks for abandoned ones", async () => {
+  it("keeps its drafts when a process ends abandoned ones", async () => {
     const anomalies: string[] = [];
     const options = { nowMicros: () => nowMs * 1000, onAnomaly: (text: string) => anomalies.push(text) };
     const other = new LogHistoryProvider(database.namespace("default"), { ...options, draftTimeoutMs: 0 });

@@ -13,7 +13,7 @@ let provider: LogHistoryProvider;
 let anomalies: string[];
 let stop: AbortController;
 
-/** A pause that lasts until it is woken, so that nothing is found by polling. */
+/** A pause that lasts until it is aborted, so that no follower finds anything by polling. */
 const untilWoken = (_ms: number, signal?: AbortSignal) =>
   new Promise<void>((resolve) => {
     if (signal?.aborted) resolve();
@@ -56,7 +56,7 @@ async function idOf(next: Promise<IteratorResult<FollowEvent>>): Promise<string>
   return value.kind === "appended" ? value.message.id : value.kind;
 }
 
-/** The next ids that a follower is told, without waiting for more than there are. */
+/** Reads the next `count` events. Resolves to the ids of the messages, or the kinds of other events. */
 async function ids(events: AsyncIterator<FollowEvent>, count: number): Promise<string> {
   const read: string[] = [];
   for (let i = 0; i < count; i++) read.push(await idOf(events.next()));
@@ -66,7 +66,7 @@ async function ids(events: AsyncIterator<FollowEvent>, count: number): Promise<s
 const named = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => `m${from + i}`);
 
 describe("a follower", () => {
-  it("is told at once what its own process appends, and each of several is", async () => {
+  it("gets at once what its own process appends, like each other follower of the session", async () => {
     const both = [await follow(), await follow()];
     const nexts = both.map((events) => idOf(events.next()));
     await settle();
@@ -75,7 +75,7 @@ describe("a follower", () => {
     expect(anomalies).toEqual([]);
   });
 
-  it("that has gone leaves nobody who reads the session", async () => {
+  it("that has gone causes no more reads of the session", async () => {
     await say(provider, "m1");
     const events = await follow(0);
     expect(await ids(events, 1)).toBe("m1");
@@ -92,7 +92,7 @@ describe("a follower", () => {
     expect(reads).toBe(0);
   });
 
-  it("is told at once of a draft that its own process extends", async () => {
+  it("gets at once what its own process adds to a draft", async () => {
     await provider.startDraft("s", { id: "d", role: "assistant", parts: [] });
     const events = await follow();
     expect(await idOf(events.next())).toBe("draft");
@@ -102,7 +102,7 @@ describe("a follower", () => {
     expect(await next).toBe("draft_extended");
   });
 
-  it("that is far behind reads on by itself, and is not ended because of what is appended meanwhile", async () => {
+  it("that is far behind catches up by itself, and is not ended because of what is appended meanwhile", async () => {
     provider = providerOn(store, { maxFollowerBacklog: 4, chunk: 2 });
     await say(provider, ...named(1, 7));
     const events = await follow(0);
@@ -115,7 +115,7 @@ describe("a follower", () => {
     expect(await next).toBe("m14");
   });
 
-  it("can go away while it is still reading on", async () => {
+  it("may go while it is still catching up", async () => {
     provider = providerOn(store, { maxFollowerBacklog: 2 });
     await say(provider, ...named(1, 5));
     const events = await follow(0);
@@ -131,7 +131,7 @@ describe("a follower", () => {
     await expect(next).rejects.toMatchObject({ code: "canceled" });
   });
 
-  it("is told in a heartbeat where it stands", async () => {
+  it("gets its place in each heartbeat", async () => {
     let beat = () => {};
     const pause: HistoryOptions["pause"] = async (ms, signal) => {
       const beats = new Promise<void>((resolve) => {
@@ -151,7 +151,7 @@ describe("a follower", () => {
     expect((await heartbeat).value).toMatchObject({ kind: "heartbeat", at: { position: 1 } });
   });
 
-  it("stands after an update that it is told when it resumes", async () => {
+  it("gets, with an update that happened before it resumed, the place after that update", async () => {
     await say(provider, "m1", "m2");
     const first = await follow(1);
     const { at } = (await first.next()).value as FollowEvent;
@@ -164,7 +164,7 @@ describe("a follower", () => {
     });
   });
 
-  it("gets the error of the store while it reads on, and may follow again", async () => {
+  it("gets the error of the store while it catches up, and may follow again", async () => {
     await say(provider, "m1");
     const readRange = store.readRange.bind(store);
     const events = await follow(0);
@@ -174,7 +174,7 @@ describe("a follower", () => {
     expect(await ids(await follow(0), 1)).toBe("m1");
   });
 
-  it("is asked to resume when the history has changed and what it was reading is gone", async () => {
+  it("is told to resume when the history has changed and what it was reading is gone", async () => {
     await say(provider, "m1");
     const events = await follow(0);
     store.readRange = async () => {
@@ -185,7 +185,7 @@ describe("a follower", () => {
     expect(anomalies).toEqual([]);
   });
 
-  it("reads on in pieces", async () => {
+  it("catches up in chunks", async () => {
     provider = providerOn(store, { maxFollowerBacklog: 2, chunk: 2 });
     await say(provider, ...named(1, 7));
     const readRange = store.readRange.bind(store);
@@ -200,7 +200,7 @@ describe("a follower", () => {
     expect(sizes).toEqual([2, 2, 2, 1]);
   });
 
-  it("of a session made anew is not forgotten when one of the old session goes", async () => {
+  it("of a recreated session stays when a follower of the old session goes", async () => {
     await say(provider, "m0");
     const old = await follow(0);
     expect(await ids(old, 1)).toBe("m0");
@@ -215,7 +215,7 @@ describe("a follower", () => {
     expect(await next).toBe("m1");
   });
 
-  it.each([-1, 1])("cannot begin at %i in an empty session", async (from) => {
+  it.each([-1, 1])("cannot start at %i in an empty session", async (from) => {
     await expect(follow(from)).rejects.toMatchObject({
       code: "invalid_argument",
       message: `from_position is ${from}; the session has 0 messages`,
@@ -224,7 +224,7 @@ describe("a follower", () => {
 });
 
 describe("a provider that closes", () => {
-  it("ends its followers with unavailable, and takes no new ones", async () => {
+  it("ends its followers with unavailable, and accepts no new ones", async () => {
     const next = (await follow()).next();
     await settle();
     await provider.close();
@@ -251,8 +251,8 @@ describe("a provider that closes", () => {
   });
 });
 
-describe("a store that tells of changes", () => {
-  it("is asked once, and wakes the followers of the session that has changed", async () => {
+describe("a store that reports changes", () => {
+  it("is subscribed to once, and wakes the followers of the session that has changed", async () => {
     const told: ((uid: string) => void)[] = [];
     store.subscribe = async (onChange) => {
       told.push(onChange);
@@ -276,7 +276,7 @@ describe("a store that tells of changes", () => {
     await other.close();
   });
 
-  it("but fails at first leaves its followers to poll, and is reported", async () => {
+  it("but cannot be subscribed to leaves its followers to poll, and the failure is reported", async () => {
     store.subscribe = () => Promise.reject(new Error("no change streams"));
     let poll = () => {};
     const pause: HistoryOptions["pause"] = async (ms, signal) => {

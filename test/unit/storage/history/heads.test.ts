@@ -37,7 +37,7 @@ describe("cached heads", () => {
     expect(["a", "b", "c"].map((id) => context.cached(id)?.record.sessionId)).toEqual(["a", undefined, "c"]);
   });
 
-  it("are forgotten one by one, and when their session is found to be gone", async () => {
+  it("are forgotten on request, and when their session is found to be gone", async () => {
     const context = contextOf({ tellsTime: false });
     for (const sessionId of ["a", "b"]) await context.load(sessionId);
     context.forget("a");
@@ -46,14 +46,14 @@ describe("cached heads", () => {
     expect([context.cached("a"), context.cached("b")]).toEqual([null, null]);
   });
 
-  it("do not age where the store checks names itself", async () => {
+  it("do not expire when the store checks the names of logs itself", async () => {
     const context = contextOf({ tellsTime: false });
     await context.load("a");
     clockMs += 100 * STALE_MS;
     expect(context.cached("a")).not.toBeNull();
   });
 
-  it("are used for a minute by both the process's and the store's clock, where appends do not check names", async () => {
+  it("expire after a minute by the process's or the store's clock when the store does not check names", async () => {
     const context = contextOf({ tellsTime: true });
     await context.load("a");
     clockMs += STALE_MS;
@@ -69,7 +69,7 @@ describe("cached heads", () => {
 });
 
 describe("a record", () => {
-  it("is current until it changes, goes away, or another session has its id", async () => {
+  it("is current until it changes, is deleted, or another session has its id", async () => {
     const context = contextOf({ tellsTime: false });
     const read = recordOf("a");
     expect(await context.isCurrent(read)).toBe(true);
@@ -88,7 +88,7 @@ describe("a record", () => {
     expect(haveSameRecord(head({}), head({ log: "a1.2" }))).toBe(false);
   });
 
-  it("has a named and unsealed open log when it was just made", () => {
+  it("that was just created has an empty, open log", () => {
     const head = contextOf({ tellsTime: false }).rememberEmpty(recordOf("a", { lastTimestampMicros: 7 }), 5);
     expect(head).toMatchObject({ state: "open", seq: 0, count: 0, lastId: null, lastTimestampMicros: null, atMs: 5 });
   });

@@ -13,12 +13,12 @@ beforeEach(async () => {
 
 describe("an update of a message", () => {
   it.each([
-    ["fills the last segment that is allowed", { before: ["m3"], maxSegments: 5, segments: 5 }],
+    ["may use the last segment that is allowed", { before: ["m3"], maxSegments: 5, segments: 5 }],
     [
-      "has neighbours merged when it needs one segment more than is allowed",
+      "merges neighbours when it needs one segment more than is allowed",
       { before: ["m3"], maxSegments: 4, segments: 3 },
     ],
-    ["has two segments merged when it needs more", { before: ["m9"], maxSegments: 3, segments: 3 }],
+    ["merges two segments when it needs more", { before: ["m9"], maxSegments: 3, segments: 3 }],
     ["splits a history of one segment whatever is allowed", { before: [], maxSegments: 2, segments: 3 }],
   ])("%s", async (_what, { before, maxSegments, segments }) => {
     for (const id of before) await process.updateMessage("a", id, { role: "new" }, {});
@@ -35,12 +35,15 @@ describe("a delete of a message", () => {
   it.each([
     ["in the middle", "m5", 90],
     ["at the end", "m9", 80],
-  ])("%s keeps the time of the last one, by which older ones are told", async (_where, mid, lastTimestampMicros) => {
-    await process.deleteMessage("a", mid, {});
-    expect(world.record("a").lastTimestampMicros).toBe(lastTimestampMicros);
-  });
+  ])(
+    "%s keeps the timestamp of the last message, which decides which messages are older",
+    async (_where, mid, lastTimestampMicros) => {
+      await process.deleteMessage("a", mid, {});
+      expect(world.record("a").lastTimestampMicros).toBe(lastTimestampMicros);
+    },
+  );
 
-  it("leaves an empty history when there is no other", async () => {
+  it("leaves an empty history when there is no other message", async () => {
     await process.truncateMessages("a", "m1");
     await process.deleteMessage("a", "m1", {});
     expect(await process.say("a", "x@-5")).toBe("at 0");

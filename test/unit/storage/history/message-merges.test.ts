@@ -7,7 +7,7 @@ const MESSAGES = 2_000;
 const SEGMENTS = 20;
 const options = { maxSegments: SEGMENTS, mergeMessages: 50, touchDelayMs: Number.POSITIVE_INFINITY };
 
-/** A session `s`, and how many entries have been written since one last asked. */
+/** A long session `s`. `written` returns the number of entries that were written since its last call. */
 async function longSession() {
   const real = new MemoryLogDatabase().namespace("test") as LogStore;
   let entries = 0;
@@ -39,7 +39,7 @@ async function longSession() {
   return { provider, written, segments: async () => (await store.readRecord("s"))?.segments.length ?? 0 };
 }
 
-it("copies only a small part of a history for an edit, even if many messages far apart were edited before", async () => {
+it("an edit copies only a small part of a history, even after edits of many messages far apart", async () => {
   const { provider, written, segments } = await longSession();
   const copied: number[] = [];
   for (let i = 0; i < 100; i++) {
@@ -48,14 +48,14 @@ it("copies only a small part of a history for an edit, even if many messages far
     expect(await segments()).toBeLessThanOrEqual(SEGMENTS + 2);
   }
   expect(copied.slice(0, 9)).toEqual(Array.from({ length: 9 }, () => 1));
-  // A merge of three neighbours, of which one lies between two edits.
+  // The largest copy is a merge of three neighbours, one of which lies between two edits.
   expect(Math.max(...copied)).toBeLessThan((4 * MESSAGES) / SEGMENTS);
   const all = await provider.getSessionMessages("s");
   expect(all.map(({ id }) => id)).toEqual(Array.from({ length: MESSAGES }, (_, i) => `m${i}`));
   expect(all.filter(({ role }) => role !== "user")).toHaveLength(100);
 });
 
-it("copies only the neighbours for edits of the newest messages", async () => {
+it("edits of the newest messages copy only their neighbours", async () => {
   const { provider, written } = await longSession();
   let copied = 0;
   for (let i = 0; i < 100; i++) {

@@ -18,7 +18,7 @@ beforeEach(async () => {
 const purposes = () => world.record("a").namedLogs.map(({ purpose }) => purpose);
 const olderLogs = () => world.record("a").namedLogs.filter(({ purpose }) => purpose === "older");
 
-/** Two processes put an older message each into the session, and neither has heard of the other's. */
+/** Has two processes append an older message each at the same time, so that neither knows of the other's. */
 async function writeAtOnce(): Promise<void> {
   const [one, other] = [world.process(), world.process()];
   one.gates.close("append");
@@ -43,12 +43,12 @@ describe("names of logs", () => {
     namedLogs = new NamedLogs(process.context, new RecordReplacer(process.context));
   });
 
-  it("of copies are added to all others", async () => {
+  it("of logs for copies are added to all others", async () => {
     const logs = [await name("older"), await name("copy"), await name("copy")];
     expect(world.record("a").namedLogs.map(({ log }) => log)).toEqual(logs);
   });
 
-  it("of a log for older messages take the place of the one before", async () => {
+  it("of logs for older messages replace each other", async () => {
     await name("copy");
     await name("older");
     const newest = await name("older");
@@ -65,7 +65,7 @@ describe("names of logs", () => {
     expect(world.record("a").namedLogs[1]?.log).toBe(other);
   });
 
-  it("are removed although the title changes meanwhile", async () => {
+  it("are removed even when the title changes meanwhile", async () => {
     const log = await name("copy");
     process.gates.close("replaceRecord");
     const removed = namedLogs.unname(world.record("a"), log);
@@ -76,7 +76,7 @@ describe("names of logs", () => {
     expect(world.record("a")).toMatchObject({ namedLogs: [], title: "new" });
   });
 
-  it("need not be removed from a record that has no such name, or is gone", async () => {
+  it("may be missing from the record that they are removed from, and the record may be gone", async () => {
     const before = world.record("a");
     await namedLogs.unname(before, `${before.uid}.x`);
     expect(world.record("a")).toEqual(before);
@@ -86,14 +86,14 @@ describe("names of logs", () => {
 
 describe("older messages", () => {
   it.each([
-    ["as many as one write takes share a log that stays", ["x@15", "y@16"], ["older"]],
-    ["more than one write takes get a log of their own", ["x@15", "y@16", "z@17"], []],
+    ["that fit into one write go to a log that stays for later ones", ["x@15", "y@16"], ["older"]],
+    ["that do not fit into one write get a log of their own", ["x@15", "y@16", "z@17"], []],
   ])("%s", async (_what, messages, left) => {
     await world.process({ chunk: 2 }).say("a", ...messages);
     expect(purposes()).toEqual(left);
   });
 
-  it("whose id a writer that died has left in the log for older messages get a fresh one", async () => {
+  it("get a fresh log when a writer that died has left their id in the shared one", async () => {
     await process.say("a", "w@15");
     const [log] = olderLogs();
     const dead = world.process();
@@ -106,7 +106,7 @@ describe("older messages", () => {
     expect(await process.ids("a")).toBe("m w n x o");
   });
 
-  it("get into a log that a writer that died has named and left empty", async () => {
+  it("go to a log that a writer that died has named and left empty", async () => {
     const dead = world.process();
     dead.gates.close("append");
     void dead.say("a", "x@15");
@@ -117,7 +117,7 @@ describe("older messages", () => {
     expect(await process.ids("a")).toBe("m y n o");
   });
 
-  it("do not get into the log of a copy that is under way", async () => {
+  it("do not go to the log of a copy that is under way", async () => {
     await process.createSession({ sessionId: "b" });
     await process.say("b", "p");
     const copier = world.process();
@@ -130,12 +130,12 @@ describe("older messages", () => {
     expect(world.record("a").segments.map(({ log }) => log)).not.toContain(copy?.log);
   });
 
-  it("of a process whose fresh log another one writes to first get their own places", async () => {
+  it("of two processes that name a fresh log at the same time get places of their own", async () => {
     await writeAtOnce();
     expect(await process.ids("a")).toBe("m n y z o");
   });
 
-  it("of two processes get into one log", async () => {
+  it("of two processes share one log", async () => {
     await process.say("a", "x@15");
     const [log] = olderLogs();
     await writeAtOnce();

@@ -8,10 +8,10 @@ const IDS = ["m1", "m2", "m3", "m4"];
 
 let store: LogStore;
 let provider: LogHistoryProvider;
-/** The store call in front of which the session's entries are moved to another log, once. */
+/** The store call before which the session's entries are moved to another log, once. */
 let movedBefore: keyof LogStore | null;
 
-/** What a merge of segments and a sweep do to a session together: the same messages in another log, and the old entries gone. */
+/** Moves the session's entries to another log, as a merge of segments and a sweep do together. */
 async function move(): Promise<void> {
   const record = await store.readRecord("s");
   if (record === null) throw new Error("no session");
@@ -69,7 +69,7 @@ describe("while the messages of a session move to another log", () => {
     expect(await provider.getMessage("s", "none")).toBeNull();
   });
 
-  it.each(["tail", "seqAtTime", "readRange"] as const)("a list by time is whole (%s)", async (before) => {
+  it.each(["tail", "seqAtTime", "readRange"] as const)("a list by time is complete (%s)", async (before) => {
     movedBefore = before;
     expect(await ids({ sinceMicros: 2 })).toEqual(["m3", "m4"]);
     expect(movedBefore).toBeNull();

@@ -18,7 +18,10 @@ it("a new session has nothing but its open log", async () => {
 });
 
 describe("a child whose ancestry", () => {
-  /** Makes a child under a limit of so many bytes more than the ancestry of a parent with these messages takes. */
+  /**
+   * Makes a child of a session with these older messages. The limit is `more` bytes above the size of the ancestry, or
+   * of its first `base` segments when `base` is not 0. Resolves to the child's parent, or the code of the error.
+   */
   async function childOf(older: readonly string[], more: number, base = 0): Promise<string> {
     const process = await sessionOf(world, "m@10", "n@20", "o@30");
     for (const message of older) await process.say("a", message);
@@ -31,9 +34,9 @@ describe("a child whose ancestry", () => {
   }
 
   it.each([
-    ["just fits leaves its parent as it is", ["x@15"], 0, 0, 3],
+    ["just fits leaves its parent's segments as they are", ["x@15"], 0, 0, 3],
     ["does not fit has its parent merged", ["x@15"], -1, 0, 1],
-    ["fits only in one piece has its parent merged", ["x@15"], 0, 1, 1],
+    ["fits only as a single segment has its parent merged", ["x@15"], 0, 1, 1],
   ])("%s", async (_what, older, more, base, segments) => {
     expect(await childOf(older, more, base)).toBe("a");
     expect(world.record("child").ancestry).toHaveLength(segments);
@@ -41,15 +44,15 @@ describe("a child whose ancestry", () => {
   });
 
   it.each([
-    ["of one piece does not fit is refused", [], -1, 0],
-    ["does not fit in one piece either is refused", ["x@15"], -1, 1],
-  ])("%s, and its parent stays as it is", async (_what, older, more, base) => {
+    ["is a single segment that does not fit is refused", [], -1, 0],
+    ["does not fit even as a single segment is refused", ["x@15"], -1, 1],
+  ])("%s, and its parent's segments stay as they are", async (_what, older, more, base) => {
     expect(await childOf(older, more, base)).toBe("failed_precondition");
     expect(world.record("a").segments).toHaveLength(older.length === 0 ? 0 : 3);
     expect(world.record("a").forks).toBe(1);
   });
 
-  it("takes two pieces has its parent merged when they fit as one", async () => {
+  it("has two segments that fit only as one has its parent merged", async () => {
     const process = await sessionOf(world, "m", "n", "o");
     await process.truncateMessages("a", "n");
     await process.say("a", "x");

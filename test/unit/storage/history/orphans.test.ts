@@ -5,10 +5,10 @@ import { type Process, World } from "../../../simulation/world.js";
 
 let world: World;
 let process: Process;
-/** When the write that may have left something began. */
+/** The store's time before the write that may have left entries behind. */
 let sinceMs: number;
 
-/** A session "a" with three messages, two of which one delete takes, and a write that took two minutes. */
+/** A session "a" with three messages, of which one call deletes two, and a write that took two minutes. */
 beforeEach(async () => {
   world = new World("weak");
   await sessionOf(world, "m", "n", "o");
@@ -19,7 +19,7 @@ beforeEach(async () => {
   await process.ids("a");
 });
 
-/** Deletes the session, its record included, but not its messages. */
+/** Deletes the session and its record, but not its messages. */
 async function lose(): Promise<{ readonly uid: string; readonly log: string }> {
   const record = world.record("a");
   await world.process().deleteSession("a");
@@ -29,20 +29,20 @@ async function lose(): Promise<{ readonly uid: string; readonly log: string }> {
 
 const messagesLeft = (log: string) => world.db.rows(log).filter(({ entry }) => entry !== null).length;
 
-it("what a slow write left is deleted as a whole when its session is gone", async () => {
+it("everything that a slow write left is deleted when its session is gone", async () => {
   const { uid, log } = await lose();
   await clearIfOrphaned(process.context, sinceMs, uid);
   expect(world.db.rows(log)).toEqual([]);
 });
 
-it("what a slow write left stays while there is a record of the session", async () => {
+it("what a slow write left stays as long as there is a record of the session", async () => {
   const { uid, log } = world.record("a");
   await process.deleteSession("a");
   await clearIfOrphaned(process.context, sinceMs, uid);
   expect(messagesLeft(log)).toBe(3);
 });
 
-it("nothing is looked up after a write that was quick", async () => {
+it("nothing is deleted after a quick write", async () => {
   const { uid, log } = await lose();
   await clearIfOrphaned(process.context, process.context.knownMs(), uid);
   expect(messagesLeft(log)).toBe(3);

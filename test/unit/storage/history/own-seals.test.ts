@@ -11,7 +11,7 @@ const note = (seals: OwnSeals, ...ids: readonly string[]) => {
   for (const id of ids) seals.note(headOf(id).record);
 };
 
-it("a seal of one's own is known for its log only, and only while the log is sealed", () => {
+it("a process knows its own seal only for the sealed log, and only while that is sealed", () => {
   const seals = new OwnSeals(2);
   note(seals, "a");
   expect(seals.has(headOf("a"))).toBe(true);
@@ -22,7 +22,7 @@ it("a seal of one's own is known for its log only, and only while the log is sea
   expect(seals.has(headOf("a"))).toBe(false);
 });
 
-it("seals of as many sessions as there may be are known, and the oldest is forgotten first", () => {
+it("a process knows its own seals of a limited number of sessions, and forgets the oldest first", () => {
   const seals = new OwnSeals(2);
   note(seals, "a", "b", "a");
   expect(["a", "b"].map((id) => seals.has(headOf(id)))).toEqual([true, true]);

@@ -11,11 +11,11 @@ beforeEach(() => {
   world = new World("atomic");
 });
 
-/** Messages whose timestamps are these. */
+/** Messages with these timestamps, which are also their ids. */
 const at = (...times: readonly number[]) => times.map((time) => `${time}@${time}`);
 const named = (record: NextRecord) => record.namedLogs.some(({ purpose }) => purpose === "copy");
 
-/** A process, and the logs to which it has written. */
+/** A process, and the number of entries that it has written to each log. */
 function writer(options: HistoryOptions = {}): { process: Process; logs: Map<string, number> } {
   const process = world.process(options);
   const logs = new Map<string, number>();
@@ -29,29 +29,32 @@ function writer(options: HistoryOptions = {}): { process: Process; logs: Map<str
 const BIG = { maxSegments: 100, mergeSegments: 50 };
 
 describe("older messages", () => {
-  /** `pieces`: one more message in front of each of these, which makes two segments more. */
+  /** A message is inserted before each of `pieces`, which adds two segments. Then the `older` messages are appended. */
   it.each([
-    ["fill the last segment that is allowed", { pieces: [20, 40], older: [65], segments: 7, maxSegments: 7 }],
-    ["for few places have neighbours merged", { pieces: [20, 40, 60], older: [75], segments: 8, maxSegments: 8 }],
+    ["may use the last segment that is allowed", { pieces: [20, 40], older: [65], segments: 7, maxSegments: 7 }],
+    ["at few places cause a merge of neighbours", { pieces: [20, 40, 60], older: [75], segments: 8, maxSegments: 8 }],
     [
-      "for a quarter as many places as segments are allowed have neighbours merged",
+      "at a quarter as many places as segments are allowed cause a merge of neighbours",
       { pieces: [20, 40, 60], older: [75, 85], segments: 8, maxSegments: 8 },
     ],
     [
-      "for more places are copied together with all others",
+      "at more places are copied together with all others",
       { pieces: [20, 40, 60], older: [75, 85, 95], segments: 1, maxSegments: 8 },
     ],
     [
-      "for half as many places as segments are allowed split a whole history",
+      "at half as many places as segments are allowed split a history of one segment",
       { pieces: [], older: [15, 35], segments: 5, maxSegments: 4 },
     ],
     [
-      "for more than half as many are copied together with a whole history",
+      "at more than half as many places are copied together with a history of one segment",
       { pieces: [], older: [15, 35, 55], segments: 1, maxSegments: 4 },
     ],
-    ["for one place split it once", { pieces: [], older: [15, 16, 17], segments: 3, maxSegments: 4 }],
     [
-      "for one place may split a history that may have one segment only",
+      "at one place split a history of one segment once",
+      { pieces: [], older: [15, 16, 17], segments: 3, maxSegments: 4 },
+    ],
+    [
+      "at one place may split a history even when only one segment is allowed",
       { pieces: [], older: [15], segments: 3, maxSegments: 1 },
     ],
   ])("%s", async (_what, { pieces, older, segments, maxSegments }) => {
@@ -69,7 +72,7 @@ describe("older messages", () => {
   it.each([
     ["in their own places", BIG, 1],
     ["in a copy of the whole history", { maxSegments: 2 }, 1],
-  ])("tell followers what stays before them (%s)", async (_how, options, kept) => {
+  ])("record for followers how many messages stay before them (%s)", async (_how, options, kept) => {
     const process = world.process(options);
     await process.createSession({ sessionId: "a" });
     await process.say("a", ...at(10, 20, 30, 40));
@@ -80,7 +83,7 @@ describe("older messages", () => {
   it.each([
     ["in its own place", BIG],
     ["in a copy of the whole history", { maxSegments: 2 }],
-  ])("end a draft in the same step, when one is its message (%s)", async (_how, options) => {
+  ])("end a draft in the same step when one of them is its message (%s)", async (_how, options) => {
     const first = await sessionOf(world, ...at(10, 20, 30));
     await first.say("a", ...at(25));
     const process = world.process(options);
@@ -108,9 +111,9 @@ describe("a copy of the whole history with older messages", () => {
   });
 
   it.each([
-    ["while its log gets its name", named, 1],
-    ["before it gets in place", (record: NextRecord) => !named(record), 2],
-  ])("is made although the title changes %s", async (_when, isHeld, copies) => {
+    ["while its log is being named", named, 1],
+    ["before the record is replaced", (record: NextRecord) => !named(record), 2],
+  ])("is made even when the title changes %s", async (_when, isHeld, copies) => {
     process.gates.close("replaceRecord", ([record]) => isHeld(record as NextRecord));
     const answer = process.say("a", ...OLDER);
     await settle();
@@ -121,12 +124,12 @@ describe("a copy of the whole history with older messages", () => {
     expect(logs.size).toBe(copies);
   });
 
-  it("tells the place of the first message that was given, also when others come before it", async () => {
+  it("answers with the position of the first message given, even when others of the call come before it", async () => {
     expect(await process.say("a", ...at(99, 98, 15, 25, 35))).toBe("at 8");
     expect(await world.process().ids("a")).toBe("10 15 20 25 30 35 40 98 99");
   });
 
-  it("gives its log up before it begins another", async () => {
+  it("gives up its log before it names another", async () => {
     const names: number[] = [];
     process.gates.close("replaceRecord", ([record]) => {
       names.push((record as NextRecord).namedLogs.length);
@@ -141,7 +144,7 @@ describe("a copy of the whole history with older messages", () => {
     expect(names[2]).toBe(0);
   });
 
-  it("gives its log up when the caller expected another position", async () => {
+  it("gives up its log when the caller expected another position", async () => {
     const messages = OLDER.map((name) => {
       const [id, time] = name.split("@");
       return { id: id as string, role: "user", parts: [], timestampMicros: Number(time) };
@@ -159,7 +162,7 @@ describe("a merge of segments", () => {
   let logs: Map<string, number>;
   let answer: Promise<string>;
 
-  /** A session of several segments, and a merge that is held before it gets in place. */
+  /** A session of several segments, and a merge that is held before it replaces the record. */
   beforeEach(async () => {
     const first = await sessionOf(world, ...at(10, 20, 30, 40, 50));
     for (const time of [15, 25, 35]) await first.say("a", ...at(time));
@@ -175,7 +178,7 @@ describe("a merge of segments", () => {
     await world.process().updateSession("a", { title: "new" });
     await process.gates.open("replaceRecord");
     expect(await answer).toBe("at 7");
-    // One log more, for the older message.
+    // The other log is for the older message.
     expect(logs.size).toBe(copies + 1);
     expect(await world.process().ids("a")).toBe("10 15 20 25 30 35 40 45 50");
   });
@@ -187,7 +190,7 @@ describe("a merge of segments", () => {
     expect(await world.process().ids("a")).toBe("10 15 45");
   });
 
-  it("is given up when a sweep has taken its log for that of a writer that died", async () => {
+  it("is given up when a sweep has removed its log like that of a writer that died", async () => {
     await sweepLater(world);
     expect(world.record("a").namedLogs.filter(({ purpose }) => purpose === "copy")).toEqual([]);
     await sweepLater(world);

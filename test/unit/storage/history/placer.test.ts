@@ -7,7 +7,7 @@ interface Placed {
   readonly at: number;
 }
 
-/** A history beside the one under test: appends messages to both, and compares what they come to. */
+/** A sorted array beside the session under test. Appends go to both, and their contents are compared. */
 class Beside {
   readonly world: World;
   readonly process: Process;
@@ -18,7 +18,7 @@ class Beside {
     this.process = this.world.process(options);
   }
 
-  /** Appends messages at these times, sorted, and checks where the first of them is said to be. */
+  /** Appends messages with these timestamps, and checks the answered position of the first one and the history. */
   async append(...times: readonly number[]): Promise<void> {
     const messages = times.map((at, i) => ({ id: `m${this.#all.length + i}`, at }));
     const answer = await this.process.say("a", ...messages.map(({ id, at }) => `${id}@${at}`));
@@ -38,7 +38,7 @@ const SIZES = [
 ] satisfies readonly HistoryOptions[];
 
 describe.each(["atomic", "weak"] as const)("older messages on the %s store", (kind) => {
-  it.each(SIZES)("get to their places one by one while segments are merged (%o)", async (sizes) => {
+  it.each(SIZES)("go to their places one by one while segments are merged (%o)", async (sizes) => {
     const beside = new Beside(kind, sizes);
     await beside.process.createSession({ sessionId: "a" });
     await beside.append(10, 20, 30, 40, 50, 60, 70, 80, 90);
@@ -51,7 +51,7 @@ describe.each(["atomic", "weak"] as const)("older messages on the %s store", (ki
     await beside.append(99);
   });
 
-  it.each(SIZES)("get to many places at once, among and after existing messages (%o)", async (sizes) => {
+  it.each(SIZES)("go to many places at once, among and after existing messages (%o)", async (sizes) => {
     const beside = new Beside(kind, sizes);
     await beside.process.createSession({ sessionId: "a" });
     await beside.append(10, 20, 30, 40, 50, 60);

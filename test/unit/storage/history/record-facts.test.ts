@@ -22,7 +22,7 @@ describe("a record lets entries into", () => {
   const namedBy = (record: SessionRecord) => logs.filter((log) => namesLog(record, log));
 
   it.each([
-    ["its open log, other logs that it names, and those of open drafts", RECORD, ["u.1", "u.2", "u.3", "u.4"]],
+    ["its open log, the other logs that it names, and those of open drafts", RECORD, ["u.1", "u.2", "u.3", "u.4"]],
     ["none of its logs once it is deleted", { ...RECORD, deleted: true }, []],
     ["the same logs while it is restored", { ...RECORD, deleted: true, restoring: true as const }, logs.slice(0, 4)],
   ])("%s", (_what, record, named) => {

@@ -12,8 +12,8 @@ beforeEach(async () => {
   process = await sessionOf(world, "m", "n", "o", "p");
 });
 
-describe("what a record has dropped", () => {
-  it("is remembered up to a limit, the earliest first", async () => {
+describe("the list of what a record has dropped", () => {
+  it("is limited, and keeps the earliest ranges", async () => {
     const limited = world.process({ maxDropped: 2 });
     await cut(limited, "a", "o");
     const [earliest] = world.record("a").dropped;
@@ -22,7 +22,7 @@ describe("what a record has dropped", () => {
     expect(world.record("a").dropped[0]).toEqual(earliest);
   });
 
-  it("is not added to when it is deleted, because all of it goes", async () => {
+  it("does not grow when the session is deleted, because everything goes then", async () => {
     await cut(process, "a", "n");
     const { uid, dropped } = world.record("a");
     await process.deleteSession("a");
@@ -30,13 +30,13 @@ describe("what a record has dropped", () => {
   });
 });
 
-describe("a session that lets go of its source", () => {
+describe("a session that releases its source", () => {
   beforeEach(async () => {
     await fork(process, "a", "b");
     expect(world.record("a").forks).toBe(1);
   });
 
-  it("does so once it names nothing of it any more, in a step of its own", async () => {
+  it("does so in a step of its own, once it no longer names any of the source's logs", async () => {
     await cut(process, "b", "m");
     const { revision } = world.record("b");
     await process.truncateMessages("b", null);
@@ -48,13 +48,13 @@ describe("a session that lets go of its source", () => {
     expect(world.record("b").revision).toBe(revision + 3);
   });
 
-  it("keeps it, and counts as its fork, when another process changes the session before that step", async () => {
+  it("releases it only once when another process changes the session before that step", async () => {
     const editor = world.process();
     editor.gates.close("replaceRecord", ([record]) => (record as NextRecord).sources.length === 0);
     const edited = editor.truncateMessages("b", null);
     await settle();
     await world.process().updateSession("b", { title: "new" });
-    // The process that changed the title has let go of the source.
+    // The process that changed the title has already released the source.
     expect(world.record("a").forks).toBe(0);
     await editor.gates.open("replaceRecord");
     expect(await edited).toBe(4);

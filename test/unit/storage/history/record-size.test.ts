@@ -6,10 +6,10 @@ import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-dat
 const KIB = 1024;
 const NOW = 1_700_000_000_000_000;
 
-/** The longest id there may be: its JSON is twice as long. */
+/** An id of the greatest length. Its quotes take two bytes each in JSON. */
 const longId = (name: string) => `${name}${'"'.repeat(128 - name.length)}`;
 
-/** A provider, and the sizes of the records that it writes, without title and metadata. */
+/** A provider, and the size of the largest record that it has written. The records have no title and no metadata. */
 function measured() {
   const real = new MemoryLogDatabase().namespace("test") as LogStore;
   const sizes: number[] = [];
@@ -41,7 +41,7 @@ function measured() {
 
 const at = (timestampMicros: number) => ({ role: "user", parts: [], timestampMicros });
 
-it("stays below 64 KB in the worst case", async () => {
+it("a record stays below 64 KiB in the worst case", async () => {
   const { provider, size, largest } = measured();
   let parentId = "";
   for (let i = 0; ; i++) {
@@ -55,7 +55,8 @@ it("stays below 64 KB in the worst case", async () => {
     await provider.logMessages(sessionId, [at(0)]);
     parentId = sessionId;
   }
-  // The last child: its ancestry is full. Edits and dropped ranges first, then as many segments as there can be, twice.
+  // The last child has a full ancestry. It now gets edits and dropped ranges, and then as many segments as possible,
+  // in its history and in its undo.
   const anchor = longId("anchor");
   await provider.logMessages(parentId, [{ ...at(1), id: anchor }]);
   for (let i = 0; i < 200; i++) {
@@ -78,11 +79,11 @@ it("stays below 64 KB in the worst case", async () => {
   expect(counts[2]).toBe(128);
   expect(counts[3]).toBe(64);
   expect(record?.ancestry.length).toBeGreaterThan(40);
-  // Places in logs have up to 7 digits, 4 more than here: two a segment or range, with 460 of them.
+  // A place in a log may have 7 digits, 4 more than here. There are 460 segments and ranges with two places each.
   expect(size() + 460 * 8).toBeLessThan(64 * KIB);
 });
 
-it("merges a splintered parent whose segments do not fit into a child, and still shows its messages", async () => {
+it("a child merges a parent whose segments do not fit into its record, and still shows its messages", async () => {
   const { provider, store } = measured();
   const sessionId = longId("parent");
   await provider.createSession({ sessionId });

@@ -18,7 +18,7 @@ describe("a message that arrives just before the seal", () => {
     expect(await world.process().ids("a")).toBe("m n x o");
   });
 
-  it("of a delete does not keep the session alive", async () => {
+  it("of a delete is deleted with the session", async () => {
     const world = new World("atomic");
     await sessionOf(world, "m");
     const deleter = world.process();
@@ -33,7 +33,7 @@ describe("a message that arrives just before the seal", () => {
 });
 
 describe("a rollover after an editor that died", () => {
-  it("remembers the time of the last message, by which older ones are told", async () => {
+  it("keeps the timestamp of the last message, which decides which messages are older", async () => {
     const world = new World("atomic");
     const process = await sessionOf(world, "m@50");
     await process.simStore.seal(world.record("a").log);
@@ -41,7 +41,7 @@ describe("a rollover after an editor that died", () => {
     expect(await world.process().ids("a")).toBe("o m");
   });
 
-  it("moves the update time to its own time only when there are messages in the log that it closes", async () => {
+  it("moves the update time to its own time only when the log that it closes holds messages", async () => {
     const world = new World("atomic");
     const process = await sessionOf(world, "m", "n");
     const late = world.process({ nowMicros: () => LATER_MICROS });
@@ -100,7 +100,7 @@ it("an edit whose record was replaced meanwhile does not wait for its own seal",
   expect(world.nowMs - before).toBeLessThan(1000);
 });
 
-it("a record remembers no more edits than it may", async () => {
+it("a record remembers a limited number of edits", async () => {
   const world = new World("atomic");
   const process = world.process({ maxEdits: 2 });
   await process.createSession({ sessionId: "a" });

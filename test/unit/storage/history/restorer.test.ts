@@ -29,7 +29,7 @@ describe("restoreSession", () => {
     expect((await provider.getSessionMessages("s")).map(({ id }) => id)).toEqual(["m1", "m2", "m3"]);
   });
 
-  it("leaves nothing of a session that it cannot finish, and shares nothing afterwards", async () => {
+  it("leaves nothing of a session that it cannot finish, and lowers the count of the source", async () => {
     const shared = await sharedRange("source");
     const failing: ReadNumbers = async function* () {
       yield [message(7)];
@@ -43,7 +43,7 @@ describe("restoreSession", () => {
     expect(logs.size).toBe(1);
   });
 
-  it("refuses an id that is in the shared part, too", async () => {
+  it("refuses a message id that the shared part already has", async () => {
     const shared = await sharedRange("source");
     const restored = provider.restoreSession(image([shared, { first: 2, last: 2 }]), reading);
     await expect(restored).rejects.toMatchObject({
@@ -53,7 +53,7 @@ describe("restoreSession", () => {
     expect(database.dump().records).toMatchObject([{ sessionId: "source", forks: 0 }]);
   });
 
-  it("shares what the owner names, but not what it has dropped since", async () => {
+  it("shares what the owner still names, but not what it has dropped since", async () => {
     const shared = await sharedRange("source");
     await provider.truncateMessages("source", "m1");
     expect(await provider.restoreSession(image([shared]), reading)).toEqual({ kind: "unshared" });
@@ -89,7 +89,7 @@ describe("restoreSession of a session with ancestors", () => {
     provider = new LogHistoryProvider(database.namespace("default"), options);
   });
 
-  it("writes what an ancestor shows in one piece when its pieces would take too much of the record", async () => {
+  it("writes an ancestor's messages as one segment when several would take too much of the record", async () => {
     const grandparent = { sessionId: "g", ranges: [1, 3, 5, 7].map((first) => ({ first, last: first })) };
     const ancestry = [grandparent, { sessionId: "p", ranges: [2, 4, 5, 7].map((first) => ({ first, last: first })) }];
     const outcome = await provider.restoreSession({ ...image([{ first: 5, last: 5 }]), ancestry }, reading);
@@ -103,7 +103,7 @@ describe("restoreSession of a session with ancestors", () => {
     expect(JSON.stringify(record?.ancestry).length).toBeLessThanOrEqual(BYTES);
   });
 
-  it("asks for the messages themselves when what it could share would take too much", async () => {
+  it("refuses to share when the shared segments of the ancestors would take too much of the record", async () => {
     const shared = await sharedRange("source");
     const pieces = [1, 2, 3, 1, 2, 3].map((seq) => ({ ...shared, first: seq, last: seq }));
     const ancestry = [{ sessionId: "p", ranges: pieces.filter((_, i) => i % 2 === 0) }];
@@ -112,7 +112,7 @@ describe("restoreSession of a session with ancestors", () => {
     expect(database.dump().records).toMatchObject([{ sessionId: "source", forks: 0 }]);
   });
 
-  it("refuses a chain that no record can hold, and stores nothing", async () => {
+  it("refuses a chain of parents that no record can hold, and stores nothing", async () => {
     const ancestry = ["g", "h", "i", "j", "k"].map((sessionId) => ({ ...inPieces, sessionId }));
     await expect(provider.restoreSession({ ...image([]), ancestry }, reading)).rejects.toMatchObject({
       code: "failed_precondition",
@@ -125,7 +125,7 @@ describe("restoreSession of a session with ancestors", () => {
 });
 
 describe("a sweep", () => {
-  it("leaves a session alone that is being restored, however long that takes", async () => {
+  it("leaves alone a session that is being restored for up to a day", async () => {
     const outcome = await provider.restoreSession(image([{ first: 1, last: 2 }]), async function* () {
       yield [message(1)];
       await provider.sweep();
@@ -137,7 +137,7 @@ describe("a sweep", () => {
     expect(await provider.getMessageCount("s")).toBe(2);
   });
 
-  it("ends a restoring that looks abandoned before it deletes anything, so that nothing half swept is ever shown", async () => {
+  it("ends an abandoned restore before it deletes anything, so that nothing half swept is ever shown", async () => {
     const restored = provider.restoreSession(image([{ first: 1, last: 2 }]), async function* () {
       yield [message(1)];
       await provider.sweep();
@@ -177,7 +177,7 @@ function image(messages: RestoredImage["messages"]): RestoredImage {
   };
 }
 
-/** Messages m1 to m3 of a new session. */
+/** The range of the messages m1 to m3 of a new session. */
 async function sharedRange(sessionId: string): Promise<SharedRange> {
   await provider.createSession({ sessionId });
   await provider.logMessages(

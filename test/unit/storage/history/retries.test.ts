@@ -19,7 +19,7 @@ function contextOf() {
 }
 
 describe("retrying", () => {
-  it("ends with internal after 100 turns on the same state, and names it", async () => {
+  it("fails with internal after 100 attempts on the same state, and reports that state", async () => {
     const { context, waits, told } = contextOf();
     let turns = 0;
     const run = context.retrying("s", undefined, async (saw) => {
@@ -34,7 +34,7 @@ describe("retrying", () => {
     expect(waits.at(-1)).toBe(500);
   });
 
-  it("continues as long as somebody moves the session, with short waits", async () => {
+  it("continues with short waits as long as others change the session", async () => {
     const { context, waits } = contextOf();
     let turns = 0;
     const run = context.retrying("s", undefined, async (saw) => {
@@ -56,7 +56,7 @@ describe("retrying", () => {
     await expect(run).rejects.toMatchObject({ code: "canceled" });
   });
 
-  it("repeats only attempts that were out of date", async () => {
+  it("repeats only attempts that asked to be repeated", async () => {
     const { context } = contextOf();
     const error = new DomainError("unavailable", "no");
     const run = context.retrying("s", undefined, async () => {
@@ -66,7 +66,7 @@ describe("retrying", () => {
   });
 });
 
-it("turns on the same state count anew after something was achieved", () => {
+it("attempts on the same state are counted anew after progress", () => {
   const { context } = contextOf();
   const retries = new Retries(context.options, "s");
   for (let round = 0; round < 2; round++) {

@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => store.close());
 
-/** How long an append waits for whoever sealed the log, when the last rollovers in a row were stamped by such a clock. */
+/** How long an append waits on a sealed log, in milliseconds, when five rollovers in a row were recorded at `atMs`. */
 async function waitAfterRow(atMs: number): Promise<number> {
   const steady = { ms: 0 };
   const provider = new LogHistoryProvider(store, {
@@ -44,8 +44,8 @@ it.each([
   ["a moment ago", NOW_MS - 1000, 6400],
   ["by a clock that is a little ahead", NOW_MS + 1000, 6400],
   ["a minute ago", NOW_MS - 60_000, 6400],
-  ["long ago", NOW_MS - DAY_MS, 200],
+  ["a day ago", NOW_MS - DAY_MS, 200],
   ["by a clock that is far ahead", NOW_MS + DAY_MS, 200],
-])("rollovers in a row that were stamped %s", async (_, atMs, waitMs) => {
+])("an append after a row of rollovers that were recorded %s (%d) waits %d ms", async (_, atMs, waitMs) => {
   expect(await waitAfterRow(atMs)).toBe(waitMs);
 });

@@ -29,7 +29,7 @@ function entriesOf(list: readonly Segment[]): string[] {
 }
 
 describe("segments", () => {
-  it("joins lists without changing what they name, and joins neighbours that continue each other", () => {
+  it("joins lists without changing what they name, and makes one segment of neighbours that are contiguous", () => {
     fc.assert(
       fc.property(segments, segments, (a, b) => {
         const joined = joinSegments(a, b);
@@ -42,7 +42,7 @@ describe("segments", () => {
     );
   });
 
-  it("merges as many neighbours as it may, where they hold the fewest messages", () => {
+  it("chooses as many neighbours to merge as allowed, where they hold the fewest messages", () => {
     const list = [9, 1, 2, 1, 8, 1, 1, 1, 9].map((length, i): Segment => ({ log: `a.${i}`, first: 1, last: length }));
     expect(runToMerge(list, 4, 100)).toEqual({ from: 3, size: 4 });
     expect(runToMerge(list, 99, 100)).toEqual({ from: 0, size: 9 });
@@ -63,7 +63,7 @@ describe("segments", () => {
     );
   });
 
-  it("finds the first position of every entry that a list names, and no other's", () => {
+  it("finds the first position of every entry that a list names, and none for other entries", () => {
     fc.assert(
       fc.property(segments, (list) => {
         const full = joinSegments(list);

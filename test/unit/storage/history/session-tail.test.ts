@@ -13,19 +13,19 @@ let uid: string;
 let revision: number;
 let count: number;
 let edits: readonly EditMark[];
-/** What reading the session fails with. */
+/** The error that reads of the session and its drafts fail with. */
 let failure: Error | null;
-/** Drafts of the session, and how far the log of each goes. */
+/** The open drafts of the session, and the entries of the log of the only one. */
 let drafts: readonly { readonly log: string; readonly messageId: string }[];
 let draftEntries: Entry[];
-/** How often the session and the log of a draft were read. */
+/** The number of reads of the session, and of logs of drafts. */
 let looks: number;
 let draftReads: number;
-/** Holds the next look after it has read the session. */
+/** Holds each look at the session after the read of its record. */
 let holdLook: Promise<void> | null;
 /** Holds every read of messages. */
 let holdMessages: Promise<void> | null;
-/** Pauses that last, each with the function that ends it. */
+/** The pauses that have not ended, each with the function that ends it. */
 let pauses: { readonly ms: number; readonly end: () => void }[];
 let anomalies: string[];
 let unused: number;
@@ -33,7 +33,7 @@ let clockMs: number;
 let tail: SessionTail;
 
 function tailThat(isTold: boolean): SessionTail {
-  // Of this tail alone: that of an earlier test may still end a pause.
+  // Each tail has a list of its own, because the tail of an earlier test may still end a pause.
   const own = pauses;
   const options = {
     pollMs: POLL_MS,
@@ -74,7 +74,7 @@ function tailThat(isTold: boolean): SessionTail {
   return new SessionTail(context, reader as unknown as Reader, "s", isTold, () => unused++);
 }
 
-/** Lets everything happen that waits for nothing but its turn. */
+/** Lets all work run that waits only for the event loop. */
 async function settle(): Promise<void> {
   for (let i = 0; i < 10; i++) await setImmediate();
 }
@@ -99,7 +99,7 @@ beforeEach(() => {
 });
 
 describe("a tail", () => {
-  it("begins at the end of what it saw first, and reports what comes after it", async () => {
+  it("starts at the end of the history, and reports what comes after it", async () => {
     tail.hold();
     await tail.refresh();
     const queue = tail.attach();
@@ -113,7 +113,7 @@ describe("a tail", () => {
     expect(tail.place()).toMatchObject({ head: { count: 3 }, at: at(3) });
   });
 
-  it("reports how far an edit has cut what it reported before", async () => {
+  it("reports how many messages an edit has kept", async () => {
     count = 5;
     tail.hold();
     await tail.refresh();
@@ -126,7 +126,7 @@ describe("a tail", () => {
     ]);
   });
 
-  it("looks less and less often while nothing happens, and often again after an append or an edit", async () => {
+  it("polls less and less often while nothing happens, and often again after an append or an edit", async () => {
     tail.hold();
     await tail.refresh();
     const slept = async () => {
@@ -144,7 +144,7 @@ describe("a tail", () => {
     expect([await slept(), await slept()]).toEqual([200, 100]);
   });
 
-  it("looks every five seconds when the store reports changes, and at once on a change of its session", async () => {
+  it("polls every five seconds when the store reports changes, and at once on a change of its session", async () => {
     tail = tailThat(true);
     tail.hold();
     await tail.refresh();
@@ -188,7 +188,7 @@ describe("a tail", () => {
     expect(await waiting).toBeNull();
   });
 
-  it("stops when the last follower releases it, and each releases it once", async () => {
+  it("stops when the last follower releases it, and counts each release once", async () => {
     const holds = [tail.hold(), tail.hold()];
     await tail.refresh();
     await settle();
@@ -205,7 +205,7 @@ describe("a tail", () => {
 
   it.each([
     ["is deleted", () => (failure = notFound("Session", "s"))],
-    ["was made anew", () => (uid = "u2")],
+    ["was recreated", () => (uid = "u2")],
   ])("ends all followers when the session %s", async (_, change) => {
     tail.hold();
     await tail.refresh();
@@ -240,7 +240,7 @@ describe("a tail", () => {
     await expect(tail.refresh()).rejects.toBe(first);
   });
 
-  it("has no place before the first look", () => {
+  it("has no place before its first read", () => {
     expect(() => tail.place()).toThrow(notFound("Session", "s"));
   });
 });
@@ -260,7 +260,7 @@ describe("a tail that is woken", () => {
     return goOn;
   };
 
-  it("while it reads looks once more before it sleeps", async () => {
+  it("while it reads the session reads it once more before it sleeps", async () => {
     const goOn = await holdNextLook();
     count = 2;
     tail.wake();
@@ -269,7 +269,7 @@ describe("a tail that is woken", () => {
     expect([tail.place().at.position, looks, pauses.length]).toEqual([2, 3, 1]);
   });
 
-  it("for a draft that it does not know while it reads looks once more before it sleeps", async () => {
+  it("for an unknown draft while it reads the session reads it once more before it sleeps", async () => {
     const goOn = await holdNextLook();
     tail.wakeForDraft("u1.e");
     goOn();
@@ -277,7 +277,7 @@ describe("a tail that is woken", () => {
     expect(looks).toBe(3);
   });
 
-  it("by a change of any session before it has looked itself ignores that", () => {
+  it("by a reported change before its first read ignores that", () => {
     expect(() => tail.wakeIf("u1")).not.toThrow();
   });
 });
@@ -312,7 +312,7 @@ describe("a tail of a session with a draft", () => {
     expect(looks).toBe(1);
   });
 
-  it("looks at the session when that is due, however often the draft is extended", async () => {
+  it("polls the session when that is due, however often the draft is extended", async () => {
     looks = 0;
     for (let i = 0; i < 3; i++) {
       clockMs += 40;
@@ -323,7 +323,7 @@ describe("a tail of a session with a draft", () => {
     expect([looks, pauses.map(({ ms }) => ms)]).toEqual([1, [100]]);
   });
 
-  it("sleeps no longer than until it has to look at the session", async () => {
+  it("sleeps only until it must poll the session, even when the draft is extended meanwhile", async () => {
     clockMs += 40;
     extend();
     tail.wakeForDraft("u1.d");
@@ -331,21 +331,21 @@ describe("a tail of a session with a draft", () => {
     expect(pauses.map(({ ms }) => ms)).toEqual([60]);
   });
 
-  it("looks at the session when a draft was extended that it does not know", async () => {
+  it("reads the session when an unknown draft was extended", async () => {
     looks = 0;
     tail.wakeForDraft("u1.e");
     await settle();
     expect(looks).toBe(1);
   });
 
-  it("looks at the session at once when somebody waits for that", async () => {
+  it("reads the session at once when a caller waits for that", async () => {
     looks = 0;
     tail.wakeForDraft("u1.d");
     await tail.refresh();
     expect(looks).toBe(1);
   });
 
-  it("reads a draft that was extended while it read messages before it sleeps", async () => {
+  it("before it sleeps, reads a draft that was extended while it read messages", async () => {
     const queue = tail.attach();
     let goOn = () => {};
     holdMessages = new Promise((resolve) => {
@@ -364,7 +364,7 @@ describe("a tail of a session with a draft", () => {
     ]);
   });
 
-  it("looks at the session after it could not read a draft, and reports that", async () => {
+  it("reads the session when it could not read a draft, and reports the failure", async () => {
     const queue = tail.attach();
     looks = 0;
     failure = new DomainError("unavailable", "The store has gone");
@@ -379,7 +379,7 @@ describe("a tail of a session with a draft", () => {
     expect(await queue.next(1)).toMatchObject({ kind: "draft_extended", version: 2 });
   });
 
-  it("looks often again after the draft has grown", async () => {
+  it("polls often again after the draft has grown", async () => {
     const slept = async () => {
       await settle();
       const [pause] = pauses;

@@ -27,7 +27,7 @@ function message(id: string, timestampMicros: number, text = ""): Unplaced {
 
 const idsIn = (log: string) => world.db.rows(log).map(({ id }) => id);
 
-describe("what an earlier attempt has written", () => {
+describe("what an earlier attempt has written to a side log", () => {
   const given = [message("x", 20), message("y", 30)];
   let earlier: Written;
 
@@ -60,7 +60,7 @@ describe("what an earlier attempt has written", () => {
     );
   });
 
-  it("is not used again once the record does not name its log", async () => {
+  it("is not used again once the record no longer names its log", async () => {
     await world.process({ chunk: 2 }).updateSession("a", { title: "new" });
     const { record } = await load();
     const namedLogs = new NamedLogs(process.context, new RecordReplacer(process.context));
@@ -70,7 +70,7 @@ describe("what an earlier attempt has written", () => {
   });
 });
 
-it("messages that are copied into a log of their own are not followed by others there", async () => {
+it("a log for copies takes no further messages after them", async () => {
   const begun = (await sideLogs.beforeCopy(await load(), null)) as Written;
   const written = (await sideLogs.write(begun.head, [message("x", 20)], begun.attempt)) as Written;
   expect(written.attempt).toMatchObject({ log: begun.attempt.log, base: 0, isCopy: true });
@@ -78,7 +78,7 @@ it("messages that are copied into a log of their own are not followed by others 
   expect(idsIn(begun.attempt.log)).toEqual(["x"]);
 });
 
-it("messages are written in chunks, up to the one that does not get its place", async () => {
+it("messages are written in chunks, until a place or an id is taken", async () => {
   const { head, attempt } = (await sideLogs.beforeCopy(await load(), null)) as Written;
   const messages = ["u", "v", "w", "x", "y"].map((id) => message(id, 20));
   expect(await sideLogs.append(head, attempt.log, 0, messages)).toBe(true);

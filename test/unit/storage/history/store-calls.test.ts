@@ -6,7 +6,7 @@ import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-dat
 
 const START_MICROS = 1_700_000_000_000_000;
 
-/** A store that notes the name of every call. */
+/** A store that records the name of every call. */
 function counted(store: LogStore): { store: LogStore; calls: string[] } {
   const calls: string[] = [];
   const noting = new Proxy(store, {
@@ -26,7 +26,10 @@ function message(i: number): NewChatMessage {
   return { id: `m${i}`, role: "user", timestampMicros: START_MICROS + i, parts: [{ id: "", type: "text", text: "x" }] };
 }
 
-/** A session `s` with so many messages, and a function that tells the store calls of an operation by a provider that has read nothing yet. */
+/**
+ * Makes a session `s` with `count` messages. `callsOf` resolves to the names of the store calls of an operation, by a
+ * provider that has read nothing before its first operation.
+ */
 async function sessionOf(count: number) {
   const database = new MemoryLogDatabase();
   const writer = new LogHistoryProvider(database.namespace("test"), { touchDelayMs: Number.POSITIVE_INFINITY });
@@ -96,7 +99,7 @@ describe("store calls of an operation (docs/history.md, Operations)", () => {
   }
 });
 
-it("are seven for every further update, of the same message or another", async () => {
+it("store calls are seven for every further update, of the same message or another", async () => {
   const { callsOf } = await sessionOf(10);
   const calls: number[] = [];
   for (const [id, role] of [
@@ -111,7 +114,7 @@ it("are seven for every further update, of the same message or another", async (
   expect(calls).toEqual([7, 7, 7, 7, 7]);
 });
 
-it("forks, truncates, reverts, restores, shares, edits and deletes 100,000 messages with as many store calls as 10", async () => {
+it("operations on histories take as many store calls at 100,000 messages as at 10", async () => {
   const steps: ((provider: LogHistoryProvider) => Promise<unknown>)[] = [
     (provider) => provider.forkConversation("s", "f", { as: "fork" }),
     (provider) => provider.forkConversation("s", "g", { as: "share" }),

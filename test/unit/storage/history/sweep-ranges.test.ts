@@ -17,7 +17,7 @@ async function sessionIn(world: World): Promise<string> {
 }
 
 describe("a sweep", () => {
-  it("clears away old ranges of a log, and keeps and remembers the others", async () => {
+  it("removes old ranges of a log, and keeps the others in the log and in the record", async () => {
     const world = new World("atomic");
     const log = await sessionIn(world);
     await world.process().truncateMessages("a", "m3");
@@ -36,7 +36,7 @@ describe("a sweep", () => {
     expect(world.record("a").dropped).toEqual([]);
   });
 
-  it("clears nothing of a range before it is older than ten minutes", async () => {
+  it("removes nothing of a range until ten minutes after its mark", async () => {
     const world = new World("atomic");
     const log = await sessionIn(world);
     await world.process().truncateMessages("a", "m3");
@@ -46,7 +46,7 @@ describe("a sweep", () => {
     expect(seqsOf(world, log)).toContain(4);
   });
 
-  it("keeps a source that is marked later for ten minutes after its own mark", async () => {
+  it("keeps a source that is marked later than its fork until ten minutes after its own mark", async () => {
     const world = new World("atomic");
     const process = world.process();
     await sessionIn(world);
@@ -62,7 +62,7 @@ describe("a sweep", () => {
     expect(await world.process().sweep()).toMatchObject({ sessions: 1 });
   });
 
-  it("reports how many sessions and ranges it has cleared, while it runs and at the end", async () => {
+  it("reports how many sessions and ranges it has removed, while it runs and at the end", async () => {
     const world = new World("atomic");
     await sessionIn(world);
     await world.process().truncateMessages("a", "m3");
@@ -76,7 +76,7 @@ describe("a sweep", () => {
     expect(told.at(-1)).toEqual(report);
   });
 
-  it("gives a tombstone a new revision when marking it, so that nobody replaces an earlier state", async () => {
+  it("gives a tombstone that it marks a new revision, so that no replacement is based on an earlier one", async () => {
     const database = new MemoryLogDatabase({ now: () => 1_000_000 });
     const store = database.namespace("test");
     const provider = new LogHistoryProvider(store, {});

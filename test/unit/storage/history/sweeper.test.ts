@@ -11,7 +11,7 @@ beforeEach(async () => {
   process = await sessionOf(world, "m", "n", "o", "p");
 });
 
-/** The only record of a session, a tombstone too. */
+/** The only record with this session id, which may be a tombstone. */
 function recordOf(sessionId: string) {
   const [record] = world.db.records().filter((one) => one.sessionId === sessionId);
   if (record === undefined) throw new Error(`No record of ${sessionId}`);
@@ -19,7 +19,7 @@ function recordOf(sessionId: string) {
 }
 
 describe("a sweep", () => {
-  it("marks no range that a fork has come to count on since the record was listed", async () => {
+  it("marks no range when its session was forked since the record was listed", async () => {
     await cut(process, "a", "o");
     const sweeper = world.process();
     sweeper.gates.close("replaceRecord");
@@ -34,7 +34,7 @@ describe("a sweep", () => {
     expect(dropped.filter(({ markedAtMs }) => markedAtMs !== undefined)).toEqual([]);
   });
 
-  it("leaves a copy that is under way its log when it sees it for the first time", async () => {
+  it("keeps the log of a copy that is under way when it sees it for the first time", async () => {
     const merger = world.process({ maxSegments: 1 });
     await process.updateMessage("a", "n", { parts: [{ id: "", type: "text", text: "new" }] });
     merger.gates.close("append");
@@ -48,7 +48,7 @@ describe("a sweep", () => {
     expect(await world.process().ids("a")).toBe("m n o p q");
   });
 
-  it("marks no source of a tombstone that another fork counts on", async () => {
+  it("does not mark a source of a tombstone when it has another fork", async () => {
     for (const id of ["b", "c"]) await fork(process, "a", id);
     for (const id of ["a", "b"]) await process.deleteSession(id);
     await world.process().sweep();
@@ -56,7 +56,7 @@ describe("a sweep", () => {
     expect(recordOf("a").markedAtMs).toBeNull();
   });
 
-  it("gives the record that it marks as being restored the next revision", async () => {
+  it("gives a record that is being restored the next revision when it marks it", async () => {
     const restorer = world.process();
     restorer.gates.close("publishRecord");
     const restored = restore(restorer, "r", "m");
@@ -68,7 +68,7 @@ describe("a sweep", () => {
     expect(await restored).toBe("restored");
   });
 
-  it("clears away the log of a draft that has ended", async () => {
+  it("removes the log of a draft that has ended", async () => {
     await process.startDraft("a", { id: "d", role: "assistant", parts: [] });
     const [draft] = recordOf("a").drafts;
     await process.discardDraft("a", "d");
@@ -85,7 +85,7 @@ describe("a sweep", () => {
     expect(sessions()).toMatchObject([{ sessionId: "a" }]);
   });
 
-  it("forgets a range once it has cleared it away, and no other", async () => {
+  it("forgets a range that it has removed, and no other", async () => {
     await cut(process, "a", "o");
     await markForLater(world);
     await cut(process, "a", "m");
@@ -95,7 +95,7 @@ describe("a sweep", () => {
     expect(ranges).toMatchObject([{ first: 2, last: 3, markedAtMs: world.nowMs }]);
   });
 
-  it("marks the whole chain of deleted sessions that only leads to each other", async () => {
+  it("marks a whole chain of deleted sessions whose only forks are deleted, too", async () => {
     await fork(process, "a", "b");
     await fork(process, "b", "c");
     for (const id of ["a", "b", "c"]) await process.deleteSession(id);
@@ -103,7 +103,7 @@ describe("a sweep", () => {
     expect(["a", "b", "c"].map((id) => recordOf(id).markedAtMs)).toEqual(Array(3).fill(world.nowMs));
   });
 
-  it("clears away what was marked exactly as long ago as it must be, and counts it once", async () => {
+  it("removes what was marked exactly ten minutes ago, and counts it once", async () => {
     await cut(process, "a", "o");
     await world.process().sweep();
     world.nowMs += TEN_MINUTES_MS;
@@ -111,7 +111,7 @@ describe("a sweep", () => {
     expect(world.db.rows(recordOf("a").segments[0]?.log ?? "").map(({ seq }) => seq)).toEqual([1, 2, 3]);
   });
 
-  it("marks at its next attempt what it could not mark while the record was changed", async () => {
+  it("marks at its next attempt when the record changes during the first", async () => {
     await cut(process, "a", "o");
     await markForLater(world);
     await cut(process, "a", "m");
@@ -131,29 +131,32 @@ describe("a sweep", () => {
   it.each([
     ["deleted", 1, async () => {}],
     [
-      "deleted and swept away by another process",
+      "deleted and swept by another process",
       0,
       async () => {
         world.nowMs += TEN_MINUTES_MS;
         await sweepLater(world);
       },
     ],
-  ])("only marks the tombstone of a session that was %s while it marked its ranges", async (_, count, more) => {
-    await cut(process, "a", "o");
-    const sweeper = world.process();
-    sweeper.gates.close("replaceRecord");
-    const swept = sweeper.sweep();
-    await settle();
-    await process.deleteSession("a");
-    const { revision } = recordOf("a");
-    await more();
-    await sweeper.gates.open("replaceRecord");
-    expect(await swept).toMatchObject({ ranges: 0 });
-    const left = world.db.records().filter((one) => one.sessionId === "a");
-    expect(left).toMatchObject(Array(count).fill({ revision: revision + 1, markedAtMs: world.nowMs }));
-  });
+  ])(
+    "does no more than mark the tombstone of a session that was %s while it marked its ranges",
+    async (_, count, more) => {
+      await cut(process, "a", "o");
+      const sweeper = world.process();
+      sweeper.gates.close("replaceRecord");
+      const swept = sweeper.sweep();
+      await settle();
+      await process.deleteSession("a");
+      const { revision } = recordOf("a");
+      await more();
+      await sweeper.gates.open("replaceRecord");
+      expect(await swept).toMatchObject({ ranges: 0 });
+      const left = world.db.records().filter((one) => one.sessionId === "a");
+      expect(left).toMatchObject(Array(count).fill({ revision: revision + 1, markedAtMs: world.nowMs }));
+    },
+  );
 
-  it("clears away ranges only of the log that they are in", async () => {
+  it("does not confuse ranges of different logs", async () => {
     await cut(process, "a", "n");
     await markForLater(world);
     await process.say("a", "q", "r", "s");
@@ -204,9 +207,9 @@ describe("a sweep", () => {
   });
 
   it.each([
-    ["keeps sessions for ever", Number.POSITIVE_INFINITY, { expireTimeMicros: 7_000_000 }],
-    ["keeps them for some time", 2000, { expireTimeMicros: 7_000_000, updateTimeMicros: 5_000_000 }],
-  ])("asks for the sessions that have expired in a service that %s", async (_, retentionMs, bounds) => {
+    ["keeps sessions forever", Number.POSITIVE_INFINITY, { expireTimeMicros: 7_000_000 }],
+    ["keeps them for a limited time", 2000, { expireTimeMicros: 7_000_000, updateTimeMicros: 5_000_000 }],
+  ])("asks the store for the expired sessions in a service that %s", async (_, retentionMs, bounds) => {
     const sweeper = world.process({ retentionMs, nowMicros: () => 7_000_000 });
     const asked: unknown[] = [];
     sweeper.gates.close("listExpired", ([given]) => {
@@ -219,7 +222,7 @@ describe("a sweep", () => {
 });
 
 describe("a repair", () => {
-  it("counts the forks of all sessions, however many", async () => {
+  it("counts the forks of all sessions correctly, however many there are", async () => {
     for (let i = 0; i < 120; i++) await process.createSession({ sessionId: `s${i}` });
     await fork(process, "a", "b");
     await process.say("s99", "m");

@@ -11,26 +11,26 @@ function headOf(undo: SessionRecord["undo"], seq: number): Head {
   return { record, seq, state: "open", count: 2 + seq, lastTimestampMicros, lastId: null, atMs: 0 };
 }
 
-it("puts back what the record keeps while nothing has been appended", () => {
+it("undoAt returns what the record keeps as long as nothing has been appended", () => {
   expect(undoAt({ undo: BEFORE }, 0)).toBe(BEFORE);
   expect(undoAt({ undo: null }, 0)).toBeNull();
 });
 
-it("puts nothing back after an append", () => {
+it("undoAt returns null after an append", () => {
   expect(undoAt({ undo: BEFORE }, 1)).toBeNull();
 });
 
-it("keeps the messages of the first revert", () => {
+it("a first revert keeps the messages before it", () => {
   const open = { log: "a.2", first: 1, last: 1 };
   const segments = [{ log: "a.1", first: 1, last: 2 }, open];
   expect(undoOfRevert(headOf(null, 1))).toEqual({ segments, lastTimestampMicros: 50 });
 });
 
-it("keeps the messages as they were before the first of several reverts in a row", () => {
+it("several reverts in a row keep the messages before the first one", () => {
   expect(undoOfRevert(headOf(BEFORE, 0))).toBe(BEFORE);
 });
 
-it("keeps the messages as they are at a revert after an append", () => {
+it("a revert after an append keeps the messages as they are then", () => {
   const { segments } = undoOfRevert(headOf(BEFORE, 1));
   expect(segments).toEqual([
     { log: "a.1", first: 1, last: 2 },

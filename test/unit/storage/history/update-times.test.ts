@@ -8,9 +8,9 @@ let written: [string, number][][];
 let failures: string[];
 let timers: { readonly ms: number; readonly run: () => void }[];
 let nowMicros: number;
-/** What the next write of times does. */
+/** The error that writes of times fail with. */
 let fail: Error | null;
-/** Whether the next write of times only ends when it is aborted. */
+/** Whether writes of times end only when they are aborted. */
 let hangs: boolean;
 let updateTimes: UpdateTimes;
 let context: ReturnType<typeof contextOf>;
@@ -57,14 +57,14 @@ function note(uid: string): void {
   updateTimes.note(headOf(uid));
 }
 
-/** Runs the timer that is set, which must be this one. */
+/** Runs the only timer, which must have this delay. */
 async function elapse(ms: number): Promise<void> {
   expect(timers.map((timer) => timer.ms)).toEqual([ms]);
   timers[0]?.run();
   await updateTimes.flush();
 }
 
-it("writes the times of all sessions together a moment later", async () => {
+it("writes the times of all sessions together after the delay", async () => {
   note("a");
   note("b");
   await elapse(1000);
@@ -77,7 +77,7 @@ it("writes the times of all sessions together a moment later", async () => {
   expect(timers).toEqual([]);
 });
 
-it("keeps what could not be written, reports it once, and writes it when the store answers again", async () => {
+it("keeps times that could not be written, reports them once, and writes them later", async () => {
   fail = new Error("gone");
   note("a");
   await elapse(1000);
@@ -98,7 +98,7 @@ it("keeps what could not be written, reports it once, and writes it when the sto
   expect(written).toHaveLength(2);
 });
 
-it("does not replace a newer time by an older one", async () => {
+it("does not replace a newer time with an older one", async () => {
   fail = new Error("gone");
   note("a");
   const failing = updateTimes.flush();
@@ -110,7 +110,7 @@ it("does not replace a newer time by an older one", async () => {
   expect(written).toEqual([[["a", 7]]]);
 });
 
-it("reports at the end what was not written by the deadline", async () => {
+it("reports, when it is closed, the times that were not written by the deadline", async () => {
   note("a");
   fail = new Error("gone");
   await updateTimes.close({ deadlineMs: 0 });
@@ -118,7 +118,7 @@ it("reports at the end what was not written by the deadline", async () => {
   expect(timers).toEqual([]);
 });
 
-it("reports at the end what was not written, also when an earlier failure was reported", async () => {
+it("reports, when it is closed, unwritten times even if an earlier failure was reported", async () => {
   note("a");
   fail = new Error("gone");
   await updateTimes.flush();
@@ -131,7 +131,7 @@ it("reports at the end what was not written, also when an earlier failure was re
   expect(failures).toHaveLength(2);
 });
 
-it("gives a write until the deadline at the end", async () => {
+it("waits for a write until the deadline when it is closed", async () => {
   note("a");
   hangs = true;
   const { call, end } = passingDeadline();
@@ -150,14 +150,14 @@ it("writes by its own timer", async () => {
   expect(written).toHaveLength(1);
 });
 
-it("notes nothing for a store whose appends write the times", () => {
+it("keeps no times for a store whose appends write them", () => {
   const { touchRecords: _touchRecords, ...store } = context.store;
   updateTimes = new UpdateTimes({ ...context, store } as unknown as HistoryContext);
   note("a");
   expect(timers).toEqual([]);
 });
 
-it("waits for a list or the end, not for a timer, when the delay has no end", async () => {
+it("sets no timer when the delay is infinite, and writes when it is flushed", async () => {
   const options = { ...context.options, touchDelayMs: Number.POSITIVE_INFINITY };
   updateTimes = new UpdateTimes({ ...context, options } as unknown as HistoryContext);
   note("a");
@@ -166,17 +166,17 @@ it("waits for a list or the end, not for a timer, when the delay has no end", as
   expect(written).toHaveLength(1);
 });
 
-describe("along with an append", () => {
+describe("a write of times with an append", () => {
   const MINUTE = 60_000_000;
 
-  it("writes only a time that is more than a minute old", async () => {
+  it("is done only for a time that is more than a minute old", async () => {
     nowMicros = 5 * MINUTE;
     expect(updateTimes.writeOld(headOf("a", 4 * MINUTE), undefined)).toBeUndefined();
     await updateTimes.writeOld(headOf("a", 4 * MINUTE - 1), undefined);
     expect(written).toEqual([[["a", 5 * MINUTE]]]);
   });
 
-  it("does not repeat a time that this process has written in the last minute, even if the head does not show it", async () => {
+  it("is not repeated within a minute, even if the head does not show the time that was written", async () => {
     nowMicros = 5 * MINUTE;
     note("a");
     await elapse(1000);
@@ -186,14 +186,14 @@ describe("along with an append", () => {
     expect(updateTimes.writeOld(headOf("a"), undefined)).toBeDefined();
   });
 
-  it("forgets what it wrote for sessions that are long out of use", async () => {
+  it("is remembered only for the sessions that were used last", async () => {
     nowMicros = 5 * MINUTE;
     for (const uid of ["a", "b", "c"]) await updateTimes.writeOld(headOf(uid), undefined);
     for (const uid of ["b", "c"]) expect(updateTimes.writeOld(headOf(uid), undefined)).toBeUndefined();
     expect(updateTimes.writeOld(headOf("a"), undefined)).toBeDefined();
   });
 
-  it("does not fail the append when the time cannot be written", async () => {
+  it("does not make the append fail when it fails", async () => {
     nowMicros = 5 * MINUTE;
     fail = new Error("gone");
     await expect(updateTimes.writeOld(headOf("a"), undefined)).resolves.toBeUndefined();

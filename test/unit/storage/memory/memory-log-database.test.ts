@@ -27,7 +27,7 @@ describe("a database in memory", () => {
     expect(() => Object.assign(one?.body.metadata?.list as object, { 0: "changed" })).toThrow(TypeError);
   });
 
-  it("keeps a record frozen whatever changes it", async () => {
+  it("keeps records frozen after every change", async () => {
     const store = new MemoryLogDatabase({ now: () => T0 / 1000 + 5000 }).namespace("a");
     await created(store, "u", { sessionId: "s" });
     await store.addFork("u", 1);
@@ -69,7 +69,7 @@ describe("a database in memory", () => {
     expect(await store.listOrphans(10)).toEqual([]);
   });
 
-  it("continues deleting a range in chunks, even if entries were written there again", async () => {
+  it("continues to delete a range in chunks, even if entries were written to it again", async () => {
     const store = new MemoryLogDatabase().namespace("a");
     await fill(store, "u.1", 1, 9);
     expect(await store.deleteEntries({ log: "u.1", first: 3, last: 8 }, 2)).toBe(true);
@@ -80,7 +80,7 @@ describe("a database in memory", () => {
     expect(await store.findById(["u.1"], ["new 3", "new 6"])).toEqual([]);
   });
 
-  it("lists in the same order as sorting all records would, whatever was changed", async () => {
+  it("lists records in the right order after any changes", async () => {
     const store = new MemoryLogDatabase().namespace("a");
     const expected = new Map<string, SessionRecord>();
     for (let i = 0; i < 300; i++) {

@@ -5,7 +5,7 @@ import { WriteIds } from "../../../../src/storage/mongodb/write-ids.js";
 import { comparable, entry, ODD_TEXTS } from "../../../contract/log-store/fixtures.js";
 
 describe("message documents", () => {
-  it("hold what a caller chose as string values only", () => {
+  it("hold names and ids that a caller chose only as string values", () => {
     for (const text of ODD_TEXTS) {
       const metadata = JSON.parse(`{${JSON.stringify(text)}:{"$set":1,"__proto__":2}}`);
       const given = entry("u.1", 1, { id: text, role: text, metadata, parts: [{ id: text, type: text, text }] });
@@ -16,7 +16,7 @@ describe("message documents", () => {
     }
   });
 
-  it("keep times as one BSON type, whatever their size", () => {
+  it("keep timestamps as one BSON type, whatever their size", () => {
     for (const timestampMicros of [0, -1, 5, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER]) {
       const { timestamp } = toDocument(new ObjectId(), "u.1", 1, entry("u.1", 1, { timestampMicros }));
       expect(timestamp).toBeInstanceOf(Long);
@@ -24,7 +24,7 @@ describe("message documents", () => {
     }
   });
 
-  it("keep places as one BSON type, and refuse numbers that would be another", () => {
+  it("keep places as one BSON type, and refuse numbers that do not fit it", () => {
     for (const seq of [1, 2, 1_000_000, 2 ** 31 - 1]) {
       for (const document of [
         toDocument(new ObjectId(), "u.1", seq, entry("u.1", seq)),
@@ -50,7 +50,7 @@ describe("message documents", () => {
 });
 
 describe("seals", () => {
-  it("have ids that no client can use, never the same twice", () => {
+  it("have unique ids that no client can use", () => {
     const ids = Array.from({ length: 10 }, () => sealDocument(new ObjectId(), "u.1", 1).id);
     expect(ids.every((id) => id.startsWith("\u0000"))).toBe(true);
     expect(new Set(ids).size).toBe(10);

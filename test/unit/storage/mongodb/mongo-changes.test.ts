@@ -7,7 +7,7 @@ import { WriteIds } from "../../../../src/storage/mongodb/write-ids.js";
 const NOW = new Timestamp({ t: 5, i: 1 });
 const LOST = new MongoNetworkError("lost");
 
-/** The pauses that were asked for; none of them is waited for. */
+/** The lengths of the requested pauses, in milliseconds. The tests do not wait for them. */
 const pauses = vi.hoisted(() => [] as number[]);
 vi.mock("node:timers/promises", async (original) => ({
   ...(await original<typeof import("node:timers/promises")>()),
@@ -18,14 +18,14 @@ vi.mock("node:timers/promises", async (original) => ({
 }));
 
 interface Scripted {
-  /** Sessions whose changes it tells. */
+  /** The sessions whose changes the stream reports. */
   readonly uids?: readonly string[];
-  /** Whether it answers that nothing has changed. */
+  /** Whether the stream answers that nothing has changed. */
   readonly answers?: boolean;
   readonly error: Error;
 }
 
-/** A database whose change streams do these things, one after the other, and then wait for ever. */
+/** A database whose change streams follow these scripts, one after the other. Later streams wait forever. */
 function scripted(streams: readonly Scripted[]) {
   const watched: object[] = [];
   const watch = (_pipeline: unknown, options: object) => {
@@ -54,7 +54,7 @@ function scripted(streams: readonly Scripted[]) {
   return { db: { command: async () => ({ operationTime: NOW }), watch } as unknown as Db, watched };
 }
 
-/** Follows the changes until the last stream of the script was opened. */
+/** Follows the changes until all scripts have ended and one more stream is open. */
 async function follow(streams: readonly Scripted[]) {
   const { db, watched } = scripted(streams);
   const failures: unknown[] = [];
@@ -86,7 +86,7 @@ describe("MongoChanges", () => {
     ]);
   });
 
-  it("begins at the present when the server has forgotten its position", async () => {
+  it("starts at the present when the server has forgotten its position", async () => {
     const forgotten = new MongoServerError({ message: "gone", code: 286 });
     const { watched } = await follow([{ uids: ["a"], error: forgotten }]);
     expect(watched[1]).not.toHaveProperty("resumeAfter");
@@ -99,7 +99,7 @@ describe("MongoChanges", () => {
     expect(pauses).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
   });
 
-  it("reports a failure again, and waits little, after the stream has worked", async () => {
+  it("reports failures again and pauses briefly after the stream has worked", async () => {
     const { failures } = await follow([
       { error: LOST },
       { error: LOST },
@@ -120,7 +120,7 @@ describe("hasChangeStreams", () => {
   it.each([
     ["a server that refuses the stage", 115],
     ["a standalone mongod", 40573],
-    ["a user without the right", 13],
+    ["a user without the privilege", 13],
   ])("is false for %s", async (_name, code) => {
     const refused = new MongoServerError({ message: "no", code });
     expect(await hasChangeStreams(scripted([{ error: refused }]).db)).toBe(false);

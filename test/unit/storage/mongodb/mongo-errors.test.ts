@@ -21,7 +21,7 @@ function server(code: number, message = "text"): MongoServerError {
   return new MongoServerError({ code, message, errmsg: message });
 }
 
-/** As the driver makes it of a lost connection in insertMany: neither a code nor a document. */
+/** A bulk write error. After a lost connection, the driver gives it no code and no write errors. */
 function bulk(code: number | undefined, writeErrors: unknown): MongoBulkWriteError {
   const result = { insertedCount: 0, getWriteErrors: () => [writeErrors].flat(), getWriteErrorCount: () => 0 };
   return new MongoBulkWriteError({ message: "text", code, writeErrors } as never, result as never);
@@ -30,7 +30,7 @@ function bulk(code: number | undefined, writeErrors: unknown): MongoBulkWriteErr
 describe("mongoError", () => {
   it.each([
     ["a lost connection", new MongoNetworkError("gone"), "unavailable"],
-    ["no server", new MongoServerSelectionError("none", {} as never), "unavailable"],
+    ["a missing server", new MongoServerSelectionError("none", {} as never), "unavailable"],
     ["NotWritablePrimary", server(10107), "unavailable"],
     ["a primary going down", server(91), "unavailable"],
     [
@@ -38,7 +38,7 @@ describe("mongoError", () => {
       new MongoWriteConcernError({ writeConcernError: { code: 64, errmsg: "w" }, ok: 1 } as never),
       "unavailable",
     ],
-    ["a lost connection of insertMany", bulk(undefined, []), "unavailable"],
+    ["a connection that insertMany lost", bulk(undefined, []), "unavailable"],
     ["a time limit of the server", server(50), "unavailable"],
     ["a duplicate", server(11000, DUPLICATE), "already_exists"],
     ["a refusal", server(13), "internal"],
@@ -49,7 +49,7 @@ describe("mongoError", () => {
     expect(mapped.message).not.toContain(error.message);
   });
 
-  it("distinguishes the caller's deadline from a limit of its own", () => {
+  it("distinguishes the caller's deadline from the store's own time limit", () => {
     const late = new MongoOperationTimeoutError("late");
     expect(mongoError(late, { endsAtDeadline: true }).code).toBe("deadline_exceeded");
     expect(mongoError(late).code).toBe("unavailable");
@@ -72,14 +72,14 @@ describe("the outcome of a write", () => {
     expect(isUnknownOutcome(new DomainError("canceled", "gone"))).toBe(false);
   });
 
-  it("is known to be none only when no primary took it", () => {
+  it("is a definite refusal only when the server was no primary", () => {
     expect(wasRefused(mongoError(server(10107)))).toBe(true);
     expect(wasRefused(mongoError(server(91)))).toBe(false);
     expect(wasRefused(mongoError(new MongoNetworkError("gone")))).toBe(false);
     expect(wasRefused(mongoError(bulk(10107, [])))).toBe(false);
   });
 
-  it("is known to be none when it lost to another write", () => {
+  it("is a definite refusal when it lost to another write", () => {
     for (const lost of [server(112), server(16_948_356, "deadlock detected")]) {
       expect(mongoError(lost).code).toBe("unavailable");
       expect(wasRefused(mongoError(lost))).toBe(true);
@@ -97,7 +97,7 @@ describe("the outcome of a write", () => {
     expect(duplicateKey(mongoError(server(11000, text)))).toEqual({ key, at: 0 });
   });
 
-  it("is known by index and place when it is a duplicate", () => {
+  it("names the index and the document of a duplicate key", () => {
     expect(duplicateKey(mongoError(server(11000, DUPLICATE)))).toEqual({ key: "log_id", at: 0 });
     const second = bulk(11000, [{ index: 1, code: 11000, errmsg: DUPLICATE }]);
     expect(duplicateKey(mongoError(second))).toEqual({ key: "log_id", at: 1 });

@@ -8,10 +8,10 @@ import { record } from "../../../contract/log-store/fixtures.js";
 
 type Stored = { -readonly [field in keyof RecordDocument]: RecordDocument[field] };
 
-/** Says what becomes of the sends, one after the other; `done` once they are used up. */
+/** What happens to one send of a record. */
 type Fate = "done" | "done, answer lost" | "still on its way" | "not done";
 
-/** The collection of the sessions, with its unique keys. */
+/** The collection of sessions with its unique keys. Each send meets the next of `fates`, or `done` if there is none. */
 class Sessions {
   readonly documents: Stored[] = [];
   fates: Fate[] = [];
@@ -25,7 +25,7 @@ class Sessions {
     } as never;
   }
 
-  /** Carries out what was on its way. */
+  /** Carries out the sends that are still on their way. */
   arrive(): void {
     for (const document of this.#onTheirWay.splice(0)) {
       try {
@@ -66,7 +66,7 @@ class Sessions {
   }
 }
 
-describe("a record is created", () => {
+describe("the creation of a record", () => {
   let sessions: Sessions;
   let knownMs: number;
   let creator: MongoRecordCreator;
@@ -95,7 +95,7 @@ describe("a record is created", () => {
   }
 
   it.each<Fate>(["done, answer lost", "not done", "still on its way"])(
-    "once when the first send was %s",
+    "happens once when the first send was %s",
     async (fate) => {
       sessions.fates = [fate];
       expect(await creator.create(child)).toBe("created");
@@ -104,7 +104,7 @@ describe("a record is created", () => {
     },
   );
 
-  it("or certainly not: a send that is on its way creates nothing after the answer `exists`", async () => {
+  it("that was answered `exists` does not happen later by a send that is still on its way", async () => {
     await createOther();
     sessions.fates = ["still on its way"];
     expect(await creator.create(child)).toBe("exists");
@@ -114,7 +114,7 @@ describe("a record is created", () => {
     expect(sessions.documents.find(({ _id }) => _id === "u")).toMatchObject({ sources: [], sweep_time: null });
   });
 
-  it("or certainly not, even if the answers of later sends are lost, too", async () => {
+  it("that was answered `exists` does not happen later, even if answers to later sends are lost", async () => {
     await createOther();
     sessions.fates = ["still on its way", "not done", "done", "done, answer lost"];
     expect(await creator.create(child)).toBe("exists");
@@ -123,7 +123,7 @@ describe("a record is created", () => {
     expect(sessions.living("s")).toEqual([]);
   });
 
-  it("by the first send, when that arrives before its uid is blocked", async () => {
+  it("happens by the first send if that arrives before its uid is blocked", async () => {
     await createOther();
     sessions.fates = ["still on its way", "not done"];
     const answer = creator.create(child);
@@ -139,7 +139,7 @@ describe("a record is created", () => {
     expect(sessions.documents).toHaveLength(1);
   });
 
-  it("and taken back when it was sent again so late that the first one may have come, gone and been swept", async () => {
+  it("is undone when the second send was so late that the record of the first one may have been swept", async () => {
     sessions.fates = ["not done"];
     const answer = creator.create(child);
     knownMs += 60_001;

@@ -33,7 +33,7 @@ const record: NextRecord = {
   markedAtMs: null,
 };
 
-/** A collection whose first answer is lost, and that then holds another's write at a revision. */
+/** Records in a collection that loses its first answer, and then holds another writer's record at this revision. */
 function recordsThatHold(revision: number | null): MongoRecords {
   let sends = 0;
   const sessions = {
@@ -49,12 +49,12 @@ function recordsThatHold(revision: number | null): MongoRecords {
   });
 }
 
-it("returns null after a lost answer when another write came first", async () => {
+it("replace returns null after a lost answer when another write came first", async () => {
   expect(await recordsThatHold(4).replace(record, 3)).toBeNull();
 });
 
 it.each([5, null])(
-  "cannot tell after a lost answer when the record has reached revision %s since",
+  "replace fails with unavailable after a lost answer when the record's revision is now %s",
   async (revision) => {
     await expect(recordsThatHold(revision).replace(record, 3)).rejects.toMatchObject({ code: "unavailable" });
   },

@@ -6,7 +6,7 @@ import { MongoSealer } from "../../../../src/storage/mongodb/mongo-sealer.js";
 import { WriteIds } from "../../../../src/storage/mongodb/write-ids.js";
 import { entry } from "../../../contract/log-store/fixtures.js";
 
-/** One log, in memory; before each command of the sealer a writer appends as many messages as find free places. */
+/** A log in memory. Before each command of the sealer, a writer appends messages until it meets a taken place. */
 class BusyLog {
   readonly places = new Map<number, LogDocument>();
   readonly #perCommand: () => number;
@@ -50,9 +50,9 @@ class BusyLog {
   }
 }
 
-/** Always faster than blocks of seals: whoever only fills upwards never catches up. */
+// The writer is faster than any block of seals, so a sealer that only fills upwards would never catch up.
 it.each([1, 10, 1000, 5000])(
-  "a sealer wins against a writer of %i messages between any two of its commands",
+  "a sealer wins against a writer that appends %i messages between any two of its commands",
   async (count) => {
     const log = new BusyLog(() => count);
     const sealer = new MongoSealer(log.collection, new MongoCommands(10_000), new WriteIds());
@@ -63,7 +63,7 @@ it.each([1, 10, 1000, 5000])(
   },
 );
 
-it("a sealer continues where another one died half way, after a wall", async () => {
+it("a sealer completes the seal of another one that died after it had put up a wall", async () => {
   const log = new BusyLog(() => 0);
   log.append(3);
   log.places.set(500, { _id: new ObjectId(), log: "u.1", seq: 500, id: "\u0000wall", seal: true });

@@ -5,7 +5,7 @@ import type { TodosDocument } from "../../../../src/storage/mongodb/mongo-schema
 import { MongoTodos } from "../../../../src/storage/mongodb/mongo-todos.js";
 import { WriteIds } from "../../../../src/storage/mongodb/write-ids.js";
 
-/** A collection whose first answer is lost, and that then holds another's list at a revision. */
+/** Todos in a collection that loses its first answer, and then holds another writer's list at this revision. */
 function todosThatHold(revision: number): MongoTodos {
   let sends = 0;
   const todos = {
@@ -19,10 +19,10 @@ function todosThatHold(revision: number): MongoTodos {
   return new MongoTodos("default", todos, new MongoCommands(5000), new WriteIds(), safeReads);
 }
 
-it("returns false after a lost answer when another list came first", async () => {
+it("replace returns false after a lost answer when another list came first", async () => {
   expect(await todosThatHold(4).replace([], 3)).toBe(false);
 });
 
-it("cannot tell after a lost answer when the list has changed since", async () => {
+it("replace fails with unavailable after a lost answer when the list has changed since", async () => {
   await expect(todosThatHold(5).replace([], 3)).rejects.toMatchObject({ code: "unavailable" });
 });

@@ -36,7 +36,7 @@ const entries: [string, Entry][] = [
     },
   ],
   [
-    "a message of an unfinished batch, of the longest time",
+    "a message of an unfinished batch, with the largest timestamp",
     { ...entry, owed: 3, timestampMicros: Number.MAX_SAFE_INTEGER },
   ],
 ];
@@ -51,14 +51,14 @@ describe("readRawDocument", () => {
     expect(raw.entry?.body.parts).toEqual(parts);
   });
 
-  it("reads numbers of every type, and passes over fields that it does not know", () => {
+  it("reads numbers of every type, and skips unknown fields", () => {
     const { timestamp: _, ...document } = toDocument(new ObjectId(), entry.log, entry.seq, entry);
     const words = ["übung", "1"];
     const bytes = BSON.serialize({ words, ...document, timestamp: new BSON.Double(5), more: { seq: 9 } });
     expect(readRawDocument(bytes)).toMatchObject({ seq: 7, entry: { timestampMicros: 5, id: entry.id } });
   });
 
-  it("tells a seal and its place", () => {
+  it("recognises a seal, and reads its place", () => {
     const bytes = BSON.serialize(sealDocument(new ObjectId(), "uid.1", 8));
     expect(readRawDocument(bytes)).toEqual({ seq: 8, entry: null });
   });

@@ -11,7 +11,7 @@ import {
 
 const at = (t: number, i = 1) => new Timestamp({ t, i });
 
-/** A client whose answers carry these times. */
+/** A client whose answers carry the time `seconds`. */
 class Client extends EventEmitter {
   seconds = 10;
   ended = 0;
@@ -23,7 +23,7 @@ class Client extends EventEmitter {
     return session as unknown as ClientSession;
   }
 
-  /** What the driver notes in the session of a command. */
+  /** Puts the time of an answer into the session of its command, as the driver does. */
   answer(session: ClientSession | undefined): void {
     Object.assign(session ?? {}, { clusterTime: { clusterTime: at(this.seconds) }, operationTime: at(this.seconds) });
   }
@@ -62,13 +62,13 @@ describe("the logical clock", () => {
     expect(times.knownMs()).toBe(10_000);
   });
 
-  it("advances by heartbeats while nothing is asked", () => {
+  it("advances by heartbeats while no commands are sent", () => {
     client.emit("serverHeartbeatSucceeded", { reply: { $clusterTime: { clusterTime: at(70) } } });
     client.emit("serverHeartbeatSucceeded", { reply: {} });
     expect(times.knownMs()).toBe(70_000);
   });
 
-  it("is learnt from a write of its own, or from another process's when two make its document at once", async () => {
+  it("is read with a write, which is repeated when another process has just made its document", async () => {
     let writes = 0;
     const updateOne = async (_filter: object, _update: object, { session }: { session: ClientSession }) => {
       if (++writes === 1) throw new MongoServerError({ message: "E11000 duplicate key error", code: 11000 });
@@ -82,7 +82,7 @@ describe("the logical clock", () => {
     expect(writes).toBe(2);
   });
 
-  it("adds no time to reads that the driver repeats", () => {
+  it("uses sessions without causal consistency, so that the driver adds no time to reads that it repeats", () => {
     times.start();
     expect(client.sessions).toMatchObject([{ causalConsistency: false }]);
   });
@@ -108,13 +108,13 @@ describe("the wall clock", () => {
     expect(clock.knownMs()).toBe(95_000);
   });
 
-  it("advances by the steady clock when the wall clock is set back", () => {
+  it("advances by the steady clock when the machine's wall clock is set back", () => {
     local.wall -= 3_600_000;
     local.steady += 7;
     expect(clock.knownMs()).toBe(90_007);
   });
 
-  it("advances by the wall clock when the machine was suspended, even after the wall clock was set back", () => {
+  it("advances by the machine's wall clock after a suspension, even if that clock was set back before", () => {
     local.wall -= 3_600_000;
     expect(clock.knownMs()).toBe(90_000);
     local.wall += 600_000;
@@ -133,7 +133,7 @@ describe("readLogicalTime", () => {
   it.each([
     ["a replica set", { operationTime: at(4), $clusterTime: { clusterTime: at(5) } }, at(5)],
     ["a standalone server", { ok: 1 }, undefined],
-  ])("of %s", async (_name, answer, time) => {
+  ])("returns the logical time, if there is one, of %s", async (_name, answer, time) => {
     expect(await readLogicalTime({ command: async () => answer } as unknown as Db)).toEqual(time);
   });
 });

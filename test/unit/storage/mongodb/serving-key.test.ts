@@ -4,8 +4,8 @@ import { servingKey } from "../../../support/mongo-plan.js";
 const find = (collection: string, filter: object, sort: object = {}) =>
   servingKey({ name: "find", command: { find: collection, filter, sort } });
 
-describe("servingKey, which the tests of the store's queries trust", () => {
-  it("finds the index for a range, for points and for an order", () => {
+describe("servingKey, on which the tests of the store's queries rely,", () => {
+  it("finds the index for a range, for single values and for an order", () => {
     expect(find("messages", { log: "a", seq: { $gte: 1, $lte: 9 } }, { seq: -1 })).toBe("log_seq");
     expect(find("messages", { log: { $in: ["a"] }, id: { $in: ["b"] } })).toBe("log_id");
     expect(find("sessions", { _id: "u", revision: 3 })).toBe("_id_");
@@ -14,7 +14,7 @@ describe("servingKey, which the tests of the store's queries trust", () => {
     );
   });
 
-  it("finds none for a filter, an order or a range that no index begins with", () => {
+  it("finds no index for a filter, an order or a range that no index starts with", () => {
     expect(find("messages", { role: "user" })).toBeNull();
     expect(find("messages", {})).toBeNull();
     expect(find("messages", { seq: { $gte: 1 } })).toBeNull();

@@ -57,7 +57,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** What version 0.1.0 keeps of a record as JSON. */
+/** The JSON of a record in version 0.1.0. */
 function body(more: object): string {
   return JSON.stringify({
     ...{ forkPointId: "", inheritedCount: 0, title: "", createTimeMicros: 5, origin: null, version: 3, segments: [] },
@@ -67,7 +67,7 @@ function body(more: object): string {
   });
 }
 
-/** A file as version 0.1.0 leaves it: a session with a log for older messages, a dropped range and a fork, and a tombstone. */
+/** Makes a file of version 0.1.0 with a tombstone, and a session with an older message, a dropped range and a fork. */
 function makeOldFile(): void {
   const db = new Database(path);
   db.exec(`PRAGMA page_size = 8192; ${VERSION_1} PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = 1;`);
@@ -144,7 +144,7 @@ it("migrates a file of version 0.1.0 with everything that it holds", async () =>
   await database.close();
 });
 
-it("migrates once even if many open the file at once, and records it in the file", async () => {
+it("migrates a file once even when it is opened several times at once, and stores the new version", async () => {
   makeOldFile();
   const databases = await Promise.all(Array.from({ length: 4 }, () => SqliteLogDatabase.open(path)));
   for (const database of databases) {

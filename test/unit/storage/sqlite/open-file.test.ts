@@ -39,7 +39,7 @@ describe("opening a SQLite file", () => {
     await fill(database.namespace("a"), "u.1", 1, 200);
     await database.close();
   };
-  /** A file that no connection of this process has had open. */
+  /** Makes a file that no connection of this process has opened. */
   const makeElsewhere = async () => {
     await make();
     const copy = join(folder, "copy.db");
@@ -53,14 +53,14 @@ describe("opening a SQLite file", () => {
   };
   const refusal = async () => {
     const error = await SqliteLogDatabase.open(path).then(
-      () => expect.unreachable("it was opened"),
+      () => expect.unreachable("the file was opened"),
       (reason) => reason,
     );
     expect(error).toMatchObject({ name: "DomainError", code: "failed_precondition" });
     return error.message as string;
   };
 
-  it("makes the folder and the file, and finds both again", async () => {
+  it("makes the folder and the file, and opens them again", async () => {
     await make();
     const database = await SqliteLogDatabase.open(path);
     expect(await seqs(database.namespace("a"), "u.1", 199, 300)).toEqual([199, 200]);
@@ -142,7 +142,7 @@ describe("opening a SQLite file", () => {
     expect(await refusal()).toBe(`${path} cannot be opened as a database: EISDIR: is a directory`);
   });
 
-  it("says why a folder cannot be made", async () => {
+  it("reports why a folder cannot be made", async () => {
     const file = join(folder, "file");
     writeFileSync(file, "");
     path = join(file, "below", "my.db");
@@ -151,25 +151,25 @@ describe("opening a SQLite file", () => {
     );
   });
 
-  it.runIf(process.platform === "linux")("refuses at once a folder that the file system does not make", async () => {
+  it.runIf(process.platform === "linux")("refuses a folder that the file system cannot make", async () => {
     path = "/proc/x/y/my.db";
     expect(await refusal()).toBe("Folder /proc/x/y of the database cannot be made: ENOENT: no such file or directory");
   });
 
-  it("names the missing right to make a file", async () => {
+  it("reports that the permission to make a file is missing", async () => {
     chmodSync(folder, 0o500);
     path = join(folder, "my.db");
     expect(await asOtherUser(folder, refusal)).toBe(`${path} cannot be made: EACCES: permission denied`);
   });
 
-  // Root may read whatever the mode says.
-  it.skipIf(process.getuid?.() === 0)("names the missing right to read a file", async () => {
+  // Root may read a file whatever its mode is.
+  it.skipIf(process.getuid?.() === 0)("reports that the permission to read a file is missing", async () => {
     await make();
     chmodSync(path, 0o000);
     expect(await refusal()).toBe(`${path} cannot be opened as a database: EACCES: permission denied`);
   });
 
-  it.each(["000", "022"])("lets nobody but the owner read what it makes, with the umask %s", async (umask) => {
+  it.each(["000", "022"])("lets only the owner read what it makes, with the umask %s", async (umask) => {
     const before = process.umask(Number.parseInt(umask, 8));
     try {
       const database = await SqliteLogDatabase.open(path);
@@ -191,7 +191,7 @@ describe("opening a SQLite file", () => {
     expect([modeOf(path), modeOf(join(path, ".."))]).toEqual([0o640, 0o750]);
   });
 
-  it("recognises its own schema even if another process makes it between two looks", async () => {
+  it("recognises its own schema even when another process makes it between two looks", async () => {
     write("");
     const db = new Database(path);
     const other = new Database(path);
@@ -201,7 +201,7 @@ describe("opening a SQLite file", () => {
         const value = Reflect.get(target, name, target);
         if (typeof value !== "function") return value;
         return (...values: unknown[]) => {
-          // The other process comes right after the first look of this one.
+          // The other process makes the schema right after the first look of this one.
           if (name === "prepare" && looks++ === 1) ensureSchema(other, path);
           if (name === "exec" && values[0] === "BEGIN IMMEDIATE" && looks === 1) ensureSchema(other, path);
           return value.apply(target, values);
@@ -214,14 +214,14 @@ describe("opening a SQLite file", () => {
     other.close();
   });
 
-  it("makes the schema once even if many open the file at once", async () => {
+  it("makes the schema once even when the file is opened several times at once", async () => {
     const databases = await Promise.all(Array.from({ length: 8 }, () => SqliteLogDatabase.open(path)));
     for (const [i, database] of databases.entries()) await fill(database.namespace("a"), "u.1", i + 1, i + 1);
     expect(await seqs((databases[0] as SqliteLogDatabase).namespace("a"), "u.1", 1, 9)).toHaveLength(8);
     await Promise.all(databases.map((database) => database.close()));
   });
 
-  it("leaves a complete file even without its write-ahead log", async () => {
+  it("leaves a file that is complete without its write-ahead log", async () => {
     await make();
     expect(existsSync(`${path}-wal`) ? statSync(`${path}-wal`).size : 0).toBe(0);
   });
@@ -231,7 +231,7 @@ function modeOf(path: string): number {
   return statSync(path).mode & 0o777;
 }
 
-/** Does the work as a user whom file modes bind: nobody, where the tests run as root. */
+/** Does the work as a user to whom file modes apply: as `nobody` if the tests run as root. */
 async function asOtherUser<T>(folder: string, work: () => Promise<T>): Promise<T> {
   if (process.geteuid?.() !== 0) return work();
   const nobody = 65_534;

@@ -32,21 +32,21 @@ describe("RecordCache", () => {
     expect(cache.recordOf(after)).not.toBe(first);
   });
 
-  it("shows what has changed", () => {
+  it("returns the changed values", () => {
     const cache = new RecordCache();
     cache.recordOf(rowOf("u", "A"));
     const later = rowOf("u", "B").map((value, column) => (column === UPDATE_TIME ? 20 : value));
     expect(cache.recordOf(later)).toMatchObject({ title: "B", updateTimeMicros: 20, sessionRevision: 1 });
   });
 
-  it("lets no reader change what others read", () => {
+  it("returns frozen records, so that no reader can change what others read", () => {
     const record = new RecordCache().recordOf(rowOf("u", "A"));
     expect(() => Object.assign(record, { title: "B" })).toThrow(TypeError);
     expect(() => Object.assign(record.labels as object, { a: "c" })).toThrow(TypeError);
     expect(() => Object.assign(record.segments[0] as object, { last: 9 })).toThrow(TypeError);
   });
 
-  it("keeps the records that were read last, and none that is large", () => {
+  it("keeps a limited number of records, and no large ones", () => {
     const cache = new RecordCache();
     const first = cache.recordOf(rowOf("u0", "A"));
     for (let i = 1; i <= 256; i++) cache.recordOf(rowOf(`u${i}`, "A"));
@@ -56,7 +56,7 @@ describe("RecordCache", () => {
   });
 });
 
-/** A value of the same kind, or JSON with one more member. */
+/** A different value of the same type. JSON gets one more member. */
 function changed(value: string | number | null): string | number | null {
   if (typeof value === "number") return value + 1;
   if (value?.startsWith("{")) return value.replace("{", '{"more":1,');

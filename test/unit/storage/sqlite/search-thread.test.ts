@@ -7,7 +7,7 @@ import { DatabaseFiles } from "../../../../src/storage/sqlite/database-files.js"
 import { openFile } from "../../../../src/storage/sqlite/open-file.js";
 import { SearchThread } from "../../../../src/storage/sqlite/search-thread.js";
 
-/** Counts up to its parameter, which takes as long as is wanted. */
+/** Counts up to its parameter, which decides how long the query takes. */
 const COUNT = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT ?) SELECT max(i) FROM n";
 
 let folder: string;
@@ -26,7 +26,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-it("lets the event loop go on while a query runs", async () => {
+it("does not block the event loop while a query runs", async () => {
   let turns = 0;
   let isRunning = true;
   const rows = thread.all([100_000], undefined).finally(() => {
@@ -40,7 +40,7 @@ it("lets the event loop go on while a query runs", async () => {
   expect(turns).toBeGreaterThan(1);
 });
 
-it("runs one query after another, and leaves those out that nobody waits for any more", async () => {
+it("runs one query after another, and skips those whose callers have gone", async () => {
   const gone = new AbortController();
   const answers = [
     thread.all([100_000], undefined),
@@ -52,7 +52,7 @@ it("runs one query after another, and leaves those out that nobody waits for any
   expect(await Promise.all([answers[0], answers[2]])).toEqual([[[100_000]], [[3]]]);
 });
 
-it("answers what follows a query that failed", async () => {
+it("answers queries after one that failed", async () => {
   await expect(thread.all([], undefined)).rejects.toMatchObject({ code: "internal" });
   expect(await thread.all([2], undefined)).toEqual([[2]]);
 });

@@ -50,7 +50,7 @@ async function found(database: SqliteLogDatabase, q: string, namespace?: string)
 }
 
 describe("the index of words", () => {
-  it("is kept by processes that do not search, also by those that had the file open before", async () => {
+  it("is maintained by processes that do not search, even if they opened the file before it was made", async () => {
     const before = providerOf(await open());
     await before.createSession({ sessionId: "s" });
     await say(before, "s", "word one");
@@ -63,7 +63,7 @@ describe("the index of words", () => {
     expect(await found(searching, "word")).toEqual(["word three", "word one"]);
   });
 
-  it("is not there unless it was asked for, and then stays", async () => {
+  it("is made only when search is on, and stays when it is off again", async () => {
     const tables = () => {
       const db = new Database(path);
       const names = db.prepare("SELECT name FROM sqlite_schema WHERE name LIKE 'search%'").all([]);
@@ -82,7 +82,7 @@ describe("the index of words", () => {
     expect(tables()).toEqual(indexed);
   });
 
-  it("gets what was there before, in steps, by any number of processes, and tells how far it is", async () => {
+  it("gets earlier messages in steps, by any number of processes, and reports its progress", async () => {
     const writer = providerOf(await open());
     const ids = Array.from({ length: 1200 }, (_, i) => `word ${i}`);
     for (const sessionId of ["s", "t", "u"]) {
@@ -109,7 +109,7 @@ describe("the index of words", () => {
     expect(again).toEqual([]);
   });
 
-  it("is searched beside the event loop", async () => {
+  it("is searched without blocking the event loop", async () => {
     const database = await open({ search: true });
     await providerOf(database).createSession({ sessionId: "s" });
     await say(providerOf(database), "s", "word one");
@@ -136,7 +136,7 @@ describe("the index of words", () => {
     expect(await found(database, "word", "nobody")).toEqual([]);
   });
 
-  it("takes any text, and appends go on when a body is no JSON", async () => {
+  it("accepts any text, and does not make an insert fail whose body is not JSON", async () => {
     const database = await open({ search: true });
     const provider = providerOf(database);
     await provider.createSession({ sessionId: "s" });
@@ -151,7 +151,7 @@ describe("the index of words", () => {
     db.close();
   });
 
-  it("leaves nothing of what was swept", async () => {
+  it("keeps nothing of what was swept", async () => {
     const database = await open({ search: true });
     const provider = new LogHistoryProvider(database.namespace("default"), { search: true, sweepAgeMs: -1 });
     await provider.createSession({ sessionId: "s" });

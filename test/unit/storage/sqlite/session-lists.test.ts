@@ -20,7 +20,7 @@ describe("lists of sessions that two processes append to", () => {
     nowMs = START_MS;
     const open = () => SqliteLogDatabase.open(join(folder, "my.db"), { now: () => nowMs });
     databases = [await open(), await open()];
-    // No timer writes anything later: what a list shows, an append has written itself.
+    // No timer writes update times here, so a list shows only what the appends have written themselves.
     const options = { nowMicros: () => nowMs * 1000, touchDelayMs: Number.POSITIVE_INFINITY };
     [one, two] = databases.map((database) => new LogHistoryProvider(database.namespace("default"), options)) as [
       LogHistoryProvider,
@@ -66,7 +66,7 @@ describe("lists of sessions that two processes append to", () => {
     expect([...first.ids, ...rest.ids].sort()).toEqual(["a", "b", "c", "d", "x"]);
   });
 
-  it("neither skip nor repeat what nobody appends to between two pages", async () => {
+  it("neither skip nor repeat sessions that do not change between two pages", async () => {
     await make("a", "b", "c", "d", "e", "f", "g", "h");
     const seen: string[] = [];
     let cursor: SessionCursor | undefined;
@@ -75,7 +75,7 @@ describe("lists of sessions that two processes append to", () => {
       seen.push(...ids);
       cursor = next;
       nowMs += 2000;
-      // One session that was listed, and one that was not yet: both processes move what they append to.
+      // Both appends move a session to the front: one that was listed already, and one that was not.
       await append(one, "h", `h${round}`);
       await append(two, "a", `a${round}`);
     }

@@ -30,7 +30,7 @@ describe("a SQLite connection", () => {
     rmSync(folder, { recursive: true });
   });
 
-  /** How many transactions a connection commits while `work` runs, by a clock that moves on by `tickMs` each time it is read. */
+  /** Counts the commits of a connection while `work` runs. Its clock advances by `tickMs` at each reading. */
   const commitsDuring = async (tickMs: number, work: () => Promise<unknown>) => {
     let nowMs = 0;
     const clockMs = () => {
@@ -64,14 +64,14 @@ describe("a SQLite connection", () => {
     expect(commits).toBe(1);
   });
 
-  it("begins another transaction after 20 ms", async () => {
+  it("begins another transaction when one has taken 20 ms", async () => {
     const logs = Array.from({ length: 8 }, (_, i) => `u${i}.1`);
     await own(store, ...logs);
     const commits = await commitsDuring(5, () => Promise.all(logs.map((log) => store.append(log, 1, [entry(log, 1)]))));
     expect(commits).toBe(2);
   });
 
-  it("lets a write that throws fail alone", async () => {
+  it("a write that throws does not affect others in its transaction", async () => {
     const half = () => {
       connection.statements.insertTodos.run("half", "[]");
       throw new Error("a mistake in the program");
@@ -137,7 +137,7 @@ describe("a SQLite connection", () => {
     other.exec("COMMIT");
   });
 
-  it("leaves no read open that would make the write-ahead log grow", async () => {
+  it("ends every read, so that the write-ahead log can be truncated", async () => {
     await fill(store, "u.1", 1, 300, () => ({ parts: [{ id: "", type: "text", text: "x".repeat(2000) }] }));
     await store.readRange("u.1", 1, 300, { limit: 250 });
     await store.readRange("u.1", 1, 300, { maxBytes: 50_000 });
@@ -149,7 +149,7 @@ describe("a SQLite connection", () => {
     expect(busy).toBe(0);
   });
 
-  it("gives up writes that still wait for a lock when the time to close is over", async () => {
+  it("gives up writes that still wait for a lock at the deadline of close", async () => {
     other.exec("BEGIN IMMEDIATE");
     const append = store.append("u.1", 1, [entry("u.1", 1)]).catch((error: unknown) => error);
     await connection.close({ deadlineMs: Date.now() + 20 });

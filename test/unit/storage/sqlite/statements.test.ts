@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openFile } from "../../../../src/storage/sqlite/open-file.js";
 import { SQL } from "../../../../src/storage/sqlite/statements.js";
 
-/** How SQLite is to find the rows of each statement; an insert looks for none. */
+/** How SQLite must find the rows of each statement. Empty for an insert, which looks for none. */
 const PLANS: { readonly [name in keyof typeof SQL]: string | readonly string[] } = {
   tail: ["messages USING PRIMARY KEY (log=?)", "sessions USING PRIMARY KEY (uid=?)"],
   lastPlace: "messages USING PRIMARY KEY (log=?)",

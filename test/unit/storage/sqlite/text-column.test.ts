@@ -5,7 +5,7 @@ import { fromColumn, toColumn } from "../../../../src/storage/sqlite/text-column
 const texts = fc.string({ unit: fc.constantFrom("\u0000", "\u0001", "0", "1", "a", "\u{1F600}"), maxLength: 12 });
 
 describe("text columns", () => {
-  it("contain no U+0000 and give back every text", () => {
+  it("contain no U+0000, and decode to the same text", () => {
     fc.assert(
       fc.property(texts, (text) => {
         expect(toColumn(text)).not.toContain("\u0000");
@@ -14,7 +14,7 @@ describe("text columns", () => {
     );
   });
 
-  it("are equal only for equal texts, and keep prefixes", () => {
+  it("are equal only for equal texts, and encode concatenated texts part by part", () => {
     fc.assert(
       fc.property(texts, texts, (a, b) => {
         expect(toColumn(a) === toColumn(b)).toBe(a === b);

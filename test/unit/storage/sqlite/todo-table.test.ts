@@ -20,7 +20,7 @@ describe("todos in SQLite", () => {
     expect((await store.readTodos()).todos).toBe(first.todos);
   });
 
-  it("are read again after any other handle changed them", async () => {
+  it("are read again after another handle has changed them", async () => {
     const [store, other] = [database.namespace("default"), database.namespace("default")];
     await store.replaceTodos([TODO], 0);
     const first = await store.readTodos();

@@ -9,7 +9,7 @@ import { SqliteLogDatabase } from "../../../../src/storage/sqlite/sqlite-log-dat
 const SWEEP_AGE_MS = 600_000;
 const message = (id: string, timestampMicros?: number) => ({ id, role: "user", parts: [], timestampMicros });
 
-/** What a process has of a file: a connection and caches of its own. */
+/** A process that has the file open, with a connection and caches of its own. */
 interface Process {
   readonly database: SqliteLogDatabase;
   readonly store: LogStore;
@@ -46,7 +46,7 @@ it.each([
     },
   ],
 ])(
-  "no append of a process whose head is from before %s is lost, however the machine's clock jumps",
+  "no append of a process whose head is older than %s is lost, even when the machine's clock jumps",
   async (_what, change) => {
     await first.provider.createSession({ sessionId: "a" });
     await first.provider.logMessages("a", [message("m1"), message("m2")]);
@@ -58,7 +58,7 @@ it.each([
   },
 );
 
-it("no append to a fork is lost when its maker gets the answer only after another process has cut and swept it", async () => {
+it("no append to a fork is lost when its creation is answered only after it was cut and swept", async () => {
   await first.provider.createSession({ sessionId: "a" });
   await first.provider.logMessages("a", [message("m1"), message("m2")]);
   const held = holdCreate(first.store);
@@ -74,7 +74,7 @@ it("no append to a fork is lost when its maker gets the answer only after anothe
   expect(await idsOf(first, "f")).toEqual(["m1", "x", "acked1", "acked2"]);
 });
 
-it("no append to a session is lost when its maker gets the answer only after another process has made it again", async () => {
+it("no append to a session is lost when its creation is answered only after it was recreated", async () => {
   const held = holdCreate(first.store);
   const created = first.provider.createSession({ sessionId: "a" });
   await held.carriedOut;
@@ -97,14 +97,14 @@ async function open(): Promise<Process> {
   return { database, store, provider: new LogHistoryProvider(store, options) };
 }
 
-/** The second process marks and then clears away everything that nobody names any more. */
+/** Has the second process mark everything that is no longer named, and remove it after the sweep age. */
 async function sweepAll(): Promise<void> {
   await second.provider.sweep();
   jumpMs += SWEEP_AGE_MS + 60_000;
   await second.provider.sweep();
 }
 
-/** Has a store carry out its next `createRecord` without an answer until `release` is called. */
+/** Has the store carry out its next `createRecord` at once, but answer only when `release` is called. */
 function holdCreate(store: LogStore): { readonly carriedOut: Promise<void>; readonly release: () => void } {
   const create = store.createRecord.bind(store);
   let release = () => {};

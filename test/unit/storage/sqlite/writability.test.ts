@@ -65,7 +65,7 @@ describe("a SQLite store refuses writes, and reports it when asked,", () => {
     expect(await store.readTodos()).toMatchObject({ revision: 2 });
   });
 
-  it("while another file has its name, which it never touches", async () => {
+  it("while another file has its name, and never touches that file", async () => {
     for (const end of ["", "-wal", "-shm"]) move(end, path, aside());
     const successor = await SqliteLogDatabase.open(path);
     expect(await successor.namespace("default").replaceTodos([], 0)).toBe(true);
@@ -78,17 +78,20 @@ describe("a SQLite store refuses writes, and reports it when asked,", () => {
     await successor.close();
   });
 
-  it.each(["-wal", "-shm"])("when %s is gone: at once when asked, and by writes within a second", async (end) => {
-    move(end, path, aside());
-    nowMs = 1000;
-    await expect(write()).rejects.toMatchObject(GONE);
-    await expect(store.ping()).rejects.toMatchObject(GONE);
-    move(end, aside(), path);
-    await store.ping();
-    await write();
-  });
+  it.each(["-wal", "-shm"])(
+    "while %s is gone, which a ping notices at once and a write within a second",
+    async (end) => {
+      move(end, path, aside());
+      nowMs = 1000;
+      await expect(write()).rejects.toMatchObject(GONE);
+      await expect(store.ping()).rejects.toMatchObject(GONE);
+      move(end, aside(), path);
+      await store.ping();
+      await write();
+    },
+  );
 
-  it("after waiting five seconds for another process's lock, until that ends", async () => {
+  it("after waiting five seconds for another process's lock, until that is released", async () => {
     other = await openFile(path);
     other.exec("BEGIN IMMEDIATE");
     await expect(write(Date.now() + 20)).rejects.toMatchObject({ code: "deadline_exceeded" });
@@ -101,7 +104,7 @@ describe("a SQLite store refuses writes, and reports it when asked,", () => {
     await write();
   });
 
-  it("while callers have got only full-disk errors for five seconds, until one can write", async () => {
+  it("when the disk has been full for callers for five seconds, until a write succeeds", async () => {
     let isFull = true;
     await connection.close();
     await open((real) => failingCommits(real, () => isFull));
@@ -116,7 +119,7 @@ describe("a SQLite store refuses writes, and reports it when asked,", () => {
     await store.ping();
   });
 
-  it("when nobody writes, until the disk has room and a write of its own succeeds", async () => {
+  it("when the disk is full and nobody writes, until there is room and a write of its own succeeds", async () => {
     let isFull = true;
     await connection.close();
     await open((real) => failingCommits(real, () => isFull));
@@ -133,7 +136,7 @@ describe("a SQLite store refuses writes, and reports it when asked,", () => {
     await store.ping();
   });
 
-  it("and makes its own try write a page", async () => {
+  it("until a write of its own has really changed a page", async () => {
     let isFull = true;
     await connection.close();
     await open((real) => failingCommits(real, () => isFull));
@@ -141,7 +144,7 @@ describe("a SQLite store refuses writes, and reports it when asked,", () => {
     isFull = false;
     nowMs = 5000;
     other = await openFile(path);
-    // It changes for a connection when another one has written.
+    // The version changes for a connection when another connection has written.
     const version = other.prepare("PRAGMA data_version").raw();
     const before = version.get([]);
     await store.ping();
@@ -149,7 +152,7 @@ describe("a SQLite store refuses writes, and reports it when asked,", () => {
   });
 });
 
-/** A database whose disk is full as long as that answers true. */
+/** A database whose commits fail as on a full disk as long as `isFull` returns true. */
 function failingCommits(real: Database.Database, isFull: () => boolean): Database.Database {
   return new Proxy(real, {
     get: (target, name) => {
