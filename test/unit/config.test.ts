@@ -36,7 +36,7 @@ describe("the configuration of serve", () => {
     });
   });
 
-  it("comes from flags, or from the environment where there is none", () => {
+  it("comes from flags, and from the environment where a flag is missing", () => {
     env("SESSION_POOL_STORAGE", "memory:");
     env("SESSION_POOL_HTTP_ADDRESS", "localhost:81");
     env("SESSION_POOL_LIMIT_MESSAGE_BYTES", "77");
@@ -60,7 +60,7 @@ describe("the configuration of serve", () => {
     expect(read(...args).limits).toEqual(Object.fromEntries(keys.map((key, i) => [key, i + 1])));
   });
 
-  it("gives one key half of the places and a quarter of the memory, unless configured otherwise", () => {
+  it("allows one key half of the calls and a quarter of the memory by default", () => {
     const args = ["--max-calls", "7", "--max-watchers", "8", "--max-connections", "100", "--max-buffered-bytes"];
     const { load } = read(...args, "400000000", "--max-watchers-per-key", "3", "--body-timeout-s", "2");
     expect(load).toMatchObject({
@@ -69,11 +69,11 @@ describe("the configuration of serve", () => {
     });
   });
 
-  it("buffers so little by default that twice as much, which a process takes, stays below 300 MiB", () => {
+  it("keeps the default buffer so small that a process, which takes twice as much, stays below 300 MiB", () => {
     expect(2 * read().load.bufferedBytes).toBeLessThan(300 * 2 ** 20);
   });
 
-  it("refuses a buffer that the largest request does not fit into", () => {
+  it("refuses a buffer that is smaller than what the largest request needs", () => {
     expect(() => read("--max-buffered-bytes-per-key", "9000000")).toThrow(/--max-buffered-bytes-per-key must be/);
     expect(() => read("--max-body-bytes", "200000000")).toThrow(/--max-buffered-bytes-per-key must be/);
     expect(() => read("--max-buffered-bytes-per-key", "9000000", "--max-body-bytes", "1000000")).not.toThrow();
@@ -93,7 +93,7 @@ describe("the configuration of serve", () => {
     [["--http-address", "192.168.1.5:80"], /192\.168\.1\.5:80 is refused/],
     [["--grpc-address", "0.0.0.0:80"], /0\.0\.0\.0:80 is refused/],
     [["--grpc-address", "[::]:80"], /\[::\]:80 is refused/],
-  ])("refuses %j without keys, and takes it with keys", (args, message) => {
+  ])("refuses %j without keys, and accepts it with keys", (args, message) => {
     expect(() => read(...args)).toThrow(message);
     expect(() => read(...args, "--keys-file", "keys.json")).not.toThrow();
     expect(() => read(...args, "--jwks", "https://issuer.test/jwks")).not.toThrow();
@@ -114,7 +114,7 @@ describe("the configuration of serve", () => {
 });
 
 describe("an address", () => {
-  it.each(["", "8080", "a:", "a:70000", "a:b", "[::1]", "::1:80", "a b:1"])("%j is none", (text) => {
+  it.each(["", "8080", "a:", "a:70000", "a:b", "[::1]", "::1:80", "a b:1"])("cannot be %j", (text) => {
     expect(() => parseAddress("--x", text)).toThrow(/--x must be host:port/);
   });
 
@@ -127,7 +127,7 @@ describe("an address", () => {
     ["::", false],
     ["127.0.0.1.example.com", false],
     ["10.0.0.1", false],
-  ])("%s is this machine's alone: %s", (host, expected) => {
+  ])("of the host %s is reachable from this machine only: %s", (host, expected) => {
     expect(isLoopback(host)).toBe(expected);
   });
 });

@@ -36,7 +36,7 @@ describe("the package", () => {
   });
 });
 
-/** Packages that an output imports, itself or by outputs that it imports, but for what is imported later. */
+/** Packages that are loaded with an output: those that it or one of its outputs imports statically. */
 function packagesAtStart(outputs: Metafile["outputs"], path: string, seen = new Set<string>()): Set<string> {
   const packages = new Set<string>();
   if (seen.has(path)) return packages;

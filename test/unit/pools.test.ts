@@ -59,7 +59,7 @@ describe("an idle namespace", () => {
     expect(stream.rootPool).toBe(call.rootPool);
   });
 
-  it("is closed one by one", async () => {
+  it("is closed when it has been idle for long enough itself", async () => {
     for (const namespace of ["a", "b", "c"]) {
       pools.use(namespace).release();
       nowMs += IDLE_MS / 2;

@@ -16,7 +16,7 @@ describe("FieldError", () => {
 });
 
 describe("a long message", () => {
-  it("keeps its beginning and its end, in so few characters that gRPC can send them in a header", () => {
+  it("is shortened in the middle, so that it fits into a gRPC header", () => {
     const { message } = new ApiError(
       Code.InvalidArgument,
       `mask names "${"\u4e2d".repeat(100_000)}"; it may name title`,
@@ -25,7 +25,7 @@ describe("a long message", () => {
     expect(encodeURIComponent(message).length).toBeLessThan(8 * 1024);
   });
 
-  it("is valid Unicode even if a character is where it is cut", () => {
+  it("is valid Unicode even when the cut falls into a surrogate pair", () => {
     for (const start of ["", "x"]) {
       const { message } = new ApiError(Code.InvalidArgument, start + "\u{1f600}".repeat(1000));
       expect(() => encodeURIComponent(message)).not.toThrow();

@@ -47,7 +47,7 @@ const SESSION: Session = {
 };
 
 describe("messages", () => {
-  it("are answered whole", () => {
+  it("are converted to proto with all their fields", () => {
     const expected = create(MessageWithPartsSchema, {
       info: {
         id: "m",
@@ -64,7 +64,7 @@ describe("messages", () => {
     expect(isMessage(toMessageWithParts(MESSAGE), MessageWithPartsSchema)).toBe(true);
   });
 
-  it("are answered without absent fields", () => {
+  it("are converted to proto without absent fields", () => {
     const { id, sessionId, role, timestampMicros } = MESSAGE;
     const { info, parts } = toMessageWithParts({ id, sessionId, role, timestampMicros, parts: [] });
     expect([info?.metadata, info?.position, info?.originSessionId, parts]).toStrictEqual([
@@ -75,13 +75,13 @@ describe("messages", () => {
     ]);
   });
 
-  it("are read without fields that only answers have", () => {
+  it("are read from a request without the fields that only answers have", () => {
     const given = fromMessageWithParts("message", toMessageWithParts(MESSAGE));
     const { id, role, timestampMicros, parts, metadata } = MESSAGE;
     expect(given).toStrictEqual({ id, role, timestampMicros, parts, metadata });
   });
 
-  it("are read without id, timestamp and Structs", () => {
+  it("may come without id, timestamp and Structs", () => {
     const given = create(MessageWithPartsSchema, { info: { role: "user" }, parts: [{ type: "text" }] });
     expect(fromMessageWithParts("message", given)).toStrictEqual({
       ...{ id: undefined, role: "user", timestampMicros: undefined, metadata: undefined },
@@ -106,7 +106,7 @@ describe("messages", () => {
 });
 
 describe("sessions", () => {
-  it("are answered whole", () => {
+  it("are converted to proto with all their fields", () => {
     const expected = create(SessionSchema, {
       ...{ sessionId: "s", parentId: "p", forkPointId: "f", title: "t", metadata: { a: 1 } },
       ...{ createTime: { seconds: 0n, nanos: 1000 }, updateTime: { seconds: 0n, nanos: 2000 } },
@@ -118,7 +118,7 @@ describe("sessions", () => {
     expect(toSession({ ...SESSION, labels: { a: "b" }, expireTimeMicros: 3, lastMessage })).toStrictEqual(expected);
   });
 
-  it("are answered without metadata and count if they have none", () => {
+  it("are converted to proto without absent fields", () => {
     const session = toSession({ ...SESSION, metadata: undefined, messageCount: undefined });
     expect([session.metadata, session.messageCount]).toStrictEqual([undefined, undefined]);
     expect([session.labels, session.expireTime, session.lastMessage]).toStrictEqual([{}, undefined, undefined]);
@@ -137,7 +137,7 @@ describe("events", () => {
     ],
     [{ kind: "truncated", messageCount: 0, at } as const, { case: "truncated", value: { messageCount: 0n } }],
     [{ kind: "heartbeat", at } as const, { case: "heartbeat", value: {} }],
-  ])("are told with where to resume: %o", (event, told) => {
+  ])("carry a token that resumes after them: %o", (event, told) => {
     const response = toWatchResponse(event);
     expect(response).toStrictEqual(
       create(WatchMessagesResponseSchema, { event: told as never, resumeToken: response.resumeToken }),
@@ -149,7 +149,7 @@ describe("events", () => {
 describe("todos", () => {
   const todo = { id: "1", content: "c", status: "s", priority: "p" };
 
-  it("go field by field", () => {
+  it("are converted field by field", () => {
     expect(toTodo(todo)).toStrictEqual(create(TodoSchema, todo));
     expect(fromTodo("todo", toTodo(todo))).toStrictEqual(todo);
     expect(() => fromTodo("todo", undefined)).toThrow(refusal("todo is required"));
@@ -167,12 +167,12 @@ describe("timestamps", () => {
     },
   );
 
-  it("of messages are cut to the microsecond, towards the past", () => {
+  it("of messages are rounded down to the microsecond", () => {
     expect(fromMessageTimestamp("t", stamp(1n, 1999))).toBe(1_000_001);
     expect(fromMessageTimestamp("t", stamp(-1n, 999_999_999))).toBe(-1);
   });
 
-  it("are rounded up to the next microsecond when they bound a list, so that what is before a bound stays before it", () => {
+  it("that bound a list are rounded up to the microsecond, so that what is before a bound stays before it", () => {
     expect(fromBoundTimestamp("t", stamp(0n, 0))).toBe(0);
     expect(fromBoundTimestamp("t", stamp(0n, 1))).toBe(1);
     expect(fromBoundTimestamp("t", stamp(0n, 999))).toBe(1);
@@ -189,7 +189,7 @@ describe("timestamps", () => {
     [253_402_300_800n, 0],
     [0n, -1],
     [0n, 1_000_000_000],
-  ])("are refused where a Timestamp cannot be: %d s %d ns", (seconds, nanos) => {
+  ])("are refused when they are not valid: %d s %d ns", (seconds, nanos) => {
     expect(() => fromMessageTimestamp("t", stamp(seconds, nanos))).toThrow(refusal("t is not a valid Timestamp"));
     expect(() => fromBoundTimestamp("t", stamp(seconds, nanos))).toThrow(refusal("t is not a valid Timestamp"));
   });
@@ -198,7 +198,7 @@ describe("timestamps", () => {
     [-62_135_596_800n, Number.MIN_SAFE_INTEGER],
     [253_402_300_799n, Number.MAX_SAFE_INTEGER],
     [9_007_199_254n, 9_007_199_254_000_000],
-  ])("bound lists at any time, and messages where microseconds are exact: %d s", (seconds, micros) => {
+  ])("may bound a list at any time, but for messages only where microseconds are exact: %d s", (seconds, micros) => {
     expect(fromBoundTimestamp("since", stamp(seconds, 0))).toBe(micros);
     if (Math.abs(micros) !== Number.MAX_SAFE_INTEGER) return;
     expect(() => fromMessageTimestamp("t", stamp(seconds, 0))).toThrow(

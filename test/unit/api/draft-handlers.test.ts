@@ -4,7 +4,7 @@ import { FinishDraftRequestSchema } from "../../../gen/sessionpool/v1/message_se
 import type { ApiContext } from "../../../src/api/api-method.js";
 import { finishDraft } from "../../../src/api/draft-handlers.js";
 
-it("answers FinishDraft with the id that the message has got", async () => {
+it("answers FinishDraft with the id under which the message was appended", async () => {
   const finish = async () => ({ messageIds: ["u1.u2"], position: 3 });
   const context = { rootPool: { sessions: { drafts: { finish } } } } as unknown as ApiContext;
   const request = create(FinishDraftRequestSchema, { sessionId: "s", messageId: "d", version: 2n });

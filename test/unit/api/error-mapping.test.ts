@@ -4,7 +4,7 @@ import { ApiError } from "../../../src/api/api-error.js";
 import { toApiError } from "../../../src/api/error-mapping.js";
 import { DomainError, type ErrorCode, NotImplementedError } from "../../../src/domain/errors.js";
 
-/** gRPC's numbers, as its specification has them. */
+/** The numbers of the codes in gRPC's specification. */
 const NUMBERS: Record<ErrorCode, number> = {
   canceled: 1,
   invalid_argument: 3,
@@ -41,7 +41,7 @@ describe("toApiError", () => {
     undefined,
     null,
     { code: "not_found", message: "x" },
-  ])("answers %o with a fixed text, and keeps it for the log", (error) => {
+  ])("answers %o with a fixed text, and keeps the error as the cause for the log", (error) => {
     expect(toApiError(error)).toStrictEqual(new ApiError(Code.Internal, "Internal error", { cause: error }));
   });
 

@@ -17,7 +17,7 @@ const READS = [
   "ListTodos",
 ];
 
-/** What reaches beyond one session's ordinary calls. */
+/** The RPCs that need the scope admin. */
 const ADMINISTERS = ["EraseMessage"];
 
 describe("API_METHODS", () => {
@@ -27,7 +27,7 @@ describe("API_METHODS", () => {
     expect(held.sort()).toStrictEqual(defined.sort());
   });
 
-  it("answers each in its own way", () => {
+  it("implements each RPC as a unary call or a stream, as the proto defines it", () => {
     for (const { desc, unary, stream } of API_METHODS) {
       expect([unary !== undefined, stream !== undefined], desc.name).toStrictEqual([
         desc.methodKind === "unary",
@@ -36,7 +36,7 @@ describe("API_METHODS", () => {
     }
   });
 
-  it("lets no key with the scope read change anything, and none with write administer", () => {
+  it("requires the scope read for reads, admin for administration, and write for everything else", () => {
     const scopes = Object.fromEntries(API_METHODS.map(({ desc, scope }) => [desc.name, scope]));
     const scopeOf = (name: string) => (READS.includes(name) ? "read" : ADMINISTERS.includes(name) ? "admin" : "write");
     const expected = Object.keys(scopes).map((name) => [name, scopeOf(name)]);
@@ -50,7 +50,7 @@ describe("API_METHODS", () => {
     expect(API_METHODS.filter(({ desc }) => desc.idempotency === 1)).toHaveLength(READS.length - 1);
   });
 
-  it("keeps TodoTrackerService to the gRPC port", () => {
+  it("serves TodoTrackerService on the gRPC port only", () => {
     const services = API_METHODS.filter(({ grpcOnly }) => grpcOnly).map(({ desc }) => desc.parent.name);
     expect([...new Set(services)]).toStrictEqual(["TodoTrackerService"]);
   });

@@ -24,7 +24,7 @@ const CURSOR: MessageCursor = {
 const decodeSessions = (token: string) => decodeSessionToken(token, { parentId: "" });
 
 describe("page tokens", () => {
-  it("give back any place in a list of messages", () => {
+  it("decode to the place in a list of messages that they were made for", () => {
     const time = fc.option(fc.maxSafeInteger(), { nil: undefined });
     const query = { newestFirst: fc.boolean(), includeAncestors: fc.boolean(), sinceMicros: time, untilMicros: time };
     const cursor = fc.record({
@@ -39,14 +39,14 @@ describe("page tokens", () => {
     );
   });
 
-  it("give back any place in a list of sessions, of the same parent only", () => {
+  it("decode to a place in a list of sessions, for the same parent only", () => {
     const place = { parentId: "p", updateTimeMicros: -3, sessionId: "s" };
     const token = encodeSessionToken(place);
     expect(decodeSessionToken(token, { parentId: "p" })).toStrictEqual(place);
     expect(() => decodeSessions(token)).toThrow(refusal("page_token belongs to a list with another parent_id"));
   });
 
-  it("give back any place in a list of sessions with labels, of the same labels only", () => {
+  it("decode to a place in a list of sessions with labels, for the same labels only", () => {
     const filter = { parentId: "", labels: ["a=1", "b=2"] };
     const place = { ...filter, updateTimeMicros: 3, sessionId: "s" };
     const token = encodeSessionToken(place);
@@ -61,7 +61,7 @@ describe("page tokens", () => {
     expect(() => decodeSessionToken(encodeSessionToken(unlabeled), filter)).toThrow(other);
   });
 
-  it("give back any place of a search, of the same search only", () => {
+  it("decode to a place in a search, for the same search only", () => {
     const filter = { q: "a", labels: ["a=1", "b=2"], sessionId: "s" };
     const token = encodeSearchToken({ place: "-7" }, filter);
     expect(decodeSearchToken(token, filter)).toStrictEqual({ place: "-7" });
@@ -75,7 +75,7 @@ describe("page tokens", () => {
     expect(() => decodeSessions(token)).toThrow(refusal("page_token belongs to another list"));
   });
 
-  it("of a list of sessions without labels are what earlier versions gave out", () => {
+  it("of a list of sessions without labels are the same as in earlier versions", () => {
     const payload = Buffer.from(
       encodeSessionToken({ parentId: "p", updateTimeMicros: 1, sessionId: "s" }),
       "base64url",
@@ -83,7 +83,7 @@ describe("page tokens", () => {
     expect(payload.subarray(4).toString()).toBe('[1,"sessions","p",1,"s"]');
   });
 
-  it("give back where a follower stood", () => {
+  it("decode to the place of a follower", () => {
     const at = { sessionUid: "uid", revision: 3, position: 0 };
     expect(decodeResumeToken(encodeResumeToken(at))).toStrictEqual(at);
   });
@@ -105,11 +105,14 @@ describe("page tokens", () => {
     expect(() => decodeMessageToken(`${token}=`)).toThrow(NOT_GIVEN_OUT);
   });
 
-  it.each(["x", "=", "AAAA", "AAAAAA", "😀", "not a token", "null", "[]"])("are not taken for %j", (garbage) => {
-    expect(() => decodeMessageToken(garbage)).toThrow(NOT_GIVEN_OUT);
-    expect(() => decodeSessions(garbage)).toThrow(NOT_GIVEN_OUT);
-    expect(() => decodeResumeToken(garbage)).toThrow(refusal("resume_token is not a token that was given out"));
-  });
+  it.each(["x", "=", "AAAA", "AAAAAA", "😀", "not a token", "null", "[]"])(
+    "are refused when they are garbage such as %j",
+    (garbage) => {
+      expect(() => decodeMessageToken(garbage)).toThrow(NOT_GIVEN_OUT);
+      expect(() => decodeSessions(garbage)).toThrow(NOT_GIVEN_OUT);
+      expect(() => decodeResumeToken(garbage)).toThrow(refusal("resume_token is not a token that was given out"));
+    },
+  );
 
   it("are refused by lists of another kind", () => {
     const messages = encodeMessageToken(CURSOR);
@@ -138,11 +141,11 @@ describe("page tokens", () => {
     [[1, "sessions", "", 1, { $ne: "" }]],
     [{ version: 1 }],
     ["sessions"],
-  ])("are refused when somebody computes the checksum of %j", (content) => {
+  ])("are refused when they are forged from %j, even with the right checksum", (content) => {
     expect(() => decodeSessions(forge(content))).toThrow(NOT_GIVEN_OUT);
   });
 
-  it("are refused when they were made up for a place before the first", () => {
+  it("are refused when they are forged for a place before the first", () => {
     expect(() => decodeResumeToken(forge([1, "watch", "uid", 1, -1]))).toThrow(
       refusal("resume_token is not a token that was given out"),
     );

@@ -19,7 +19,7 @@ const QUERY = { newestFirst: true, includeAncestors: false, sinceMicros: undefin
 const CURSOR = { sessionUid: "uid", query: QUERY, log: "uid.1", seq: 3, messageId: "m", ancestor: undefined };
 const CALL = { deadlineMs: 123, signal: new AbortController().signal };
 
-/** Answers each operation with what is given, and keeps what it was asked. */
+/** A pool whose operations return the given answers. `asked` records the calls. */
 function fakePool(answers: Record<string, unknown>) {
   const asked: unknown[][] = [];
   const operations = Object.fromEntries(
@@ -49,7 +49,7 @@ async function call<M extends DescMethod>(
 describe("SessionService", () => {
   const { method } = SessionService;
 
-  it("creates with the fields that are set, and none for empty ones", async () => {
+  it("creates a session with the fields that are set, and passes empty ones as undefined", async () => {
     const { asked } = await call(method.createSession, {}, { createSession: SESSION });
     const nothing = {
       sessionId: undefined,
@@ -67,13 +67,13 @@ describe("SessionService", () => {
     expect(created.answer).toMatchObject({ $typeName: "sessionpool.v1.Session", sessionId: "s", messageCount: 3n });
   });
 
-  it("gets", async () => {
+  it("gets a session", async () => {
     const { asked, answer } = await call(method.getSession, { sessionId: "s" }, { getSession: SESSION });
     expect(asked).toStrictEqual([["getSession", "s", CALL]]);
     expect(answer).toMatchObject({ sessionId: "s" });
   });
 
-  it("loads the last 100, or continues with older ones", async () => {
+  it("loads a session with its last 100 messages, or continues with older ones", async () => {
     const loaded = { session: SESSION, messages: [MESSAGE], next: CURSOR };
     const first = await call(method.loadSession, { sessionId: "s" }, { loadSession: loaded });
     expect(first.asked).toStrictEqual([["loadSession", "s", { limit: 100, cursor: undefined, ...CALL }]]);
@@ -88,7 +88,7 @@ describe("SessionService", () => {
     expect(last.answer).toMatchObject({ nextPageToken: "" });
   });
 
-  it("lists, and refuses the token of a list with another filter", async () => {
+  it("lists sessions, and refuses the token of a list with another filter", async () => {
     const next = { parentId: "p", updateTimeMicros: 5, sessionId: "s" };
     const answers = { listSessions: { sessions: [SESSION], next } };
     const { asked, answer } = await call(method.listSessions, { parentId: "p", limit: 2 }, answers);

@@ -16,7 +16,7 @@ function clientOf(messages: Messages, sessions: Sessions = {}, retries = 5): Ses
   return createSessionPoolClient({ transport, retries });
 }
 
-/** Fails with these errors, one a call, and answers after them. */
+/** A server whose first calls fail with these errors, one each. Later calls return the answer. */
 function failing<T>(errors: readonly unknown[], answer: T): { readonly calls: unknown[]; call(request: unknown): T } {
   const calls: unknown[] = [];
   return {
@@ -32,7 +32,7 @@ function failing<T>(errors: readonly unknown[], answer: T): { readonly calls: un
 const UNAVAILABLE = new ConnectError("The store cannot be reached", Code.Unavailable);
 
 describe("a call", () => {
-  it("is sent again with the id that was made for it first", async () => {
+  it("is sent again with the id that was made for the first attempt", async () => {
     const server = failing([UNAVAILABLE, UNAVAILABLE], { messageId: "m", position: 0n });
     const client = clientOf({ appendMessage: (request) => server.call(request) });
     const message = create(MessageWithPartsSchema, { info: { role: "user" } });
@@ -43,7 +43,7 @@ describe("a call", () => {
     expect(message.info?.id).toBe("");
   });
 
-  it("keeps the ids that it was given, in batches, too", async () => {
+  it("is sent again with the ids that the caller gave, also in a batch", async () => {
     const server = failing([UNAVAILABLE], { messageIds: ["a", "b"], position: 3n });
     const client = clientOf({ appendMessages: (request) => server.call(request) });
     expect(await client.append("s", [text("user", "A", { id: "a" }), text("user", "B", { id: "b" })])).toEqual({
@@ -66,7 +66,7 @@ describe("a call", () => {
     expect(ids[1]).toBe(ids[0]);
   });
 
-  it("is sent only once when a repetition could take effect twice", async () => {
+  it("is sent only once when a second attempt could take effect again", async () => {
     const server = failing([UNAVAILABLE], {});
     const client = clientOf({}, { deleteSession: (request) => server.call(request) });
     await expect(client.sessions.deleteSession({ sessionId: "s" })).rejects.toMatchObject({ code: Code.Unavailable });
@@ -80,7 +80,7 @@ describe("a call", () => {
     expect(server.calls).toHaveLength(1);
   });
 
-  it("is sent again after the time that the server names, but not when the call is too large", async () => {
+  it("is sent again after the time that the server names, but not after a ResourceExhausted without one", async () => {
     const busy = new ConnectError("Too many calls", Code.ResourceExhausted, { "retry-after": "0" });
     const server = failing([busy, new ConnectError("Too large", Code.ResourceExhausted)], { count: 1n });
     const client = clientOf({ countMessages: (request) => server.call(request) });
@@ -88,7 +88,7 @@ describe("a call", () => {
     expect(server.calls).toHaveLength(2);
   });
 
-  it("gives up after as many repetitions as allowed, and when it is canceled", async () => {
+  it("fails after the allowed number of retries, and when it is canceled", async () => {
     const server = failing(Array(9).fill(UNAVAILABLE), { count: 1n });
     const client = clientOf({ countMessages: (request) => server.call(request) }, {}, 1);
     await expect(client.messages.countMessages({ sessionId: "s" })).rejects.toMatchObject({ code: Code.Unavailable });
@@ -99,7 +99,7 @@ describe("a call", () => {
     });
   });
 
-  it("takes no more than its time for all attempts together", async () => {
+  it("has one time limit for all attempts together", async () => {
     const server = failing(Array(9).fill(UNAVAILABLE), { count: 1n });
     const client = clientOf({ countMessages: (request) => server.call(request) });
     const call = client.messages.countMessages({ sessionId: "s" }, { timeoutMs: 20 });
@@ -109,7 +109,7 @@ describe("a call", () => {
 });
 
 describe("64-bit integers", () => {
-  it("are numbers in requests and answers, including nested ones and those of events", async () => {
+  it("are numbers in requests and answers, also in nested messages and events", async () => {
     const seen: unknown[] = [];
     const info = { id: "m", role: "user", position: 7n, timestamp: { seconds: 5n, nanos: 0 } };
     const client = clientOf({
@@ -132,7 +132,7 @@ describe("64-bit integers", () => {
       expect(event).toMatchObject({ case: "appended", value: { info: { position: 7 } } });
   });
 
-  it("that no number holds are refused, never rounded", async () => {
+  it("that no number holds exactly are refused, never rounded", async () => {
     const client = clientOf({ countMessages: () => ({ count: 2n ** 53n }) });
     await expect(client.messages.countMessages({ sessionId: "s" })).rejects.toThrow(
       "count is 9007199254740992, which no number holds exactly",

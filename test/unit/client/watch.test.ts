@@ -5,7 +5,10 @@ import { createSessionPoolClient, type WatchOptions } from "../../../src/client/
 
 type Connection = (signal: AbortSignal) => AsyncGenerator<object, void, undefined>;
 
-/** Serves these connections, one after the other; resolves to what was sent to begin each, and to the ids of the messages seen. */
+/**
+ * Watches a session of a server that serves these connections, one after the other. Resolves to where each connection
+ * was asked to start, the ids of the messages that were seen, the errors that were retried and the one that ended it.
+ */
 async function watching(connections: readonly Connection[], options: WatchOptions & { count?: bigint } = {}) {
   const starts: WatchMessagesRequest[] = [];
   const transport = createRouterTransport(({ service }) => {
@@ -64,7 +67,7 @@ describe("a watch", () => {
     });
   });
 
-  it("that begins now begins at the call, even when the first connection breaks before an event", async () => {
+  it("starts at the session's end at the call by default, even if the first connection breaks", async () => {
     const watched = await watching(
       [
         // biome-ignore lint/correctness/useYield: a connection that only fails
@@ -77,12 +80,12 @@ describe("a watch", () => {
     expect(watched.starts).toEqual([4n, 4n]);
   });
 
-  it("begins where it is told to", async () => {
+  it("starts at the given position or resume token", async () => {
     expect((await watching([], { fromPosition: 2 })).starts).toEqual([2n]);
     expect((await watching([], { resumeToken: "token" })).starts).toEqual(["token"]);
   });
 
-  it("counts again when messages were removed before it began, and refuses a position past the end", async () => {
+  it("counts again when messages were removed before it started, and fails with a position past the end", async () => {
     // biome-ignore lint/correctness/useYield: a connection that only fails
     const past: Connection = async function* () {
       throw new ConnectError("Past the end", Code.InvalidArgument);
@@ -91,7 +94,7 @@ describe("a watch", () => {
     expect((await watching([past], { fromPosition: 4 })).end).toBe("Past the end");
   });
 
-  it("gives up a connection that is silent", async () => {
+  it("resumes on another connection when one is silent", async () => {
     const silent: Connection = async function* (signal) {
       yield appended("a");
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
@@ -100,7 +103,7 @@ describe("a watch", () => {
     expect(watched).toMatchObject({ seen: ["a"], faults: ["No event for 10 ms"], starts: [0n, "after a"] });
   });
 
-  it("resumes a reader that did not keep up", async () => {
+  it("resumes after the server has ended it because its reader did not keep up", async () => {
     const slow: Connection = async function* () {
       yield appended("a");
       throw new ConnectError("Does not keep up", Code.ResourceExhausted);

@@ -22,7 +22,10 @@ const openMemory = async (): Promise<LogDatabase> => new MemoryLogDatabase();
 const openSqlite = (): Promise<LogDatabase> => SqliteLogDatabase.open(":memory:");
 const SMALL = { maxSegments: 4, mergeSegments: 2, maxLogEntries: 3, chunk: 2, maxEdits: 2, editorWaitMs: 1 };
 
-/** Random histories of forks of forks, children, copies, older messages, edits, reverts and deletions, exported, imported and exported again. */
+/**
+ * The histories hold forks of forks, children, copies, older messages, edits, reverts and deletions. Each is exported,
+ * imported and exported again.
+ */
 describe("a backup of random histories", () => {
   const seed = Number(process.env.MODEL_SEED ?? Date.now() % 2 ** 31);
   const numRuns = Number(process.env.MODEL_RUNS ?? 60);
@@ -31,7 +34,7 @@ describe("a backup of random histories", () => {
     ["memory", "SQLite", openMemory, openSqlite],
     ["SQLite", "memory", openSqlite, openMemory],
   ] as const)(
-    "from %s is the same bytes after an import into %s, and shows the same",
+    "from %s is byte for byte the same after an import into %s, which shows the same sessions",
     async (_from, _to, openFrom, openTo) => {
       console.log(`Backups: ${numRuns} sequences, MODEL_SEED=${seed}`);
       const property = fc.asyncProperty(steps, fc.nat(3), async (sequence, todos) => {
@@ -66,7 +69,7 @@ describe("a backup of random histories", () => {
     await fc.assert(property, { numRuns: 20, seed });
   });
 
-  it("that is imported after some of its sessions is completed, and shares what a complete import shares", async () => {
+  it("that was imported in part can be completed, and then shares what a complete import shares", async () => {
     const property = fc.asyncProperty(steps, fc.nat(), async (sequence, cut) => {
       const from = await openPool(openMemory);
       const to = await openPool(openMemory);
@@ -136,7 +139,7 @@ function firstSessions(text: string, cut: number): string {
   return `${[...lines.slice(0, end), '{"todos":[]}'].join("\n")}\n`;
 }
 
-/** What callers see. */
+/** The sessions and messages that callers see. */
 async function contents(pool: RootPool): Promise<unknown> {
   const { sessions } = await pool.sessions.listSessions({ limit: 100 });
   const ids = sessions.map(({ sessionId }) => sessionId).sort();
@@ -148,7 +151,7 @@ async function contents(pool: RootPool): Promise<unknown> {
   );
 }
 
-/** `forks` is what other records say, and no entry is without a record. */
+/** Checks that each `forks` agrees with the other records, and that every entry belongs to a record. */
 async function expectSound(pool: Pool): Promise<void> {
   const report = await pool.sweep({ repair: true });
   expect(report).toMatchObject({ repairedForks: 0, orphans: 0 });

@@ -19,7 +19,7 @@ const message = (given: object = {}) => ({
 const chain = Array.from({ length: 200 }, (_, i) => ({ sessionId: `p${i}`, messages: [[i + 1, i + 1]] }));
 const deep = (levels: number): string => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
 
-/** Lines of a file after its header, and what the one error says. */
+/** Each case holds the lines of a file after its header, and the error. */
 const OWN: readonly (readonly [string, readonly (object | string)[], RegExp])[] = [
   ["a line that is not JSON", [session(), '{"message":'], /Line 3: it is not valid JSON$/],
   ["a line that is null", ["null"], /Line 2: it is neither a session, a message nor todos$/],
@@ -27,7 +27,7 @@ const OWN: readonly (readonly [string, readonly (object | string)[], RegExp])[] 
   ["a line of two kinds", [{ ...session(), ...END }], /Line 2: it is neither a session, a message nor todos$/],
   ["a message before any session", [message(), END], /Line 2: a message comes before any session$/],
   ["a message that no session names", [session(), message(), END], /Line 3: no session names this message$/],
-  ["a session that is a text", [{ session: "s" }], /Line 2: session must be an object, but it is "s"$/],
+  ["a session that is a string", [{ session: "s" }], /Line 2: session must be an object, but it is "s"$/],
   [
     "a session without an id",
     [session({ sessionId: undefined })],
@@ -36,7 +36,7 @@ const OWN: readonly (readonly [string, readonly (object | string)[], RegExp])[] 
   ["an empty session id", [session({ sessionId: "" })], /Line 2: sessionId is required$/],
   ["a session id with a control character", [session({ sessionId: "a\nb" })], /Line 2: .*control characters$/],
   [
-    "a session id that is no Unicode",
+    "a session id that is not valid Unicode",
     [
       '{"session":{"sessionId":"\\ud800","title":"","createTimeMicros":1,"updateTimeMicros":1,"revision":1,"messages":[]}}',
     ],
@@ -56,7 +56,7 @@ const OWN: readonly (readonly [string, readonly (object | string)[], RegExp])[] 
     /Line 2: metadata is nested deeper than 96 levels$/,
   ],
   [
-    "a time that is no whole number",
+    "a time that is not a whole number",
     [session({ createTimeMicros: 1.5 })],
     /Line 2: session.createTimeMicros must be a whole number, but it is 1.5$/,
   ],
@@ -71,33 +71,33 @@ const OWN: readonly (readonly [string, readonly (object | string)[], RegExp])[] 
     /Line 2: session.revision must be a whole number of at least 1, but it is 0$/,
   ],
   [
-    "an origin of no kind",
+    "an origin of an unknown kind",
     [session({ origin: { kind: "x" } })],
     /Line 2: session.origin.kind must be fork or share, but it is "x"$/,
   ],
-  ["messages that are no list", [session({ messages: 5 })], /Line 2: session.messages must be a list, but it is 5$/],
+  ["messages that are not a list", [session({ messages: 5 })], /Line 2: session.messages must be a list, but it is 5$/],
   [
-    "numbers that go down",
+    "message numbers that decrease",
     [session({ messages: [[2, 1]] })],
     /Line 2: session.messages\[0\] must be the numbers of a first and a last message$/,
   ],
   [
-    "number 0",
+    "the message number 0",
     [session({ messages: [[0, 1]] })],
     /Line 2: session.messages\[0\]\[0\] must be a whole number of at least 1, but it is 0$/,
   ],
   [
-    "a number that is not in the file",
+    "a message number beyond the last message",
     [session({ messages: [[1, 2]] }), message(), END],
     /Line 2: session "s" names messages up to 2, but the last one is 1$/,
   ],
   [
-    "a huge number",
+    "a huge message number",
     [session({ messages: [[1, 9e15]] }), message(), END],
     /Line 2: session "s" names messages up to 9000000000000000/,
   ],
   [
-    "numbers with a gap",
+    "message numbers with a gap",
     [session({ messages: [[2, 2]] }), message(), END],
     /Line 2: it names message 2, but no session names message 1$/,
   ],
@@ -116,7 +116,7 @@ const OWN: readonly (readonly [string, readonly (object | string)[], RegExp])[] 
     /Line 2: message 1 is in one list twice$/,
   ],
   [
-    "timestamps that go down",
+    "timestamps that decrease",
     [session({ messages: [[1, 2]] }), message(), message({ id: "n", timestampMicros: 4 }), END],
     /Line 2: session "s" shows message 2 after one with a later timestamp$/,
   ],
@@ -152,18 +152,22 @@ const OWN: readonly (readonly [string, readonly (object | string)[], RegExp])[] 
     /Line 3: message.parts\[0\].type is required$/,
   ],
   [
-    "data that is a text",
+    "data that is a string",
     [session({ messages: [[1, 1]] }), message({ parts: [{ id: "", type: "x", text: "", data: "y" }] })],
     /Line 3: message.parts\[0\].data must be an object, but it is "y"$/,
   ],
-  ["todos that are no list", [{ todos: {} }], /Line 2: todos must be a list, but it is an object$/],
+  ["todos that are not a list", [{ todos: {} }], /Line 2: todos must be a list, but it is an object$/],
   [
     "a todo without an id",
     [{ todos: [{ id: "", content: "", status: "", priority: "" }] }],
     /Line 2: todos\[0\].id is required$/,
   ],
   ["a line after the todos", [END, session()], /Line 3: it follows the todos, which are the end of the file$/],
-  ["a file that was cut at a line", [session()], /The file is not whole: its last line, with the todos, is missing$/],
+  [
+    "a file that was cut off after a line",
+    [session()],
+    /The file is not whole: its last line, with the todos, is missing$/,
+  ],
 ];
 
 const OLD: typeof OWN = [
@@ -172,7 +176,7 @@ const OLD: typeof OWN = [
   ["a session without an id", [{ session: {} }], /Line 2: session.sessionId must be a string, but it is missing$/],
   ["a message without an id", [{ session: { sessionId: "s" } }, message({ id: "" })], /Line 3: id is required$/],
   [
-    "timestamps that go down",
+    "timestamps that decrease",
     [{ session: { sessionId: "s" } }, message(), message({ id: "n", timestampMicros: 1 })],
     /Line 2: message 2 has an earlier timestamp/,
   ],
@@ -187,12 +191,12 @@ const OLD: typeof OWN = [
 ];
 
 const FOREIGN: readonly (readonly [string, string, RegExp])[] = [
-  ["no JSON", "nonsense", /the file is neither JSON nor an export of session-pool$/],
+  ["a file that is not JSON", "nonsense", /the file is neither JSON nor an export of session-pool$/],
   ["an empty file", "", /the file is neither JSON nor an export of session-pool$/],
-  ["JSON of something else", "[1]", /the file is not an export of session-pool, OpenCode or ChatGPT$/],
+  ["JSON of another kind", "[1]", /the file is not an export of session-pool, OpenCode or ChatGPT$/],
   ["null", "null", /the file is not an export of session-pool, OpenCode or ChatGPT$/],
   [
-    "a version that is to come",
+    "a future version",
     '{"format":"session-pool","version":3}\n',
     /the file has version 3; this program reads versions up to 2$/,
   ],
@@ -238,7 +242,7 @@ const FOREIGN: readonly (readonly [string, string, RegExp])[] = [
   ],
 ];
 
-describe("a file of this program is refused with one line, and nothing is made:", () => {
+describe("an import of a session-pool file is refused with a one-line error, and stores nothing, for", () => {
   it.each(OWN)("%s", async (_, lines, text) => expectRefusal(textOf(HEADER, lines), text));
   it("bytes that are not UTF-8", async () => {
     const bytes = Buffer.concat([Buffer.from(textOf(HEADER, [])), Buffer.from([0x7b, 0xff, 0x7d, 0x0a])]);
@@ -250,15 +254,15 @@ describe("a file of this program is refused with one line, and nothing is made:"
   });
 });
 
-describe("a file of version 0.1.0 is refused with one line, and nothing is made:", () => {
+describe("an import of a file of version 0.1.0 is refused with a one-line error, and stores nothing, for", () => {
   it.each(OLD)("%s", async (_, lines, text) => expectRefusal(textOf({ ...HEADER, version: 1 }, lines), text));
 });
 
-describe("a foreign file is refused with one line, and nothing is made:", () => {
+describe("an import of a foreign file is refused with a one-line error, and stores nothing, for", () => {
   it.each(FOREIGN)("%s", async (_, content, text) => expectRefusal(content, text));
 });
 
-describe("a file that cannot be read is refused with one line:", () => {
+describe("an import is refused with a one-line error for", () => {
   const target = { storage: `sqlite:${database}`, namespace: "default" };
   it("a missing file", async () => {
     await expect(importSessions(target, join(root, "nowhere"))).rejects.toThrow(/nowhere: there is no such file$/);
@@ -281,7 +285,7 @@ async function expectRefusal(content: string | Buffer, text: RegExp): Promise<vo
   );
   expect(error.message).toMatch(text);
   expect(error.message.startsWith(`${file}: `)).toBe(true);
-  // Only such an error is told in one line.
+  // The command prints a plain Error as one line, and any other with its stack.
   expect(error.constructor).toBe(Error);
   expect(error.message).not.toContain("\n");
   expect(existsSync(database)).toBe(false);

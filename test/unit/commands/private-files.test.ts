@@ -34,21 +34,21 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-describe("with a umask that leaves everybody every right, only its owner may read", () => {
+describe("even with a umask of 0, only the owner may read", () => {
   it("an export", async () => {
     const path = join(folder, "export.jsonl");
     await writeOutput(path, (write) => write("{}\n"));
     expect([modeOf(path), readFileSync(path, "utf8")]).toEqual([0o600, "{}\n"]);
   });
 
-  it("an export that takes the place of one that others may read", async () => {
+  it("an export that replaces one that others may read", async () => {
     const path = join(folder, "export.jsonl");
     for (const old of [path, `${path}.partial`]) writeFileSync(old, "old", { mode: 0o666 });
     await writeOutput(path, (write) => write("{}\n"));
     expect([modeOf(path), readdirSync(folder)]).toEqual([0o600, ["export.jsonl"]]);
   });
 
-  it("an export where somebody else has put a link", async () => {
+  it("an export to a path at which somebody else has put a link", async () => {
     const [path, elsewhere] = [join(folder, "export.jsonl"), join(folder, "elsewhere")];
     writeFileSync(elsewhere, "");
     symlinkSync(elsewhere, `${path}.partial`);
@@ -57,7 +57,7 @@ describe("with a umask that leaves everybody every right, only its owner may rea
     expect(lstatSync(path).isFile()).toBe(true);
   });
 
-  it("what an export keeps of a long session meanwhile", async () => {
+  it("the temporary file that an export makes for a long session", async () => {
     vi.stubEnv("TMPDIR", folder);
     const spool = new Spool();
     await spool.add("x".repeat(9 * MIB));
@@ -75,7 +75,7 @@ describe("with a umask that leaves everybody every right, only its owner may rea
 });
 
 describe("a keys file that is changed", () => {
-  it("keeps its mode, and is still reached by the same link", async () => {
+  it("keeps its mode, and the link that leads to it", async () => {
     const [path, target] = [join(folder, "keys.json"), join(folder, "target.json")];
     writeFileSync(target, "[]");
     chmodSync(target, 0o640);
@@ -86,7 +86,7 @@ describe("a keys file that is changed", () => {
     expect(lstatSync(path).isSymbolicLink()).toBe(true);
   });
 
-  it.skipIf(process.geteuid?.() !== 0)("keeps its owner, so that the server can read that a key has gone", async () => {
+  it.skipIf(process.geteuid?.() !== 0)("keeps its owner, so that the server can still read it", async () => {
     const path = join(folder, "keys.json");
     await add(path, "robot");
     chownSync(path, 1000, 1001);

@@ -37,7 +37,7 @@ describe("export and import", () => {
     expect(readFileSync(second, "utf8")).toBe(readFileSync(file, "utf8"));
   });
 
-  it("keep what a fork or a child of a deleted parent consists of", async () => {
+  it("keep all messages of a fork or a child whose parent is deleted", async () => {
     await use(from, async (pool) => {
       await fill(pool);
       await pool.sessions.deleteSession("parent");
@@ -51,7 +51,7 @@ describe("export and import", () => {
     expect(await use(to, ancestors)).toEqual(await use(from, ancestors));
   });
 
-  it("write messages that forks share once, and share them again", async () => {
+  it("write messages that forks share only once, and restore the sharing", async () => {
     await use(from, async (pool) => {
       await fill(pool);
       for (let i = 0; i < 50; i++) await pool.sessions.forkSession("parent", { newSessionId: `fork-${i}` });
@@ -76,7 +76,7 @@ describe("export and import", () => {
     });
   });
 
-  it("leave a session alone whose id exists already, and give its forks messages of their own", async () => {
+  it("leave alone a session whose id already exists, and give its forks messages of their own", async () => {
     await use(from, fill);
     await exportSessions(target(from), file);
     await use(to, async (pool) => {
@@ -121,7 +121,7 @@ describe("export and import", () => {
 });
 
 describe("an export of a store that is in use", () => {
-  it("misses no session that is appended to, and skips and counts deleted ones", async () => {
+  it("misses no session that changes meanwhile, and skips and counts deleted ones", async () => {
     const provider = await SqliteStorageProvider.open(from.slice("sqlite:".length), { touchDelayMs: 1 });
     const ids = Array.from({ length: 1500 }, (_, i) => `s${i}`);
     await Promise.all(ids.map((sessionId) => provider.createSession({ sessionId })));
@@ -155,7 +155,7 @@ describe("an export of a store that is in use", () => {
     expect(Object.keys(await use(to, contents))).toHaveLength(Math.min(100, sessions.length));
   });
 
-  it("counts the session that is deleted between the list and its turn", async () => {
+  it("counts a session that is deleted after it was listed and before it is read", async () => {
     await use(from, async (pool) => {
       await fill(pool);
       const provider = pool.storage?.active as StorageProvider;
@@ -168,7 +168,7 @@ describe("an export of a store that is in use", () => {
     });
   });
 
-  it("reads a session again from the beginning when messages are cleared away meanwhile", async () => {
+  it("reads a session again from the start when its messages are swept meanwhile", async () => {
     await use(from, async (pool) => {
       await fill(pool);
       const provider = pool.storage?.active as StorageProvider;
@@ -255,7 +255,7 @@ describe("an OpenCode export", () => {
 });
 
 describe("a ChatGPT export", () => {
-  it("becomes one session a conversation, with the branch that was last seen", async () => {
+  it("becomes one session per conversation, with the branch that was last shown", async () => {
     const node = (id: string, parent: string | null, children: string[], message: object | null) => ({
       id,
       parent,

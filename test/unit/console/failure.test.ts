@@ -19,7 +19,7 @@ describe("failureIn", () => {
     expect(failureIn([passed, call, message({ text: "Error: only a text" })])).toBeUndefined();
   });
 
-  it("names the tool of a failed result, which its call knows", () => {
+  it("names the tool of a failed result, if its call is there", () => {
     expect(failureIn([passed, failed, call])).toEqual({ name: "bash", reason: "Error: no" });
     expect(failureIn([failed])).toEqual({ name: "tool", reason: "Error: no" });
   });

@@ -9,7 +9,7 @@ describe("texts of the console", () => {
     [840_000, "14 min"],
     [119_900, "1 min 59 s"],
     [5_400_000, "1.5 h"],
-  ])("say that %d ms are %s", (ms, text) => {
+  ])("show %d ms as %s", (ms, text) => {
     expect(duration(ms)).toBe(text);
   });
 
@@ -18,11 +18,11 @@ describe("texts of the console", () => {
     ["- a list with *stars* and _lines_", "a list with stars and lines"],
     ["snake_case_names and 2 * 3 * 4 stay", "snake_case_names and 2 * 3 * 4 stay"],
     ["", ""],
-  ])("lose the marks of Markdown: %s", (text, plain) => {
+  ])("omit Markdown's markup: %s", (text, plain) => {
     expect(withoutMarks(text)).toBe(plain);
   });
 
-  it("are cut at a length, from the first line that says something", () => {
+  it("are shortened to the start of the first line that has text", () => {
     expect(firstLine("---\n\n## Heading and more", 8)).toBe("Heading…");
   });
 });

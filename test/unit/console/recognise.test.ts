@@ -30,7 +30,7 @@ describe("parts of messages", () => {
     ]);
   });
 
-  it.each([...KNOWN_TYPES, "tool-x", "data-x", "constructor", "__proto__"])("of type %s may hold anything", (type) => {
+  it.each([...KNOWN_TYPES, "tool-x", "data-x", "constructor", "__proto__"])("of type %s may hold any data", (type) => {
     const values = [null, 1, "x", [], [null], {}, { type: "text" }, { type: "image", source: 1 }];
     const names = [
       "content",
@@ -57,18 +57,18 @@ describe("parts of messages", () => {
     'data:image/png;base64,AA"onerror=',
     "javascript:alert(1)",
     "https://example.com/a.png",
-  ])("hold no picture that is %s", (url) => {
+  ])("show no picture with the URL %s", (url) => {
     for (const view of recognise(part("image_url", { image_url: { url } }))) expect(view).not.toHaveProperty("source");
   });
 
-  it("contain no picture beyond 6 MB", () => {
+  it("show no picture larger than 6 MB", () => {
     const [view] = recognise(part("image", { source: { media_type: "image/png", data: "A".repeat(9 * 1024 * 1024) } }));
     expect(view).not.toHaveProperty("source");
   });
 });
 
 describe("messages of Chat Completions", () => {
-  it("name their calls in metadata, as callers keep them", () => {
+  it("show the calls that callers keep in metadata", () => {
     const toolCalls = [{ id: "call_1", type: "function", function: { name: "add", arguments: '{"a":1}' } }];
     expect(viewsOf(message([part("text", undefined, "Adding")], { tool_calls: toolCalls }))).toMatchObject([
       { kind: "text" },
@@ -76,7 +76,7 @@ describe("messages of Chat Completions", () => {
     ]);
   });
 
-  it("name the call that their text answers", () => {
+  it("with a tool_call_id show their text as the result of that call", () => {
     expect(viewsOf(message([part("text", undefined, "3")], { tool_call_id: "call_1" }))).toMatchObject([
       { kind: "result", callId: "call_1", output: { text: "3" } },
     ]);
@@ -87,7 +87,7 @@ describe("outcomes", () => {
   const call: CallView = { kind: "call", callId: "c", name: "bash", args: {} };
   const result = { kind: "result", callId: "c", name: "", isError: true, output: { text: "no", images: [] } } as const;
 
-  it("come from the result, and last until its time", () => {
+  it("come from the result, whose time ends the duration", () => {
     const found = { result, position: 4, timestamp: "2026-11-20T09:14:02.5Z" };
     expect(outcomeOf(call, "2026-11-20T09:14:00Z", found)).toEqual({
       status: "failed",
@@ -114,7 +114,7 @@ describe("outcomes", () => {
     ["FAIL a.test.ts\nAssertionError: expected 1 to be 2\n  at a.test.ts:4", "AssertionError: expected 1 to be 2"],
     ["reading orders.csv\nline 4211: unexpected column", "line 4211: unexpected column"],
     ["nothing to see", "nothing to see"],
-  ])("tell why %j failed", (text, line) => {
+  ])("show why %j failed", (text, line) => {
     expect(errorLine({ text, images: [] })).toBe(line);
   });
 

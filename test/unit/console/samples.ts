@@ -1,11 +1,14 @@
-/** Parts as the formats themselves write them, kept the way callers keep them: type and text in their fields, all else in data. */
+/**
+ * Parts of known formats, stored as callers store them: `type` and `text` in the fields of that name, everything else
+ * in `data`.
+ */
 import type { Part } from "../../../src/console/app/api/types.js";
 import type { PartView } from "../../../src/console/app/parts/part-view.js";
 
 export interface Sample {
   readonly from: string;
   readonly part: Part;
-  /** What of the view is checked. */
+  /** The fields of the view that the test checks. */
   readonly view: Partial<PartView> & { readonly kind: PartView["kind"] };
 }
 

@@ -4,7 +4,7 @@ import { byteStringOf, sliceBytes, textOf, toByteString, toBytes } from "../../.
 
 const text = fc.string({ unit: "grapheme" });
 
-test("A byte string holds the bytes of UTF-8, one in each character, and comes back as the text", () => {
+test("a byte string holds one byte of UTF-8 in each character, and decodes to the same text", () => {
   fc.assert(
     fc.property(text, (given) => {
       const bytes = toByteString(given);
@@ -15,7 +15,7 @@ test("A byte string holds the bytes of UTF-8, one in each character, and comes b
   );
 });
 
-test("Byte strings are cut where their bytes are", () => {
+test("byte strings are sliced at byte offsets", () => {
   fc.assert(
     fc.property(text, text, (first, second) => {
       const length = Buffer.byteLength(first);

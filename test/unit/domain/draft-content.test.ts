@@ -10,7 +10,7 @@ const put = (id: string, text: string, data = {}): DraftDelta => ({
 });
 
 describe("DraftContent", () => {
-  it("adds to the last part with the id, and makes a text part where there is none", () => {
+  it("appends text to the last part with the id, and makes a text part when there is none", () => {
     const content = new DraftContent([
       { id: "", type: "a", text: "1" },
       { id: "", type: "b", text: "2" },
@@ -33,7 +33,7 @@ describe("DraftContent", () => {
     expect(content.deltas).toBe(3);
   });
 
-  it("does not change what it returned", () => {
+  it("does not change parts that it has already returned", () => {
     const content = new DraftContent([{ id: "x", type: "text", text: "a" }]);
     const before = content.parts;
     content.apply([append("x", "b"), append("y", "c")]);

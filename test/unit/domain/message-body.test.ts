@@ -19,7 +19,7 @@ const content = fc.record({
 const FIELDS = { id: "m", sessionId: "s", role: "user", timestampMicros: 1, position: 0, originSessionId: "s" };
 
 describe("a message's body", () => {
-  it("comes back unchanged from its text, as bytes or a string, with the same sizes", () => {
+  it("is unchanged after encoding and decoding, from bytes or a string, with the same sizes", () => {
     fc.assert(
       fc.property(content, (given) => {
         const written = MessageBody.of(given).encode();
@@ -43,7 +43,7 @@ describe("a message's body", () => {
     expect({ parts, metadata }).toEqual(given);
   });
 
-  it("from an earlier version's text is known as values, in their order", () => {
+  it("that an earlier version wrote is decoded to values and encoded in the current form", () => {
     fc.assert(
       fc.property(content, (given) => {
         const stored = MessageBody.stored(Buffer.from(JSON.stringify(given)));
@@ -53,7 +53,7 @@ describe("a message's body", () => {
     );
   });
 
-  it("keeps only the members of a part, in one order", () => {
+  it("keeps only the known members of a part, in a fixed order", () => {
     const part = { text: "x", extra: 1, type: "text", id: "p" };
     expect(MessageBody.of({ parts: [part] }).json.parts).toBe('[{"id":"p","type":"text","text":"x"}]');
   });
@@ -72,7 +72,7 @@ describe("a message that is shown with a stored body", () => {
     expect(Object.keys(shown).sort()).toEqual(Object.keys(literal).sort());
   });
 
-  it("gives its body to code that passes it on, but a copy does not, as it may have been changed", () => {
+  it("gives out its stored body, but a copy does not, because the copy may have been changed", () => {
     const shown = shownMessage(FIELDS, body);
     expect(storedBodyOf(shown)).toBe(body);
     expect(storedBodyOf({ ...shown })).toBeUndefined();

@@ -5,11 +5,11 @@ const MESSAGE = { id: "m", role: "user", timestampMicros: 5 };
 const text = (...texts: string[]) =>
   previewOf({ ...MESSAGE, parts: texts.map((one) => ({ id: "", type: "text", text: one })) }).text;
 
-it("has id, role and time", () => {
+it("a preview has the message's id, role and time", () => {
   expect(previewOf({ ...MESSAGE, parts: [] })).toEqual({ messageId: "m", role: "user", timestampMicros: 5, text: "" });
 });
 
-it("joins the texts of parts of the type text, and leaves out others", () => {
+it("a preview joins the texts of parts of the type text, and leaves out others", () => {
   const parts = [
     { id: "", type: "reasoning", text: "hm" },
     { id: "", type: "text", text: "a" },
@@ -18,7 +18,7 @@ it("joins the texts of parts of the type text, and leaves out others", () => {
   expect(previewOf({ ...MESSAGE, parts }).text).toBe("a\nb");
 });
 
-it("is cut after 200 code points, never inside one", () => {
+it("a preview is cut after 200 code points, never inside one", () => {
   expect(text("x".repeat(200))).toBe("x".repeat(200));
   expect(text("x".repeat(201))).toBe("x".repeat(200));
   expect(text("\u{1F600}".repeat(300))).toBe("\u{1F600}".repeat(200));

@@ -1,4 +1,4 @@
-// protobuf-es is the measure; it keeps the key `__proto__`, which fast-check likes to make, only with this.
+// protobuf-es is the reference. It keeps the key `__proto__`, which fast-check often generates, only after this import.
 import "../../../src/server/harden.js";
 import { create, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { StructSchema } from "@bufbuild/protobuf/wkt";
@@ -52,7 +52,7 @@ describe("messageSize", () => {
     );
   });
 
-  it("counts the bytes of each varint at its edges", () => {
+  it("counts the bytes of varints right where they get longer", () => {
     for (const length of [0, 1, 127, 128, 16_383, 16_384, 2_097_151, 2_097_152]) {
       const content = { role: "r", parts: [{ id: "", type: "t", text: "x".repeat(length) }] };
       expect(messageSize(content)).toBe(toBinary(MessageWithPartsSchema, asGiven(content)).length);

@@ -49,14 +49,14 @@ describe("parseSearch", () => {
 });
 
 describe("the words of a text", () => {
-  it("are where it says", () => {
+  it("have the offsets at which they are in the text", () => {
     const text = "Grüße, \u{1F600}wörld\u{20000} 3x!";
     const words = [...wordsOf(text)];
     expect(words.map(({ word }) => word)).toEqual(["gruße", "world\u{20000}", "3x"]);
     expect(words.map(({ start, end }) => text.slice(start, end))).toEqual(["Grüße", "wörld\u{20000}", "3x"]);
   });
 
-  it("are those of parts of the type text", () => {
+  it("come only from parts of the type text", () => {
     const part = (type: string, text: string) => ({ id: "", type, text });
     expect(searchedText([part("text", "a"), part("reasoning", "b"), part("text", "c")])).toBe("a\nc");
   });
@@ -81,19 +81,19 @@ describe("snippetOf", () => {
     expect(marked("<b>x</b>", "x")).toBe("<b>[x]</b>");
   });
 
-  it("counts in code points, and cuts none", () => {
+  it("counts code points, and never cuts one", () => {
     const text = `${"\u{1F600}".repeat(300)} word ${"\u{1F600}".repeat(300)}`;
     const shown = marked(text, "word");
     expect(shown).toMatch(/^…\u{1F600}+ \[word\] \u{1F600}+…$/u);
     expect([...shown.replaceAll(/[[\]…]/g, "")]).toHaveLength(200);
   });
 
-  it("begins at a word, and shows the whole of a short text", () => {
+  it("starts at a word, and shows a short text whole", () => {
     expect(marked(`${"before ".repeat(20)}word`, "word")).toBe(`…${"before ".repeat(5)}[word]`);
     expect(marked("\u{1F600}word", "word")).toBe("\u{1F600}[word]");
   });
 
-  it("shows the beginning when what was found is far away", () => {
+  it("shows the start of the text when the match is far away", () => {
     const text = `${"x ".repeat(600_000)}word`;
     expect(holdsTerms(text, parseSearch("word"))).toBe(true);
     expect(snippetOf(text, parseSearch("word"))).toEqual({ text: `${"x ".repeat(100)}…`, highlights: [] });

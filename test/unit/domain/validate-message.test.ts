@@ -16,7 +16,7 @@ function withText(length: number): NewChatMessage {
 }
 
 describe("checkNewMessages", () => {
-  it("holds metadata to 64 KiB", () => {
+  it("limits metadata to 64 KiB", () => {
     const withMetadata = (length: number) => [{ role: "user", parts: [], metadata: { a: "x".repeat(length) } }];
     expect(() => checkNewMessages(withMetadata(64 * 1024 - 15), DEFAULT_LIMITS)).not.toThrow();
     const text = "message.info.metadata is 65537 bytes; at most 65536 are allowed";

@@ -26,7 +26,7 @@ describe("checkId", () => {
   });
 
   it.each(["a", "...", ".a", "a/b", "a b", "$set", "__proto__", "\u00a0", "😀", "x".repeat(128), "語".repeat(42)])(
-    "takes %j",
+    "accepts %j",
     (id) => {
       expect(() => checkId("id", id, DEFAULT_LIMITS)).not.toThrow();
     },
@@ -70,7 +70,7 @@ describe("checkStruct", () => {
   it.each([
     ["objects", (depth: number) => JSON.parse(`${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`)],
     ["lists", (depth: number) => JSON.parse(`{"a":${"[".repeat(depth - 1)}${"]".repeat(depth - 1)}}`)],
-  ])("takes 24 levels of %s and refuses 25", (_what, nest) => {
+  ])("accepts 24 levels of %s and refuses 25", (_what, nest) => {
     expect(() => checkStruct("data", nest(24), DEFAULT_LIMITS)).not.toThrow();
     expect(() => checkStruct("data", nest(25), DEFAULT_LIMITS)).toThrow(
       refusal("data is nested deeper than 24 levels"),
@@ -119,8 +119,8 @@ describe("session checks", () => {
     expect(check({ metadata: { a: Number.NaN } })).toThrow(refusal("metadata holds NaN; numbers must be finite"));
   });
 
-  it("counts metadata as protobuf, to the byte", () => {
-    // Tag and length of the entry, the key (3), tag and length of the Value, tag and length of the string: 17 bytes beside the text.
+  it("count the exact size of metadata in protobuf", () => {
+    // Beside the text, each of these has a tag and a length: the entry, the key "a", the Value and the string.
     const fits = 65_536 - 3 - 1 - 3 - 4 - 4;
     const change = (length: number) => () =>
       checkSessionChange({ metadata: { a: "x".repeat(length) } }, DEFAULT_LIMITS);
@@ -128,7 +128,7 @@ describe("session checks", () => {
     expect(change(fits + 1)).toThrow(refusal("metadata is 65537 bytes; at most 65536 are allowed"));
   });
 
-  it("refuse an expected count that is not a count", () => {
+  it("refuse an expected position or revision that is negative or a fraction", () => {
     expect(() => checkExpected("expected_position", undefined)).not.toThrow();
     expect(() => checkExpected("expected_position", 0)).not.toThrow();
     expect(() => checkExpected("expected_position", -1)).toThrow(

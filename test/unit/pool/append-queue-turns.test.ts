@@ -13,7 +13,7 @@ let turns: string[];
 let letTurnEnd: () => void;
 let queue: AppendQueue;
 
-/** A queue whose turns each last until they are let end. */
+/** A queue in which each turn lasts until the test calls `letTurnEnd`. */
 function queueWith(limits: Partial<Limits>): AppendQueue {
   return new AppendQueue(new TurnLock(), { ...DEFAULT_LIMITS, ...limits }, async (_, appends) => {
     turns.push(appends.map(({ messages }) => messages[0]?.id).join(" "));
@@ -55,7 +55,7 @@ describe("a queue of appends", () => {
     expect(turns).toEqual(["a", "b", "c"]);
   });
 
-  it("does not store an append whose call had ended before it came", async () => {
+  it("does not store an append whose call ended before it was queued", async () => {
     await expect(append("gone", { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: "canceled" });
     const next = append("next");
     await turn("next");
@@ -64,7 +64,7 @@ describe("a queue of appends", () => {
     expect(turns).toEqual(["next"]);
   });
 
-  it("answers the first of several appends of one turn when its call ends, even if nobody had the turn when it came", async () => {
+  it("answers the first append of a turn when its call ends, even if the queue was idle before it", async () => {
     const ending = new AbortController();
     const impatient = append("a", { signal: ending.signal });
     const patient = append("b");
@@ -89,7 +89,7 @@ describe("a queue of appends", () => {
     expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
-  it("keeps the order of appends that come while an earlier one of the same queue is stored", async () => {
+  it("keeps the order of appends that come while an earlier one is being stored", async () => {
     queue = queueWith({ batchMessages: 1 });
     const all = [append("first")];
     await turn("first");
@@ -106,7 +106,7 @@ describe("a queue of appends", () => {
     expect(turns).toEqual(["first", "a", "b", "c"]);
   });
 
-  it("removes an append whose call ends while it waits, so that it fills no place in a turn", async () => {
+  it("removes an append whose call ends while it waits, so that it takes no place in a turn", async () => {
     queue = queueWith({ batchMessages: 2 });
     const first = append("first");
     await turn("first");

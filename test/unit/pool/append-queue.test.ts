@@ -114,7 +114,7 @@ describe("appends to a session that is busy", () => {
     expect(await ids()).toEqual(["first", "next"]);
   });
 
-  it("let an edit that came in between have its turn", async () => {
+  it("let an edit that came between them have its turn in between", async () => {
     await begin({ batchMessages: 1 });
     const before = sessions.appendMessage("s", message("a"));
     const cut = sessions.truncateMessages("s", "first");
@@ -125,7 +125,7 @@ describe("appends to a session that is busy", () => {
     expect(await ids()).toEqual(["first", "b"]);
   });
 
-  it("do not wait for other sessions, nor these for them", async () => {
+  it("do not hold up other sessions", async () => {
     await begin();
     await sessions.createSession({ sessionId: "t" });
     const copied = sessions.copyMessages("s", "t");
@@ -136,7 +136,7 @@ describe("appends to a session that is busy", () => {
 });
 
 describe("a turn", () => {
-  it("that fails as a whole fails each of its appends, and the next one works", async () => {
+  it("that fails as a whole fails each of its appends, and the next turn works", async () => {
     await begin();
     const waiting = messages("a", "b").map((one) => sessions.appendMessage("s", one));
     provider.logTurn = () => Promise.reject(new Error("The store has gone"));

@@ -2,7 +2,7 @@ import type { TurnAppend } from "../../../src/storage/storage-provider.js";
 import { naiveState } from "../../contract/model/naive-sessions-provider.js";
 import { NaiveStorageProvider } from "../../contract/model/naive-storage-provider.js";
 
-/** Stores turns only when it is let to, and remembers of which ids each was made. */
+/** A provider that stores turns only while its gate is open. It records the message ids of each turn. */
 export class GatedProvider extends NaiveStorageProvider {
   readonly turns: (readonly string[])[] = [];
   #gate: Promise<void> = Promise.resolve();

@@ -6,7 +6,7 @@ import type { SessionPool } from "../../../src/pool/session-pool.js";
 import { type GetMessagesOptions, StorageProvider } from "../../../src/storage/storage-provider.js";
 import { idsOf, numbered, pages, refusal, T0 } from "../../contract/storage-provider/fixtures.js";
 
-/** Knows nothing but getSessionMessages: it answers as `respond` does, and remembers how it was asked. */
+/** A provider that implements only getSessionMessages. It answers with `respond`, and records the options. */
 class ReadingProvider extends StorageProvider {
   readonly asked: (GetMessagesOptions | undefined)[] = [];
   respond: (options: GetMessagesOptions | undefined) => readonly ChatMessage[] = () => all;
@@ -39,7 +39,7 @@ beforeEach(() => {
 
 const read = async (options?: GetMessagesOptions) => idsOf(await sessions.getMessages("s", options));
 
-/** A provider that refuses a limit or an offset in this way. */
+/** Makes the provider fail with this error when it is given a limit or an offset. */
 function refuses(error: Error): void {
   provider.respond = (options) => {
     if (options !== undefined) throw error;
@@ -55,7 +55,7 @@ describe("getMessages", () => {
     expect(warnings).toEqual([]);
   });
 
-  it("keeps the last messages of an answer that is longer than asked for", async () => {
+  it("keeps the last messages of an answer that is longer than the limit", async () => {
     expect(await read({ limit: 2 })).toEqual(["m4", "m5"]);
     expect(await read({ limit: 5 })).toEqual(numbered(5));
     expect(provider.asked).toHaveLength(2);
@@ -70,7 +70,7 @@ describe("getMessages", () => {
     expect(warnings).toEqual([]);
   });
 
-  it("asks again after TypeError, and says so in the log", async () => {
+  it("asks again after TypeError, and logs that", async () => {
     refuses(new TypeError("unexpected keyword argument 'limit'"));
     expect(await read({ limit: 2 })).toEqual(["m4", "m5"]);
     expect(warnings).toHaveLength(1);
@@ -109,7 +109,7 @@ describe("getMessages", () => {
   it.each([
     ["ignores it", () => {}],
     ["refuses it", () => refuses(new NotImplementedError("ReadingProvider", "offsets"))],
-  ])("skips what the offset says, for a provider that %s", async (_, prepare) => {
+  ])("skips the offset itself when the provider %s", async (_, prepare) => {
     prepare();
     expect(await read({ limit: 2, offset: 0 })).toEqual(["m1", "m2"]);
     expect(await read({ limit: 2, offset: 1 })).toEqual(["m2", "m3"]);
@@ -118,7 +118,7 @@ describe("getMessages", () => {
     expect(await read({ offset: 9 })).toEqual([]);
   });
 
-  it("skips as many as the offset says, for a provider that only supports limits", async () => {
+  it("skips the offset itself when the provider only supports limits", async () => {
     provider.respond = (options) => (options?.limit === undefined ? all : all.slice(-options.limit));
     expect(await read({ limit: 2, offset: 0 })).toEqual(["m1", "m2"]);
     expect(await read({ limit: 2, offset: 1 })).toEqual(["m2", "m3"]);
@@ -153,7 +153,7 @@ describe("getMessages", () => {
 });
 
 describe("an operation that a provider lacks and other reads replace", () => {
-  it("is computed: the count, a message, the session", async () => {
+  it("is computed for the count, a message and the session", async () => {
     expect(await sessions.getMessageCount("s")).toBe(5);
     expect(await sessions.getMessage("s", "m2")).toEqual(all[1]);
     expect(await sessions.getMessage("s", "m9")).toBeNull();
@@ -165,7 +165,7 @@ describe("an operation that a provider lacks and other reads replace", () => {
     });
   });
 
-  it("is computed: pages, in both directions", async () => {
+  it("is computed for pages, in both directions", async () => {
     const list = (options: object) => pages(sessions as never, "s", { limit: 2, ...options });
     expect(await list({})).toEqual([["m1", "m2"], ["m3", "m4"], ["m5"]]);
     expect(await list({ newestFirst: true })).toEqual([["m5", "m4"], ["m3", "m2"], ["m1"]]);
@@ -173,7 +173,7 @@ describe("an operation that a provider lacks and other reads replace", () => {
     expect(await list({ sinceMicros: T0 + 1, untilMicros: T0 + 4 })).toEqual([["m2", "m3"], ["m4"]]);
   });
 
-  it("is computed: the session with its last messages, and those before them", async () => {
+  it("is computed for the session with its last messages, and for those before them", async () => {
     const loaded = await sessions.loadSession("s", { limit: 2 });
     expect([loaded.session.messageCount, idsOf(loaded.messages)]).toEqual([5, ["m4", "m5"]]);
     const older = await sessions.loadSession("s", { limit: 9, cursor: loaded.next });
@@ -189,7 +189,7 @@ describe("an operation that a provider lacks and other reads replace", () => {
     expect(await pages(sessions as never, "s", { limit: 100 })).toHaveLength(5);
   });
 
-  it("refuses the cursors that docs/api.md says", async () => {
+  it("refuses cursors of another list, of another session or of a message that is gone", async () => {
     const { next } = await sessions.listMessages("s", { limit: 2 });
     const refused = sessions.listMessages("s", { limit: 2, cursor: next, newestFirst: true });
     await refusal(refused, "invalid_argument");
@@ -207,7 +207,7 @@ describe("an operation that a provider lacks and other reads replace", () => {
     expect(idsOf(page.messages)).toEqual(["m3", "m2", "m1"]);
   });
 
-  it("is not_found for a session that the provider does not know", async () => {
+  it("fails with not_found for a session that the provider does not know", async () => {
     await refusal(sessions.getMessageCount("t"), "not_found");
     await refusal(sessions.getMessage("t", "m1"), "not_found");
     await refusal(sessions.getSession("t"), "not_found");

@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 
 describe("SessionPool", () => {
-  it("makes ids for sessions without one, in ascending order", async () => {
+  it("makes ascending ids for sessions without one", async () => {
     const made = [await sessions.createSession(), await sessions.createSession({ sessionId: "" })];
     const forks = [await sessions.forkSession("s"), await sessions.shareSession("s", { newSessionId: "" })];
     const ids = [...made, ...forks.map(({ session }) => session)].map(({ sessionId }) => sessionId);
@@ -207,7 +207,7 @@ describe("SessionPool refuses, before storage is asked,", () => {
   });
 });
 
-/** The provider, with a list of what it was asked. */
+/** The provider, and a list that records its calls. */
 function recording(given: NaiveStorageProvider, asked: string[]): NaiveStorageProvider {
   return new Proxy(given, {
     get(target, name) {

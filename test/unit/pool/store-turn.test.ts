@@ -18,7 +18,7 @@ import { naiveState } from "../../contract/model/naive-sessions-provider.js";
 import { NaiveStorageProvider } from "../../contract/model/naive-storage-provider.js";
 import { message, messages, refusal } from "../../contract/storage-provider/fixtures.js";
 
-/** The spec's provider: it logs messages one by one. */
+/** The minimal provider of the specification, which logs messages one by one. */
 class MessageByMessage extends StorageProvider {
   readonly logged: (LoggedMessage & LogOptions)[] = [];
 
@@ -29,12 +29,12 @@ class MessageByMessage extends StorageProvider {
   }
 }
 
-/** A provider that knows batches and no turns. */
+/** A provider that implements batches but not turns. */
 class BatchByBatch extends NaiveStorageProvider {
   override logTurn = StorageProvider.prototype.logTurn;
 }
 
-/** A provider that notes what it is asked. */
+/** A provider that records the calls that tests check. */
 class Noting extends NaiveStorageProvider {
   readonly asked: string[] = [];
 
@@ -106,30 +106,30 @@ describe("appends that create their session", () => {
     expect((await (pools[1] as SessionPool).listSessions({ limit: 9 })).sessions).toHaveLength(1);
   });
 
-  it("leave the session behind when they are refused", async () => {
+  it("create the session even when they are refused", async () => {
     await refusal(sessions.appendMessages("s", messages("a"), { ...CREATE, expectedPosition: 4 }), "aborted");
     expect(await sessions.getMessageCount("s")).toBe(0);
   });
 
-  it("make no session for messages that are malformed", async () => {
+  it("do not create the session when a message is malformed", async () => {
     await refusal(sessions.appendMessages("s", messages("a", "a"), CREATE), "invalid_argument");
     expect(provider.asked).toEqual([]);
   });
 
-  it("are refused with the error of the creation", async () => {
+  it("fail with the error of the creation", async () => {
     provider.createSession = async () => {
       throw new DomainError("unavailable", "no store");
     };
     await refusal(sessions.appendMessages("s", messages("a"), CREATE), "unavailable");
   });
 
-  it("work with a provider that knows no turns", async () => {
+  it("work with a provider without turns", async () => {
     sessions = new RootPool({ storage: new BatchByBatch(naiveState()) }).sessions;
     expect(await sessions.appendMessage("s", message("a"), CREATE)).toBe("a");
   });
 });
 
-describe("appends to a provider that knows no turns", () => {
+describe("appends to a provider without turns", () => {
   let sessions: SessionPool;
 
   beforeEach(async () => {
@@ -153,7 +153,7 @@ describe("appends to a provider that knows no turns", () => {
   });
 });
 
-describe("appends to a provider that knows only logMessage", () => {
+describe("appends to a provider that implements only logMessage", () => {
   let provider: MessageByMessage;
   let sessions: SessionPool;
 
@@ -174,24 +174,24 @@ describe("appends to a provider that knows only logMessage", () => {
     ]);
   });
 
-  it("of which one fails leave the others alone", async () => {
+  it("do not affect each other when one fails", async () => {
     const outcomes = await Promise.allSettled(["a", "bad", "b"].map((id) => sessions.appendMessage("s", message(id))));
     expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
   });
 
-  it("are refused when there are several, because one by one they would not be all or nothing", async () => {
+  it("are refused for a batch of several messages, which logMessage cannot store as all or nothing", async () => {
     const error = await refusal(sessions.appendMessages("s", messages("a", "b")), "unimplemented");
     expect(error.message).toContain("MessageByMessage");
     expect(provider.logged).toEqual([]);
   });
 });
 
-describe("a turn whose session may have to be made", () => {
+describe("a turn that may have to create its session", () => {
   const LATER_MS = Date.now() + 1_000_000;
   const { signal } = new AbortController();
   const missing: TurnOutcome = { ok: false, error: new DomainError("not_found", "no session") };
 
-  /** Stores appends of which none finds its session, and returns the calls that make the session. */
+  /** Stores a turn whose appends all have this outcome. Resolves to the call of each createSession. */
   async function creations(options: readonly NonNullable<QueuedAppend["options"]>[], outcome?: TurnOutcome) {
     const calls: unknown[] = [];
     const storage = {
@@ -211,15 +211,15 @@ describe("a turn whose session may have to be made", () => {
       { deadlineMs: LATER_MS + 1 },
     ],
     ["no deadline when one of several has none", [{ deadlineMs: LATER_MS }, { signal }], {}],
-  ])("makes it within %s", async (_, options, call) => {
+  ])("creates it within %s", async (_, options, call) => {
     expect(await creations(options, missing)).toEqual([call]);
   });
 
   it.each([
-    ["the store is away", { ok: false, error: new DomainError("unavailable", "no store") }],
+    ["the store is unavailable", { ok: false, error: new DomainError("unavailable", "no store") }],
     ["another program's error says not_found", { ok: false, error: Object.assign(new Error(), { code: "not_found" }) }],
     ["the provider gives no outcome", undefined],
-  ] satisfies [string, TurnOutcome | undefined][])("makes none when %s", async (_, outcome) => {
+  ] satisfies [string, TurnOutcome | undefined][])("does not create it when %s", async (_, outcome) => {
     expect(await creations([{}], outcome)).toEqual([]);
   });
 });

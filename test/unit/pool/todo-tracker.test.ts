@@ -73,7 +73,7 @@ describe("TodoTracker", () => {
     ["a malformed id", () => todos.add(todo("a\n"))],
     ["a lone surrogate", () => todos.add(todo("a", { content: "\ud800" }))],
     ["no id to update", () => todos.update(todo(""), ["content"])],
-    ["a field that is no text", () => todos.add(todo("a", { status: 1 as never }))],
+    ["a field that is not a string", () => todos.add(todo("a", { status: 1 as never }))],
   ])("refuses %s, and changes nothing", async (_, change) => {
     await todos.replace([todo("x")]);
     await refusal(change(), "invalid_argument");
@@ -106,7 +106,7 @@ describe("TodoTracker", () => {
     expect((await ids()).toSorted()).toEqual(added.toSorted());
   });
 
-  it("tries again when another process was faster, until the call ends", async () => {
+  it("tries again when another process has changed the list, until the call ends", async () => {
     const provider = new NaiveStorageProvider(state);
     let refusals = 3;
     provider.replaceTodos = async (list, revision) =>

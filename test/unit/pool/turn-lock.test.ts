@@ -4,7 +4,7 @@ import { TurnLock } from "../../../src/pool/turn-lock.js";
 import { ENDINGS, MINUTE_MS } from "../../support/call-endings.js";
 
 describe("TurnLock", () => {
-  it("lets one caller at a time change a session, in the order in which they came", async () => {
+  it("lets one caller at a time change a session, in the order of their calls", async () => {
     const lock = new TurnLock();
     const log: string[] = [];
     const work = (name: string) => async () => {
@@ -59,7 +59,7 @@ describe("TurnLock", () => {
     expect(lock.size).toBe(0);
   });
 
-  it("waits as long as it takes for a deadline that no timer reaches", async () => {
+  it("waits even when the deadline is too far ahead for a timer", async () => {
     const lock = new TurnLock();
     const release = await lock.acquire("s");
     const patient = lock.run("s", { deadlineMs: Date.now() + 1e12 }, async () => "done");
