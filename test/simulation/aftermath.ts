@@ -1,10 +1,10 @@
 import type { Segment, SessionRecord } from "../../src/storage/history/log-store.js";
 import type { SimDatabase } from "./sim-database.js";
 
-/** After this many sweeps nothing is left that can be swept. A chain of sources goes one link at a time. */
+/** The number of sweeps after which nothing is left that can be swept, even of a chain of sources. */
 export const SWEEP_ROUNDS = 8;
 
-/** Checks that every message is there that is named by a living record, or by a deleted one that has forks. */
+/** Checks that every message exists that is named by a living record, or by a deleted one that has forks. */
 export function checkRows(db: SimDatabase): void {
   for (const record of db.records()) {
     if (record.deleted && record.forks === 0) continue;

@@ -1,4 +1,4 @@
 import { describeSeeds } from "./seeds.js";
 
-// With the other store 4,000 a run.
+// A run of the tests covers 4,000 seeds: these, and as many on the other store.
 describeSeeds("atomic", 2000);

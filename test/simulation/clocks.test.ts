@@ -14,7 +14,7 @@ it("a clock follows the true time, with its own offset", () => {
   expect(clock.read()).toBe(1540);
 });
 
-it("a clock that stood still continues afterwards, without the time it stood", () => {
+it("a clock that stood still continues afterwards, without the time for which it stood still", () => {
   const { time, clock } = clockAt("steady");
   clock.standUntil(1100);
   time.ms = 1090;
@@ -23,7 +23,7 @@ it("a clock that stood still continues afterwards, without the time it stood", (
   expect(clock.read()).toBe(1530);
 });
 
-it("a wall clock jumps both ways, the others ahead only", () => {
+it("a wall clock may jump either way, the others only ahead", () => {
   const { clock: wall } = clockAt("wall");
   wall.jump(-700);
   expect(wall.read()).toBe(800);
@@ -42,7 +42,7 @@ it("a clock drifts until it is healed", () => {
   expect(clock.read()).toBe(1700);
 });
 
-it.each(["steady", "operations"] as const)("no fault turns a clock back that is %s", (kind) => {
+it.each(["steady", "operations"] as const)("no fault turns back a clock of the kind %s", (kind) => {
   const { time, clock } = clockAt(kind);
   const random = seededRandom(1);
   const weather = { fault: 1, suspended: 0, sizesMs: [1, 50, 3000] };

@@ -12,7 +12,7 @@ const SESSION = "a";
 const DRAFT = "d";
 const WRITERS = 2;
 const EXTENDS = 6;
-/** A time longer than any time-out. */
+/** A time longer than any timeout. */
 const LONG_MS = 10_000_000;
 
 type Work = (provider: LogHistoryProvider) => Promise<unknown>;
@@ -23,10 +23,10 @@ interface Answers {
   readonly extended: Map<number, string>;
   finished: boolean;
   discarded: boolean;
-  /** Whether anybody tried. When the outcome is unknown, it may have happened or not. */
+  /** Whether a client tried to discard the draft, and whether one tried to truncate. Either may have failed. */
   triedDiscard: boolean;
   cut: boolean;
-  /** Whether somebody may drop the draft without being asked to. */
+  /** Whether the draft is discarded when it is abandoned, instead of being appended. */
   readonly discardWhenAbandoned: boolean;
 }
 
@@ -172,7 +172,7 @@ async function check(provider: LogHistoryProvider, answers: Answers): Promise<Dr
   if (discarded && found.length > 0) throw new Error("A discarded draft came back");
   if (found.length === 0) {
     if (finished && !cut) throw new Error("The message of a finished draft is lost");
-    if (!triedDiscard && !cut && !discardWhenAbandoned) throw new Error("A draft is lost that nobody discarded");
+    if (!triedDiscard && !cut && !discardWhenAbandoned) throw new Error("A draft that nobody discarded is lost");
     return "discarded";
   }
   const tokens = (found[0]?.parts ?? []).flatMap(({ text }) => text.split(";").slice(0, -1));

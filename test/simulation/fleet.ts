@@ -134,7 +134,7 @@ export class Fleet {
     const steps: Steps = {
       ...direct,
       run: (name, args, effect) => {
-        if (++calls > 20_000) throw new Error("A quiet process never comes to an end");
+        if (++calls > 20_000) throw new Error("A process that runs alone does not come to an end");
         return direct.run(name, args, effect);
       },
     };

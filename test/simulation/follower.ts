@@ -24,7 +24,7 @@ export class SimFollower {
     this.#sessionId = sessionId;
   }
 
-  /** Follows until it has received so many events, or none for a while, or the process has died. */
+  /** Follows until it has received `mostEvents` events or a heartbeat, or the process has died. */
   async step(provider: LogHistoryProvider, mostEvents: number, died: Promise<"died">): Promise<void> {
     if (this.#isOver) return;
     const stop = new AbortController();
@@ -68,11 +68,13 @@ export class SimFollower {
 
   #take(event: FollowEvent): void {
     if (event.kind === "truncated") {
-      if (event.messageCount > this.#held.length) throw new Error(`A follower was told to keep ${event.messageCount}`);
+      if (event.messageCount > this.#held.length)
+        throw new Error(`A follower was told to keep ${event.messageCount} messages, but holds ${this.#held.length}`);
       this.#held.length = event.messageCount;
     } else if (event.kind === "appended") {
       const { position } = event.message;
-      if (position !== this.#held.length) throw new Error(`A follower was told ${position} out of turn`);
+      if (position !== this.#held.length)
+        throw new Error(`A follower got position ${position}, but holds ${this.#held.length} messages`);
       this.#held.push(heldOf(event.message));
     } else if (event.kind === "updated") {
       const { id, position = -1 } = event.message;
@@ -82,13 +84,14 @@ export class SimFollower {
       this.#mustHold(event.messageId, event.position);
       this.#held.splice(event.position, 1);
     }
-    if (event.at.position !== this.#held.length) throw new Error(`A follower stands at ${event.at.position}`);
+    if (event.at.position !== this.#held.length)
+      throw new Error(`A follower stands at ${event.at.position}, but holds ${this.#held.length} messages`);
     this.#at = event.at;
   }
 
   #mustHold(id: string, position: number): void {
     if (this.#held[position]?.split(" ")[0] === id) return;
-    throw new Error(`A follower was told of ${id} at ${position}, but holds ${this.#held}`);
+    throw new Error(`A follower got ${id} at position ${position}, but holds ${this.#held}`);
   }
 
   /** `not_found` and `invalid_argument`: the session is gone, or another one has its id now. */

@@ -50,7 +50,7 @@ async function sayAll(process: Process, sessionId: string, ids: readonly string[
 }
 
 describe.each(KINDS)("on the %s store no acknowledged append is lost", (kind) => {
-  it("after a create whose answer arrives only when the session was deleted, made again and swept", async () => {
+  it("after a create whose answer arrives only after the session was deleted, recreated and swept", async () => {
     const world = new World(kind);
     const first = world.process();
     const release = holdAnswer(first, "createRecord");
@@ -70,7 +70,7 @@ describe.each(KINDS)("on the %s store no acknowledged append is lost", (kind) =>
     expect(await world.process().ids("a")).toContain("x3");
   });
 
-  it("after a fork whose answer arrives only when it was cut and what was cut was swept", async () => {
+  it("after a fork whose answer arrives only after the fork was cut and swept", async () => {
     const world = new World(kind);
     const first = world.process();
     await first.createSession({ sessionId: "s" });
@@ -90,7 +90,7 @@ describe.each(KINDS)("on the %s store no acknowledged append is lost", (kind) =>
     expect(await world.process().ids("f")).toContain("x3");
   });
 
-  it("after an append whose answer arrives only when the end of its log was cut and swept", async () => {
+  it("after an append whose answer arrives only after the end of its log was cut and swept", async () => {
     const world = new World(kind);
     const first = world.process();
     await first.createSession({ sessionId: "a" });
@@ -113,7 +113,7 @@ describe.each(KINDS)("on the %s store no acknowledged append is lost", (kind) =>
   it.each([
     ["cut", (process: Process) => process.truncateMessages("a", "m1")],
     [
-      "deleted and made anew",
+      "deleted and recreated",
       async (process: Process) => {
         await process.deleteSession("a");
         await process.createSession({ sessionId: "a" });
@@ -131,7 +131,7 @@ describe.each(KINDS)("on the %s store no acknowledged append is lost", (kind) =>
     expect(await world.process().ids("a")).toContain("x2");
   });
 
-  it("although the store's clock jumps past the ten minutes between two appends", async () => {
+  it("even when the store's clock jumps by more than ten minutes between two appends", async () => {
     const world = new World(kind);
     const first = world.process({ clockMs: () => 0 });
     await first.createSession({ sessionId: "a" });
@@ -148,7 +148,7 @@ describe.each(KINDS)("on the %s store a source that was just released", (kind) =
     ["a look-up", "findById", (p: Process) => p.getMessage("b", "m1").then((m) => m?.id ?? "null"), "m1"],
     ["a list by time", "seqAtTime", (p: Process) => idsUntil(p), "m1 m2"],
     ["a truncate", "findById", (p: Process) => p.truncateMessages("b", "m1").then(String), "4"],
-  ] as const)("keeps its messages ten minutes for %s", async (_what, gate, read, expected) => {
+  ] as const)("keeps its messages for ten minutes, for readers such as %s", async (_what, gate, read, expected) => {
     const world = new World(kind);
     const process = world.process({ maxSegments: 2 });
     await process.createSession({ sessionId: "s" });
@@ -183,7 +183,7 @@ async function idsUntil(process: Process): Promise<string> {
 }
 
 describe("a copy whose writer died", () => {
-  it.each(KINDS)("is cleared away by the next edit, or by sweeps alone (%s)", async (kind) => {
+  it.each(KINDS)("is removed by sweeps, with or without an edit before them (%s)", async (kind) => {
     for (const isEdited of [true, false]) {
       const world = new World(kind);
       const process = world.process({ maxSegments: 2, chunk: 2 });
@@ -207,7 +207,7 @@ describe("a copy whose writer died", () => {
 });
 
 describe("a merge of segments", () => {
-  it.each(KINDS)("keeps no undo that an append has cleared (%s)", async (kind) => {
+  it.each(KINDS)("does not bring back an undo that an append has cleared (%s)", async (kind) => {
     const world = new World(kind);
     const process = world.process();
     await process.createSession({ sessionId: "a" });
@@ -230,7 +230,7 @@ describe("a merge of segments", () => {
 });
 
 describe("a sweep", () => {
-  it.each(KINDS)("keeps in the record, and marks, what it did not clear away (%s)", async (kind) => {
+  it.each(KINDS)("keeps and marks in the record what it does not remove (%s)", async (kind) => {
     const world = new World(kind);
     const process = world.process();
     await process.createSession({ sessionId: "a" });

@@ -73,18 +73,21 @@ describe("the checker accepts", () => {
       [saw(append("a", "m1"), 1, 9, { ids: ["m1"], position: 1 }), saw(count("a"), 2, 3, 2)],
     ],
     [
-      "an unknown outcome that happened, late",
+      "an operation of unknown outcome that happened late",
       [saw(append("a", "m1"), 1, NEVER), saw(count("a"), 2, 3, 1), saw(count("a"), 4, 5, 2)],
     ],
     [
-      "a session deleted and made anew at the same time",
+      "a session deleted and recreated at the same time",
       [
         saw({ op: "create", id: "a", parent: null, title: null }, 1, 9, emptyA),
         saw({ op: "append", id: "a", messages: [message("m1")], expected: null }, 1, 9, { ids: ["m1"], position: 0 }),
         saw({ op: "delete", id: "a" }, 2, 3, {}),
       ],
     ],
-    ["an unknown outcome that never happened", [saw(append("a", "m1"), 1, NEVER), saw(count("a"), 8, 9, 1)]],
+    [
+      "an operation of unknown outcome that never happened",
+      [saw(append("a", "m1"), 1, NEVER), saw(count("a"), 8, 9, 1)],
+    ],
     [
       "a fork whose target is written after its source has grown",
       [
@@ -94,7 +97,7 @@ describe("the checker accepts", () => {
       ],
     ],
   ])("%s", (name, history) => {
-    expect(isLinearizable(name.includes("made anew") ? withEmptyA : withA, history)).toBe(true);
+    expect(isLinearizable(name.includes("recreated") ? withEmptyA : withA, history)).toBe(true);
   });
 });
 
@@ -140,7 +143,7 @@ describe("the checker notices", () => {
         saw({ ...append("a", "m2"), expected: 2 } as Operation, 3, 4, refuse("aborted")),
       ],
     ],
-    ["an undo that brings back what was never there", [saw({ op: "restore", id: "a" }, 1, 2, { restored: 1 })]],
+    ["an undo that restores what never existed", [saw({ op: "restore", id: "a" }, 1, 2, { restored: 1 })]],
     [
       "a fork with a message that its source got after the fork was answered",
       [
@@ -150,7 +153,7 @@ describe("the checker notices", () => {
       ],
     ],
     [
-      "a fork of a state that never was",
+      "a fork of a state that never existed",
       [
         saw({ op: "truncate", id: "a", mid: "m0" }, 1, 2, { removed: 0 }),
         saw({ op: "fork", id: "a", to: "b", mid: null }, 3, 4, { ...forkOfA, copied: 0 }),
@@ -170,14 +173,14 @@ describe("pages", () => {
   const next = (at: number, outcome: Outcome): Observed =>
     saw({ op: "page", id: "a", newestFirst: false, limit: 1, after: 7, mid: "m0" }, at, at + 1, outcome);
 
-  it("continue after the message that was given out last", () => {
+  it("continue after the last message of the page before", () => {
     const grown = saw(append("a", "m1"), 3, 4, { ids: ["m1"], position: 1 });
     expect(isLinearizable(withA, [first(1), grown, next(5, { messages: [shown("m1", 1)], more: false })])).toBe(true);
     expect(isLinearizable(withA, [first(1), grown, next(5, { messages: [shown("m0", 0)], more: false })])).toBe(false);
     expect(isLinearizable(withA, [first(1), grown, next(5, { messages: [], more: false })])).toBe(false);
   });
 
-  it("are refused when the session was made again", () => {
+  it("are refused when the session was recreated", () => {
     const anew = [
       saw({ op: "delete", id: "a" }, 3, 4, {}),
       saw({ op: "create", id: "a", parent: null, title: null }, 5, 6, emptyA),

@@ -17,7 +17,7 @@ function idsOf(world: World, sessionId: string): Promise<string> {
   return world.process().ids(sessionId);
 }
 
-/** What a sealer leaves that died half way: seals with a free place before them. */
+/** Leaves what a sealer leaves when it dies half way: seals with a free place before them. */
 function leaveHalfASeal(world: World): string {
   const { log } = world.record("a");
   for (const seq of [4, 5]) world.db.insert(log, { seq, id: `\u0000${seq}`, entry: null });
@@ -47,7 +47,7 @@ describe("a seal", () => {
     expect(places).toBeLessThanOrEqual(181);
   });
 
-  it("that was left half done blocks no append and loses none", async () => {
+  it("that was left half done neither blocks nor loses an append", async () => {
     const world = new World("weak");
     const writer = await sessionOf(world, "m", "n");
     writer.gates.close("insert");
@@ -162,7 +162,7 @@ describe("a fork", () => {
     expect(await idsOf(world, "b")).toBe("m n");
   });
 
-  it("between raising the count and making the child is not undone by a sweep", async () => {
+  it("keeps the count that it has raised when a sweep runs before it makes the child", async () => {
     const world = new World("atomic");
     await sessionOf(world, "m", "n");
     const forker = world.process();
@@ -181,7 +181,7 @@ describe("a fork", () => {
   });
 });
 
-describe("a session made again under an id", () => {
+describe("a session that was recreated under its id", () => {
   it("is not affected by a slow sweeper of the old one", async () => {
     const world = new World("atomic");
     const process = await sessionOf(world, "m");
@@ -200,7 +200,7 @@ describe("a session made again under an id", () => {
     expect(await idsOf(world, "a")).toBe("q");
   });
 
-  it("is a different session to a deleter that has read the old one", async () => {
+  it("is another session for a deleter that has read the old one", async () => {
     const world = new World("atomic");
     const process = await sessionOf(world, "m");
     const deleter = world.process();
@@ -230,7 +230,7 @@ describe("a reader", () => {
     ["atomic", "tail", "after", "4"],
     ["weak", "readTop", "before", "2"],
   ] as const)(
-    "that took the record before an edit and the log's end after it shows, on the %s store (%s), the state %s",
+    "that reads the record before an edit and the log's end after it sees, on the %s store (%s), the state %s the edit",
     async (kind, tail, _state, shown) => {
       const world = new World(kind);
       const process = await sessionOf(world, "m", "n");
@@ -273,7 +273,7 @@ describe("sessions copied into each other", () => {
 });
 
 describe("an edit whose answer is lost", () => {
-  it("has an unknown outcome when the record has changed since, and no count is lowered for it", async () => {
+  it("has an unknown outcome when the record has changed since, and lowers no count", async () => {
     const world = new World("atomic");
     const process = await sessionOf(world, "m", "n");
     await process.createSession({ sessionId: "b" });
@@ -303,7 +303,7 @@ describe("an edit whose answer is lost", () => {
 });
 
 describe("a follower", () => {
-  it("is asked to resume when it reads a batch whose end was cut off and swept meanwhile", async () => {
+  it("is told to resume when it reads a batch whose end was cut off and swept meanwhile", async () => {
     const world = new World("weak");
     const process = await sessionOf(world);
     await process.say("a", "m", "n", "o", "p");
@@ -325,7 +325,7 @@ describe("a follower", () => {
 
 describe("a log for older messages", () => {
   it.each(["atomic", "weak"] as const)(
-    "is not written again after a range of it was dropped, as a slow sweeper may be at it (%s)",
+    "is not written again after a range of it was dropped, because a slow sweeper may be deleting there (%s)",
     async (kind) => {
       const world = new World(kind);
       const process = await sessionOf(world, "m@1", "p@9");

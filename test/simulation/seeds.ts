@@ -19,7 +19,7 @@ export function describeSeeds(store: StoreKind, seeds: number): void {
 
   describe(`processes that stop, die and lose answers on the ${store} store`, () => {
     if (one > 0) {
-      it(`keep every history whole with seed ${one}`, async () => {
+      it(`keep every history correct with seed ${one}`, async () => {
         const failure = await failureOf(one, options);
         if (failure !== null) expect.fail(failure);
       });
@@ -28,7 +28,7 @@ export function describeSeeds(store: StoreKind, seeds: number): void {
     for (let first = 1; first <= count; first += SEEDS_PER_CASE) {
       const last = Math.min(first + SEEDS_PER_CASE - 1, count);
       it(
-        `keep every history whole with the seeds ${first} to ${last}`,
+        `keep every history correct with the seeds ${first} to ${last}`,
         async () => {
           let undecided = 0;
           for (let seed = first; seed <= last; seed++) {

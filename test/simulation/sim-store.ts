@@ -229,7 +229,7 @@ export abstract class SimStore implements LogStore {
   }
 }
 
-/** Rejects when the call ends, until `done`. */
+/** Rejects when the call ends. Stops listening when `done` is aborted. */
 function ended(call: Call, signal: AbortSignal, done: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const onAbort = (): void => {

@@ -52,9 +52,12 @@ describe("the simulator", () => {
     expect.fail(`None of ${MOST_SEEDS} seeds noticed it`);
   });
 
-  it.each(["atomic", "weak"] as const)("does the same again with the same seed on the %s store", async (store) => {
-    for (const seed of [1, 2, 3]) {
-      expect(await simulate(seed, { store, trace: true })).toEqual(await simulate(seed, { store, trace: true }));
-    }
-  });
+  it.each(["atomic", "weak"] as const)(
+    "runs the same steps again with the same seed on the %s store",
+    async (store) => {
+      for (const seed of [1, 2, 3]) {
+        expect(await simulate(seed, { store, trace: true })).toEqual(await simulate(seed, { store, trace: true }));
+      }
+    },
+  );
 });

@@ -257,7 +257,7 @@ class Simulation {
     const anomalies = this.#fleet.anomalies.filter((text) => !text.startsWith("Rows of session"));
     if (anomalies.length > 0 && !isRough) throw new Error(anomalies.join("\n"));
     const isLegal = isLinearizable(this.#start, this.#history);
-    if (isLegal === false) throw new Error("There is no legal order of the answers");
+    if (isLegal === false) throw new Error("No order of the operations explains the answers");
     if (isLegal === null) this.#undecided++;
     this.#checkListings();
     checkRows(this.#fleet.db);

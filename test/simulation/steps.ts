@@ -17,7 +17,7 @@ export interface Steps {
   wallMs(): number;
 }
 
-/** Carries out every step at once. Schedules written by hand hold requests up elsewhere, at gates. */
+/** Carries out every step at once. Schedules written by hand do not use it; they hold requests up with gates. */
 export function directSteps(wallMs: () => number): Steps {
   return {
     run: async (_name, _args, effect) => effect(),

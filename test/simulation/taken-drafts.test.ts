@@ -3,7 +3,8 @@ import { type Process, settle, told, World } from "./world.js";
 
 const TEXT = [{ id: "", type: "text", text: "of the draft" }];
 
-// StartDraft reserves an id in the record. Another process that does not know of it yet may still append a message under it.
+// StartDraft reserves an id in the record. Another process that does not know of it yet may still append a message with
+// that id.
 describe.each(["atomic", "weak"] as const)("a draft whose id another message has taken (%s)", (kind) => {
   let world: World;
   let writer: Process;
@@ -35,14 +36,14 @@ describe.each(["atomic", "weak"] as const)("a draft whose id another message has
     return process.endAbandonedDrafts();
   };
 
-  it("stays open, is shown, and cannot be finished by a call", async () => {
+  it("stays open and listed, and cannot be finished by a call", async () => {
     expect(await told(writer.finishDraft("a", "d", { version: 2 }))).toBe("already_exists");
     expect(await world.process().listDrafts("a")).toMatchObject([{ message: { id: "d", parts: TEXT }, version: 2 }]);
     await world.process().deleteMessage("a", "m");
     expect(await world.process().listDrafts("a")).toMatchObject([{ message: { id: "d", parts: TEXT }, version: 2 }]);
   });
 
-  it("is appended under the name of its log when it is abandoned, and says which id it had", async () => {
+  it("is appended under the name of its log when it is abandoned, and records the id that it had", async () => {
     expect(await abandon()).toBe(1);
     const reader = world.process();
     expect(await reader.ids("a")).toBe(`m d ${spare}`);
@@ -51,7 +52,7 @@ describe.each(["atomic", "weak"] as const)("a draft whose id another message has
     expect(await reader.listDrafts("a")).toEqual([]);
   });
 
-  it("is appended so once when several carry its end out, and when one of them dies half way", async () => {
+  it("is appended only once under that name when several processes end it and one of them dies half way", async () => {
     const dying = world.process({ draftTimeoutMs: 1000 });
     await dying.endAbandonedDrafts();
     world.nowMs += 1000;
@@ -63,7 +64,7 @@ describe.each(["atomic", "weak"] as const)("a draft whose id another message has
     expect(await world.process().ids("a")).toBe(`m d ${spare}`);
   });
 
-  it("is appended so once when the history is edited before its end is noted", async () => {
+  it("is appended only once under that name when the history is edited before the record notes its end", async () => {
     const dying = world.process({ draftTimeoutMs: 1000 });
     await dying.endAbandonedDrafts();
     world.nowMs += 1000;
@@ -75,13 +76,13 @@ describe.each(["atomic", "weak"] as const)("a draft whose id another message has
     expect(await world.process().ids("a")).toBe("m d");
   });
 
-  it("keeps its own id when the other message has gone meanwhile", async () => {
+  it("keeps its own id when the other message has been deleted meanwhile", async () => {
     await world.process().deleteMessage("a", "d");
     expect(await told(writer.finishDraft("a", "d", { version: 2 }))).toBe('{"messageIds":["d"],"position":1}');
     expect(await world.process().ids("a")).toBe("m d");
   });
 
-  it("is appended once when the other message goes while it is being appended", async () => {
+  it("is appended once when the other message is deleted while it is being appended", async () => {
     const slow = world.process({ draftTimeoutMs: 1000 });
     await slow.endAbandonedDrafts();
     world.nowMs += 1000;
@@ -124,7 +125,7 @@ describe.each(["atomic", "weak"] as const)("a draft whose id another message has
     expect(await told(world.process().finishDraft("b", "d", { version: 1 }))).toBe(answer);
   });
 
-  it("is told to watchers as a draft that goes on, and then as a message with the new id", async () => {
+  it("is reported to followers as a draft that stays open, and then as a message with the new id", async () => {
     const gone = new AbortController();
     const follower = world.process();
     const events = (await follower.followMessages("a", 1, { signal: gone.signal }))[Symbol.asyncIterator]();
@@ -140,7 +141,7 @@ describe.each(["atomic", "weak"] as const)("a draft whose id another message has
     expect(kinds.sort()).toEqual([`appended ${spare}`, "appended d", "draft", "draft_ended"].sort());
   });
 
-  it("is erased under its new id with all that its deltas held", async () => {
+  it("is erased under its new id, with the content of its deltas", async () => {
     await abandon();
     await world.process().eraseMessage("a", spare);
     const entries = world.db.logNames().flatMap((log) => world.db.rows(log).map(({ entry }) => entry));

@@ -7,10 +7,10 @@ import type { Weather } from "./scheduler.js";
 export const STALE_MS = 100;
 export const SWEEP_AGE_MS = 1000;
 export const TOUCH_DELAY_MS = 10;
-/** After this time without a delta a draft counts as abandoned. */
+/** The time without a delta after which a draft counts as abandoned. */
 export const DRAFT_TIMEOUT_MS = 60;
 
-/** From less than a minute to an hour. */
+/** How long processes stop: in terms of histories, from less than a minute to almost an hour. */
 const STOPS_MS = [
   STALE_MS / 2,
   STALE_MS + 50,

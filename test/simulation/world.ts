@@ -10,7 +10,7 @@ import { type SimStore, unavailable } from "./sim-store.js";
 import type { Steps } from "./steps.js";
 import { WeakSimStore } from "./weak-sim-store.js";
 
-/** The minute and the ten minutes that histories use, by a clock that only schedules move. */
+/** The minute and the ten minutes that histories use. Only schedules move the clock. */
 const MINUTE_MS = 60_000;
 export const TEN_MINUTES_MS = 600_000;
 
@@ -104,7 +104,7 @@ export class Process extends LogHistoryProvider {
     return told(this.logMessages(sessionId, messages).then(({ position }) => `at ${position}`));
   }
 
-  /** The ids of the whole history, or the error that reading it gave. */
+  /** The ids of the whole history, or the code of the error with which the read failed. */
   ids(sessionId: string): Promise<string> {
     return told(
       this.getSessionMessages(sessionId, { includeAncestors: true }).then((all) => all.map(({ id }) => id).join(" ")),
@@ -161,7 +161,7 @@ export class Gates {
   /** Lets the first waiting request with this name through; the gate stays closed. */
   async letOne(name: string): Promise<void> {
     const i = this.#waiting.findIndex((waiting) => waiting.name === name);
-    if (i < 0) throw new Error(`No ${name} waits`);
+    if (i < 0) throw new Error(`No ${name} is waiting`);
     this.#waiting.splice(i, 1)[0]?.go();
     await settle();
   }
@@ -179,7 +179,7 @@ export class Gates {
   }
 }
 
-/** Waits until everything has ended but the requests that are held up. */
+/** Waits until nothing runs any more except requests that are held up. */
 export async function settle(): Promise<void> {
   for (let i = 0; i < SETTLE_TURNS; i++) await setImmediate();
 }

@@ -6,7 +6,7 @@ export const APPEND_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "named-logs-only",
     store: "atomic",
-    what: "an append to a fork from before its edit, by a process whose clock stands still",
+    what: "an append to a fork on a head from before its edit, by a process whose clock stands still",
     good: "at 1, m z",
     async run(world) {
       await sessionOf(world, "m", "n");
@@ -20,7 +20,7 @@ export const APPEND_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "head-dated-before",
     store: "weak",
-    what: "an append to a fork whose making was answered late, after it was edited and swept",
+    what: "an append to a fork whose creation was answered only after it was edited and swept",
     good: "at 1, m z",
     async run(world) {
       await sessionOf(world, "m", "n");
@@ -39,7 +39,7 @@ export const APPEND_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "update-time-with-append",
     store: "atomic",
-    what: "a list after an append to the session that was changed first",
+    what: "a list of sessions right after an append to the one that had not changed for the longest time",
     good: "a b",
     async run(world) {
       const process = await sessionOf(world);
@@ -64,7 +64,7 @@ export const APPEND_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "repeated-id-ignores-position",
     store: "atomic",
-    what: "a retry of a batch of which the first message is known",
+    what: "a retry of a batch whose first message is known",
     good: "at 0",
     async run(world) {
       const process = await sessionOf(world, "m", "n");

@@ -6,7 +6,7 @@ export const DRAFT_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "verdict-by-place",
     store: "atomic",
-    what: "a finish that is written after a discard got its place",
+    what: "a finish that reaches the log after a discard has taken its place",
     good: "failed_precondition, {}, m",
     async run(world) {
       const [discarder, finisher] = await drafted(world);
@@ -25,7 +25,7 @@ export const DRAFT_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "draft-appended-once",
     store: "atomic",
-    what: "a completer that comes after the message was appended by another and cut off",
+    what: "a late completer, after another one has appended the message and an edit has removed it",
     good: "failed_precondition, m",
     async run(world) {
       const [slow, quick] = await drafted(world);
@@ -42,7 +42,7 @@ export const DRAFT_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "seal-ends-drafts",
     store: "atomic",
-    what: "a completer dies before the record knows, the message is deleted, and another completer comes",
+    what: "a completer that dies before the record notes the end, a delete of the message, and another completer",
     good: "failed_precondition, m",
     async run(world) {
       const [dying, other] = await drafted(world);
@@ -56,7 +56,7 @@ export const DRAFT_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "taken-draft-renamed",
     store: "atomic",
-    what: "an append from before the draft was started takes its id after the verdict",
+    what: "an append on a head from before the draft that takes the draft's id after the verdict",
     good: "at 2, 3 messages",
     async run(world) {
       const slow = world.process();
@@ -78,7 +78,7 @@ export const DRAFT_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "abandoned-by-own-watch",
     store: "atomic",
-    what: "a process whose clock is ahead looks for abandoned drafts",
+    what: "a search for abandoned drafts by a process whose clock is ahead",
     good: "0, 2",
     async run(world) {
       const [writer] = await drafted(world);

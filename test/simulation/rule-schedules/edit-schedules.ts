@@ -41,7 +41,7 @@ export const EDIT_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "plan-on-sealed",
     store: "atomic",
-    what: "an append between the head that an edit has read and its seal",
+    what: "an append after an edit has read the head and before it seals the log",
     good: "removed 2",
     async run(world) {
       const writer = await sessionOf(world, "m", "n");
@@ -74,7 +74,7 @@ export const EDIT_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "wait-for-editor",
     store: "atomic",
-    what: "an appender that meets the seal of an editor who goes on a moment later",
+    what: "an appender that meets the seal of an editor that continues a moment later",
     good: "the edit was tried 1 times",
     async run(world) {
       await sessionOf(world, "m", "n");
@@ -140,7 +140,7 @@ export const EDIT_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "tail-first-gap",
     store: "weak",
-    what: "half a seal with a free place in front",
+    what: "half a seal with a free place before it",
     good: "2",
     async run(world) {
       await sessionOf(world, "m", "n");

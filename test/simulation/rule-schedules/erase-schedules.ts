@@ -21,7 +21,7 @@ export const ERASE_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "erase-until-clean",
     store: "atomic",
-    what: "a copy that reads the message before it is overwritten, and writes it where the erasure has looked already",
+    what: "a copy that reads the message before it is erased, and writes it where the erasure has already looked",
     good: "copied 1, secret t, 0 left",
     async run(world) {
       const copier = await withSecret(world);

@@ -25,7 +25,7 @@ export const FORK_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "raise-before-child",
     store: "atomic",
-    what: "a source that is deleted and swept while its fork has just been made",
+    what: "a source that is deleted and swept while it is being forked",
     good: "m n",
     async run(world) {
       await sessionOf(world, "m", "n");
@@ -43,7 +43,7 @@ export const FORK_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "raise-at-revision",
     store: "atomic",
-    what: "a fork that pauses before it raises, while its source is cut and swept",
+    what: "a fork that pauses before it raises its source's count, while the source is cut and swept",
     good: "m n o",
     async run(world) {
       await sessionOf(world, "m", "n", "o");
@@ -61,7 +61,7 @@ export const FORK_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "lower-unforked-only",
     store: "atomic",
-    what: "a session that no longer names its source, and whose own fork still does",
+    what: "a session that no longer names its source although its own fork does",
     good: "m n o",
     async run(world) {
       const process = await sessionOf(world, "m", "n");
@@ -113,7 +113,7 @@ export const FORK_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "share-copy-unforked-only",
     store: "atomic",
-    what: "two sessions that would count on each other",
+    what: "two sessions that would rely on each other",
     good: "0 left",
     async run(world) {
       const process = await sessionOf(world, "x");
@@ -129,7 +129,7 @@ export const FORK_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "ancestry-bounded",
     store: "atomic",
-    what: "a chain of children that goes on for ever",
+    what: "a chain of children without an end",
     good: "failed_precondition, no record above 1000 bytes",
     async run(world) {
       const process = world.process({ maxAncestryBytes: 1000 });
@@ -146,7 +146,7 @@ export const FORK_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "repeated-create-unknown",
     store: "weak",
-    what: "a fork that is sent twice, the second time onto another session, and arrives when that one is gone",
+    what: "a fork whose first request is late, meets another session at the second, and arrives when that one is gone",
     good: "unavailable, m",
     async run(world) {
       const process = await sessionOf(world, "m");

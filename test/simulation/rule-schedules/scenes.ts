@@ -21,7 +21,7 @@ export async function sessionOf(world: World, ...names: string[]): Promise<Proce
   return process;
 }
 
-/** Sweeps twice. The first sweep marks what the second, more than ten minutes later, clears away. */
+/** Sweeps twice. The first sweep marks what the second one removes more than ten minutes later. */
 export async function sweepLater(world: World, times = 1): Promise<void> {
   for (let i = 0; i < times; i++) {
     await markForLater(world);
@@ -29,7 +29,7 @@ export async function sweepLater(world: World, times = 1): Promise<void> {
   }
 }
 
-/** Sweeps, and lets the time pass after which the next sweep clears away what this one has marked. */
+/** Sweeps, and lets the time pass after which the next sweep removes what this one has marked. */
 export async function markForLater(world: World): Promise<void> {
   await world.process().sweep();
   world.nowMs += LATER_MS;

@@ -34,7 +34,7 @@ export const SWEEP_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "sweep-old-only",
     store: "weak",
-    what: "an appender with a head from just before an edit, and a sweep right after it",
+    what: "an appender with a head from just before an edit, and a sweep right after the edit",
     good: "at 1, m z",
     async run(world) {
       const writer = await sessionOf(world, "m", "n");
@@ -46,7 +46,7 @@ export const SWEEP_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "sweep-store-clock",
     store: "weak",
-    what: "a sweep by a process whose clock is late, and another right after it",
+    what: "a sweep by a process whose clock is behind, and another one right after it",
     good: "at 1, m z",
     async run(world) {
       const writer = await sessionOf(world, "m", "n");
@@ -59,7 +59,7 @@ export const SWEEP_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "entries-after-record",
     store: "weak",
-    what: "a writer who comes in between a sweeper's entries and its record",
+    what: "a writer after a sweeper has deleted the entries and before it deletes the record",
     good: "0 logs left",
     async run(world) {
       const writer = await sessionOf(world, "m", "n");
@@ -80,7 +80,7 @@ export const SWEEP_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "dropped-side-log",
     store: "atomic",
-    what: "places of a log for older messages under a slow sweeper",
+    what: "older messages while a slow sweeper deletes from the log for older messages",
     good: "m r q",
     async run(world) {
       const process = await sessionOf(world, "m@1", "p@9");
@@ -102,7 +102,7 @@ export const SWEEP_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "negative-answers-checked",
     store: "atomic",
-    what: "a message that is looked for while the history is copied into a fresh log, and the old one swept",
+    what: "a message that is looked up while the history is copied into a fresh log and the old one is swept",
     good: "m",
     async run(world) {
       await sessionOf(world, "m@1", "n@2");
@@ -121,7 +121,7 @@ export const SWEEP_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "side-log-reuse",
     store: "weak",
-    what: "entries of a lost attempt at places that are swept",
+    what: "a retry that could use entries of its first attempt while they are being swept",
     good: "m k r z",
     async run(world) {
       const process = await sessionOf(world, "m@1", "p@9");
@@ -151,7 +151,7 @@ export const SWEEP_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "restoring-ended-first",
     store: "atomic",
-    what: "a session of a backup that is published while a sweep clears it away as abandoned",
+    what: "a session of a backup that is published while a sweep removes it as abandoned",
     good: "unavailable, not_found",
     async run(world) {
       const restorer = world.process();
@@ -173,7 +173,7 @@ export const SWEEP_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "orphans-deleted",
     store: "weak",
-    what: "a writer who comes after the session has been swept",
+    what: "a writer after the session has been swept",
     good: "0 logs left",
     async run(world) {
       const writer = await sessionOf(world, "m", "n");
