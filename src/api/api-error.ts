@@ -1,16 +1,16 @@
 import { Code } from "@connectrpc/connect";
 
 /**
- * How many characters of a message are sent. gRPC sends it in a header, percent-encoded, and many clients refuse headers
- * above 8 KB; a server cannot even send them above 64 KB, and its client would wait until its deadline.
+ * How many characters of a message are sent. gRPC sends it in a header, percent-encoded, and many clients refuse
+ * headers above 8 KB. A server cannot even send headers above 64 KB, and its client would wait until its deadline.
  */
 const MAX_MESSAGE_LENGTH = 800;
 /** How much of a long message is kept from its end, where it tends to say what is allowed. */
 const KEPT_OF_END = 200;
 
 /**
- * The only error above the pool. It holds what the caller is told, on every front alike; its `cause` is only logged. Of
- * a long message, which quotes what a client sent, the middle is left out.
+ * The only error above the pool. It holds what the caller is told, on every front alike; its `cause` is only logged. A
+ * long message, which quotes what a client sent, loses its middle.
  */
 export class ApiError extends Error {
   /** The code in gRPC's terms. */
@@ -50,6 +50,6 @@ export function invalidArgument(message: string, options?: { readonly cause?: un
 function shortened(message: string): string {
   if (message.length <= MAX_MESSAGE_LENGTH) return message;
   const begin = message.slice(0, MAX_MESSAGE_LENGTH - KEPT_OF_END);
-  // A character of two halves may have been cut in two.
+  // The cut may have split a surrogate pair. Buffer.from replaces the halves, so that the text stays well-formed.
   return Buffer.from(`${begin}…${message.slice(-KEPT_OF_END)}`).toString();
 }

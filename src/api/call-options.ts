@@ -20,7 +20,10 @@ export function optionalCount(count: bigint | undefined): number | undefined {
   return count === undefined ? undefined : Number(count);
 }
 
-/** Reads an int64 that must equal a count, as `optionalCount` does. Refuses what no count can be, as it was sent. */
+/**
+ * Reads an int64 that is compared with a count. Refuses a number that is not exact as a double, and names it as it was
+ * sent. Negative numbers are left to the checks of the pool.
+ */
 export function exactCount<T extends bigint | undefined>(field: string, count: T): number | (T & undefined) {
   if (count === undefined) return count as T & undefined;
   if (count >= Number.MIN_SAFE_INTEGER && count <= Number.MAX_SAFE_INTEGER) return Number(count);

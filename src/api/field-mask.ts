@@ -1,7 +1,7 @@
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
 import { invalidArgument } from "../domain/errors.js";
 
-/** The fields that a mask names. Undefined when there is no mask or it is empty; then the fields that are set count. */
+/** The fields that a mask names. Undefined when there is no mask or it is empty: the fields that are set then apply. */
 export function maskedFields<Field extends string>(
   mask: FieldMask | undefined,
   known: readonly Field[],

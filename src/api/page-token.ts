@@ -66,7 +66,7 @@ export function decodeSessionToken(token: string, filter: Pick<SessionCursor, "p
   return { ...filter, updateTimeMicros, sessionId };
 }
 
-/** What a search is for. */
+/** The arguments of a search, to which its page tokens belong. */
 export interface SearchFilter {
   readonly q: string;
   readonly labels: readonly string[];
@@ -77,7 +77,7 @@ export function encodeSearchToken({ place }: SearchCursor, filter: SearchFilter)
   return encode("search", [searchDigest(filter), place]);
 }
 
-/** Refuses the token of another search. */
+/** Decodes a search token; refuses one that belongs to another search. */
 export function decodeSearchToken(token: string, filter: SearchFilter): SearchCursor {
   const [digest, place] = decode("page_token", "search", token) as [string, string];
   if (digest === searchDigest(filter)) return { place };

@@ -1,8 +1,8 @@
 declare const isByteString: unique symbol;
 
 /**
- * UTF-8 in a string, each of whose characters stands for one byte (Web IDL calls that a ByteString). Pieces are cut from it, and put together,
- * without a copy of each and without decoding.
+ * UTF-8 in a string in which each character stands for one byte (Web IDL calls this a ByteString). It can be cut and
+ * joined without copying the pieces and without decoding them.
  */
 export type ByteString = string & { readonly [isByteString]: true };
 
@@ -10,12 +10,12 @@ export function toByteString(text: string): ByteString {
   return (isAscii(text) ? text : Buffer.from(text).toString("latin1")) as ByteString;
 }
 
-/** Of UTF-8. */
+/** Makes a ByteString of UTF-8. */
 export function byteStringOf(bytes: Buffer): ByteString {
   return bytes.toString("latin1") as ByteString;
 }
 
-/** The text that these are the bytes of. */
+/** Decodes the bytes to a text. */
 export function textOf(bytes: ByteString): string {
   return isAscii(bytes) ? bytes : toBytes(bytes).toString();
 }

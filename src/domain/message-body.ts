@@ -17,10 +17,11 @@ const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
 
 /**
- * The parts and the metadata of a message. It knows them as values or as stored text, or both: what a store has read is
- * decoded when somebody looks at it, and is passed on as it is where nobody does.
+ * The parts and the metadata of a message, as values, as stored text, or both. What a store has read is decoded only
+ * when somebody looks at it; otherwise it is passed on as it is.
  *
- * The stored text is JSON in lines, which `JSON.stringify` never makes by itself, so that nobody need search for the ends:
+ * The stored text is JSON with a line for each piece. `JSON.stringify` never writes a line feed, so every line feed
+ * marks the end of a piece:
  *
  *     {"sizes":[14,4],"parts":
  *     [{"id":"","type":"text","text":"Hello"}]
@@ -28,13 +29,13 @@ const DIGIT_9 = 0x39;
  *     {"a":1}
  *     }
  *
- * `sizes` are those of `BodySizes`. It is only ever text that `encode` has written, never bytes of a client.
+ * `sizes` holds the numbers of `BodySizes`. Only `encode` writes such text; it never comes from a client.
  */
 export class MessageBody implements BodyContent {
   #content: BodyContent | undefined;
   #sizes: BodySizes | undefined;
   readonly #stored: ByteString | undefined;
-  /** Whether these are values that never change, so that their JSON may be kept. */
+  /** Whether the values never change, so that their JSON may be kept. */
   readonly #isFrozen: boolean;
   #json: BodyJson | undefined;
 
@@ -49,7 +50,7 @@ export class MessageBody implements BodyContent {
     return content instanceof MessageBody ? content : new MessageBody(content, undefined);
   }
 
-  /** Makes a body that a store keeps as values, which nobody can change. Once its JSON was read, it is kept, too. */
+  /** Makes a body of values that nobody can change, as a store keeps them. Its JSON is kept once it has been read. */
   static frozen(content: BodyContent): MessageBody {
     return new MessageBody(content, undefined, true);
   }
@@ -59,7 +60,7 @@ export class MessageBody implements BodyContent {
     return MessageBody.storedBytes(typeof text === "string" ? toByteString(text) : byteStringOf(text));
   }
 
-  /** Makes the same of UTF-8 in a string. */
+  /** Does the same as `stored`, for UTF-8 in a string. */
   static storedBytes(bytes: ByteString): MessageBody {
     return bytes.startsWith(SIGNATURE) ? new MessageBody(undefined, bytes) : new MessageBody(parse(bytes), undefined);
   }
@@ -72,17 +73,17 @@ export class MessageBody implements BodyContent {
     return this.#decoded().metadata;
   }
 
-  /** Whether a store keeps it, so that `json` is at hand, or will be at the next reading. */
+  /** Whether a store keeps the body, so that `json` is known, or is kept once it has been read. */
   get isStored(): boolean {
     return this.#stored !== undefined || this.#isFrozen;
   }
 
-  /** Whether the values are at hand. */
+  /** Whether the values are known, so that reading them decodes nothing. */
   get isDecoded(): boolean {
     return this.#content !== undefined;
   }
 
-  /** Tells without decoding. */
+  /** Whether there is metadata. Decodes nothing. */
   get hasMetadata(): boolean {
     return this.#stored === undefined ? this.#content?.metadata !== undefined : endsWithMetadata(this.#stored);
   }
@@ -98,8 +99,8 @@ export class MessageBody implements BodyContent {
   }
 
   /**
-   * The parts with one character for each byte of UTF-8, for callers that write bytes. They skip decoding and encoding,
-   * which takes a third of the time. Undefined where only `parts` is correct. Not cached.
+   * The parts with one character for each byte of UTF-8, for callers that write bytes. This saves decoding and
+   * encoding, a third of the time. Undefined when only `parts` is correct. Not cached.
    */
   get partsOfBytes(): readonly Part[] | undefined {
     if (this.#content !== undefined) return undefined;

@@ -53,7 +53,7 @@ export interface SessionPage {
 export interface LoadedSession {
   readonly session: Session;
   readonly messages: readonly ChatMessage[];
-  /** Goes on to older messages; absent when there are none. */
+  /** Continues with older messages; absent when there are none. */
   readonly next?: MessageCursor | undefined;
   /** Its open drafts; absent when a cursor was given or the provider has no drafts. */
   readonly drafts?: readonly Draft[] | undefined;
@@ -66,7 +66,7 @@ export interface FollowPosition {
   readonly position: number;
 }
 
-/** An event for a follower. `at` is where the follower stands afterwards, and where resuming goes on. */
+/** An event for a follower. `at` is where the follower stands afterwards, and where resuming continues. */
 export type FollowEvent =
   | {
       readonly kind: "appended";

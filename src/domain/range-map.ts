@@ -4,7 +4,8 @@ export interface RangePart<T> {
   readonly last: number;
   /** Absent when nothing is known about the part. */
   readonly known?: {
-    readonly value: T /** How far behind the beginning of what was added the part begins. */;
+    readonly value: T;
+    /** The distance from the start of the added range to the start of this part. */
     readonly offset: number;
   };
 }

@@ -89,6 +89,6 @@ export type RestoreOutcome =
 /** Some of a store's sessions, in an order that never changes. */
 export interface SessionKeys {
   readonly keys: readonly { readonly sessionId: string; readonly createTimeMicros: number }[];
-  /** Where to go on; absent at the end. */
+  /** Where the next page begins; absent at the end. */
   readonly next?: string | undefined;
 }

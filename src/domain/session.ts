@@ -25,7 +25,10 @@ export interface SessionFields {
   readonly updateTimeMicros: number;
 }
 
-/** A session as callers see it. Its update time is exact from getSession; elsewhere it may lag appends by up to a minute. */
+/**
+ * A session as callers see it. Its update time is exact from getSession; elsewhere it may lag appends by up to a
+ * minute.
+ */
 export interface Session extends SessionFields {
   /** Number of messages; absent in the basic view of lists of sessions. */
   readonly messageCount?: number | undefined;

@@ -25,7 +25,7 @@ export function sizesOf(message: ChatMessage): BodySizes {
 
 /**
  * `parts` and `metadata` are own properties, as on a literal, so that `{ ...message }` copies them. Plain values are
- * cheaper to define than getters; they do for a body that is decoded, and for one without metadata.
+ * cheaper to define than getters. They are enough when the body is decoded already, and for metadata that is absent.
  */
 class LazyMessage implements ChatMessage {
   readonly id: string;

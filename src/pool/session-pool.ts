@@ -123,8 +123,8 @@ export class SessionPool {
   }
 
   /**
-   * Finds messages of all sessions by their words, newest first, each in the session that it was first written to as
-   * long as that shows it. `next` may continue even when the page holds fewer hits than `limit`, or none.
+   * Finds messages of all sessions by their words, newest first, each in the session that it was first written to, as
+   * long as that session shows it. `next` may continue even when the page holds fewer hits than `limit`, or none.
    * `unimplemented`: searching is off, or the store cannot search. `not_found`: there is no session `sessionId`.
    */
   async searchMessages(options: SearchMessagesOptions): Promise<SearchPage> {
