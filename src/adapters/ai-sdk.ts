@@ -25,11 +25,13 @@ export async function loadUIMessages<Message extends UIMessage = UIMessage>(
 }
 
 /**
- * Makes the session hold exactly these messages, for `onFinish: ({ messages }) => saveUIMessages(client, chatId, messages)`.
+ * Makes the session hold exactly these messages. Use it as
+ * `onFinish: ({ messages }) => saveUIMessages(client, chatId, messages)`.
  *
- * New ones are appended, together. One that has grown, as by the result of a tool, gets its new content. Those that a regeneration has
- * dropped are reverted. Saved again, nothing changes. The session is made when it is missing. A message that another program appends
- * while this runs makes it fail with `aborted`, and nothing is appended.
+ * New messages are appended together. A message that has grown, for example by the result of a tool, gets its new
+ * content. Messages that a regeneration has dropped are reverted. Saving the same messages again changes nothing. A
+ * missing session is made. If another program appends a message meanwhile, the call fails with `aborted` and appends
+ * nothing.
  */
 export async function saveUIMessages(
   client: SessionPoolClient,
@@ -51,7 +53,7 @@ export async function saveUIMessages(
   await appendAll(client, sessionId, wanted.slice(kept), kept);
 }
 
-/** As many calls as are needed for at most 1,000 messages each. */
+/** Appends messages in as few calls as possible, of at most 1,000 messages each. */
 async function appendAll(client: SessionPoolClient, sessionId: string, added: readonly NewMessage[], position: number) {
   for (let i = 0; i < added.length; i += 1000) {
     const options = { createSession: true, expectedPosition: position + i };

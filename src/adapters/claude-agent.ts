@@ -31,10 +31,12 @@ const MOST_ENTRIES = 1000;
 const MOST_BYTES = 7 * 1024 * 1024;
 
 /**
- * Keeps transcripts of the Claude Agent SDK: `query({ prompt, options: { sessionStore: new SessionPoolStore(client) } })`.
+ * Keeps transcripts of the Claude Agent SDK. Use it as
+ * `query({ prompt, options: { sessionStore: new SessionPoolStore(client) } })`.
  *
- * Each transcript is a session and each entry a message, which holds the entry as JSON text, exactly. The `uuid` of an entry is the id
- * of its message, so that an entry which comes again is stored once. An entry of more than 3 MiB is refused, and its batch with it.
+ * Each transcript is a session, and each entry is a message that holds the exact entry as JSON text. The `uuid` of an
+ * entry is the id of its message, so that an entry that comes again is stored once. An entry of more than 3 MiB is
+ * refused together with its batch.
  */
 export class SessionPoolStore {
   readonly #client: SessionPoolClient;
@@ -112,7 +114,8 @@ export class SessionPoolStore {
   }
 
   /**
-   * There is a session for the project, one below it for the main transcript, and one below that for each subagent's.
+   * Makes the missing ones of these sessions: one for the project, its child for the main transcript, and that one's
+   * child for the transcript of a subagent.
    */
   async #createSessions({ projectKey, sessionId, subpath }: SessionKey): Promise<void> {
     const project = await idOf({ projectKey });
@@ -140,7 +143,7 @@ export class SessionPoolStore {
   }
 }
 
-/** Hashed, because the parts of a key may be longer than ids and hold anything. */
+/** The session id of a key. The parts are hashed, because they may be longer than ids and hold any character. */
 async function idOf({ projectKey, sessionId, subpath }: ProjectKey & Partial<SessionKey>): Promise<string> {
   const names = [projectKey, sessionId, subpath].filter((name) => name !== undefined);
   return ["claude", ...(await Promise.all(names.map(shortHash)))].join("-");

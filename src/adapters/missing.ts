@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "../client/index.js";
 
-/** What the call answers; undefined when the session or the message is not there. */
+/** Resolves to the answer of the call, or to undefined when the session or message does not exist. */
 export async function unlessMissing<T>(call: () => Promise<T>): Promise<T | undefined> {
   try {
     return await call();

@@ -15,7 +15,7 @@ const HAS_INPUT: ReadonlySet<unknown> = new Set([
   ],
 ]);
 
-/** The chunks that turn `before` of a message into `after` for a reader. */
+/** The chunks that turn the parts `before` of a message into the parts `after` for a reader. */
 export function chunksBetween(before: readonly StoredPart[], after: readonly StoredPart[]): UIMessageChunk[] {
   return after.flatMap((part, i) => chunksOfPart(before[i], part) as UIMessageChunk[]);
 }

@@ -17,11 +17,13 @@ export interface KeepOptions {
 }
 
 /**
- * Keeps an answer while it is streamed, for `consumeSseStream: ({ stream }) => keepUIMessageStream(client, chatId, stream)`.
+ * Keeps an answer while it is streamed. Use it as
+ * `consumeSseStream: ({ stream }) => keepUIMessageStream(client, chatId, stream)`.
  *
- * The answer is a draft of the session, which `resumeUIMessageStream` reads, and a message of it at the end. It needs
- * `generateMessageId`, and takes the place of `saveUIMessages` in `onFinish`. An answer that ends with an error is kept as far as it
- * came, with `interrupted: true` in its metadata. Never rejects: resolves to whether the message is stored, and `onStop` is told why not.
+ * The answer is a draft of the session, which `resumeUIMessageStream` reads, and becomes a message at the end. This
+ * needs `generateMessageId`, and takes the place of `saveUIMessages` in `onFinish`. An answer that ends with an error
+ * is kept as far as it came, with `interrupted: true` in its metadata. Never rejects: resolves to whether the message
+ * is stored, and calls `onStop` with the error that prevented it.
  */
 export async function keepUIMessageStream(
   client: SessionPoolClient,

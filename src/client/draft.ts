@@ -35,7 +35,7 @@ export class DraftWriter {
   #sending: Promise<void> | undefined;
   #error: ConnectError | undefined;
 
-  /** For `startDraft`. */
+  /** Called by `startDraft`, which callers use instead. */
   constructor(messages: ServiceClient<typeof MessageService>, sessionId: string, messageId: string, version: number) {
     this.#messages = messages;
     this.#sessionId = sessionId;
@@ -125,7 +125,7 @@ export class DraftWriter {
   }
 }
 
-/** Begins a draft. Its id is made here when the message has none, so that a call that is sent again begins no second one. */
+/** Begins a draft. A message without an id gets one here, so that a repeated call does not begin a second draft. */
 export async function startDraft(
   messages: ServiceClient<typeof MessageService>,
   sessionId: string,

@@ -28,7 +28,7 @@ const GIVE_IDS: ReadonlyMap<string, GiveIds> = new Map<string, GiveIds>([
   [ShareSessionRequestSchema.typeName, (request) => giveId(request, "newSessionId")],
 ]);
 
-/** These are answered alike when they are repeated: they name the version that they follow, or end what has an end. */
+/** Calls with the same answer when they are repeated: they name the version that they follow, or end a draft. */
 const REPEATABLE: ReadonlySet<string> = new Set(
   [ExtendDraftRequestSchema, FinishDraftRequestSchema, DiscardDraftRequestSchema].map(({ typeName }) => typeName),
 );
@@ -42,8 +42,8 @@ interface Many {
 }
 
 /**
- * The request with every id that a repetition needs, and whether it may be sent again. Reads may; so may appends, and what makes a
- * session, with ids made here where the caller gave none.
+ * Returns the request with every id that a repetition needs, and whether it may be sent again. Reads may, and so may
+ * appends, drafts and calls that make a session, because ids that the caller left out are made here.
  */
 export function safeToRetry(
   method: DescMethod,

@@ -109,7 +109,7 @@ function isBehind(error: ConnectError, failures: number): boolean {
   return error.code === Code.ResourceExhausted && failures === 0;
 }
 
-/** A function, because the state changes while the watch waits. */
+/** A function, so that the compiler does not take the state for constant while the watch waits. */
 function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }
