@@ -166,7 +166,7 @@ export function readServeConfig(flags: Flags): ServeConfig {
 /** Warnings about a config that is valid but risky. */
 export function warningsOf({ jwt }: ServeConfig): readonly string[] {
   if (jwt === undefined || jwt.audience !== undefined) return [];
-  return ["Without --jwt-audience a token that was issued for another service is taken, too"];
+  return ["Without --jwt-audience, tokens that were issued for other services are accepted, too"];
 }
 
 /** Whether calls need a key or token. */

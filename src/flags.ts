@@ -35,7 +35,7 @@ export function parseHosts(text: string): readonly string[] {
   const hosts = parseList(text);
   for (const host of hosts) {
     if (!/^(?:[\w.-]+|\[[0-9a-f:.]+\])$/i.test(host))
-      throw new InvalidArgumentError(`${host} is no host such as sessions.example.com, without a port.`);
+      throw new InvalidArgumentError(`${host} is not a host such as sessions.example.com, without a port.`);
   }
   return hosts;
 }

@@ -46,8 +46,9 @@ async function readEntries(path: string): Promise<readonly Entry[]> {
 }
 
 /**
- * Moved into place: a server that reads the file meanwhile sees the old one or the new one. The file keeps its owner and mode, because
- * a server that could not read it any more would go on with the keys from before; a link to it stays a link.
+ * Writes a new file and moves it into place, so that a server that reads it meanwhile sees either the old file or the
+ * new one. The new file has the owner and mode of the old one, because a server that cannot read it would continue with
+ * the old keys. A link to the file stays a link.
  */
 async function writeEntries(path: string, entries: readonly Entry[]): Promise<void> {
   const old = existsSync(path) ? await stat(path) : undefined;

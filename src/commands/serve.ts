@@ -8,8 +8,8 @@ import { runWorker } from "./worker.js";
 import { startWorkers } from "./workers.js";
 
 /**
- * Serves until SIGTERM or SIGINT, by one process or several; a second signal ends it at once. SIGHUP has keys and
- * certificates read again.
+ * Serves until SIGTERM or SIGINT, in one process or several; a second signal ends it at once. On SIGHUP, keys and
+ * certificates are read again.
  */
 export async function serve(config: ServeConfig): Promise<void> {
   const logger = createLogger(config.logLevel);

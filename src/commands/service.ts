@@ -20,14 +20,14 @@ export interface Service {
   reload(): void;
   /** Lets running calls finish, for `--shutdown-s` at most, then closes the store. */
   stop(): Promise<void>;
-  /** Ends at once whatever else would go on without this process. */
+  /** Ends at once the other processes of the service, which would otherwise outlive this one. */
   kill?(): void;
 }
 
-/** What a service is given by whoever starts it in a way of their own. */
+/** Parts of a service that workers and tests replace with their own. */
 export interface ServiceParts {
   readonly metrics?: ServiceMetrics | undefined;
-  /** The console, when it is built elsewhere than beside the program. */
+  /** The console, when its files are not next to the program. */
   readonly pages?: readonly Page[] | undefined;
 }
 
@@ -37,13 +37,13 @@ export interface ServiceMetrics {
   readonly metricsText: () => Promise<string>;
 }
 
-/** How often abandoned drafts are looked for, at least. */
+/** The longest time between two searches for abandoned drafts. */
 const MOST_DRAFT_INTERVAL_MS = 30_000;
 
-/** What closing the store gets at least, when calls have taken all of the time. */
+/** The least time that closing the store gets, even if running calls have used up the time for stopping. */
 const CLOSE_MS = 300;
 
-/** Opens the store and serves it. Rejects with one clear line when that cannot be. */
+/** Opens the store and serves it. Rejects with a one-line message when that is impossible. */
 export async function startService(config: ServeConfig, logger: Logger, parts: ServiceParts = {}): Promise<Service> {
   const { metrics = ownMetrics(), pages = readPages() } = parts;
   const tracing = config.tracing ? await loadTracing() : undefined;
@@ -110,12 +110,12 @@ function startLine(
   return `session-pool ${VERSION}: gRPC on ${grpc}, HTTP on ${tls ? "https" : "http"}://${http}, storage ${storage.name}`;
 }
 
-/** Often enough that an abandoned draft does not wait much longer than it may. */
+/** The time between two searches: short enough that abandoned drafts end soon after `--draft-timeout-s`. */
 function draftIntervalMs({ draftTimeoutMs }: ServeConfig): number {
   return Math.min(draftTimeoutMs / 4, MOST_DRAFT_INTERVAL_MS);
 }
 
-/** Works in the background; a failure is logged, and the next time goes on. */
+/** Repeats work in the background. A failure is logged, and the work is tried again after the next interval. */
 function nowAndThen(
   name: string,
   intervalMs: number,

@@ -46,7 +46,7 @@ function addTool(server: McpServer, tool: Tool, context: ApiContext): void {
 
 function methodOf(rpc: string): ApiMethod & Required<Pick<ApiMethod, "unary">> {
   const method = API_METHODS.find(({ desc }) => `${desc.parent.typeName}.${desc.name}` === rpc);
-  if (method?.unary === undefined) throw new Error(`No RPC ${rpc} with one answer`);
+  if (method?.unary === undefined) throw new Error(`There is no unary RPC ${rpc}`);
   return { ...method, unary: method.unary };
 }
 

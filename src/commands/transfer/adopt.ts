@@ -11,7 +11,7 @@ import type {
 } from "../../domain/session-image.js";
 import type { StorageManager } from "../../storage/storage-manager.js";
 
-/** Numbers of the file, and where the existing session has the same messages. */
+/** Numbers of messages in the file, and where the existing session should have the same messages. */
 interface Pair {
   readonly numbers: NumberRange;
   readonly stored: SnapshotRange;
@@ -49,7 +49,7 @@ function pairsOf(image: SessionImage<NumberRange>, snapshot: SessionSnapshot): P
   return [...groups.flat(), ...pair(image.messages, snapshot.messages), ...pair(image.undo ?? [], snapshot.undo ?? [])];
 }
 
-/** Pairs both lists as far as they go. */
+/** Pairs the ranges of both lists, split so that they have equal lengths, until one list ends. */
 function pair(numbers: readonly NumberRange[], stored: readonly SnapshotRange[]): Pair[] {
   const pairs: Pair[] = [];
   let [n, s] = [0, 0];

@@ -15,7 +15,7 @@ export async function writeOutput<T>(path: string, run: (write: Write) => Promis
   // A pipe or a device is written directly.
   const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() ?? true;
   const partial = isFile ? `${path}.partial` : path;
-  // Made anew: a file or a link that is there already would keep its mode, and may be somebody else's.
+  // An existing file or link is removed, because it would keep its mode and may be somebody else's.
   if (isFile) await rm(partial, { force: true });
   const out = createWriteStream(partial, isFile ? { mode: 0o600, flags: "wx", flush: true } : {});
   await once(out, "open");
@@ -33,7 +33,7 @@ export async function writeOutput<T>(path: string, run: (write: Write) => Promis
 }
 
 function writerOf(out: Writable): Write {
-  // The error of a write reaches whoever waits for that write.
+  // Each write reports its own error. Without a listener, the event would end the process.
   out.on("error", () => {});
   return (data) => new Promise((resolve, reject) => out.write(data, (error) => (error ? reject(error) : resolve())));
 }

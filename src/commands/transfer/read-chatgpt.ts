@@ -53,7 +53,7 @@ export function* readChatGpt(value: unknown, nowMicros: number): Iterable<Foreig
     for (const message of currentBranch(conversation)) {
       const parts = toParts(message.content, `[${i}].mapping: content of message ${JSON.stringify(message.id)}`);
       if (parts.length === 0) continue;
-      // Never earlier than the message before it, because the order of the branch counts.
+      // A message is never earlier than the one before it, because the order of the branch counts.
       latestMicros = Math.max(toMicros(message.create_time) ?? latestMicros ?? nowMicros, latestMicros ?? -Infinity);
       messages.push(toMessage(message, parts, latestMicros));
     }

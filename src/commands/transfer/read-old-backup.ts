@@ -34,7 +34,7 @@ export async function readOldBackup(source: LineSource, limits: Limits): Promise
     todos,
     session: async (i) => {
       const { title, metadata, ...shown } = oldSessionShape(itemOf(source, await lineAt(source, index, i)).session, "");
-      // These sessions have no times, and keep their order.
+      // The sessions of such a file have no times of their own. These times keep their order.
       const times = { createTimeMicros: nowMicros + i, updateTimeMicros: nowMicros + i };
       return { ...shown, title, metadata, ...times, revision: 1, undo: null, ...(histories[i] as History) };
     },

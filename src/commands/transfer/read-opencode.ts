@@ -42,7 +42,7 @@ export function* readOpenCode(value: unknown, nowMicros: number): Iterable<Forei
   }
 }
 
-/** Never earlier than the message before it, because the order of the file counts. */
+/** Converts a message. It is never earlier than the one before it, because the order of the file counts. */
 function toMessage(
   { info, parts }: { readonly info: JsonObject; readonly parts: readonly JsonObject[] },
   earliestMicros: number,
