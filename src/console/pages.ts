@@ -27,13 +27,13 @@ const FILES = {
 /** Where the build puts the web page: beside the bundle. */
 const BUILT = new URL("./assets/", import.meta.url);
 
-/** The console at `/` and the API reference at `/docs`, as `buildConsole` made them; they load nothing from elsewhere. */
+/** The console at `/` and the API reference at `/docs`, as `buildConsole` made them. They load nothing else. */
 export function readPages(folder?: string): readonly Page[] {
   const base = folder === undefined ? BUILT : pathToFileURL(`${folder}/`);
   return Object.entries(FILES).map(([path, file]) => makePage(path, new URL(file, base)));
 }
 
-/** The same pages, of which the console says that messages can be searched. */
+/** The same pages, with a mark in the console that messages can be searched. */
 export function withSearch(pages: readonly Page[]): readonly Page[] {
   return pages.map((page) => {
     if (page.path !== "/") return page;

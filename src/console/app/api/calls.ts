@@ -12,7 +12,7 @@ export interface SessionQuery {
   readonly limit?: number;
   readonly pageToken?: string;
   readonly parentId?: string;
-  /** Each `key=value`; only sessions that have all of them. */
+  /** Lists only sessions that have all of these labels, each written `key=value`. */
   readonly labels?: readonly string[];
   /** Whether to include message counts and last messages. */
   readonly isFull?: boolean;

@@ -18,7 +18,7 @@ function operationsWith(tags: Immutable, phrase: string): Immutable {
     .filter((tag) => (tag.get("operations") as Immutable).size > 0);
 }
 
-/** Shows the curl line of each operation with what the form holds, before anything is sent. */
+/** Shows the curl line of each operation before anything is sent, with the values that are in the form. */
 export function curlLines(): Plugin {
   return {
     components: { CurlLine },

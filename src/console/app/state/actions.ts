@@ -26,7 +26,7 @@ export function share(session: Session): void {
   };
 }
 
-/** Opens the labels as lines; all of them are replaced. */
+/** Opens the labels for editing, one in each line. Saving replaces all labels. */
 export function editLabels(session: Session, conversation: Conversation): void {
   dialog.value = {
     kind: "prompt",
@@ -83,7 +83,7 @@ export function remove(session: Session): void {
   };
 }
 
-/** A fork with all messages. */
+/** Forks a session with all of its messages. */
 export function forkWhole(session: Session): void {
   dialog.value = {
     kind: "prompt",

@@ -61,7 +61,7 @@ function partAsMarkdown(view: PartView): string {
   }
 }
 
-/** A fence longer than any in the text. */
+/** Puts a text between fences that are longer than any fence in it. */
 function fenced(text: string): string {
   const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map(({ length }) => length));
   const fence = "`".repeat(longest + 1);

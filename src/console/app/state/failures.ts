@@ -5,12 +5,12 @@ import { type Failure, failureIn } from "../parts/failure.js";
 
 /** How many of the newest messages of a session are looked at. */
 const LOOKED_AT = 10;
-/** Between two requests, so that a long list does not ask for everything at once. */
+/** The pause between two requests, so that a long list does not ask for everything at once. */
 const PAUSE_MS = 200;
 const MAX_REMEMBERED = 1000;
 
 interface Looked {
-  /** Changes with the newest messages. */
+  /** Changes when the session gets newer messages. */
   readonly version: string;
   readonly failure: Failure | undefined;
 }

@@ -101,7 +101,7 @@ export class History {
     this.#changed();
   }
 
-  /** One message is gone, and all after it have moved up. */
+  /** Notes that one message is gone and all messages after it have moved up. */
   deleted(position: number): void {
     this.#epoch += 1;
     for (const index of [...this.#pages.keys()]) if (index >= pageOf(position)) this.#pages.delete(index);
@@ -123,7 +123,7 @@ export class History {
       const epoch = this.#epoch;
       const messages = await this.#readWhole(index * PAGE, epoch);
       if (epoch !== this.#epoch) continue;
-      // The watch reports in its turn what was appended meanwhile.
+      // Messages that were appended meanwhile are left out, because the watch will report them.
       this.#keep(index, messages.slice(0, Math.max(0, this.count.value - index * PAGE)));
       this.#changed();
       return;
@@ -150,7 +150,7 @@ export class History {
     }
   }
 
-  /** A Map keeps the order in which its keys came. */
+  /** Moves a page to the end of the Map, which keeps the order in which keys were set. */
   #touch(index: number, page: readonly Message[]): void {
     this.#pages.delete(index);
     this.#pages.set(index, page);

@@ -18,8 +18,8 @@ export async function readForEdit(sessionId: string, messageId: string): Promise
 }
 
 /**
- * Gives the message new parts. When somebody else has changed it meanwhile, nothing is saved, and it resolves to what
- * it is now.
+ * Gives the message new parts. If somebody else has changed it meanwhile, nothing is saved, and the promise resolves to
+ * the message as it is now.
  */
 export async function saveParts(
   sessionId: string,
@@ -43,7 +43,7 @@ export async function saveParts(
   }
 }
 
-/** Puts back what was there before an edit; resolves to whether it could, as nobody has changed the message since. */
+/** Undoes an edit unless somebody has changed the message since. Resolves to whether it was undone. */
 export async function putBack(
   sessionId: string,
   messageId: string,

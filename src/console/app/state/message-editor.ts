@@ -8,9 +8,9 @@ export class MessageEditor {
   /** The message as it was before the edit; undefined until it has been read. */
   readonly base = signal<EditBase | undefined>(undefined);
   readonly parts = signal<readonly Part[]>([]);
-  /** The parts as JSON, while they are edited as that. */
+  /** The parts as JSON while they are edited as JSON; otherwise undefined. */
   readonly json = signal<string | undefined>(undefined);
-  /** The message as somebody else has changed it meanwhile. */
+  /** The message as it is after a change that somebody else has made meanwhile. */
   readonly theirs = signal<EditBase | undefined>(undefined);
   readonly problem = signal("");
   readonly isSaving = signal(false);

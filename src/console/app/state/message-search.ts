@@ -8,13 +8,13 @@ const PAGE = 30;
  */
 const PAGES_UNASKED = 20;
 
-/** Whether the service searches messages, which it writes into the page. */
+/** Whether the service can search messages. It writes this into the page. */
 export const canSearch = document.documentElement.dataset.search === "on";
 
 export type SearchState =
   | { readonly kind: "idle" }
   | { readonly kind: "reading" }
-  /** `next`: goes on; empty when nothing follows. */
+  /** `next` is the token of the next page; empty when nothing follows. */
   | { readonly kind: "done"; readonly next: string }
   | { readonly kind: "failed"; readonly error: unknown };
 

@@ -18,17 +18,17 @@ export type OutlineEntry =
       readonly text: string;
     };
 
-/** How many messages are read for the outline without being asked to. */
+/** How many messages the outline reads before the reader asks for more. */
 const UNASKED = 1000;
 
 /** How many messages from the start are searched for the first request. */
 const FIRST = 20;
 
-/** Entries of one session, oldest first; reads back from the end, a thousand messages and more on demand. */
+/** The outline of one session, oldest entries first. It covers the last thousand messages, and more on demand. */
 export class Outline {
   readonly entries = signal<readonly OutlineEntry[]>([]);
   readonly walk = new BackwardWalk();
-  /** Position of the oldest message that the entries are of; undefined before the first answer. */
+  /** Position of the oldest message that the entries cover; undefined before the first answer. */
   readonly readTo = signal<number | undefined>(undefined);
   /** What the user asked first, however far the outline has been read. */
   readonly first = signal<OutlineEntry | undefined>(undefined);
@@ -37,7 +37,7 @@ export class Outline {
   readonly #unnamed = new Map<string, OutlineEntry & { kind: "failed" }>();
   #wanted = UNASKED;
 
-  /** How many messages were read last time. */
+  /** How many messages the last complete read has covered. */
   #read = 0;
 
   constructor(sessionId: string) {
@@ -48,7 +48,7 @@ export class Outline {
     this.walk.stop();
   }
 
-  /** Reads that many messages more. */
+  /** Reads 5,000 more messages. */
   readFurther(): void {
     this.#wanted += 5 * UNASKED;
     void this.read();

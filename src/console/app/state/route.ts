@@ -47,7 +47,7 @@ export function linkTo(route: Route): string {
   return route.at === undefined ? path : `${path}?at=${route.at}`;
 }
 
-/** What stays the same while somebody scrolls or types. */
+/** Names what a route shows. It stays the same while the reader scrolls or types. */
 function subjectOf(route: Route): string {
   return route.view === "session" ? sessionLink(route.sessionId) : route.view;
 }
@@ -67,8 +67,8 @@ export function go(to: Route): void {
 }
 
 /**
- * Keeps the address in step with scrolling; no entry in the history of the browser, and nothing is loaded again. Does
- * nothing once the address names something else, because then this view is about to leave.
+ * Keeps the address in step with scrolling. This adds nothing to the browser's history and loads nothing again. Once
+ * the address names something else, nothing happens, because this view is about to be replaced.
  */
 export function noteWhere(to: Route): void {
   if (subjectOf(parseRoute(location.hash)) !== subjectOf(to)) return;

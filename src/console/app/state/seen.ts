@@ -17,13 +17,13 @@ interface Seen {
 
 const seen = signal<Seen>(stored());
 
-/** Messages of a session that came after this browser last showed it. */
+/** The number of messages that have come since this browser last showed the session. */
 export function unseenOf({ sessionId, messageCount }: Session): number {
   const shown = seen.value.counts.get(sessionId);
   return shown === undefined ? 0 : Math.max(0, Number(messageCount ?? 0) - shown);
 }
 
-/** The same of all sessions that have been read. */
+/** The total of these numbers for all sessions that have been read. */
 export const unseenInAll = computed(() => sessions.value.reduce((sum, session) => sum + unseenOf(session), 0));
 
 export function seeAll(): void {
@@ -31,8 +31,8 @@ export function seeAll(): void {
 }
 
 /**
- * Follows what the list and the open session show, and keeps it in the browser. Sessions that were there on the first
- * visit count as seen; of one that came later, all that it did not take over from its parent is new.
+ * Notes what the list and the open session show, and keeps it in the browser. Sessions that existed on the first visit
+ * count as seen. In a session that was made later, all messages are new except those taken over from its parent.
  */
 export function followSeen(): void {
   effect(() => {

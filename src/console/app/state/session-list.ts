@@ -4,7 +4,7 @@ import { isKeyProblem } from "../api/http.js";
 import type { Session } from "../api/types.js";
 
 const PAGE = 50;
-/** At most one request in this time, and fewer after a failure. */
+/** The time between two requests, which is longer after a failure. */
 const POLL_MS = 2000;
 const POLL_AFTER_FAILURE_MS = 5000;
 
@@ -17,7 +17,8 @@ export const foundById = signal<ReadonlyMap<string, Session>>(new Map());
 export const sessions = computed(() => [...byId.value.values()].sort(newestFirst));
 export const nextPageToken = signal("");
 /**
- * Last change of the oldest session of the pages that have been read; one that was opened by its address may be older.
+ * When the oldest session on the pages that have been read was last changed. A session that was opened by its address
+ * may be older.
  */
 export const readBackTo = signal<string | undefined>(undefined);
 export const listState = signal<"loading" | "ready">("loading");
@@ -117,7 +118,7 @@ async function poll(signal: AbortSignal): Promise<void> {
       } catch (error) {
         if (signal.aborted) return;
         listError.value = error;
-        // It would be refused again, and count as a guess; the dialog for the key begins anew.
+        // The same key would be refused again and count as a guess. A new key restarts the list.
         if (isKeyProblem(error)) return;
         waitMs = POLL_AFTER_FAILURE_MS;
       }

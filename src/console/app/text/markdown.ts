@@ -19,7 +19,7 @@ const MATH: TokenizerAndRendererExtension = {
   renderer: ({ raw }) => `<code class="math">${escaped(raw)}</code>`,
 };
 
-/** Input that would take the parser quadratic time, or the browser thousands of nested boxes. */
+/** Limits for input that would cost the parser quadratic time, or the browser thousands of nested boxes. */
 const MAX_CHARACTERS = 100_000;
 const MAX_INLINE_CHARACTERS = 4000;
 const TOO_DEEP = /^\s*(?:>\s?){30}|^\s*(?:[-*+]\s+){30}/m;

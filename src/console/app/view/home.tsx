@@ -67,7 +67,7 @@ function Card({ session, isNew }: { session: Session; isNew: boolean }) {
   );
 }
 
-/** What takes the place of the sessions while there are none to show: why, and a way on. */
+/** What is shown while there are no sessions to show: the reason, and a way to continue. */
 export function insteadOfSessions(): VNode | undefined {
   if (listState.value === "loading") {
     return listError.value === undefined ? undefined : <Problem error={listError.value} onRetry={retryList} />;

@@ -88,7 +88,7 @@ function actOnMessage(open: Conversation, key: string): boolean {
       return true;
     }
     case "r":
-      // The tools of the message come with its selection.
+      // The tools of the message appear once it is selected.
       requestAnimationFrame(() => article?.querySelector<HTMLElement>("[data-raw]")?.click());
       return true;
     case "e":

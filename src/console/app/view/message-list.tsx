@@ -112,7 +112,7 @@ function MessageAt({ conversation, position }: { conversation: Conversation; pos
 function useMissingPages({ history, live }: Conversation, isMissing: boolean, first: number, last: number): void {
   useEffect(() => {
     if (!isMissing) return;
-    // A page that cannot be read is asked for again when the reader moves, or the connection is back.
+    // A page that cannot be read is requested again when the reader scrolls or the connection is back.
     const timer = setTimeout(() => void history.ensure(first, last).catch(() => undefined), SETTLE_MS);
     return () => clearTimeout(timer);
   }, [isMissing, first, last, history, live.value]);

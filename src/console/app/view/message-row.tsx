@@ -23,7 +23,7 @@ interface RowProps {
   readonly session: Session | undefined;
 }
 
-/** Where the tools take room of their own, they come with a tap only. */
+/** On touch screens the tools take up space of their own, so they appear only after a tap. */
 const touchOnly = matchMedia("(hover: none)");
 const SHOWN_FORKS = 4;
 const ICONS = { user: User, assistant: Bot, tool: Wrench, system: Settings };
@@ -120,7 +120,7 @@ function Parts({ message, conversation }: { message: Message; conversation: Conv
   );
 }
 
-/** Tools speak within the turn of the assistant. */
+/** Messages of tools belong to the turn of the assistant. */
 function speaker(role: string): string {
   return role === "tool" ? "assistant" : role;
 }

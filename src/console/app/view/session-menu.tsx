@@ -53,7 +53,7 @@ export function SessionMenu({ session, conversation }: { session: Session; conve
               key={item.label}
               item={item}
               onChosen={() => {
-                // What is opened now gives the focus back to where it was.
+                // A dialog that opens now will return the focus to the button, because the menu items are gone by then.
                 box.current?.querySelector("button")?.focus();
                 setOpen(false);
               }}

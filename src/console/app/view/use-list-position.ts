@@ -33,7 +33,7 @@ export function useListPosition(conversation: Conversation, list: List, base: nu
   useEffect(
     () =>
       route.subscribe((to) => {
-        // The address that the session was opened by is told as well; the effect above goes there.
+        // The subscription begins with the address that opened the session, which the effect above handles.
         if (to === opened.current) return;
         opened.current = undefined;
         if (!isPlaced.current || to.view !== "session" || to.sessionId !== conversation.sessionId) return;

@@ -3,7 +3,7 @@ import { cutoff } from "../../state/session-filter.js";
 import { sessions } from "../../state/session-list.js";
 import { plural } from "../../text/format.js";
 
-/** In a line or two, what has changed since yesterday, and since the last visit. */
+/** Says in a line or two what has changed since yesterday and since the last visit. */
 export function Overview() {
   const from = cutoff("yesterday");
   const changed = sessions.value.filter(({ updateTime }) => Date.parse(updateTime) >= from);

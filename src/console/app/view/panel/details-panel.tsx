@@ -7,7 +7,7 @@ import { count, whole } from "../../text/format.js";
 import { copyText } from "../copy.js";
 import { JsonTree } from "../parts/json-tree.js";
 
-/** Everything that the service knows of the session but its messages. */
+/** Everything that the service knows about the session except its messages. */
 export function DetailsPanel({ conversation }: { conversation: Conversation }) {
   const session = conversation.session.value;
   if (session === undefined) return <p class="panel-note">Reading…</p>;

@@ -70,7 +70,7 @@ function LeftAt({ parentId, inherited, current }: { parentId: string; inherited:
   if (inherited === 0) return <span>from the start · </span>;
   const at = inherited - 1;
   const leave = () => {
-    // The address may name the place already, and then does not change.
+    // If the address names this place already, following the link changes nothing, so the list is told to go there.
     if (parentId === current) jump.value = { to: at };
     leavePanel();
   };

@@ -6,12 +6,12 @@ import { clock, count, dayOf, plural } from "../../text/format.js";
 
 const TYPING_MS = 250;
 
-/** Search in this session: what is loaded, then on to older messages, to the first. */
+/** Searches the open session from the newest message back to the first. */
 export function SearchPanel({ conversation }: { conversation: Conversation }) {
   const find = useMemo(() => new Find(), [conversation]);
   const [text, setText] = useState("");
   const input = useRef<HTMLInputElement>(null);
-  // Before the next key is pressed, so that it is text.
+  // The field has the focus before the next key is pressed, so that the key is typed into it.
   useLayoutEffect(() => input.current?.focus(), []);
   useEffect(() => {
     const timer = setTimeout(() => find.start(conversation.sessionId, text.trim()), TYPING_MS);

@@ -14,7 +14,7 @@ const TITLES: Readonly<Record<PanelName, string>> = {
   details: "Details",
 };
 
-/** What helps to find one's way in the open session. */
+/** The panel that helps readers to find their way in the open session. */
 export function SidePanel({ conversation }: { conversation: Conversation }) {
   const name = panel.value;
   if (name === undefined) return null;
