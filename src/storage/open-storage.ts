@@ -40,9 +40,9 @@ export interface Storage {
 }
 
 /**
- * Opens the database of a URL: `sqlite:<path>`, `sqlite::memory:`, `memory:` or `mongodb://…`. Drivers are loaded only
- * when needed. `invalid_argument`: unknown scheme; `failed_precondition`: the database cannot be used in its present
- * state; `unavailable`: it does not answer.
+ * Opens the database of a URL: `sqlite:<path>`, `sqlite::memory:`, `memory:` or `mongodb://…`. Drivers are loaded
+ * only when needed. `invalid_argument`: unknown scheme; `failed_precondition`: the database cannot be used in its
+ * present state; `unavailable`: it does not answer.
  */
 export async function openDatabase(url: string, options: DatabaseOptions = {}): Promise<LogDatabase> {
   const [, scheme, rest] = /^([a-z+]+):(.*)$/s.exec(url) ?? [];

@@ -262,9 +262,10 @@ export abstract class StorageProvider {
   }
 
   /**
-   * Messages by the words of their parts of the type `text`, newest first, each in the session that it was written to first and as long as that shows it: what
-   * forks, shares and copies took over is not found in them. Of a page that ends early, with fewer hits or none, `next` goes on. `not_found`: no such session.
-   * `unimplemented`: searching is off, or the store cannot.
+   * Finds messages by the words of their parts of type `text`, newest first. Each is found in the session that it was
+   * first written to, as long as that session shows it, and not in forks, shares and copies that took it over. A page
+   * may end early, with fewer hits or none; `next` continues after it. `not_found`: no such session. `unimplemented`:
+   * searching is off, or the store cannot search.
    */
   searchMessages(_options: SearchOptions): Promise<SearchPage> {
     return this.#lacks("searching messages");

@@ -173,7 +173,10 @@ function isScope(value: unknown): value is Scope {
   return (SCOPES as readonly unknown[]).includes(value);
 }
 
-/** Stores turn each half of a character into the same character, so that namespaces with different halves would be one. */
+/**
+ * Whether a text may name a namespace. Lone surrogates are refused, because stores turn all of them into the same
+ * character, so that namespaces which differ only in them would be one.
+ */
 export function isNamespace(text: string): boolean {
   return /^[^\p{Cc}\p{Cs}]{1,128}$/u.test(text);
 }

@@ -257,7 +257,10 @@ function expected(what: string, json: unknown): FieldError {
   return new FieldError("", `expected ${what}, got ${text.length > 40 ? `${text.slice(0, 40)}…` : text}`);
 }
 
-/** An integer of which JSON.stringify would write other digits than the client probably did: 2^63 ends in 808, not 000. */
+/**
+ * Whether this is an integer for which JSON.stringify probably writes other digits than the client did. For example,
+ * 2^63 ends in 808, but JSON.stringify writes 000.
+ */
 function isLargeInteger(json: unknown): json is number {
   return Number.isInteger(json) && !Number.isSafeInteger(json) && Math.abs(json as number) < 1e21;
 }

@@ -12,7 +12,10 @@ export interface CallAnswers {
 /** What grpc-js itself answers with `internal`, though the client sent it. */
 const CLIENT_FAULTS = /^Invalid grpc-timeout value/;
 
-/** Names the request in the answer's metadata, once, and blames the client for its own faults, in what grpc-js itself answers, too. */
+/**
+ * Changes all answers to a call, including those of grpc-js itself: names the request in their metadata, once, and
+ * reports faults of the client as `invalid_argument`.
+ */
 export function adjustAnswers(call: InterceptedCall): CallAnswers {
   const answers: CallAnswers = { requestId: undefined };
   const { sendMetadata, sendStatus } = call;
