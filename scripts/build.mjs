@@ -12,7 +12,7 @@ const LICENSES = "THIRD-PARTY-LICENSES.txt";
 /** The program, and the library for programs that embed the service. Both run in Node.js only. */
 const PROGRAM = { main: "src/main.ts" };
 const LIBRARY = { index: "src/index.ts" };
-/** The packages in the program's bundle. Without it, finding and reading their 300 files takes a third of a start. */
+/** The packages in the program's bundle. Outside of it, reading their 300 files would take a third of a start. */
 const BUNDLED = [
   "@bufbuild/protobuf",
   "@connectrpc/connect",
@@ -64,11 +64,11 @@ export async function buildInto(folder) {
   await Promise.all(stale.map((path) => rm(path)));
 }
 
-/** All packages that ours needs, except for the bundled ones. The packages that those need are bundled with them. */
+/** All packages that this one needs, except the bundled ones. What the bundled ones need is bundled with them. */
 async function unbundled() {
   const manifest = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
   const all = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies, ...manifest.peerDependencies });
-  // grpc-js loads this package for services that the program does not offer.
+  // grpc-js loads @grpc/proto-loader for services that the program does not offer.
   return [...all.filter((name) => !BUNDLED.includes(name) && name !== "@opentelemetry/api"), "@grpc/proto-loader"];
 }
 

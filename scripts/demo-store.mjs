@@ -1,4 +1,5 @@
-// Writes a store to look at in the console: sessions of the last three weeks, with forks, failed calls and one long session.
+// Writes a store to look at in the console: sessions of the last three weeks, with forks, failed calls and one long
+// session.
 //
 //   node scripts/demo-store.mjs > demo.jsonl
 //   node dist/main.js import --storage sqlite:demo.db demo.jsonl

@@ -68,7 +68,7 @@ func run(ctx context.Context, address string) error {
 	return follow(ctx, messages, trip.SessionId)
 }
 
-// message has an id of our own, so that sending it again stores nothing twice.
+// message makes a message with an id of our own, so that sending it again stores nothing twice.
 func message(id, role, text string) *pb.MessageWithParts {
 	return &pb.MessageWithParts{
 		Info:  &pb.MessageInfo{Id: id, Role: role},

@@ -34,7 +34,7 @@ def words_of_a_model(pause):
 
 
 def answer(question, pause):
-    """Appends the question, and streams the answer to it. Says how that ended."""
+    """Appends the question and streams the answer to it. Returns a line that says how that ended."""
     asked = {"info": {"role": "user"}, "parts": [{"type": "text", "text": question}]}
     call("POST", f"/session/{SESSION}/message", asked)
     draft = call("POST", f"/session/{SESSION}/draft", {"message": {"info": {"role": "assistant"}}})
@@ -47,7 +47,8 @@ def answer(question, pause):
         call("POST", path + ":finish", {"version": version})
     except urllib.error.HTTPError as error:
         problem = json.load(error)
-        if problem["code"] != 9:  # failed_precondition: somebody has ended the draft, with the page's button for example.
+        # 9 is failed_precondition: somebody has ended the draft, for example with the page's button.
+        if problem["code"] != 9:
             raise
         return problem["message"]
     return f"Draft {json.dumps(draft['messageId'])} is complete"

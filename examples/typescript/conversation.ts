@@ -10,7 +10,7 @@ const transport = createConnectTransport({ baseUrl, httpVersion: "2" });
 const sessions = createClient(SessionService, transport);
 const messages = createClient(MessageService, transport);
 
-/** A message with an id of our own, so that sending it again stores nothing twice. */
+/** Makes a message with an id of our own, so that sending it again stores nothing twice. */
 function message(id: string, role: string, text: string) {
   return create(MessageWithPartsSchema, { info: { id, role }, parts: [{ type: "text", text }] });
 }

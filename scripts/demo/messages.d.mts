@@ -3,5 +3,5 @@ export interface DemoMessage {
   readonly parts: readonly object[];
 }
 
-/** So many steps of an agent at work, three messages each; every 31st call fails. */
+/** Makes `count` steps of an agent at work, with three messages each. Every 31st call fails. */
 export function codingSteps(count: number): readonly DemoMessage[];

@@ -24,7 +24,7 @@ export function dialogue(messages) {
 
 const TABLES = ["invoices", "payments", "customers", "refunds", "taxes", "currencies", "dunning", "credit_notes"];
 
-/** Makes so many steps of an agent at work, with three messages each. Every 31st call fails. */
+/** Makes `count` steps of an agent at work, with three messages each. Every 31st call fails. */
 export function codingSteps(count) {
   return Array.from({ length: count }, (_, i) => stepOf(i)).flat();
 }

@@ -38,7 +38,7 @@ function session(sessionId, title, createMs, updateMs, labels = {}) {
   };
 }
 
-/** How long one message takes after another, in milliseconds: calls of all kinds, and answers that are written. */
+/** The milliseconds between consecutive messages: typical times of calls and of written answers. */
 const PACES_MS = [6400, 1200, 23_000, 14_000, 4100, 31_000, 2700, 780, 410, 95_000, 1900];
 
 function paceMs(i) {
@@ -54,7 +54,10 @@ function timed(prefix, messages, endMs) {
   });
 }
 
-/** After two messages come steps of three, each 40 minutes after the one before: a call, its result, and a comment. */
+/**
+ * Sets the times of two messages and of the steps that follow them. A step is a call, its result and a comment, and
+ * begins 40 minutes after the one before.
+ */
 function inSteps(prefix, messages, endMs) {
   const stepOf = (i) => Math.floor((i + 1) / 3);
   const last = stepOf(messages.length - 1);
