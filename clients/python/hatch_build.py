@@ -50,7 +50,7 @@ class CustomBuildHook(BuildHookInterface[Any]):
     def beside(self, name: str) -> Path:
         """Returns the path of something that belongs to the whole project.
 
-        In an sdist it is in this folder, in the repository two folders up.
+        In an sdist it is in this folder; in the repository it is two folders up.
         """
         here = Path(self.root) / name
         return here if here.exists() else Path(self.root).parent.parent / name

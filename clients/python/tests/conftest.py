@@ -1,4 +1,7 @@
-"""The servers that the tests call: SESSION_POOL_ADDRESS, and SESSION_POOL_KEYED_ADDRESS, which SESSION_POOL_KEY opens."""
+"""Fixtures with the servers that the tests call.
+
+SESSION_POOL_ADDRESS names one without keys, and SESSION_POOL_KEYED_ADDRESS one that accepts the key SESSION_POOL_KEY.
+"""
 
 import os
 from collections.abc import AsyncIterator, Iterator

@@ -6,7 +6,10 @@ from types import TracebackType
 
 
 class Proxy:
-    """Forwards TCP to an address. `cut` breaks its connections, and `hold_answers` holds back everything that the server sends."""
+    """Forwards TCP to an address.
+
+    `cut` breaks its connections, and `hold_answers` holds back everything that the server sends.
+    """
 
     def __init__(self, target: str) -> None:
         host, port = target.rsplit(":", 1)

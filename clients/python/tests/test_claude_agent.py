@@ -1,4 +1,4 @@
-"""The adapter with the SDK's own conformance suite for stores."""
+"""Runs the adapter with the SDK's own conformance suite for stores."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.asyncio
 
 
 class OwnProjects(SessionPoolStore):
-    """Makes a new store, which the suite wants for each case. Here it is another project on the same server."""
+    """A store that looks new to each case of the suite: it has projects of its own on the same server."""
 
     def __init__(self, client: AsyncSessionPoolClient) -> None:
         super().__init__(client)

@@ -46,7 +46,7 @@ def test_a_conversation_is_kept_forked_and_reverted(client: SessionPoolClient) -
     assert refused.value.code() is grpc.StatusCode.NOT_FOUND  # type: ignore[attr-defined]
 
 
-def test_lists_go_on_past_a_page(client: SessionPoolClient, session_id: str) -> None:
+def test_lists_continue_after_the_first_page(client: SessionPoolClient, session_id: str) -> None:
     client.append_all(session_id, [text("user", str(number)) for number in range(7)])
     assert [text_of(message) for message in client.list_messages(session_id, page_size=2)] == [*"0123456"]
     assert [text_of(message) for message in client.list_messages(session_id, page_size=2, newest_first=True)] == [
@@ -82,13 +82,13 @@ def test_an_append_whose_answer_is_lost_is_sent_again_with_the_same_id(
     assert client.count_messages(session_id) == 1
 
 
-def test_a_server_that_is_not_there_is_an_error_soon() -> None:
+def test_a_server_that_cannot_be_reached_is_an_error_soon() -> None:
     with SessionPoolClient("127.0.0.1:1", retry_for=0.2) as nowhere, pytest.raises(grpc.RpcError) as refused:
         nowhere.get_session("trip")
     assert refused.value.code() is grpc.StatusCode.UNAVAILABLE  # type: ignore[attr-defined]
 
 
-def test_the_key_goes_with_every_call(keyed: tuple[str, str]) -> None:
+def test_the_key_is_sent_with_every_call(keyed: tuple[str, str]) -> None:
     address, key = keyed
     with SessionPoolClient(address, key=key) as client:
         session = client.create_session()
@@ -100,7 +100,7 @@ def test_the_key_goes_with_every_call(keyed: tuple[str, str]) -> None:
     assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED  # type: ignore[attr-defined]
 
 
-def test_every_rpc_is_there_as_it_is(client: SessionPoolClient, session_id: str) -> None:
+def test_the_stubs_offer_every_rpc(client: SessionPoolClient, session_id: str) -> None:
     client.append(session_id, text("user", "hello"))
     request = TruncateMessagesRequest(session_id=session_id, to_start=True)
     assert client.messages.TruncateMessages(request).removed_count == 1

@@ -27,7 +27,7 @@ def test_what_was_written_is_kept_when_the_block_raises(client: SessionPoolClien
     assert (text_of(message), from_struct(message.info.metadata)) == ("Late ", {"interrupted": True})
 
 
-def test_what_was_written_is_dropped_when_that_was_asked_for(client: SessionPoolClient, session_id: str) -> None:
+def test_what_was_written_is_discarded_if_the_caller_wants_it(client: SessionPoolClient, session_id: str) -> None:
     with pytest.raises(KeyError), client.draft(session_id, discard_when_abandoned=True) as draft:
         draft.write("Late ")
         raise KeyError
@@ -55,7 +55,7 @@ def test_a_draft_that_was_finished_or_discarded_in_the_block_is_left_alone(
 
 
 @pytest.mark.asyncio
-async def test_goes_on_after_broken_connections_with_asyncio(
+async def test_continues_after_broken_connections_with_asyncio(
     async_client: AsyncSessionPoolClient, proxy: Proxy
 ) -> None:
     session = await async_client.create_session()

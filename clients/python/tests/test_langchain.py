@@ -1,4 +1,4 @@
-"""The adapter with the real package."""
+"""Runs the adapter with the real package."""
 
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
@@ -46,7 +46,7 @@ def test_messages_come_back_as_they_were(client: SessionPoolClient) -> None:
     assert history.messages == []
 
 
-def test_messages_of_other_clients_are_texts(client: SessionPoolClient) -> None:
+def test_messages_of_other_clients_become_texts(client: SessionPoolClient) -> None:
     history = SessionPoolChatMessageHistory(new_id(), client)
     client.append_all(history.session_id, [text("user", "a"), text("tool", "b")], create_session=True)
     assert history.messages == [HumanMessage("a"), ChatMessage("b", role="tool")]

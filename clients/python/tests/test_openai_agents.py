@@ -1,4 +1,4 @@
-"""The adapter with the real SDK. The model answers from a list, so that no other server is needed."""
+"""Runs the adapter with the real SDK. The model answers from a list, so that no other server is needed."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -114,7 +114,7 @@ async def test_items_are_popped_once_and_cleared(async_client: AsyncSessionPoolC
     assert await session.get_items() == []
 
 
-async def test_messages_of_other_clients_are_texts(async_client: AsyncSessionPoolClient) -> None:
+async def test_messages_of_other_clients_become_texts(async_client: AsyncSessionPoolClient) -> None:
     session = SessionPoolSession(new_id(), async_client)
     messages = [text("assistant", "Hi"), text("planner", "Think")]
     await async_client.append_all(session.session_id, messages, create_session=True)

@@ -12,7 +12,7 @@ def told(event: WatchMessagesResponse) -> str:
     return text_of(event.appended) if kind == "appended" else str(kind)
 
 
-def test_tells_what_is_there_what_comes_and_what_is_cut(client: SessionPoolClient, session_id: str) -> None:
+def test_reports_existing_and_new_messages_and_truncations(client: SessionPoolClient, session_id: str) -> None:
     client.append_all(session_id, [text("user", "one"), text("assistant", "two")])
     events = client.watch(session_id, from_position=1)
     assert told(next(events)) == "two"
@@ -22,7 +22,7 @@ def test_tells_what_is_there_what_comes_and_what_is_cut(client: SessionPoolClien
     assert told(next(events)) == "truncated"
 
 
-def test_goes_on_after_a_broken_connection_with_nothing_missed_or_repeated(
+def test_continues_after_a_broken_connection_without_missing_or_repeating_anything(
     client: SessionPoolClient, proxy: Proxy, session_id: str
 ) -> None:
     with SessionPoolClient(proxy.address) as far:
@@ -102,7 +102,7 @@ def test_ends_when_the_session_is_deleted(client: SessionPoolClient, session_id:
     assert ended.value.code() is grpc.StatusCode.NOT_FOUND  # type: ignore[attr-defined]
 
 
-def test_gives_up_on_a_server_that_stays_away(client: SessionPoolClient, proxy: Proxy, session_id: str) -> None:
+def test_gives_up_on_a_server_that_stays_unreachable(client: SessionPoolClient, proxy: Proxy, session_id: str) -> None:
     client.append(session_id, text("user", "one"))
     with SessionPoolClient(proxy.address, retry_for=0.2) as far:
         events = far.watch(session_id, from_position=0)
@@ -114,7 +114,9 @@ def test_gives_up_on_a_server_that_stays_away(client: SessionPoolClient, proxy: 
 
 
 @pytest.mark.asyncio
-async def test_does_the_same_with_asyncio(async_client: AsyncSessionPoolClient, proxy: Proxy) -> None:
+async def test_continues_after_a_broken_connection_with_asyncio(
+    async_client: AsyncSessionPoolClient, proxy: Proxy
+) -> None:
     session = await async_client.create_session(title="asyncio")
     await async_client.append(session.session_id, text("user", "one"))
     async with AsyncSessionPoolClient(proxy.address) as far:

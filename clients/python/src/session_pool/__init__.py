@@ -1,4 +1,4 @@
-"""Client of session-pool: conversations of agents that are kept, forked, reverted and followed.
+"""The client of session-pool, which keeps, forks, reverts and follows the conversations of agents.
 
     from session_pool import SessionPoolClient, text
 
@@ -6,8 +6,9 @@
         trip = client.create_session(title="Kyoto in May").session_id
         client.append(trip, text("user", "When do the azaleas bloom?"))
 
-`AsyncSessionPoolClient` is the same for asyncio. Requests and answers are the protobuf messages of `sessionpool.v1`, re-exported here
-where the client's own methods need them. Errors are gRPC's: catch `grpc.RpcError` and look at its `code()`.
+`AsyncSessionPoolClient` is the same for asyncio. Requests and answers are the protobuf messages of `sessionpool.v1`,
+re-exported here where the client's own methods need them. Errors are gRPC's: catch `grpc.RpcError` and look at its
+`code()`.
 """
 
 from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Part, WatchMessagesResponse

@@ -10,7 +10,10 @@ from session_pool.values import to_struct
 
 
 def new_id() -> str:
-    """Returns an id that no other message or session has. It is made here and not by the server, so that a call can be repeated."""
+    """Returns an id that no other message or session has.
+
+    It is made here and not by the server, so that a call can be repeated.
+    """
     return str(uuid4())
 
 

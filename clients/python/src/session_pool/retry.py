@@ -30,7 +30,7 @@ class Patience:
         self.reset()
 
     def reset(self) -> None:
-        """Called after a success: the next failure counts as a first one."""
+        """Starts over after a success: the next failure counts as the first one."""
         self._failures = 0
         self._since: float | None = None
 

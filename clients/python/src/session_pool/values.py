@@ -10,7 +10,8 @@ from google.protobuf.struct_pb2 import Struct
 def to_struct(value: Mapping[str, Any]) -> Struct:
     """Makes a Struct of values that JSON can hold.
 
-    The numbers of a Struct are doubles. Raises ValueError, with the path, for an integer that no double holds: send it as a string.
+    The numbers of a Struct are doubles. Raises ValueError, with the path, for an integer that no double holds. Send
+    such a number as a string.
     """
     _check(value, "")
     return json_format.ParseDict(dict(value), Struct())

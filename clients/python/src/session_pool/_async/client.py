@@ -37,16 +37,18 @@ from session_pool.values import to_struct
 class AsyncSessionPoolClient(Drafting):
     """A client of one server. It keeps its connection until `close` or the end of the `with` block.
 
-    Reads, and calls that make something, are sent again when the server cannot be reached or does not answer in time: ids are made
-    here, so nothing is stored twice. Errors are gRPC's: `grpc.RpcError`, with a `code()` and `details()`.
+    Reads, and calls that make something, are sent again when the server cannot be reached or does not answer in time.
+    The client makes the ids, so nothing is stored twice. Errors are gRPC's: `grpc.RpcError`, with a `code()` and
+    `details()`.
     """
 
     async def create_session(
         self, session_id: str = "", *, title: str = "", parent_id: str = "", metadata: Mapping[str, Any] | None = None
     ) -> Session:
-        """Makes an empty session. If a session with this id has the same title, parent and metadata, returns that session.
+        """Makes an empty session.
 
-        `ALREADY_EXISTS`: another session has the id. `NOT_FOUND`: there is no session `parent_id`.
+        If a session with this id has the same title, parent and metadata, returns that session. `ALREADY_EXISTS`:
+        another session has the id. `NOT_FOUND`: there is no session `parent_id`.
         """
         request = CreateSessionRequest(session_id=session_id or new_id(), title=title, parent_id=parent_id)
         if metadata:
@@ -54,7 +56,10 @@ class AsyncSessionPoolClient(Drafting):
         return await self._again(self.sessions.CreateSession, request)
 
     async def get_session(self, session_id: str) -> Session:
-        """Returns the session with its exact `message_count` and `update_time`. `NOT_FOUND`: there is no such session."""
+        """Returns the session with its exact `message_count` and `update_time`.
+
+        `NOT_FOUND`: there is no such session.
+        """
         return await self._again(self.sessions.GetSession, GetSessionRequest(session_id=session_id))
 
     async def load_session(self, session_id: str, *, limit: int | None = None) -> LoadSessionResponse:
@@ -65,7 +70,10 @@ class AsyncSessionPoolClient(Drafting):
         return await self._again(self.sessions.LoadSession, LoadSessionRequest(session_id=session_id, limit=limit))
 
     async def list_sessions(self, *, parent_id: str = "") -> AsyncIterator[Session]:
-        """Yields all sessions, or those with this parent, the most recently updated first. Pages are read as they are needed."""
+        """Yields all sessions, or those with this parent, the most recently updated first.
+
+        Pages are read as they are needed.
+        """
         request = ListSessionsRequest(parent_id=parent_id)
         while True:
             page = await self._again(self.sessions.ListSessions, request)
@@ -76,21 +84,27 @@ class AsyncSessionPoolClient(Drafting):
             request.page_token = page.next_page_token
 
     async def delete_session(self, session_id: str) -> None:
-        """Deletes a session and its messages. Forks keep theirs. The call is sent only once. `NOT_FOUND`: there is no such session."""
+        """Deletes a session and its messages. Forks keep theirs.
+
+        The call is sent only once. `NOT_FOUND`: there is no such session.
+        """
         await self._once(self.sessions.DeleteSession, DeleteSessionRequest(session_id=session_id))
 
     async def fork_session(
         self, session_id: str, *, up_to_message_id: str = "", new_session_id: str = "", title: str = ""
     ) -> Session:
-        """Makes a session that begins with this session's messages: those up to and including `up_to_message_id`, or all."""
+        """Makes a session that begins with the messages of this one.
+
+        They are those up to and including `up_to_message_id`, or all when it is empty.
+        """
         request = ForkSessionRequest(session_id=session_id, up_to_message_id=up_to_message_id, title=title)
         request.new_session_id = new_session_id or new_id()
         return (await self._again(self.sessions.ForkSession, request)).session
 
     async def revert_session(self, session_id: str, *, up_to_message_id: str = "") -> int:
-        """Removes all messages after `up_to_message_id`, or all.
+        """Removes the messages after `up_to_message_id`, or all messages when it is empty.
 
-        Returns how many. The call is sent only once. `unrevert_session` undoes it.
+        Returns how many were removed. The call is sent only once. `unrevert_session` undoes it.
         """
         request = RevertSessionRequest(session_id=session_id, up_to_message_id=up_to_message_id)
         request.to_start = not up_to_message_id
@@ -99,7 +113,7 @@ class AsyncSessionPoolClient(Drafting):
     async def unrevert_session(self, session_id: str) -> int:
         """Brings back the messages that reverts removed, unless the history has changed since.
 
-        Returns how many. The call is sent only once.
+        Returns how many were restored. The call is sent only once.
         """
         request = UnrevertSessionRequest(session_id=session_id)
         return (await self._once(self.sessions.UnrevertSession, request)).restored_count
@@ -112,12 +126,12 @@ class AsyncSessionPoolClient(Drafting):
         expected_position: int | None = None,
         create_session: bool = False,
     ) -> AppendMessageResponse:
-        """Appends a message of at most 3 MiB, and stores it once however often it is sent.
+        """Appends a message of at most 3 MiB. It is stored once, however often it is sent.
 
         Returns its position and its id, which is made here if it had none.
 
-        `ABORTED`: the message would not get `expected_position`. `ALREADY_EXISTS`: the id has other content. `NOT_FOUND`: there is no
-        such session, and `create_session` is false.
+        `ABORTED`: the message would not get `expected_position`. `ALREADY_EXISTS`: the id has other content.
+        `NOT_FOUND`: there is no such session, and `create_session` is false.
         """
         request = AppendMessageRequest(
             session_id=session_id,
@@ -137,7 +151,7 @@ class AsyncSessionPoolClient(Drafting):
     ) -> AppendMessagesResponse:
         """Appends 1 to 1,000 messages of at most 8 MiB together, all or none.
 
-        Otherwise as `append`. The position is that of the first one.
+        Otherwise it works like `append`. The position is that of the first message.
         """
         request = AppendMessagesRequest(
             session_id=session_id,
@@ -164,7 +178,10 @@ class AsyncSessionPoolClient(Drafting):
         include_ancestors: bool = False,
         page_size: int | None = None,
     ) -> AsyncIterator[MessageWithParts]:
-        """Yields all messages. Pages are read as they are needed, and appends meanwhile neither skip nor repeat any message."""
+        """Yields all messages of a session.
+
+        Pages are read as they are needed. Appends meanwhile cause no message to be skipped or repeated.
+        """
         request = ListMessagesRequest(
             session_id=session_id, limit=page_size, newest_first=newest_first, include_ancestors=include_ancestors
         )
@@ -179,10 +196,10 @@ class AsyncSessionPoolClient(Drafting):
     async def search_messages(
         self, q: str, *, labels: Iterable[str] = (), session_id: str = "", page_size: int | None = None
     ) -> AsyncIterator[SearchHit]:
-        """Yields the messages of all sessions that contain the words of `q`, newest first. Pages are read as they are needed.
+        """Yields the messages of all sessions that contain the words of `q`, newest first.
 
-        `labels` selects sessions that have all of these labels, each written `key=value`. `UNIMPLEMENTED`: the server was started without
-        `--search`, or its store cannot search.
+        Pages are read as they are needed. `labels` selects sessions that have all of these labels, each written
+        `key=value`. `UNIMPLEMENTED`: the server was started without `--search`, or its store cannot search.
         """
         request = SearchMessagesRequest(q=q, label=labels, session_id=session_id, limit=page_size)
         while True:

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 
 class AsyncDraft:
-    """A message that is being written, and that everybody who watches the session sees grow. Made by a client's `draft`.
+    """A message that is being written. Everybody who watches the session sees it grow.
 
-    The end of the `with` block finishes it, which appends the message. When the block raises, it is finished with
-    `interrupted: true` in its metadata, or discarded, as the service does with an abandoned draft.
+    The method `draft` of a client makes it. The end of the `with` block finishes it, which appends the message. When
+    the block raises, it is finished with `interrupted: true` in its metadata, or discarded, as the service does with an
+    abandoned draft.
     """
 
     message_id: str
@@ -51,23 +52,27 @@ class AsyncDraft:
         return self
 
     async def write(self, text: str, *, part_id: str = "") -> None:
-        """Appends text to the part with this id, and adds a text part with it if there is none. An empty text changes nothing.
+        """Appends text to the part with this id, or adds a text part with the id if there is none.
 
-        Each call is one round trip, and is repeated when the server cannot be reached. `FAILED_PRECONDITION`: the draft was finished or
-        discarded, for example by a stop button. `ABORTED`: somebody else has extended it.
+        An empty text changes nothing. Each call is one round trip, and is repeated when the server cannot be reached.
+        `FAILED_PRECONDITION`: the draft was finished or discarded, for example by a stop button. `ABORTED`: somebody
+        else has extended it.
         """
         if text:
             await self._extend(DraftDelta(append_text=TextDelta(part_id=part_id, text=text)))
 
     async def put(self, part: Part) -> None:
-        """Adds a part, or replaces the last part with its id: for example a tool call, and later the same call with its result.
+        """Adds a part, or replaces the last part with its id.
 
-        Errors as for `write`.
+        For example, a tool call is replaced by the same call with its result. The errors are those of `write`.
         """
         await self._extend(DraftDelta(put_part=PartDelta(part=part)))
 
     async def finish(self, *, metadata: Mapping[str, Any] | None = None) -> int:
-        """Appends the message, with these fields in its metadata, and returns its position. The end of the block then does nothing."""
+        """Appends the message, with these fields in its metadata, and returns its position.
+
+        The end of the block then does nothing.
+        """
         request = FinishDraftRequest(
             session_id=self._start.session_id, message_id=self.message_id, version=self._version
         )
@@ -118,9 +123,10 @@ class Drafting(Watching):
     ) -> AsyncDraft:
         """Makes a draft to be written in a `with` block: `with client.draft("trip") as draft: draft.write("Late ")`.
 
-        It begins as `message`, or empty with this role. `discard_when_abandoned` drops it, instead of keeping what there is, when the
-        block raises or the writer is gone. Entering the block: `RESOURCE_EXHAUSTED` (too many open drafts), `ALREADY_EXISTS` (the
-        history has the id), `NOT_FOUND` (there is no such session, and `create_session` is false).
+        It begins as `message`, or as an empty message with this role. When the block raises or the writer disappears,
+        what has been written is kept; with `discard_when_abandoned` it is discarded. Entering the block can raise
+        `RESOURCE_EXHAUSTED` (too many drafts are open), `ALREADY_EXISTS` (the history has the id), and `NOT_FOUND`
+        (there is no such session, and `create_session` is false).
         """
         begun = with_id(message) if message else MessageWithParts(info=MessageInfo(id=new_id(), role=role))
         start = StartDraftRequest(

@@ -16,14 +16,14 @@ class Watching(Calls):
     async def watch(
         self, session_id: str, *, from_position: int | None = None, resume_token: str = ""
     ) -> AsyncIterator[WatchMessagesResponse]:
-        """Yields what is appended to a session and what edits change, as it happens and without end. Heartbeats are left out.
+        """Yields the events of a session as they happen, without end. Heartbeats are left out.
 
-        Begins with the message at `from_position`, or after the event that had `resume_token`, or with what comes after the first `next`.
-        A broken connection is opened again after the last event, so that nothing is missed or repeated. `event.WhichOneof("event")`
-        names the kind of an event.
+        Begins with the message at `from_position`, or after the event that had `resume_token`. With neither, it begins
+        with what happens after the first `next`. After a broken connection it continues after the last event, so that
+        nothing is missed or repeated. `event.WhichOneof("event")` names the kind of an event.
 
-        Ends with gRPC's error: `NOT_FOUND` when the session is deleted, or the last error after the server could not be reached for
-        `retry_for` seconds.
+        Raises gRPC's error at the end: `NOT_FOUND` when the session is deleted, or the last error when the server could
+        not be reached for `retry_for` seconds.
         """
         request = WatchMessagesRequest(session_id=session_id, from_position=from_position, resume_token=resume_token)
         # Fixes the moment "now", in case the connection breaks before the first event.
@@ -50,7 +50,7 @@ class Watching(Calls):
                     and not request.resume_token
                     and code_of(error) is grpc.StatusCode.INVALID_ARGUMENT
                 ):
-                    # An edit removed messages since they were counted.
+                    # An edit has removed messages since they were counted.
                     request.ClearField("from_position")
                     begun_at = None
                     continue

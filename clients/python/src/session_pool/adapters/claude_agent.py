@@ -28,9 +28,11 @@ _BATCH_BYTES = 4 * 1024 * 1024
 class SessionPoolStore(SessionStore):
     """A store in which each transcript is a session of session-pool.
 
-    The transcripts of a project are the children of one session, and those of subagents are the children of their transcript's session.
+    The transcripts of a project are the children of one session. The transcripts of subagents are the children of the
+    session of their main transcript.
 
-    An entry is a message with its JSON, 3 MiB at most, as the text of a part; its `uuid` is the id, so an entry is stored once.
+    Each entry is a message that holds the JSON of the entry, 3 MiB at most, as the text of a part. The `uuid` of an
+    entry is the id of its message, so an entry is stored once.
     """
 
     def __init__(self, client: AsyncSessionPoolClient) -> None:
@@ -68,7 +70,7 @@ class SessionPoolStore(SessionStore):
         ]
 
     async def delete(self, key: SessionKey) -> None:
-        """Deletes a transcript, and with a main transcript those of its subagents. It is no error if there is none."""
+        """Deletes a transcript, and with a main transcript those of its subagents. A missing one is no error."""
         if "subpath" not in key:
             children = [one.session_id async for one in self._client.list_sessions(parent_id=_id_of(key))]
             for child in children:
@@ -118,7 +120,10 @@ def _project_id(project_key: str) -> str:
 
 
 def _id_of(key: SessionKey) -> str:
-    """Returns the session id of a key. Its parts are hashed, because they may be longer than ids and hold any character."""
+    """Returns the session id of a key.
+
+    The parts of the key are hashed, because they may be longer than ids and hold any character.
+    """
     parts = [_project_id(key["project_key"]), _short(key["session_id"])]
     return "-".join([*parts, _short(key["subpath"])] if "subpath" in key else parts)
 

@@ -36,8 +36,8 @@ _CLASSES: dict[str, type[HumanMessage | AIMessage | SystemMessage]] = {
 class SessionPoolChatMessageHistory(BaseChatMessageHistory):
     """A history that is kept as a session of session-pool. The session is made with the first message.
 
-    The text of a message is a part of type `text`, which all clients of the session can read; a part of type `langchain` holds the rest
-    of the message. Numbers in it are doubles.
+    The text of a message is a part of type `text`, which all clients of the session can read. A part of type
+    `langchain` holds the rest of the message. Numbers in it are doubles.
     """
 
     def __init__(self, session_id: str, client: SessionPoolClient) -> None:

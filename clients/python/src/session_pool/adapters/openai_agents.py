@@ -30,8 +30,8 @@ _ROLES = ("user", "assistant", "system", "developer")
 class SessionPoolSession(SessionABC):
     """A session of agents that is kept as a session of session-pool, which is made with the first item.
 
-    Items are messages that all clients of the session can read. The texts of a message are parts of type `text`, and any other item, such
-    as a function call, is a part that holds its JSON. Numbers in items are doubles.
+    Items are messages that all clients of the session can read. The texts of a message are parts of type `text`. Any
+    other item, such as a function call, is a part that holds its JSON. Numbers in items are doubles.
     """
 
     def __init__(
@@ -67,7 +67,10 @@ class SessionPoolSession(SessionABC):
             await self._client.append_all(self.session_id, messages[start : start + _BATCH], create_session=True)
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Removes the newest item for good and returns it, or None when there is none. Two callers at once get two different items."""
+        """Removes the newest item for good and returns it, or None when there is none.
+
+        Two simultaneous calls get two different items.
+        """
         try:
             while True:
                 newest = (await self._client.load_session(self.session_id, limit=1)).messages
