@@ -14,14 +14,14 @@ export interface MessageQuery {
 }
 
 /**
- * The place after a message that was given out. Continuing there neither repeats nor skips a message. Opaque above the
+ * The place after a message that was returned. Continuing there neither repeats nor skips a message. Opaque above the
  * provider.
  */
 export interface MessageCursor {
   /** The session's uid, because a session made again under the same id is a different one. */
   readonly sessionUid: string;
   readonly query: MessageQuery;
-  /** Where the message was stored when it was given out; a hint. */
+  /** Where the message was stored when it was returned; a hint. */
   readonly log: string;
   readonly seq: number;
   readonly messageId: string;

@@ -78,7 +78,7 @@ export interface WrittenRange extends NumberRange {
 }
 
 /**
- * `restored`: the whole session is there. `exists`: another living session has the id; nothing was stored. `unshared`:
+ * `restored`: the whole session is stored. `exists`: another living session has the id; nothing was stored. `unshared`:
  * a range to be shared is gone, or no longer belongs to a living session; nothing was stored.
  */
 export type RestoreOutcome =

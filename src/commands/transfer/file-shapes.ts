@@ -92,7 +92,7 @@ export function checkMessage(message: NewChatMessage, limits: Limits): void {
   });
 }
 
-/** The same for the fields of a session. */
+/** Throws an Error for a session whose fields no server would accept. */
 export function checkSession(session: NewSession & { readonly sessionId: string }, limits: Limits): void {
   asPlainErrors(() => {
     checkId("sessionId", session.sessionId, limits);

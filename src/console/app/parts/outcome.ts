@@ -51,7 +51,7 @@ export function errorLine(output: Output | undefined): string {
   return firstLine(errorLines(output, 1), 300);
 }
 
-/** The same, with some lines around it. */
+/** Returns the line that names the reason and lines around it, `count` in total at most. */
 export function errorLines(output: Output | undefined, count = 4): string {
   if (output?.text !== undefined) return linesAround(output.text, count);
   const json = output?.json;
