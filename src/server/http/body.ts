@@ -47,6 +47,8 @@ export async function readBody(
   framingBytes = 0,
 ): Promise<Buffer> {
   checkTransferCoding(request.headers["transfer-encoding"]);
+  // A request that has been closed already tells nobody, so its end would be waited for until the time is over.
+  if (hasGone(request)) throw aborted();
   const bytes = await readBytes(request, limits, admission, framingBytes);
   const encoding = contentEncoding(request.headers["content-encoding"]);
   if (encoding !== "gzip" && encoding !== "br") return bytes;
@@ -82,6 +84,10 @@ function readBytes(
     };
     request.on("data", onData).on("end", onEnd).on("close", onClose);
   });
+}
+
+function hasGone(request: Request): boolean {
+  return "stream" in request ? request.stream.destroyed || request.stream.closed : request.destroyed;
 }
 
 /** Node undoes only the coding `chunked`, but accepts others before it. */

@@ -81,7 +81,7 @@ function send(
 /** Disconnects a client that leaves a finished answer unread for this long. */
 export function abandonUnread(response: Response, stalledMs = STALL_MS): void {
   const isUnderway = "stream" in response || (response.socket?.writableLength ?? 0) > 0;
-  if (!isUnderway || response.closed) return;
+  if (!isUnderway || isGone(response)) return;
   const timer = setTimeout(() => response.destroy(), stalledMs).unref();
   response.once("close", () => clearTimeout(timer));
 }

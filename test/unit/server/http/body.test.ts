@@ -1,0 +1,38 @@
+import { once } from "node:events";
+import { IncomingMessage } from "node:http";
+import { connect, createServer, type Http2ServerRequest } from "node:http2";
+import { type AddressInfo, Socket } from "node:net";
+import { Code } from "@connectrpc/connect";
+import { describe, expect, it } from "vitest";
+import { DEFAULT_LOAD } from "../../../../src/config.js";
+import { type Request, readBody } from "../../../../src/server/http/body.js";
+import { Admissions } from "../../../../src/server/load/admissions.js";
+
+describe("a body whose client had gone before it was read, as while the key was checked, is given up at once", () => {
+  it("over HTTP/1.1", async () => {
+    const request = new IncomingMessage(new Socket());
+    request.push("{");
+    request.destroy();
+    await once(request, "close");
+    await expect(read(request)).rejects.toMatchObject({ code: Code.Canceled });
+  });
+
+  it("over HTTP/2", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const stream = client.request({ ":method": "POST" });
+    stream.on("error", () => undefined).write("{");
+    const [request] = (await once(server, "request")) as [Http2ServerRequest];
+    stream.close();
+    await once(request, "close");
+    await expect(read(request)).rejects.toMatchObject({ code: Code.Canceled });
+    client.destroy();
+    server.close();
+  });
+});
+
+function read(request: Request): Promise<Buffer> {
+  const admission = new Admissions(DEFAULT_LOAD, { perKey: false }).admit("call", undefined, undefined);
+  return readBody(request, DEFAULT_LOAD, admission);
+}
