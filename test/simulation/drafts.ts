@@ -124,7 +124,7 @@ class DraftRun {
     }
   }
 
-  /** Reads as a page does that is loaded again and again. */
+  /** Reads the session as a web page does that is loaded again and again. */
   async #read(): Promise<void> {
     for (let i = 0; i < 8; i++) {
       const loaded = await this.#call(3, (provider) => provider.loadSession(SESSION, { limit: 9 }));

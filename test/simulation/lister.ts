@@ -36,7 +36,7 @@ export async function listAll(
 }
 
 /**
- * Checks that every session is listed exactly once that was alive all the time and was changed neither meanwhile nor
+ * Checks that every session is listed exactly once if it was alive all the time and was changed neither meanwhile nor
  * shortly before.
  */
 export function checkListing(

@@ -22,7 +22,7 @@ interface ModelOrigin {
 
 export interface ModelSession {
   /**
-   * The number of the operation that made the session. A session that is created again under the same id is another
+   * The number of the operation that made the session. A session that is recreated under the same id is another
    * session.
    */
   readonly life: number;

@@ -100,7 +100,7 @@ export class PooledProvider extends StorageProvider {
     );
   }
 
-  /** As `truncateMessages`. */
+  /** Takes the pool's lock and leaves out the session, like `truncateMessages`. */
   override restoreMessages(sessionId: string, call?: Call) {
     return this.#pool.turnLock.run(sessionId, call, () => this.#storage.restoreMessages(sessionId, call));
   }

@@ -41,7 +41,7 @@ export interface SharedTables {
  * switches off rules in docs/history.md that a store keeps.
  */
 export class SimDatabase {
-  /** The age of an update time from which on an append moves it. */
+  /** An append moves an update time that is older than this. */
   updateSlackMicros = UPDATE_TIME_SLACK_MICROS;
   readonly #records = new Map<string, RecordDocument>();
   readonly #uids = new Map<string, string>();

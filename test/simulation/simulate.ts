@@ -202,7 +202,7 @@ class Simulation {
     }
   }
 
-  /** Checks that a follower arrives at exactly the history, wherever it was cut off. */
+  /** Checks that a follower ends up with exactly the history, wherever it was cut off. */
   async #endFollower(follower: SimFollower): Promise<void> {
     this.#followed += await follower.finish(this.#fleet.quiet().provider);
   }

@@ -11,7 +11,7 @@ export interface RuleSchedule {
   run(world: World): Promise<string>;
 }
 
-/** A time after which everything can be swept that may be swept. */
+/** The time after which the next sweep removes everything that is marked. */
 export const LATER_MS = TEN_MINUTES_MS + 60_000;
 
 export async function sessionOf(world: World, ...names: string[]): Promise<Process> {
