@@ -146,13 +146,13 @@ describe("SessionService", () => {
     });
   });
 
-  it("deletes", async () => {
+  it("deletes a session", async () => {
     const { asked, answer } = await call(method.deleteSession, { sessionId: "s" }, { deleteSession: undefined });
     expect(asked).toStrictEqual([["deleteSession", "s", CALL]]);
     expect(answer).toStrictEqual({ $typeName: "sessionpool.v1.DeleteSessionResponse" });
   });
 
-  it("forks and shares", async () => {
+  it("forks and shares a session", async () => {
     const made = { session: SESSION, forkPointId: "m", copiedCount: 3 };
     const request = { sessionId: "s", upToMessageId: "m", newSessionId: "n", title: "t" };
     const fork = await call(method.forkSession, request, { forkSession: made });
@@ -169,7 +169,7 @@ describe("SessionService", () => {
     });
   });
 
-  it("reverts and brings back", async () => {
+  it("reverts a session, and restores it", async () => {
     const reverted = { session: SESSION, removedCount: 2 };
     const revert = await call(
       method.revertSession,
@@ -205,7 +205,7 @@ describe("MessageService", () => {
     });
   });
 
-  it("appends several", async () => {
+  it("appends several messages", async () => {
     const answers = { appendMessages: { messageIds: ["a", "b"], position: 7 } };
     const { asked, answer } = await call(method.appendMessages, { sessionId: "s", messages: [given, given] }, answers);
     const options = { expectedPosition: undefined, createSession: false, ...CALL };
@@ -227,7 +227,7 @@ describe("MessageService", () => {
     });
   });
 
-  it("lists as asked", async () => {
+  it("passes on the options of a list", async () => {
     const request = {
       ...{ sessionId: "s", limit: 7, offset: 0, newestFirst: true, includeAncestors: true },
       ...{ since: { seconds: 1n, nanos: 1001 }, until: { seconds: 253_402_300_799n } },
@@ -240,7 +240,7 @@ describe("MessageService", () => {
     expect(answer).toMatchObject({ messages: [{ info: { id: "m" } }], nextPageToken: encodeMessageToken(CURSOR) });
   });
 
-  it("continues where a token says, but not with an offset", async () => {
+  it("continues a list at the place of a token, but not with an offset", async () => {
     const pageToken = encodeMessageToken(CURSOR);
     const answers = { listMessages: { messages: [] } };
     const { asked, answer } = await call(method.listMessages, { sessionId: "s", pageToken }, answers);
@@ -255,7 +255,7 @@ describe("MessageService", () => {
     });
   });
 
-  it("counts, truncates and copies", async () => {
+  it("counts, truncates and copies messages", async () => {
     const count = await call(method.countMessages, { sessionId: "s" }, { getMessageCount: 0 });
     expect(count).toMatchObject({ asked: [["getMessageCount", "s", CALL]], answer: { count: 0n } });
     const cut = await call(method.truncateMessages, { sessionId: "s", upToMessageId: "m" }, { truncateMessages: 4 });
@@ -301,9 +301,9 @@ describe("WatchMessages", () => {
 
   it.each([
     ["now", {}, undefined],
-    ["a position, 0 too", { fromPosition: 0n }, 0],
-    ["where a follower stood", { resumeToken: encodeResumeToken(at) }, at],
-  ])("begins at %s", async (_what, request, from) => {
+    ["a position, even 0", { fromPosition: 0n }, 0],
+    ["the place of a follower", { resumeToken: encodeResumeToken(at) }, at],
+  ])("starts at %s", async (_what, request, from) => {
     const { asked } = await watch({ sessionId: "s", ...request }, eventsOf());
     expect(asked).toStrictEqual([["followMessages", "s", from, CALL]]);
   });
@@ -326,7 +326,7 @@ describe("WatchMessages", () => {
     ]);
   });
 
-  it("ends what it follows, even when nothing was read", async () => {
+  it("stops following when its reader stops, even if nothing was read", async () => {
     let ended = 0;
     const source = {
       [Symbol.asyncIterator]: () => ({
@@ -359,7 +359,7 @@ describe("WatchMessages", () => {
 });
 
 describe("todo services", () => {
-  it("lists for any session id", async () => {
+  it("list todos for any session id", async () => {
     for (const sessionId of ["", "unknown", "..", "x".repeat(500)]) {
       const { asked, answer } = await call(TodoService.method.listTodos, { sessionId }, { list: [TODO] });
       expect(asked).toStrictEqual([["list", CALL]]);
@@ -369,7 +369,7 @@ describe("todo services", () => {
 
   const { method } = TodoTrackerService;
 
-  it("replaces, adds and removes", async () => {
+  it("replace, add and remove todos", async () => {
     const replaced = await call(method.replaceTodos, { todos: [TODO, { content: "c" }] }, { replace: [TODO] });
     const second = { id: "", content: "c", status: "", priority: "" };
     expect(replaced.asked).toStrictEqual([["replace", [TODO, second], CALL]]);
@@ -389,7 +389,7 @@ describe("todo services", () => {
     ["what is set without a mask", { status: "done" }, undefined, ["status"]],
     ["what the mask names", { status: "done" }, ["content"], ["content"]],
     ["nothing", {}, undefined, []],
-  ])("updates %s", async (_what, fields, paths, named) => {
+  ])("update %s", async (_what, fields, paths, named) => {
     const todo = { id: "t", ...fields };
     const request = paths === undefined ? { todo } : { todo, updateMask: { paths } };
     const { asked, answer } = await call(method.updateTodo, request, { update: TODO });
@@ -398,7 +398,7 @@ describe("todo services", () => {
     expect(answer).toMatchObject(TODO);
   });
 
-  it("updates only known fields", async () => {
+  it("update only known fields", async () => {
     await expect(call(method.updateTodo, { todo: TODO, updateMask: { paths: ["id"] } })).rejects.toMatchObject({
       code: "invalid_argument",
       message: 'update_mask names "id"; it may name content, status, priority',

@@ -118,7 +118,7 @@ describe("outcomes", () => {
     expect(errorLine({ text, images: [] })).toBe(line);
   });
 
-  it("explain a failure in JSON", () => {
+  it("show the error message of a failure in JSON", () => {
     expect(errorLine({ json: { code: 5, message: "Not here" }, images: [] })).toBe("Not here");
   });
 });

@@ -67,7 +67,7 @@ describe("checkNewMessages", () => {
     expect(checking({ ...MESSAGE, parts: [{ id: "..\n", type: "t", text: "\u0000" }] })).not.toThrow();
   });
 
-  it("refuses no messages and more than 1000", () => {
+  it("refuses an empty list and more than 1000 messages", () => {
     expect(checking()).toThrow(refusal("messages is empty; at least 1 message is required"));
     expect(checking(...Array(1000).fill(MESSAGE))).not.toThrow();
     expect(checking(...Array(1001).fill(MESSAGE))).toThrow(
@@ -75,7 +75,7 @@ describe("checkNewMessages", () => {
     );
   });
 
-  it("refuses one id twice, and accepts several messages without an id", () => {
+  it("refuses a repeated id, and accepts several messages without an id", () => {
     const [a, b] = [
       { ...MESSAGE, id: "a" },
       { ...MESSAGE, id: "b" },

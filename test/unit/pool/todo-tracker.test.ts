@@ -61,7 +61,7 @@ describe("TodoTracker", () => {
     await refusal(todos.update(todo("c"), ["content"]), "not_found");
   });
 
-  it("removes", async () => {
+  it("removes a todo", async () => {
     await todos.replace([todo("a"), todo("b"), todo("c")]);
     await todos.remove("b");
     expect(await ids()).toEqual(["a", "c"]);

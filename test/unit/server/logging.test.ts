@@ -25,7 +25,7 @@ it.each([
   if (!terminal) expect(JSON.parse(written)).toMatchObject({ key: NAME, msg: "Call" });
 });
 
-it("writes each line for a terminal at once, so that none is lost when the process ends after it", () => {
+it("writes each line for a terminal synchronously, so that none is lost when the process ends", () => {
   let written = "";
   const out = new Writable();
   out.write = (text: string) => {
@@ -39,7 +39,7 @@ it("writes each line for a terminal at once, so that none is lost when the proce
 });
 
 // An error event without a listener would fail the run.
-it("goes on without its lines when the terminal is closed", async () => {
+it("the logger stops writing, without an error, when the terminal is closed", async () => {
   let writes = 0;
   const out = new Writable({
     write: (_chunk, _encoding, done) => {

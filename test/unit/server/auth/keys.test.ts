@@ -110,7 +110,7 @@ describe("a keys file", () => {
     await Promise.allSettled(wrong);
   });
 
-  it("compares a wrong key with no slow hash once the right key of each entry is known", async () => {
+  it("does not compare a wrong key with slow hashes whose right keys are known", async () => {
     const [one, other] = [quickHash("first-secret"), quickHash("second-secret")];
     write([entry("one", one, "a", "read"), entry("other", other, "a", "read")]);
     const file = openFile();

@@ -67,12 +67,12 @@ it("refuses a body when there is no room for its output, and frees the room that
   expect(admissions.bufferedBytes).toBe(0);
 });
 
-it("is given up when the request ends, because what comes out would be counted nowhere", async () => {
+it("gives up when the request ends, because the output would not be counted any more", async () => {
   const ended = makeAdmissions().admit("call", undefined, undefined);
   const running = run(gzipSync(Buffer.alloc(LIMIT)), "gzip", ended);
   ended.end();
   await expect(running).rejects.toMatchObject({ code: Code.Canceled });
-  // Not even begun: invalid bytes are not noticed.
+  // After the end of the request nothing is decompressed, so invalid bytes are not noticed.
   await expect(run(Buffer.from("none"), "gzip", ended)).rejects.toMatchObject({ code: Code.Canceled });
 });
 

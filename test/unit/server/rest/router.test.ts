@@ -72,7 +72,7 @@ describe("Router", () => {
     expect(matched(sessions, request)).toEqual(NOTHING);
   });
 
-  test("names the methods of a path that lacks the one asked for", () => {
+  test("returns the allowed methods for a path without the requested one", () => {
     expect(matched(sessions, "PUT /session/x")).toEqual({ allowed: ["GET", "PATCH"] });
     expect(matched(sessions, "PATCH /session/todo/todo")).toEqual({ allowed: ["GET"] });
     expect(matched(sessions, "POST /session/x/message:count")).toEqual({ allowed: ["GET"] });

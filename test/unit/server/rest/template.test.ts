@@ -56,7 +56,7 @@ describe("parseTemplate", () => {
     expect(() => parseTemplate(text)).toThrow(`Bad path template ${JSON.stringify(text)}: ${reason}`);
   });
 
-  test("gives templates of one shape one key, whatever their variables are called", () => {
+  test("gives templates of the same shape the same key, whatever their variables are called", () => {
     expect(templateKey(parseTemplate("/a/{b}/{c=**}:d"))).toBe("/a/*/**:d");
     expect(templateKey(parseTemplate("/a/*/{x=**}:d"))).toBe("/a/*/**:d");
   });

@@ -75,7 +75,7 @@ describe("a follower", () => {
     expect(anomalies).toEqual([]);
   });
 
-  it("that has gone causes no more reads of the session", async () => {
+  it("that has left causes no more reads of the session", async () => {
     await say(provider, "m1");
     const events = await follow(0);
     expect(await ids(events, 1)).toBe("m1");
@@ -115,7 +115,7 @@ describe("a follower", () => {
     expect(await next).toBe("m14");
   });
 
-  it("may go while it is still catching up", async () => {
+  it("may leave while it is still catching up", async () => {
     provider = providerOn(store, { maxFollowerBacklog: 2 });
     await say(provider, ...named(1, 5));
     const events = await follow(0);
@@ -200,7 +200,7 @@ describe("a follower", () => {
     expect(sizes).toEqual([2, 2, 2, 1]);
   });
 
-  it("of a recreated session stays when a follower of the old session goes", async () => {
+  it("of a recreated session continues when a follower of the old session leaves", async () => {
     await say(provider, "m0");
     const old = await follow(0);
     expect(await ids(old, 1)).toBe("m0");

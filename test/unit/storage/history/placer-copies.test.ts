@@ -190,7 +190,7 @@ describe("a merge of segments", () => {
     expect(await world.process().ids("a")).toBe("10 15 45");
   });
 
-  it("is given up when a sweep has removed its log like that of a writer that died", async () => {
+  it("is given up when a sweep has removed its log as if its writer had died", async () => {
     await sweepLater(world);
     expect(world.record("a").namedLogs.filter(({ purpose }) => purpose === "copy")).toEqual([]);
     await sweepLater(world);

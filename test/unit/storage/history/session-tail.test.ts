@@ -260,7 +260,7 @@ describe("a tail that is woken", () => {
     return goOn;
   };
 
-  it("while it reads the session reads it once more before it sleeps", async () => {
+  it("while it reads the session, reads it once more before it sleeps", async () => {
     const goOn = await holdNextLook();
     count = 2;
     tail.wake();
@@ -269,7 +269,7 @@ describe("a tail that is woken", () => {
     expect([tail.place().at.position, looks, pauses.length]).toEqual([2, 3, 1]);
   });
 
-  it("for an unknown draft while it reads the session reads it once more before it sleeps", async () => {
+  it("for an unknown draft while it reads the session, reads it once more before it sleeps", async () => {
     const goOn = await holdNextLook();
     tail.wakeForDraft("u1.e");
     goOn();

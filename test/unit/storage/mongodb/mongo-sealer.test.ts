@@ -6,7 +6,7 @@ import { MongoSealer } from "../../../../src/storage/mongodb/mongo-sealer.js";
 import { WriteIds } from "../../../../src/storage/mongodb/write-ids.js";
 import { entry } from "../../../contract/log-store/fixtures.js";
 
-/** A log in memory. Before each command of the sealer, a writer appends messages until it meets a taken place. */
+/** A log in memory. Before each command of the sealer, a writer appends `perCommand` messages while places are free. */
 class BusyLog {
   readonly places = new Map<number, LogDocument>();
   readonly #perCommand: () => number;

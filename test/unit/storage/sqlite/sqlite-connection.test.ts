@@ -71,7 +71,7 @@ describe("a SQLite connection", () => {
     expect(commits).toBe(2);
   });
 
-  it("a write that throws does not affect others in its transaction", async () => {
+  it("does not let a write that throws affect others in its transaction", async () => {
     const half = () => {
       connection.statements.insertTodos.run("half", "[]");
       throw new Error("a mistake in the program");
