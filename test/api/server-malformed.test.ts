@@ -1,4 +1,4 @@
-import { connect as connectH2, constants } from "node:http2";
+import { connect as connectH2, constants, type IncomingHttpHeaders } from "node:http2";
 import { createConnection } from "node:net";
 import { deflateSync, gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -66,6 +66,7 @@ describe("the gRPC port answers", () => {
     ["good deflate", { "grpc-encoding": "deflate" }, frame(deflateSync(VALID), 1), "5"],
     ["an unknown compression", { "grpc-encoding": "zip" }, frame(VALID, 1), "12"],
     ["a broken timeout", { "grpc-timeout": "soon" }, frame(VALID), "3"],
+    ["a timeout beyond all timers", { "grpc-timeout": "99999999M" }, frame(VALID), "5"],
     ["no message", {}, Buffer.alloc(0), "12"],
     ["two messages", {}, Buffer.concat([frame(VALID), frame(VALID)]), "12"],
     ["a frame that is cut off", {}, frame(VALID).subarray(0, 7), "12"],
@@ -74,6 +75,20 @@ describe("the gRPC port answers", () => {
     const answer = await h2Request(`http://${server.grpcAddress}`, COUNT, { ...GRPC_HEADERS, ...headers }, body);
     expect(answer.grpcStatus).toBe(code);
   });
+
+  it.each(["-1S", "1.5S", "123456789S", "1 S", "1s", "1S, 1S"])(
+    "a timeout of %j as the HTTP port does",
+    async (timeout) => {
+      const headers = { ...GRPC_HEADERS, "grpc-timeout": timeout };
+      const answers = [];
+      for (const url of [`http://${server.grpcAddress}`, server.httpUrl]) {
+        answers.push(await h2Request(url, COUNT, headers, frame(VALID)));
+      }
+      const text = `Grpc-Timeout must be up to 8 digits and one of H M S m u n; it is ${JSON.stringify(timeout)}`;
+      const expected = { status: 200, grpcStatus: "3", grpcMessage: text };
+      expect(answers).toEqual([expected, expected]);
+    },
+  );
 
   it.each([
     ["an unknown method", "/sessionpool.v1.MessageService/Nope", "12"],
@@ -359,6 +374,7 @@ async function post(
 interface H2Answer {
   readonly status: number;
   readonly grpcStatus: string | undefined;
+  readonly grpcMessage: string | undefined;
 }
 
 function h2Request(url: string, path: string, headers: Record<string, string>, body: Buffer): Promise<H2Answer> {
@@ -371,14 +387,21 @@ function h2Request(url: string, path: string, headers: Record<string, string>, b
       "content-type": "application/json",
       ...headers,
     });
-    const answer: { status: number; grpcStatus: string | undefined } = { status: 0, grpcStatus: undefined };
+    const answer: { -readonly [K in keyof H2Answer]: H2Answer[K] } = {
+      status: 0,
+      grpcStatus: undefined,
+      grpcMessage: undefined,
+    };
+    const takeStatus = (headers: IncomingHttpHeaders) => {
+      if (headers["grpc-status"] === undefined) return;
+      answer.grpcStatus = String(headers["grpc-status"]);
+      answer.grpcMessage = decodeURIComponent(String(headers["grpc-message"]));
+    };
     stream.on("response", (head) => {
       answer.status = head[":status"] ?? 0;
-      if (typeof head["grpc-status"] === "string") answer.grpcStatus = head["grpc-status"];
+      takeStatus(head);
     });
-    stream.on("trailers", (trailers) => {
-      answer.grpcStatus = String(trailers["grpc-status"]);
-    });
+    stream.on("trailers", takeStatus);
     stream.on("error", () => undefined);
     stream.on("close", () => {
       session.destroy();

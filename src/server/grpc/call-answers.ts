@@ -1,21 +1,15 @@
-import { Metadata, type ServerInterceptor, status } from "@grpc/grpc-js";
+import { Metadata, type ServerInterceptor } from "@grpc/grpc-js";
 import { REQUEST_ID, requestIdFrom } from "../request-id.js";
 
 export type InterceptedCall = Parameters<ServerInterceptor>[1];
 
 /** What all answers to a call tell. */
 export interface CallAnswers {
-  /** Undefined until the metadata has come: grpc-js refuses some calls before. */
+  /** Undefined until the metadata has come. */
   requestId: string | undefined;
 }
 
-/** What grpc-js itself answers with `internal`, though the client sent it. */
-const CLIENT_FAULTS = /^Invalid grpc-timeout value/;
-
-/**
- * Changes all answers to a call, including those of grpc-js itself: names the request in their metadata, once, and
- * reports faults of the client as `invalid_argument`.
- */
+/** Names the request, once, in the metadata of all answers to a call, including those of grpc-js itself. */
 export function adjustAnswers(call: InterceptedCall): CallAnswers {
   const answers: CallAnswers = { requestId: undefined };
   const { sendMetadata, sendStatus } = call;
@@ -29,10 +23,8 @@ export function adjustAnswers(call: InterceptedCall): CallAnswers {
     sendMetadata.call(this, named(metadata));
   };
   call.sendStatus = function (answer) {
-    const isClientFault = answer.code === status.INTERNAL && CLIENT_FAULTS.test(String(answer.details));
-    const code = isClientFault ? status.INVALID_ARGUMENT : answer.code;
     const metadata = isNamed ? answer.metadata : named(answer.metadata ?? new Metadata());
-    sendStatus.call(this, { code, details: answer.details, metadata });
+    sendStatus.call(this, { code: answer.code, details: answer.details, metadata });
   };
   return answers;
 }

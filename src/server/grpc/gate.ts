@@ -16,6 +16,7 @@ import { guardBody } from "./body-guard.js";
 import { adjustAnswers, type CallAnswers, type InterceptedCall } from "./call-answers.js";
 import { limitDecompression } from "./decompression.js";
 import { headerOf, toStatus } from "./status.js";
+import { checkWithheldTimeout } from "./timeouts.js";
 
 /** A method that needs no key, by its path. */
 export interface OpenMethod {
@@ -163,6 +164,7 @@ class GatedCall {
     const requestId = requestIdFrom(headerOf(metadata, REQUEST_ID));
     this.#answers.requestId = requestId;
     if (!isServedHost(host)) throw new ApiError(Code.PermissionDenied, notServed(host));
+    checkWithheldTimeout(this.#stream);
     const facts: RequestFacts = {
       requestId,
       header: (name) => headerOf(metadata, name),

@@ -34,6 +34,7 @@ import { admittedOf, makeGate } from "./gate.js";
 import { Health } from "./health.js";
 import { addReflection, REFLECTION_METHODS } from "./reflection.js";
 import { toStatus } from "./status.js";
+import { withholdTimeouts } from "./timeouts.js";
 import { passUnknownMethods } from "./unknown-methods.js";
 
 export interface GrpcServerOptions {
@@ -84,6 +85,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   health.addTo(server);
   if (options.reflection) addReflection(server, services);
   passUnknownMethods(server);
+  withholdTimeouts(server);
   // Sockets are passed to grpc-js after TLS, so that both ports count connections and speak TLS in the same way.
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const port = new TcpPort({

@@ -1,8 +1,8 @@
 import type { ApiMethod } from "../../api/method-table.js";
+import { readDeadline } from "../deadline.js";
 import type { Arrival, Caller, FrontCall } from "../front-call.js";
 import type { Request } from "./body.js";
 import { connectionOf } from "./connection-of.js";
-import { readDeadline } from "./deadline.js";
 import { goneSignal } from "./gone-signal.js";
 import { factsOf } from "./request-facts.js";
 import { endWhenSent, type Response } from "./respond.js";

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { invalidArgument } from "../../api/api-error.js";
+import { invalidArgument } from "../api/api-error.js";
 
 const UNIT_MS: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
 
@@ -11,12 +11,13 @@ export function readDeadline(headers: IncomingHttpHeaders, nowMs: number): numbe
   const grpc = headers["grpc-timeout"];
   const connect = headers["connect-timeout-ms"];
   if (grpc === undefined && connect === undefined) return undefined;
-  return nowMs + Math.min(readGrpcTimeout(grpc), readConnectTimeout(connect));
+  const grpcMs = grpc === undefined ? Number.POSITIVE_INFINITY : readGrpcTimeout(String(grpc));
+  return nowMs + Math.min(grpcMs, readConnectTimeout(connect));
 }
 
-function readGrpcTimeout(text: string | string[] | undefined): number {
-  if (text === undefined) return Number.POSITIVE_INFINITY;
-  const [, digits, unit = ""] = /^(\d{1,8})([HMSmun])$/.exec(String(text)) ?? [];
+/** The milliseconds that a value of `Grpc-Timeout` stands for. */
+export function readGrpcTimeout(text: string): number {
+  const [, digits, unit = ""] = /^(\d{1,8})([HMSmun])$/.exec(text) ?? [];
   const unitMs = UNIT_MS[unit];
   if (unitMs === undefined)
     throw invalidArgument(`Grpc-Timeout must be up to 8 digits and one of H M S m u n; it is ${JSON.stringify(text)}`);
