@@ -13,14 +13,6 @@ export function optionalText(text: string): string | undefined {
 }
 
 /**
- * Reads an optional int64 that counts something. Above 2^53 the number is not exact, but larger than anything it is
- * compared with.
- */
-export function optionalCount(count: bigint | undefined): number | undefined {
-  return count === undefined ? undefined : Number(count);
-}
-
-/**
  * Reads an int64 that is compared with a count. Refuses a number that is not exact as a double, and names it as it was
  * sent. Negative numbers are left to the checks of the pool.
  */

@@ -27,14 +27,14 @@ import { invalidArgument, notFound } from "../domain/errors.js";
 import type { FollowPosition, MessageQuery } from "../domain/page.js";
 import { pageLimit } from "../domain/validate-page.js";
 import type { ApiContext, ServiceMethods } from "./api-method.js";
-import { callOf, exactCount, keptOf, optionalCount, optionalText } from "./call-options.js";
+import { callOf, exactCount, keptOf, optionalText } from "./call-options.js";
 import { fromMessageChange, fromMessageWithParts, toMessageWithParts, toWatchResponse } from "./convert.js";
 import { discardDraft, extendDraft, finishDraft, listDrafts, startDraft } from "./draft-handlers.js";
 import { maskedFields } from "./field-mask.js";
 import { mapEach } from "./map-each.js";
 import { decodeMessageToken, decodeResumeToken, encodeMessageToken } from "./page-token.js";
 import { searchMessages } from "./search-handler.js";
-import { fromBoundTimestamp } from "./timestamps.js";
+import { checkBoundsOrder, fromBoundTimestamp } from "./timestamps.js";
 
 export const messageMethods: ServiceMethods<typeof MessageService> = {
   appendMessage: { scope: "write", handle: appendMessage },
@@ -108,13 +108,11 @@ async function listMessages(request: ListMessagesRequest, context: ApiContext): 
   };
 }
 
-function queryOf(request: ListMessagesRequest): MessageQuery {
-  return {
-    newestFirst: request.newestFirst,
-    includeAncestors: request.includeAncestors,
-    sinceMicros: fromBoundTimestamp("since", request.since),
-    untilMicros: fromBoundTimestamp("until", request.until),
-  };
+function queryOf({ newestFirst, includeAncestors, since, until }: ListMessagesRequest): MessageQuery {
+  const sinceMicros = fromBoundTimestamp("since", since);
+  const untilMicros = fromBoundTimestamp("until", until);
+  checkBoundsOrder(since, until);
+  return { newestFirst, includeAncestors, sinceMicros, untilMicros };
 }
 
 async function countMessages(request: CountMessagesRequest, context: ApiContext): Promise<CountMessagesResponse> {
@@ -199,7 +197,7 @@ async function watchMessages(
 }
 
 function startOf({ fromPosition, resumeToken }: WatchMessagesRequest): number | FollowPosition | undefined {
-  if (resumeToken === "") return optionalCount(fromPosition);
+  if (resumeToken === "") return exactCount("from_position", fromPosition);
   if (fromPosition !== undefined) throw invalidArgument("from_position and resume_token exclude each other");
   return decodeResumeToken(resumeToken);
 }

@@ -36,6 +36,12 @@ export function fromBoundTimestamp(field: string, timestamp: Timestamp | undefin
   return Math.min(Math.max(micros, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
 }
 
+/** Compares the bounds of a list as they were given, because rounding and clamping may make them equal. */
+export function checkBoundsOrder(since: Timestamp | undefined, until: Timestamp | undefined): void {
+  if (since === undefined || until === undefined || since.seconds < until.seconds) return;
+  if (since.seconds > until.seconds || since.nanos > until.nanos) throw invalidArgument("since is after until");
+}
+
 function fromTimestamp(
   field: string,
   timestamp: Timestamp | undefined,

@@ -250,6 +250,13 @@ export const MESSAGE_ROWS: readonly Row[] = [
   },
   {
     rpc: "MessageService.ListMessages",
+    what: "times in the wrong order after all messages",
+    given: GIVEN,
+    request: { sessionId: "s", since: "9999-01-01T00:00:00Z", until: "9000-01-01T00:00:00Z" },
+    error: { code: "invalid_argument", message: "since is after until" },
+  },
+  {
+    rpc: "MessageService.ListMessages",
     what: "an unknown session",
     request: { sessionId: "nobody" },
     error: NO_SESSION,
@@ -421,6 +428,16 @@ export const MESSAGE_ROWS: readonly Row[] = [
     given: GIVEN,
     request: { sessionId: "s", fromPosition: "4" },
     error: { code: "invalid_argument", message: "from_position is 4; the session has 3 messages" },
+  },
+  {
+    rpc: "MessageService.WatchMessages",
+    what: "from a position that no message can have",
+    given: GIVEN,
+    request: { sessionId: "s", fromPosition: "9223372036854775807" },
+    error: {
+      code: "invalid_argument",
+      message: "from_position is 9223372036854775807; it must be a whole number from 0 to 9007199254740991",
+    },
   },
   {
     rpc: "MessageService.WatchMessages",

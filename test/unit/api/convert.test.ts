@@ -17,7 +17,12 @@ import {
   toWatchResponse,
 } from "../../../src/api/convert.js";
 import { decodeResumeToken } from "../../../src/api/page-token.js";
-import { fromBoundTimestamp, fromMessageTimestamp, toTimestamp } from "../../../src/api/timestamps.js";
+import {
+  checkBoundsOrder,
+  fromBoundTimestamp,
+  fromMessageTimestamp,
+  toTimestamp,
+} from "../../../src/api/timestamps.js";
 import type { ChatMessage } from "../../../src/domain/chat-message.js";
 import type { Session } from "../../../src/domain/session.js";
 
@@ -204,6 +209,23 @@ describe("timestamps", () => {
     expect(() => fromMessageTimestamp("t", stamp(seconds, 0))).toThrow(
       refusal("t is out of range: messages are kept from the year 1684 to 2255"),
     );
+  });
+});
+
+describe("the bounds of a list", () => {
+  it.each([
+    ["seconds", stamp(1n, 0), stamp(0n, 999_999_999)],
+    ["less than a microsecond", stamp(0n, 2), stamp(0n, 1)],
+    ["years after the last message there can be", stamp(253_402_300_799n, 0), stamp(253_402_300_798n, 0)],
+  ])("are refused when since is after until by %s", (_what, since, until) => {
+    expect(() => checkBoundsOrder(since, until)).toThrow(refusal("since is after until"));
+    expect(() => checkBoundsOrder(until, since)).not.toThrow();
+    expect(() => checkBoundsOrder(since, since)).not.toThrow();
+  });
+
+  it("may be absent", () => {
+    expect(() => checkBoundsOrder(stamp(1n, 0), undefined)).not.toThrow();
+    expect(() => checkBoundsOrder(undefined, stamp(1n, 0))).not.toThrow();
   });
 });
 
