@@ -68,7 +68,7 @@ async function writeDraft(
     writeDifference(draft, kept, parts);
     kept = parts;
   }
-  if (draft === undefined) return false;
+  if (draft === undefined) throw errors[0] ?? new Error("The stream ended before it began a message");
   const fields = metadata === undefined ? {} : toJsonObject(metadata, `Metadata of message ${draft.messageId}`);
   await draft.finish({ metadata: { ...fields, ...(errors.length > 0 && { interrupted: true }) } });
   return true;

@@ -81,7 +81,8 @@ export interface FoundEntries {
  * explains how to write one. Every method is atomic, except that `append` and `seal` may stop half way as described
  * there. Methods reject with DomainError: `unavailable` when the database cannot be reached, `deadline_exceeded` or
  * `canceled` when the call has ended. A write that was rejected in this way may have happened, except where a method
- * says that it reads the outcome back. Logs are named by uids and need no namespace.
+ * says that it reads the outcome back. Logs are named by uids and need no namespace. The file is long because all that
+ * a store promises stands in one place.
  */
 export interface LogStore {
   /**

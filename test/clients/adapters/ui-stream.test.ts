@@ -124,6 +124,21 @@ describe("an answer of the AI SDK that is kept while it is streamed", () => {
     expect(message).toMatchObject({ id: "answer", role: "assistant", parts: PARTS });
   });
 
+  it("says why nothing is stored when the stream fails or ends before a message", async () => {
+    const failing: UIMessageChunk[] = [{ type: "error", errorText: "The model is overloaded" }];
+    for (const [chunks, reason] of [
+      [failing, "The model is overloaded"],
+      [[], "The stream ended before it began a message"],
+    ] as const) {
+      const stopped: unknown[] = [];
+      const sse = ReadableStream.from(chunks as UIMessageChunk[]).pipeThrough(new JsonToSseTransformStream());
+      const onStop = (error: unknown) => stopped.push(error);
+      expect(await keepUIMessageStream(client, "nothing", sse, { onStop })).toBe(false);
+      expect(stopped).toEqual([expect.objectContaining({ message: reason })]);
+    }
+    await expect(client.sessions.getSession({ sessionId: "nothing" })).rejects.toThrow(/not_found/);
+  });
+
   it.each([0, 3, 6, 8, 12, 14])("is the same when resumed in the middle, after %i chunks", async (seen) => {
     const sessionId = `resumed-${seen}`;
     await client.sessions.createSession({ sessionId });
