@@ -4,14 +4,16 @@ import { Worker } from "node:worker_threads";
 import { FLAG, FRAME, frame, headerBlock, PREFACE } from "../support/http2-frames.js";
 import { KEYS, LARGE_SESSION, type Target } from "./target.js";
 
-/** An attack that goes on until it is stopped. */
+/** An attack that continues until it is stopped. */
 export interface Attack {
   readonly stop: () => void;
-  /** What came back so far: answers that refuse something, and streams and connections that the server ended. */
+  /**
+   * Returns how often the server has refused the attack so far: with an error, or by ending a stream or a connection.
+   */
   readonly refused: () => number;
 }
 
-/** Declares 9 MiB and stops one byte short, on many streams of one connection. */
+/** Sends bodies that are declared as 9 MiB and stop one byte short, on many streams of one connection. */
 export function holdBodies(url: string, headers: Readonly<Record<string, string>>, streams = 250): Attack {
   const declared = 9 * 1024 * 1024;
   const body = Buffer.alloc(declared - 1, 0x20);
@@ -21,12 +23,15 @@ export function holdBodies(url: string, headers: Readonly<Record<string, string>
   return attacker;
 }
 
-/** An attack that tells how many bytes it has sent. */
+/** An attack that counts the bytes it has sent. */
 export interface SendingAttack extends Attack {
   readonly sentBytes: () => number;
 }
 
-/** Sends bodies byte by byte on many streams of one connection, and 64 KB that nobody keeps after each byte. */
+/**
+ * Sends bodies byte by byte on many streams of one connection. Before each byte it sends 64 KB of frames that a server
+ * ignores.
+ */
 export function sendSparseBodies(url: string, headers: Readonly<Record<string, string>>, streams = 100): SendingAttack {
   const ids = Array.from({ length: streams }, (_, i) => 2 * i + 1);
   const block = headerBlock({ ":scheme": "http", ":authority": "localhost", ...headers });
@@ -46,25 +51,28 @@ export function sendSparseBodies(url: string, headers: Readonly<Record<string, s
         if (!socket.write(bytes)) return;
       }
     };
-    // In turns with the client that is observed, which is in the same process.
+    // setImmediate lets the observed client, which is in the same process, run in between.
     socket.on("drain", () => setImmediate(send)).resume();
     send();
   });
   return { ...held, sentBytes: () => sentBytes };
 }
 
-/** The headers of a call by gRPC. */
+/** Returns the headers of a gRPC call. */
 export function grpcHeaders(path: string, key?: string): Record<string, string> {
   const headers = { ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" };
   return key === undefined ? headers : { ...headers, authorization: `Bearer ${key}` };
 }
 
-/** The headers of a request that appends by REST or, with a type of its own, by Connect. */
+/** Returns the headers of a POST request to REST or Connect. */
 export function postHeaders(path: string, type: string, key: string): Record<string, string> {
   return { ":method": "POST", ":path": path, "content-type": type, authorization: `Bearer ${key}` };
 }
 
-/** Asks about a new service each time, with as long a name as told, and goes after the first event; ten at a time. */
+/**
+ * Watches the health of ten services at a time. Each has a new name of this length, and each watch is ended after its
+ * first event.
+ */
 export function watchNewNames(url: string, nameBytes: number): Attack {
   const attacker = new Attacker(url);
   let names = 0;
@@ -82,7 +90,7 @@ export function watchNewNames(url: string, nameBytes: number): Attack {
   return attacker;
 }
 
-/** Asks for pages of three MiB on one connection of HTTP/2, and reads none. */
+/** Requests pages of about 3 MiB on one HTTP/2 connection, and reads none of them. */
 export function leaveUnread(target: Target, streams = 250): Attack {
   const attacker = new Attacker(target.grpcUrl);
   const id = Buffer.from(LARGE_SESSION);
@@ -95,7 +103,7 @@ export function leaveUnread(target: Target, streams = 250): Attack {
   return attacker;
 }
 
-/** The same by HTTP/1.1, with a connection for each. */
+/** Requests such pages over HTTP/1.1, each on a connection of its own, and reads none of them. */
 export function leaveUnreadSockets(target: Target, count = 150): Attack {
   const request = [
     `GET /session/${LARGE_SESSION}/message HTTP/1.1`,
@@ -109,7 +117,7 @@ export function leaveUnreadSockets(target: Target, count = 150): Attack {
   });
 }
 
-/** Sends wrong keys from another address than others have, each connection one after the other, without a pause. */
+/** Sends wrong keys without a pause on `count` connections, from an address that no other client has. */
 export function guessKeys(url: string, from: string, count = 100): Attack {
   const refused = new SharedArrayBuffer(4);
   const worker = new Worker(new URL("guess-worker.mjs", import.meta.url), {
@@ -118,7 +126,10 @@ export function guessKeys(url: string, from: string, count = 100): Attack {
   return { stop: () => void worker.terminate(), refused: () => Atomics.load(new Int32Array(refused), 0) };
 }
 
-/** Asks, each connection again and again, for a host that is not this machine: as a page does whose name was rebound. */
+/**
+ * Sends requests for a host that is not this machine, as a web page does whose name was rebound by DNS. Each connection
+ * repeats its request.
+ */
 export function askByOtherHost(url: string, count = 100): Attack {
   let refused = 0;
   const held = holdSockets(url, count, (socket) => {
@@ -135,7 +146,7 @@ export function askByOtherHost(url: string, count = 100): Attack {
   return { stop: held.stop, refused: () => refused + held.refused() };
 }
 
-/** Opens connections and says nothing; where the server ends one, another takes its place. */
+/** Opens connections and sends nothing on them. A connection that the server ends is replaced. */
 export function staySilent(url: string, count: number): Attack {
   return holdSockets(url, count, (socket) => socket.resume());
 }
@@ -166,7 +177,7 @@ function holdSockets(url: string, count: number, begin: (socket: Socket) => void
   };
 }
 
-/** A client of HTTP/2 that counts what it is refused, and connects again when it is cut off. */
+/** An HTTP/2 client that counts refused streams, and connects again when its connection has ended. */
 class Attacker implements Attack {
   readonly #url: string;
   #session: ClientHttp2Session;

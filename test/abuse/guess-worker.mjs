@@ -1,4 +1,7 @@
-/** Sends wrong keys without a pause, in a thread of its own: in the test's thread it would starve the client that is observed. */
+/**
+ * Sends wrong keys without a pause. It runs in a thread of its own, because in the test's thread it would starve the
+ * observed client.
+ */
 import { connect } from "node:net";
 import { workerData } from "node:worker_threads";
 

@@ -16,16 +16,19 @@ import {
 import { type Observation, Observer } from "./observer.js";
 import { KEYS, Target } from "./target.js";
 
-/** How much more memory than at its start a server may have. */
+/** How much its memory may grow during an attack, in MiB. */
 const LIMIT_MIB = 300;
-/** The same while connections are silent, which take no more than their sockets. */
+/** The same for silent connections, which take little more memory than their sockets. */
 const SILENT_LIMIT_MIB = 130;
-/** How long another client may wait on a quiet machine; on a busy one, this much more than it waits without an attack, many times over. */
+/**
+ * How long a call of another client may take, in milliseconds. Added to it is BUSY_FACTOR times the longest call
+ * without an attack.
+ */
 const LIMIT_MS = 1000;
 const BUSY_FACTOR = 20;
-/** Rounds of calls that are observed during an attack. An attack is at its height in the first seconds. */
+/** Rounds of calls that are observed during an attack. An attack has its full effect in the first seconds. */
 const ROUNDS = 30;
-/** Rounds of calls before it, which tell how busy the machine is. */
+/** Rounds of calls before the attack, which show how busy the machine is. */
 const QUIET_ROUNDS = 8;
 const APPEND = "/sessionpool.v1.MessageService/AppendMessage";
 const REST_APPEND = "/session/ordinary/message";
@@ -41,17 +44,17 @@ afterEach(async () => {
   await target.stop();
 });
 
-describe("during an attack, memory", () => {
+describe("memory and other clients are not affected by", () => {
   beforeEach(async () => {
     await startObserved();
   });
 
-  it("health watches for ever new services with names of 8 MB", async () => {
+  it("endless health watches of new services with names of 8 MB", async () => {
     attacks.push(watchNewNames(target.grpcUrl, 8_000_000));
     expectServed(await observeUntilRefused(10));
   });
 
-  it("health watches for ever new services with short names", async () => {
+  it("endless health watches of new services with short names", async () => {
     attacks.push(watchNewNames(target.grpcUrl, 900));
     expectServed(await observer.watchRounds(ROUNDS));
   });
@@ -59,15 +62,15 @@ describe("during an attack, memory", () => {
   it.each([
     ["gRPC health, without a key", () => holdBodies(target.grpcUrl, grpcHeaders("/grpc.health.v1.Health/Check"))],
     ["gRPC", () => holdBodies(target.grpcUrl, grpcHeaders(APPEND, KEYS.hostile))],
-    ["gRPC, with a key that may only read", () => holdBodies(target.grpcUrl, grpcHeaders(APPEND, KEYS.reader))],
+    ["gRPC, with a key of scope read", () => holdBodies(target.grpcUrl, grpcHeaders(APPEND, KEYS.reader))],
     ["REST", () => holdBodies(target.httpUrl, postHeaders(REST_APPEND, "application/json", KEYS.hostile))],
     [
-      "REST, with a key that may only read",
+      "REST, with a key of scope read",
       () => holdBodies(target.httpUrl, postHeaders(REST_APPEND, "application/json", KEYS.reader)),
     ],
     ["Connect", () => holdBodies(target.httpUrl, postHeaders(APPEND, "application/json", KEYS.hostile))],
     ["gRPC on the HTTP port", () => holdBodies(target.httpUrl, grpcHeaders(APPEND, KEYS.hostile))],
-  ])("bodies that stop one byte short, by %s", async (_front, start) => {
+  ])("bodies that stop one byte short, over %s", async (_front, start) => {
     attacks.push(start());
     expectServed(await observeUntilRefused(150));
   });
@@ -76,10 +79,10 @@ describe("during an attack, memory", () => {
     ["gRPC health, without a key", () => sendSparseBodies(target.grpcUrl, grpcHeaders("/grpc.health.v1.Health/Check"))],
     ["gRPC", () => sendSparseBodies(target.grpcUrl, grpcHeaders(APPEND, KEYS.hostile))],
     ["REST", () => sendSparseBodies(target.httpUrl, postHeaders(REST_APPEND, "application/json", KEYS.hostile))],
-  ])("bodies whose bytes come far apart, by %s", async (_front, start) => {
+  ])("bodies whose bytes arrive far apart, over %s", async (_front, start) => {
     const attack = start();
     attacks.push(attack);
-    await poll(() => attack.sentBytes() > 2 * LIMIT_MIB * 2 ** 20, "enough is sent");
+    await poll(() => attack.sentBytes() > 2 * LIMIT_MIB * 2 ** 20, "enough bytes are sent");
     expectServed(await observer.watchRounds(ROUNDS));
   });
 
@@ -94,7 +97,7 @@ describe("during an attack, memory", () => {
   });
 });
 
-describe("with 1,024 descriptors, while 1,100 silent connections are held", () => {
+describe("with 1,024 file descriptors, while 1,100 silent connections are open", () => {
   it.each(["grpcUrl", "httpUrl"] as const)("another client gets in (%s)", async (port) => {
     await startObserved({ descriptors: 1024 });
     attacks.push(staySilent(target[port], 1100));
@@ -107,20 +110,20 @@ describe("with 1,024 descriptors, while 1,100 silent connections are held", () =
 describe("while 100 connections guess keys", () => {
   it("twelve valid keys that were not seen before are all accepted, and others are served", async (context) => {
     if (process.platform !== "linux")
-      return context.skip("only Linux has more addresses of its own without being told");
+      return context.skip("only Linux has further loopback addresses without configuration");
     const chosenKeys = Array.from({ length: 12 }, (_, i) => `chosen-${i}`);
     await startObserved({ chosenKeys });
     attacks.push(guessKeys(target.httpUrl, "127.0.0.2"));
     const served = observeUntilRefused(500);
     const answers: number[] = [];
-    // The last entry of the file first, so that each key is compared with all that were not seen.
+    // The keys are used in the reverse order of the file, so that each is compared with all that were not used yet.
     for (const key of chosenKeys.toReversed()) answers.push((await target.fetch("/session/ordinary", { key })).status);
     expectServed(await served);
     expect(answers).toEqual(chosenKeys.map(() => 200));
   });
 });
 
-describe("while a server without keys gets requests for another host's name", () => {
+describe("while a server without keys gets requests that name another host", () => {
   it("those requests are refused, and others are served", async () => {
     await startObserved({ isOpen: true });
     attacks.push(askByOtherHost(target.httpUrl));
@@ -130,7 +133,7 @@ describe("while a server without keys gets requests for another host's name", ()
   });
 });
 
-/** Starts a server, and notes how it serves while nobody attacks it. */
+/** Starts a server, and observes how it serves while it is not under attack. */
 async function startObserved(options?: Parameters<typeof Target.start>[0]): Promise<void> {
   target = await Target.start(options);
   observer = new Observer(target);
@@ -145,7 +148,10 @@ function expectServed(seen: Observation): void {
   expect(seen.memoryMiB).toBeLessThan(LIMIT_MIB);
 }
 
-/** Observes until the server has refused so much: an attack that it did not have to refuse would show nothing. */
+/**
+ * Observes at least until the server has refused this many requests. An attack that it did not have to refuse would
+ * prove nothing.
+ */
 async function observeUntilRefused(atLeast: number): Promise<Observation> {
   const refused = () => attacks.reduce((sum, attack) => sum + attack.refused(), 0);
   const seen = await observer.watchRounds(ROUNDS, () => refused() >= atLeast);

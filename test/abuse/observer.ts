@@ -2,20 +2,23 @@ import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { GrpcClient } from "../support/grpc-client.js";
 import { KEYS, type Target } from "./target.js";
 
-/** What an ordinary client, with another key, and the operator saw while an attack was held. */
+/** What an ordinary client with another key, and the operator, saw during an attack. */
 export interface Observation {
   readonly calls: number;
   readonly failures: readonly string[];
-  /** The longest of the fastest of three calls in a row: one that the machine itself held up does not count. */
+  /**
+   * The longest time that three calls in a row all took at least. A single call that the machine delayed does not
+   * count.
+   */
   readonly slowestMs: number;
-  /** Above the start, in MiB. */
+  /** The largest growth of the server's memory since its start, in MiB. */
   readonly memoryMiB: number;
 }
 
 const MIB = 1024 * 1024;
 const MOST_WAIT_MS = 120_000;
 
-/** Calls by both ports, on connections old and new. */
+/** Calls both ports, on open and on new connections, and measures the calls and the server's memory. */
 export class Observer {
   readonly #target: Target;
   readonly #startBytes: number;
@@ -28,13 +31,13 @@ export class Observer {
     this.#grpc = new GrpcClient(new URL(target.grpcUrl).host);
   }
 
-  /** Observes for so many milliseconds. */
+  /** Observes for this many milliseconds. */
   watch(durationMs: number): Promise<Observation> {
     const endMs = Date.now() + durationMs;
     return this.#watchWhile(() => Date.now() < endMs);
   }
 
-  /** Observes for so many rounds of calls, and longer until the condition holds: two minutes at most. */
+  /** Observes for this many rounds of calls, and then until the condition holds, but for two minutes at most. */
   watchRounds(rounds: number, condition: () => boolean = () => true): Promise<Observation> {
     const endMs = Date.now() + MOST_WAIT_MS;
     let round = 0;
@@ -62,7 +65,7 @@ export class Observer {
     return { calls: times.length, failures, slowestMs: slowestOf(times), memoryMiB: this.#grownMiB(this.#peakBytes) };
   }
 
-  /** MiB above the start. */
+  /** Returns how much the server's memory has grown since its start, in MiB. */
   grownNow(): number {
     return this.#grownMiB(this.#target.memory());
   }

@@ -20,7 +20,7 @@ const ROUND_MS = 15_000;
 const LIMIT_MIB = 300;
 const WATCHERS = 50;
 
-/** SOAK_MINUTES=20 npm run soak */
+/** How long the attacks last, for example `SOAK_MINUTES=20 npm run soak`. */
 const minutes = Number(process.env.SOAK_MINUTES ?? 3);
 
 it(
@@ -89,13 +89,16 @@ function attacksOn(target: Target): Readonly<Record<string, () => Attack>> {
       holdBodies(target.httpUrl, postHeaders(APPEND, "application/json", KEYS.reader), 50),
     "unread pages by gRPC": () => leaveUnread(target, 60),
     "unread pages by HTTP/1.1": () => leaveUnreadSockets(target, 30),
-    // Only Linux has more addresses of its own without being told.
+    // Only Linux has further loopback addresses without configuration.
     ...(process.platform === "linux" && { "guessed keys": () => guessKeys(target.httpUrl, "127.0.0.2", 20) }),
     "silent connections": () => staySilent(target.grpcUrl, 1100),
   };
 }
 
-/** Watchers that read, and count what they were told and how often they were cut off. */
+/**
+ * Starts a watcher that counts the events it receives and collects the errors that end it. It starts again after an
+ * error.
+ */
 function watch(client: GrpcClient, seen: { events: number; ends: string[] }, isOver: () => boolean): void {
   const stream = client.stream(MessageService, "WatchMessages", { sessionId: "ordinary" }, { key: KEYS.ordinary });
   stream.on("data", () => {

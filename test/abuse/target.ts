@@ -9,10 +9,10 @@ import { quickHash } from "../support/quick-hash.js";
 export const KEYS = { hostile: "hostile-key", reader: "reader-key", ordinary: "ordinary-key" } as const;
 
 const TEXT = "x".repeat(2_900_000);
-/** The session whose only page is as large as a page may be. */
+/** The session whose only message nearly has the largest size that is allowed. */
 export const LARGE_SESSION = "large";
 
-/** A server with keys in a process of its own, and what its callers know of it. */
+/** A server in a process of its own, with keys for three callers. */
 export class Target {
   readonly grpcUrl: string;
   readonly httpUrl: string;
@@ -26,7 +26,10 @@ export class Target {
     this.#folder = folder;
   }
 
-  /** `chosenKeys`: further keys, whose hashes are slow to compare. `isOpen`: a server without keys. */
+  /**
+   * Starts a server. `chosenKeys`: further keys, whose hashes are slow to compare. `isOpen`: whether the server has no
+   * keys.
+   */
   static async start({
     descriptors = 4096,
     chosenKeys = [],
@@ -51,7 +54,7 @@ export class Target {
     return target;
   }
 
-  /** Bytes of memory that the process has now. */
+  /** Returns the resident memory of the process, in bytes. */
   memory(): number {
     const { pid } = this.#child.process;
     const status = `/proc/${pid}/status`;
@@ -59,7 +62,10 @@ export class Target {
     return Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)], { encoding: "utf8" })) * 1024;
   }
 
-  /** Milliseconds that the process was ready to run and had no processor: what it is slower by on a busy machine. 0 where nobody tells. */
+  /**
+   * Returns how many milliseconds the process was ready to run but had no processor, which is what a busy machine costs
+   * it. 0 where the system does not say.
+   */
   waitedMs(): number {
     const file = `/proc/${this.#child.process.pid}/schedstat`;
     return existsSync(file) ? Number(readFileSync(file, "utf8").split(" ")[1]) / 1e6 : 0;
@@ -97,7 +103,7 @@ export class Target {
   }
 }
 
-/** All keys are of one namespace: the attacker may be anybody who has a key. */
+/** Makes an entry of the keys file. All keys share a namespace, because an attacker may be anybody who has a key. */
 function entry(name: keyof typeof KEYS, scope: string): object {
   const hash = `sha256:${createHash("sha256").update(KEYS[name]).digest("hex")}`;
   return { name, hash, namespace: "default", scope };
