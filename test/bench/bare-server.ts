@@ -43,7 +43,7 @@ const [grpcPort, httpPort] = await Promise.all([startGrpc(), startHttp()]);
 process.on("disconnect", () => process.exit());
 process.send?.({ answer: { grpcPort, httpPort } satisfies BareServerReady });
 
-/** grpc-js alone: each request is decoded and each answer encoded by protobuf-es, and nothing else is done. */
+/** Serves with grpc-js alone: protobuf-es decodes each request and encodes each answer, and nothing else is done. */
 function startGrpc(): Promise<number> {
   const server = new Server();
   addMethod(server, "TodoService/ListTodos", ListTodosRequestSchema, ListTodosResponseSchema, TODOS);
@@ -88,7 +88,7 @@ function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** node:http alone: the same bytes every time for todos, JSON.parse and JSON.stringify for messages. */
+/** Serves with node:http alone: the same bytes every time for todos, and JSON.parse and JSON.stringify for messages. */
 function startHttp(): Promise<number> {
   const todos = Buffer.from(toJsonList(toJsonString(ListTodosResponseSchema, TODOS, { alwaysEmitImplicit: true })));
   const page = JSON.parse(toJsonString(ListMessagesResponseSchema, PAGE_OF_MESSAGES, { alwaysEmitImplicit: true }));

@@ -6,13 +6,13 @@ import { type CDPSession, chromium, type Page } from "playwright-core";
 import { codingSteps } from "../../scripts/demo/messages.mjs";
 import { startServer } from "./processes.js";
 
-// Measures the console with a long session, of which every third message is a tool call:
+// Measures the console with a long session in which every third message is a tool call:
 //
-//     npm run bench -- console [messages] [seconds of scrolling, and of live appends]
+//     npm run bench -- console [messages] [seconds of scrolling and of live appends]
 
 const [count = 100_000, seconds = 20] = process.argv.slice(2).map(Number);
 const APPENDS_A_SECOND = 20;
-/** How far one frame scrolls: a fast drag of the wheel. */
+/** How far the page scrolls in each frame, which is as fast as a quick turn of the wheel. */
 const STEP_PX = 400;
 const BATCH = 999;
 
@@ -72,7 +72,7 @@ async function fill(): Promise<void> {
   }
 }
 
-/** Appends as a clock does, whatever the page does with it. */
+/** Appends at a fixed rate, however fast the page shows the messages. */
 async function appendLive(): Promise<void> {
   const steps = codingSteps(seconds * APPENDS_A_SECOND).slice(0, seconds * APPENDS_A_SECOND);
   const beganMs = performance.now();
@@ -94,7 +94,10 @@ async function scroll(page: Page, stepPx: number): Promise<string> {
   return frames;
 }
 
-/** Frames that came, those that the display of 60 a second would have had besides, and the longest wait for one. */
+/**
+ * Counts the frames that were drawn and those that a display with 60 frames a second would have shown besides, and
+ * measures the longest wait for a frame.
+ */
 async function watchFrames(page: Page, forSeconds: number): Promise<string> {
   const waits = (await page.evaluate(`new Promise((done) => {
     const waits = [];
@@ -114,7 +117,7 @@ async function watchFrames(page: Page, forSeconds: number): Promise<string> {
   return `${waits.length} frames, ${dropped} dropped (${share} %), longest ${ms(longest)}`;
 }
 
-/** After a garbage collection. */
+/** Returns the heap and the number of nodes after a garbage collection. */
 async function memory(devtools: CDPSession): Promise<string> {
   await devtools.send("HeapProfiler.collectGarbage");
   const { metrics } = await devtools.send("Performance.getMetrics");

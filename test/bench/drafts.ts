@@ -9,9 +9,10 @@ import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
 import { processorMs, type ServerProcess, startServer } from "./processes.js";
 
-// Streams many drafts at once into one SQLite file, each with a watcher, and prints how late the watchers hear of it:
+// Streams many drafts at once into one SQLite file, each with a watcher, and prints how late the watchers get the
+// deltas:
 //
-//     npm run bench -- drafts [drafts] [deltas a second each] [seconds]
+//     npm run bench -- drafts [drafts] [deltas a second for each draft] [seconds]
 
 const [drafts = 200, rate = 20, seconds = 30] = process.argv.slice(2).map(Number);
 const TEXT = " and a few words more";
@@ -21,11 +22,11 @@ type Messages = Client<typeof MessageService>;
 interface Draft {
   readonly sessionId: string;
   version: bigint;
-  /** What was acknowledged. */
+  /** The text that was acknowledged. */
   written: string;
-  /** Version -> when its ExtendDraft was answered. */
+  /** For each version, when its ExtendDraft was answered. */
   readonly answeredMs: Map<bigint, number>;
-  /** Version -> when the watcher was told. */
+  /** For each version, when the watcher received it. */
   readonly toldMs: Map<bigint, number>;
   told: string;
   message: string | null;
@@ -73,7 +74,7 @@ async function measure(where: string, watched: ServerProcess): Promise<void> {
   print(`  CPU of the server that writes: ${cpuPerDelta.toFixed(0)} µs a delta, watchers included`);
 }
 
-/** The same bytes by AppendMessage and by ExtendDraft, nobody watching. */
+/** Compares the CPU that ExtendDraft and AppendMessage need to store the same bytes while nobody watches. */
 async function compareCpu(): Promise<void> {
   const writer = clientOf(writing);
   const all = (await startDrafts(writer, "cpu")).slice(0, 20);
@@ -111,7 +112,9 @@ async function startDrafts(writer: Messages, name: string): Promise<Draft[]> {
   }));
 }
 
-/** Keeps to the rate as far as the server does; `phase` spreads the drafts over the first interval. */
+/**
+ * Extends a draft at the rate, or as fast as the server answers. `phase` spreads the drafts over the first interval.
+ */
 async function extendAll(writer: Messages, draft: Draft, phase: number): Promise<void> {
   const beginMs = performance.now() + (phase * 1000) / rate;
   for (let i = 0; i < rate * seconds; i++) {
@@ -130,7 +133,7 @@ async function extendOnce(writer: Messages, draft: Draft): Promise<void> {
   draft.written += TEXT;
 }
 
-/** Until the draft's message is told. */
+/** Records the events of a draft until its message is appended. */
 async function watch(watcher: Messages, draft: Draft, signal: AbortSignal): Promise<void> {
   let version = 1n;
   for await (const { event } of watcher.watchMessages({ sessionId: draft.sessionId, fromPosition: 0n }, { signal })) {
@@ -145,7 +148,7 @@ async function watch(watcher: Messages, draft: Draft, signal: AbortSignal): Prom
   }
 }
 
-/** An event may come before the answer: then it is not late at all. */
+/** Returns how much later than its answer each event came. An event that came before its answer counts as 0 late. */
 function latenesses(answeredMs: Draft["answeredMs"], toldMs: Draft["toldMs"]): number[] {
   return [...answeredMs].map(([version, ms]) => Math.max(0, (toldMs.get(version) ?? Number.POSITIVE_INFINITY) - ms));
 }

@@ -114,7 +114,7 @@ export const ENGINE_ROWS: readonly Row[] = [
   },
 ];
 
-/** In a process of its own, on one core. */
+/** Measures a row in a process of its own, on one core. */
 async function measure(row: EngineRow, unit: string, context: RowContext, note?: string): Promise<Measured> {
   const { slices, sliceMs, folder, mongoUrl, onProgress } = context;
   const { peer } = await startPeer<EngineRequest, string>("worker", SERVER_CORE, (done) => onProgress(done, slices));

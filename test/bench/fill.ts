@@ -21,7 +21,7 @@ export async function fillTodos({ grpcPort }: Ports): Promise<void> {
   );
 }
 
-/** Makes a session with so many messages of 1 KB, at most a batch. */
+/** Makes a session with this many messages of 1 KB, which are sent as one batch. */
 export async function fillSession({ grpcPort }: Ports, sessionId: string, messages: number): Promise<void> {
   await withClient(grpcPort, async (client) => {
     await createSession(client, sessionId);
@@ -29,7 +29,7 @@ export async function fillSession({ grpcPort }: Ports, sessionId: string, messag
   });
 }
 
-/** Makes many sessions, a few at a time, each with a batch of messages, and reads a page of each. */
+/** Makes many sessions, a few at a time, each with one batch of messages, and reads a page of each. */
 export async function fillSessions(
   { grpcPort }: Ports,
   sessions: number,

@@ -20,7 +20,7 @@ import type { Measured, Row, RowContext } from "./row.js";
 import { NEW_MESSAGE_JSON, newMessage, PAGE, SESSION } from "./samples.js";
 import { alternate, type Subject } from "./slices.js";
 
-/** A request by one of the fronts; what it needs is put there first. */
+/** A request to one of the fronts. `prepare` stores what the request needs. */
 interface FrontCase {
   readonly protocol: "grpc" | "rest";
   readonly path: string;
@@ -32,7 +32,7 @@ interface FrontCase {
 
 const GRPC = { protocol: "grpc", connections: 4, outstanding: 16 } as const;
 const REST = { protocol: "rest", connections: 32, outstanding: 1 } as const;
-/** Pages of 100 KB: a few at a time are enough to keep a server busy. */
+/** Few requests at a time, for pages of 100 KB. They are enough to keep a server busy. */
 const FEW = { grpc: { connections: 4, outstanding: 2 }, rest: { connections: 8 } } as const;
 
 const listTodos = toBinary(ListTodosRequestSchema, {
@@ -92,7 +92,10 @@ const loadByGrpc: FrontCase = {
 };
 const loadByRest: FrontCase = { ...listByRest, path: `/session/${SESSION}/load?limit=${PAGE}` };
 
-/** Each connection appends to a session of its own: two processes that write one session would wait for each other. */
+/**
+ * Each connection appends to a session of its own, because two processes that write to one session would wait for each
+ * other.
+ */
 const SESSIONS = Array.from({ length: 16 }, (_, i) => `${SESSION}-${i}`);
 const appendToMany: FrontCase = {
   ...appendByGrpc,
@@ -198,7 +201,7 @@ export const FRONT_ROWS: readonly Row[] = [
   },
 ];
 
-/** Both servers on one core, the generator on the other; only one server is asked at a time. */
+/** Compares two servers on one core, with the generator on the other. Only one server gets requests at a time. */
 async function compare(front: FrontCase, context: RowContext, storage = "memory:"): Promise<Measured> {
   const bare = await startPeer<never, BareServerReady>("bare-server", SERVER_CORE);
   const server = await startServer(storage, SERVER_CORE);

@@ -79,6 +79,6 @@ function parseCount(least: number): (text: string) => number {
   return (text) => {
     const count = Number(text);
     if (Number.isInteger(count) && count >= least) return count;
-    throw new InvalidArgumentError(`A whole number from ${least} on is needed`);
+    throw new InvalidArgumentError(`It must be a whole number of at least ${least}`);
   };
 }

@@ -13,7 +13,7 @@ export const MEMORY_ROW: Row = {
   run: measureMemory,
 };
 
-/** The most that was ever resident while the server took the messages, 1 KB each, and was asked for a page of each session. */
+/** Measures the peak of resident memory while the server stores messages of 1 KB and returns a page of each session. */
 async function measureMemory({ folder, onProgress }: RowContext): Promise<Measured> {
   const server = await startServer(`sqlite:${folder}/memory.db`, undefined);
   try {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 
-/** Where the bundles are; this module is part of one of them. */
+/** The folder of the bundles. This module is part of one of them. */
 const BUNDLES = fileURLToPath(new URL(".", import.meta.url));
 const SERVER = `${BUNDLES}server.mjs`;
 
@@ -36,7 +36,7 @@ export class Peer<Request> {
   next<Answer>(): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const onExit = (code: number | null, signal: string | null) => {
-        reject(new Error(`A process of the benchmark ended: ${signal ?? code}`));
+        reject(new Error(`A process of the benchmark has ended: ${signal ?? code}`));
       };
       const onMessage = (message: { answer?: Answer; error?: string; done?: number }) => {
         if (message.done !== undefined) return this.#onProgress?.(message.done);
@@ -53,7 +53,7 @@ export class Peer<Request> {
   }
 }
 
-/** Starts one of this benchmark's programs; resolves when it is ready, to what it says then. */
+/** Starts one of this benchmark's programs. Resolves when it is ready, with the first message that it sends. */
 export async function startPeer<Request, Ready>(
   name: "bare-server" | "generator" | "worker",
   core: number | undefined,
@@ -68,7 +68,7 @@ export interface ServerProcess {
   readonly grpcPort: number;
   readonly httpPort: number;
   readonly pid: number;
-  /** Resident memory in MiB: now, and the most there ever was. */
+  /** Returns the resident memory in MiB: the current one and its peak. */
   memory(): { readonly residentMib: number; readonly peakMib: number };
   stop(): Promise<void>;
 }
@@ -99,7 +99,7 @@ export async function startServer(storage: string, core: number | undefined, wor
   };
 }
 
-/** For finding out where the time goes: SESSION_POOL_BENCH_PROFILE names a folder for the server's profile. */
+/** Returns the flags for a CPU profile of the server, if SESSION_POOL_BENCH_PROFILE names a folder for it. */
 function profiling(): string[] {
   const folder = process.env.SESSION_POOL_BENCH_PROFILE;
   return folder === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${folder}`];
@@ -144,7 +144,10 @@ function readMemory(pid: number): { residentMib: number; peakMib: number } {
   return { residentMib: mib("VmRSS"), peakMib: mib("VmHWM") };
 }
 
-/** Milliseconds that all threads of a process have had a processor so far; undefined where the system does not tell. */
+/**
+ * Returns how many milliseconds the threads of a process have run on processors so far; undefined where the system does
+ * not say.
+ */
 export function processorMs(pid: number): number | undefined {
   const folder = `/proc/${pid}/task`;
   try {

@@ -31,7 +31,7 @@ export function describeMachine(version: string): Machine {
   };
 }
 
-/** The bundle lies in a folder of node_modules. */
+/** Reads a package's version. The path is relative to the bundle, which is in a folder of node_modules. */
 function packageVersion(name: string): string {
   const manifest = readFileSync(new URL(`../../${name}/package.json`, import.meta.url), "utf8");
   return (JSON.parse(manifest) as { version: string }).version;
@@ -43,12 +43,12 @@ export function formatMachine({ cpu, cores, memoryGib, system, pinned, versions 
     `${cpu}, ${cores} cores, ${memoryGib} GiB, ${system}`,
     programs.join(", "),
     pinned
-      ? "Server and generator on a core each, but for the row of the workers"
-      : "Not pinned: there is no taskset, or one core only",
+      ? "Server and generator have a core each, except in the row of the workers"
+      : "Processes are not pinned to cores, because taskset is missing or there is only one core",
   ].join("\n");
 }
 
-/** One line, as soon as it is known. */
+/** Returns the line of one row. It is printed as soon as the row is measured. */
 export function formatResult({ row, measured }: Result): string {
   const verdict = measured.kind === "skipped" ? "skipped" : hasMet(row.target, measured) ? "ok" : "missed";
   const target = "atLeast" in row.target ? `>= ${row.target.atLeast.toFixed(2)}` : `< ${row.target.underMib} MiB`;

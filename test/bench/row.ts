@@ -1,17 +1,20 @@
 import type { Comparison } from "./slices.js";
 
-/** A line of the table. */
+/** A row of the table. */
 export interface Row {
-  /** For `--rows`. */
+  /** The name of the row for `--rows`. */
   readonly id: string;
   readonly what: string;
   readonly against: string;
   readonly target: Target;
-  /** Null when it cannot be measured here; `why` says so. */
+  /**
+   * Measures the row. Resolves to a skipped result, with the reason, if this machine lacks something that the row
+   * needs.
+   */
   run(context: RowContext): Promise<Measured>;
 }
 
-/** A ratio that is to be reached, or a size that is not to be passed. */
+/** A ratio to reach, or a size to stay below. */
 export type Target = { readonly atLeast: number } | { readonly underMib: number };
 
 export type Measured =
@@ -22,9 +25,9 @@ export type Measured =
 export interface RowContext {
   readonly slices: number;
   readonly sliceMs: number;
-  /** Folder for the files of SQLite. */
+  /** The folder for SQLite files. */
   readonly folder: string;
-  /** A server for the rows of MongoDB; one is looked for as the tests do without it. */
+  /** The server for the rows of MongoDB. When absent, one is looked for as in the tests. */
   readonly mongoUrl: string | undefined;
   readonly onProgress: (done: number, total: number) => void;
 }

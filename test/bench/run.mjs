@@ -1,4 +1,4 @@
-// Bundles the benchmark and the server beside the packages, and runs it.
+// Bundles the benchmark and the server into a folder beside the packages, and runs the benchmark.
 import { spawn } from "node:child_process";
 import { rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -34,7 +34,7 @@ await build({
 });
 await buildConsole(`${folder}assets`);
 const [name, ...rest] = process.argv.slice(2);
-// `console`, `drafts`, `growth` and `ours` are measurements of their own; everything else is for the rows.
+// `console`, `drafts`, `growth` and `ours` are separate measurements. Without such a name, the rows are measured.
 const own = ["console", "drafts", "growth", "ours"].includes(name);
 const args = own ? [`${folder}${name}.mjs`, ...rest] : [`${folder}bench.mjs`, ...process.argv.slice(2)];
 const bench = spawn(process.execPath, args, { stdio: "inherit" });

@@ -6,7 +6,7 @@ import type { Todo } from "../../gen/sessionpool/v1/todo_service_pb.js";
 export const PAGE = 100;
 export const SESSION = "bench";
 
-/** 1 KB of text: words with the odd quote, line break and accent, as conversations have them. */
+/** 1 KB of text with some quotes, line breaks and accents, as in conversations. */
 export const TEXT = makeText(1024);
 
 function makeText(length: number): string {
@@ -17,8 +17,8 @@ function makeText(length: number): string {
 const SYLLABLES = "ka to mi ren sol da ver ti no lu pe ar gon is fa mel or bu chi en".split(" ");
 
 /**
- * Text of about so many characters with the words of a long conversation: a few that are everywhere, and many that are rare.
- * Always the same for the same number.
+ * Makes a text of about this many characters with the words of a long conversation: a few that are frequent, and many
+ * that are rare. The same number always gives the same text.
  */
 export function conversationText(length: number, number: number): string {
   let seed = (number + 1) * 2654435761;
@@ -47,7 +47,7 @@ export function sampleTodos(): Todo[] {
   }));
 }
 
-/** What a client sends to append 1 KB. */
+/** Makes the message that a client sends to append 1 KB. */
 export function newMessage(): MessageWithParts {
   return {
     $typeName: "sessionpool.v1.MessageWithParts",
@@ -62,13 +62,13 @@ export function newMessage(): MessageWithParts {
   };
 }
 
-/** The same as JSON, as REST's clients send it. */
+/** The same message as JSON, as REST clients send it. */
 export const NEW_MESSAGE_JSON = JSON.stringify({
   info: { role: "user" },
   parts: [{ type: "text", text: TEXT }],
 });
 
-/** The session that a page is of. */
+/** Makes the session that a page belongs to. */
 export function storedSession(): Session {
   return create(SessionSchema, {
     sessionId: SESSION,
@@ -79,7 +79,7 @@ export function storedSession(): Session {
   });
 }
 
-/** A message as a page shows it. */
+/** Makes a message as a page shows it. */
 export function storedMessage(position: number): MessageWithParts {
   return {
     $typeName: "sessionpool.v1.MessageWithParts",

@@ -1,25 +1,31 @@
-/** Runs for so long, or does a set piece of work; resolves to operations and the milliseconds they took. */
+/**
+ * Runs for a slice of time, or does a fixed amount of work. Resolves to the number of operations and the time they
+ * took.
+ */
 export type Subject = () => Promise<Slice>;
 
 export interface Slice {
   readonly operations: number;
   readonly elapsedMs: number;
-  /** What the measured process used of the processor meanwhile; undefined where the system does not tell. */
+  /** The processor time that the measured process used; undefined where the system does not say. */
   readonly processorMs: number | undefined;
 }
 
-/** By which time operations are counted: that of the clock, or that which the measured process had a processor. */
+/** Which time a rate is based on: elapsed time, or the processor time of the measured process. */
 export type Time = "clock" | "processor";
 
-/** What alternating slices showed. Rates are operations a second. */
+/** The result of alternating slices. Rates are operations a second. */
 export interface Comparison {
-  /** What `ratio` goes by; the other one is `otherRatio`. */
+  /** The time that `ratio` is based on. `otherRatio` is based on the other one. */
   readonly by: Time;
   readonly rate: number;
   readonly baselineRate: number;
-  /** Median of the ratios of neighbouring slices: what slows the machine down for a while slows both. */
+  /**
+   * The median of the ratios of neighbouring slices. Anything that slows the machine down for a while affects both
+   * slices.
+   */
   readonly ratio: number;
-  /** All of those ratios, in the order of measuring. */
+  /** All of these ratios, in the order in which they were measured. */
   readonly ratios: readonly number[];
   readonly otherRatio: number | undefined;
 }
@@ -31,12 +37,12 @@ export interface AlternateOptions {
 }
 
 /**
- * How long each runs, in its time, and how often, before it counts: the code is compiled meanwhile. On a busy machine that takes longer, but what makes
- * few operations has no need of so many.
+ * How long each subject runs before it is measured, so that its code is compiled. It runs for at least `leastMs` of the
+ * chosen time, and until it has made this many operations, but no longer than `mostMs`.
  */
 const WARM_UP = { leastMs: 3000, operations: 2000, mostMs: 15_000 };
 
-/** Measures A B A B ... */
+/** Measures the baseline and the subject in turn. */
 export async function alternate(
   baseline: Subject,
   ours: Subject,
@@ -82,7 +88,7 @@ function ratiosOf(pairs: readonly Pair[], time: Time): number[] {
   return pairs.map(({ baseline, ours }) => rateOf(ours, time) / rateOf(baseline, time));
 }
 
-/** Repeats the work for so long, in this process. */
+/** Makes a subject that repeats the work in this process for `sliceMs`. */
 export function during(sliceMs: number, work: () => Promise<number> | number): Subject {
   return () =>
     timed(async (elapsedMs) => {
@@ -93,7 +99,7 @@ export function during(sliceMs: number, work: () => Promise<number> | number): S
     });
 }
 
-/** The same by several callers at a time. */
+/** Makes a subject in which several callers repeat the work at the same time. */
 export function duringBy(callers: number, sliceMs: number, work: (caller: number) => Promise<number>): Subject {
   return () =>
     timed(async (elapsedMs) => {
@@ -109,7 +115,7 @@ export function duringBy(callers: number, sliceMs: number, work: (caller: number
     });
 }
 
-/** Takes the time of work in this process that answers how many operations it made. */
+/** Measures work in this process. The work resolves to how many operations it made. */
 export async function timed(work: (elapsedMs: () => number) => Promise<number>): Promise<Slice> {
   const begun = performance.now();
   const usedBefore = process.cpuUsage();

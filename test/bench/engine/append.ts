@@ -4,18 +4,18 @@ import { type EngineOptions, type EngineRow, fill, MESSAGE, openEngine } from ".
 
 const CALLERS = 20;
 
-/** One caller; by hand a commit for each row. */
+/** Appends by one caller, against a commit for each row by hand. */
 export const appendByOne: EngineRow = (options) =>
   compareAppends(options, 1, ["raw"], (raw, [log = ""]) => {
     raw.insert(log);
     return 1;
   });
 
-/** 20 callers on one session; by hand 20 rows a commit. */
+/** Appends by 20 callers on one session, against 20 rows in each commit by hand. */
 export const appendByManyToOne: EngineRow = (options) =>
   compareAppends(options, 1, Array(CALLERS).fill("raw"), insertAll, CALLERS);
 
-/** 20 callers, each with a session; by hand a row of each in a commit. */
+/** Appends by 20 callers, each on a session of its own, against a row of each session in one commit by hand. */
 export const appendByManyToMany: EngineRow = (options) => {
   const logs = Array.from({ length: CALLERS }, (_, i) => `raw-${i}`);
   return compareAppends(options, CALLERS, logs, insertAll, CALLERS);

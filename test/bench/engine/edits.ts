@@ -4,7 +4,7 @@ import { type Engine, type EngineOptions, type EngineRow, fill, openEngine } fro
 const SMALL = 10;
 const LARGE = 100_000;
 
-/** One edit of a session of its own, and what must be there before it, which does not count. */
+/** One edit, each time of a new session, and how to prepare that session. The preparation is not measured. */
 interface Edit {
   prepare(engine: Engine, source: Source, sessionId: string): Promise<void>;
   run(engine: Engine, source: Source, sessionId: string): Promise<unknown>;
@@ -12,7 +12,7 @@ interface Edit {
 
 interface Source {
   readonly sessionId: string;
-  /** A message in the middle. */
+  /** The id of a message in the middle of the session. */
   readonly middleId: string;
 }
 

@@ -4,10 +4,10 @@ import { RawSqlite } from "./raw-sqlite.js";
 import { type EngineRow, fill, openEngine } from "./subjects.js";
 
 const MESSAGES = 100_000;
-/** How far from an end a page "at the end" may be. */
+/** How far from an end of the session a page "at the end" may be. */
 const NEAR = 1000;
 
-/** A page anywhere, against the statement that reads the same rows. */
+/** Reads a page at a random place, against the statement that reads the same rows. */
 export const listAnywhere: EngineRow = async ({ folder, slices, sliceMs, onProgress }) => {
   const path = `${folder}/list.db`;
   const engine = await openEngine(`sqlite:${path}`);

@@ -5,7 +5,7 @@ import { BODY, type EngineRow, fill, MESSAGE, openEngine } from "./subjects.js";
 
 const LISTED = 10_000;
 
-/** One caller; by hand one insertOne after the other into the same collection, with its keys. */
+/** Appends by one caller, against one insertOne after the other into the same collection with its indexes. */
 export const appendOnMongo: EngineRow = async ({ mongoUrl = "", slices, sliceMs, onProgress }) => {
   const engine = await openEngine(mongoUrl);
   const client = await MongoClient.connect(mongoUrl);
@@ -38,7 +38,7 @@ export const appendOnMongo: EngineRow = async ({ mongoUrl = "", slices, sliceMs,
   }
 };
 
-/** A page anywhere, against the find that the store makes, with the documents as the driver gives them. */
+/** Reads a page at a random place, against the same find by the driver, without converting its documents. */
 export const listOnMongo: EngineRow = async ({ mongoUrl = "", slices, sliceMs, onProgress }) => {
   const engine = await openEngine(mongoUrl);
   const client = await MongoClient.connect(mongoUrl);

@@ -3,11 +3,11 @@ import { ensureSchema, PAGE_BYTES } from "../../../src/storage/sqlite/schema.js"
 import { SQL } from "../../../src/storage/sqlite/statements.js";
 import { BODY } from "./subjects.js";
 
-/** What reads a page row by row. */
+/** The statement that reads a page row by row. */
 const READ_ROWS = `SELECT log, seq, id, timestamp, role, session_id, origin, body FROM messages
   WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq`;
 
-/** The driver by hand, with the store's own tables, keys and pragmas. */
+/** Uses the SQLite driver directly, with the tables, keys and pragmas of the store. */
 export class RawSqlite {
   readonly #db: Database.Database;
   readonly #insert: Database.Statement<unknown[]>;
@@ -28,7 +28,7 @@ export class RawSqlite {
     this.#readUp = this.#db.prepare(READ_ROWS).raw();
   }
 
-  /** One row, by itself or in the transaction that is open. */
+  /** Inserts one row, in the open transaction if there is one. */
   insert(log: string): void {
     const seq = (this.#ends.get(log) ?? 0) + 1;
     this.#ends.set(log, seq);
@@ -36,14 +36,14 @@ export class RawSqlite {
     this.#insert.run([log, seq, id, Date.now() * 1000, "user", "bench", null, BODY.length + id.length, BODY]);
   }
 
-  /** One commit with a row of each log. */
+  /** Commits a transaction with one row for each log. */
   insertAll(logs: readonly string[]): void {
     this.#begin.run([]);
     for (const log of logs) this.insert(log);
     this.#commit.run([]);
   }
 
-  /** Number of rows that were read. */
+  /** Returns how many rows were read. */
   read(log: string, first: number, last: number): number {
     return this.#readUp.all([log, first, last]).length;
   }

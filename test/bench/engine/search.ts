@@ -4,13 +4,13 @@ import { alternate, duringBy } from "../slices.js";
 import { type EngineOptions, type EngineRow, fill, openEngine } from "./subjects.js";
 
 const CALLERS = 20;
-/** Texts that the writers take by turns: made before, so that making them is not measured. */
+/** How many texts the writers take in turn. They are made beforehand, so that making them is not measured. */
 const TEXTS = 2000;
 
-/** With an index of words, against without: one caller. */
+/** Appends by one caller with an index of words, against the same without it. */
 export const appendSearched: EngineRow = (options) => compareSearched(options, 1);
 
-/** The same with 20 callers, each with a session. */
+/** The same with 20 callers, each on a session of its own. */
 export const appendSearchedByMany: EngineRow = (options) => compareSearched(options, CALLERS);
 
 async function compareSearched({ folder, slices, sliceMs, onProgress }: EngineOptions, callers: number) {

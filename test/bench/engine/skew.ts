@@ -4,7 +4,10 @@ import { type Engine, type EngineRow, fill, MESSAGE, openEngine } from "./subjec
 const MESSAGES = 10_000;
 const SKEW_MICROS = 50_000;
 
-/** Two writers on one session, each with a pool of its own, as two processes have them: 10,000 messages over all slices. */
+/**
+ * Appends by two writers on one session, each with a pool of its own, like two processes. All slices together append
+ * 10,000 messages.
+ */
 export const skewedWriters: EngineRow = async ({ folder, slices, onProgress }) => {
   const url = `sqlite:${folder}/skew.db`;
   const writers = [await openEngine(url), await openEngine(url)] as const;

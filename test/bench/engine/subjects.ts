@@ -5,7 +5,7 @@ import { openDatabase } from "../../../src/storage/open-storage.js";
 import { TEXT } from "../samples.js";
 import type { Comparison } from "../slices.js";
 
-/** What a row of the engine is told. */
+/** The options of a measurement of the engine. */
 export interface EngineOptions {
   readonly slices: number;
   readonly sliceMs: number;
@@ -22,7 +22,7 @@ export const MESSAGE: NewChatMessage = {
   parts: [{ id: "", type: "text", text: TEXT }],
 };
 
-/** The body of the same message as it is kept. */
+/** The body of the same message, as it is stored. */
 export const BODY = JSON.stringify({ parts: MESSAGE.parts });
 
 export interface Engine {
@@ -30,7 +30,7 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-/** The library as programs embed it. */
+/** Opens the library as programs embed it. */
 export async function openEngine(url: string, { search = false } = {}): Promise<Engine> {
   const database = await openDatabase(url, { search });
   const pool = new RootPool({ storage: new LogHistoryProvider(database.namespace("default"), { search }) });
@@ -43,7 +43,7 @@ export async function openEngine(url: string, { search = false } = {}): Promise<
   };
 }
 
-/** Makes a session with so many messages. */
+/** Makes a session with this many messages. */
 export async function fill({ pool }: Engine, sessionId: string, messages: number): Promise<void> {
   const BATCH = 1000;
   await pool.sessions.createSession({ sessionId });

@@ -24,7 +24,7 @@ export const ENGINE_ROWS = {
   listOnMongo,
 } satisfies Record<string, EngineRow>;
 
-/** What the engine's process is told. */
+/** The request that this process gets. */
 export interface EngineRequest extends Omit<EngineOptions, "onProgress"> {
   readonly row: keyof typeof ENGINE_ROWS;
 }

@@ -3,13 +3,16 @@ import type { Engine } from "../engine/subjects.js";
 import type { Grown } from "./operations.js";
 
 const BATCH = 1000;
-/** A server that is slow would let more of them wait for longer than a call may take. */
+/** How many sessions are made at once. On a slow server, more of them would wait for longer than a call may take. */
 const SESSIONS_AT_ONCE = 20;
 const SESSION = "grown";
-/** A page of 100 messages lies at each end; what is between them is short, so that a million messages are soon written. */
+/**
+ * How many messages at each end have their full size, which is more than a page. Those between are short, so that a
+ * million messages are written quickly.
+ */
 const ENDS = 200;
 
-/** Makes a session of so many messages: of 1 KB at its ends, of a few words between them. */
+/** Makes a session of this many messages: of 1 KB at its ends, of a few words between them. */
 export async function growMessages(engine: Engine, messages: number, message: NewChatMessage): Promise<Grown> {
   const { sessions } = engine.pool;
   await sessions.createSession({ sessionId: SESSION });
@@ -26,7 +29,7 @@ export async function growMessages(engine: Engine, messages: number, message: Ne
   return { engine, sessionId: SESSION, messages, middleId: middle.id, middleMicros: middle.timestampMicros };
 }
 
-/** Makes so many sessions, which have no messages. */
+/** Makes this many sessions without messages. */
 export async function growSessions(engine: Engine, count: number): Promise<Grown> {
   for (let first = 0; first < count; first += SESSIONS_AT_ONCE) {
     const length = Math.min(SESSIONS_AT_ONCE, count - first);

@@ -9,8 +9,9 @@ import { growMessages, growSessions } from "./grow.js";
 import { type Grown, OPERATIONS, type Operation, SESSION_OPERATIONS } from "./operations.js";
 import { drawGrowth, type Point } from "./picture.js";
 
-// What each operation takes at different lengths of a history, and with different numbers of sessions, each size in a database of its own. On SQLite
-// that is time of the processor, all of which is this process's; with a server it is the time until the answer.
+// Measures how long each operation takes at different lengths of a history and with different numbers of sessions. Each
+// size has a database of its own. On SQLite this is the time of the processor, all of which this process uses. With a
+// database server it is the time until the answer.
 //
 //     npm run bench -- growth --svg docs/images/growth.svg
 
@@ -29,7 +30,7 @@ const flags = new Command("growth")
   .option("--mongo-messages <sizes>", "lengths of a history on MongoDB", parseSizes, [10, 1000, 10_000])
   .option("--mongo-sessions <sizes>", "numbers of sessions on MongoDB", parseSizes, [10, 1000])
   .option("--rounds <n>", "how often each operation is made at each size", Number, 31)
-  .option("--svg <file>", "draws a picture, too")
+  .option("--svg <file>", "file for a picture of the results")
   .parse()
   .opts<Flags>();
 
@@ -100,7 +101,10 @@ async function growAll(
   return all;
 }
 
-/** All sizes take turns, so that what slows the machine down for a while slows them all; the first rounds do not count. */
+/**
+ * Measures one operation at all sizes in turn, so that anything that slows the machine down for a while affects all
+ * sizes. The first rounds are a warm-up.
+ */
 async function measure(store: string, operation: Operation, all: ReadonlyMap<number, Grown>): Promise<Point[]> {
   const WARM_UP = 10;
   const took = new Map([...all.keys()].map((size) => [size, [] as number[]]));
@@ -117,7 +121,7 @@ async function measure(store: string, operation: Operation, all: ReadonlyMap<num
   return [...took].map(([size, times]) => ({ store, operation: operation.name, size, ms: median(times) }));
 }
 
-/** A table of the points of one store. */
+/** Returns a Markdown table of the points of one store. */
 function tableOf(points: readonly Point[]): string {
   const sizes = [...new Set(points.map(({ size }) => size))].sort((a, b) => a - b);
   const rows = [...new Set(points.map(({ operation }) => operation))].map((operation) => {

@@ -2,20 +2,20 @@ import { type Engine, MESSAGE } from "../engine/subjects.js";
 
 const PAGE = 100;
 
-/** A session of one size. */
+/** A session of a certain size. */
 export interface Grown {
   readonly engine: Engine;
   readonly sessionId: string;
   readonly messages: number;
-  /** A message in the middle, and its time. */
+  /** The id of a message in the middle of the session. `middleMicros` is its timestamp. */
   readonly middleId: string;
   readonly middleMicros: number;
 }
 
-/** One operation; what it returns is made before it, and does not count. */
+/** One operation. Only `run` is measured. */
 export interface Operation {
   readonly name: string;
-  /** Makes what the operation changes, if it is not the session itself; answers its id. */
+  /** Makes the session that the operation changes, or takes the given one. Resolves to its id. */
   prepare(grown: Grown, sessionId: string): Promise<string>;
   run(grown: Grown, sessionId: string): Promise<unknown>;
 }
@@ -33,7 +33,7 @@ const reverted = async (grown: Grown, newSessionId: string) => {
   return newSessionId;
 };
 
-/** What changes a history is done to a fork of the session, so that the session keeps its size. */
+/** The operations on a history. Edits are made to a fork of the session, so that the session keeps its size. */
 export const OPERATIONS: readonly Operation[] = [
   {
     name: "append",
@@ -76,7 +76,7 @@ export const OPERATIONS: readonly Operation[] = [
   },
 ];
 
-/** By the number of sessions. */
+/** The operations whose time may depend on the number of sessions. */
 export const SESSION_OPERATIONS: readonly Operation[] = [
   {
     name: "list sessions",

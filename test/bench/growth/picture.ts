@@ -5,15 +5,18 @@ import { parseHTML } from "linkedom";
 export interface Point {
   readonly store: string;
   readonly operation: string;
-  /** Messages of the session, or sessions of the store. */
+  /** The number of messages in the session, or of sessions in the store. */
   readonly size: number;
-  /** Median. */
+  /** The median time. */
   readonly ms: number;
 }
 
 const COLUMNS = 4;
 
-/** A small chart for each operation, with a line for each store, as SVG: time over size, both on logarithmic scales. */
+/**
+ * Draws an SVG with a small chart for each operation and a line for each store. The charts show time over size, both on
+ * logarithmic scales.
+ */
 export function drawGrowth(points: readonly Point[]): string {
   const operations = [...new Set(points.map(({ operation }) => operation))];
   const column = ({ operation }: { readonly operation: string }) => operations.indexOf(operation) % COLUMNS;

@@ -1,9 +1,11 @@
 // Loads `session-pool serve` on SQLite with Debian's wrk (REST and Connect) and h2load (gRPC), and prints a table:
 //
-//     npm run build && node test/bench/load-runs/main.mjs [--minutes 5] [--fronts rest,connect,grpc,bare] [--connections 1,16,256]
+//     npm run build && node test/bench/load-runs/main.mjs [--minutes 5] [--fronts rest,connect,grpc,bare]
+// [--connections 1,16,256]
 //
-// One call in five appends 1 KB, the others read the last 20 messages, of 64 sessions. `bare` is a node:http server that
-// works as long for a request as the service does for a REST call, for comparing the slowest calls at saturation.
+// One call in five appends 1 KB to one of 64 sessions, the others read the last 20 messages of one. `bare` is a
+// node:http server that computes as long for each request as the service does for a REST call. It shows how slow the
+// slowest calls are at saturation.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,7 +26,7 @@ const SECONDS = Math.round(Number(values.minutes) * 60);
 const SESSIONS = 64;
 const HTTP = 18480;
 const GRPC = 18451;
-/** Microseconds that a call of the bare server works. */
+/** How many microseconds the bare server computes for each call. */
 const BARE_WORK = 60;
 const folder = mkdtempSync(join(tmpdir(), "load-runs-"));
 
@@ -97,7 +99,7 @@ async function untilReady(path) {
     if (answer?.ok) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  throw new Error("The server does not start");
+  throw new Error("The server did not start");
 }
 
 /** Gives each session its first 20 messages. */
@@ -114,7 +116,7 @@ async function prepare() {
 async function failedCalls() {
   const text = await (await fetch(`http://127.0.0.1:${HTTP}/metrics`)).text();
   const counts = [...text.matchAll(/^session_pool_calls_total\{(.*)\} (\d+)$/gm)];
-  // A generator that stops leaves its last calls unanswered.
+  // A generator that stops cancels its last calls.
   const bad = counts.filter(([, labels]) => !/code="(ok|canceled)"/i.test(labels));
   for (const [line] of bad) console.error(line);
   return bad.reduce((sum, [, , count]) => sum + Number(count), 0);
@@ -161,7 +163,7 @@ function inMs(text) {
   return Number((Number(number) * { us: 0.001, ms: 1, s: 1000, m: 60_000 }[unit]).toPrecision(3));
 }
 
-/** Two generators, one for each kind of call, because h2load sends one body. */
+/** Runs two generators, one for each kind of call, because h2load can send only one body. */
 async function h2load(connections) {
   const readers = Math.max(1, Math.round(connections * 0.8));
   const session = field(1, Buffer.from("load-7"));
@@ -211,7 +213,7 @@ async function oneH2load(method, request, connections) {
   return { times, unanswered: Number(failed) + Number(errored) + Number(timedOut) };
 }
 
-/** A length-delimited field of protobuf. */
+/** Encodes a length-delimited field of protobuf. */
 function field(number, bytes) {
   const length = bytes.length < 128 ? [bytes.length] : [(bytes.length & 127) | 128, bytes.length >> 7];
   return Buffer.concat([Buffer.from([(number << 3) | 2, ...length]), bytes]);

@@ -2,7 +2,7 @@ import { GrpcConnection } from "./grpc-connection.js";
 import type { Load, LoadConnection, LoadResult } from "./load.js";
 import { RestConnection } from "./rest-connection.js";
 
-/** What the generator's process is told. */
+/** A request to the generator's process. */
 export type GeneratorRequest =
   | { readonly kind: "open"; readonly name: string; readonly load: Load }
   | { readonly kind: "run"; readonly name: string; readonly sliceMs: number }
@@ -43,11 +43,12 @@ function connections(load: Load): LoadConnection[] {
 }
 
 /**
- * Sends for so long, and waits for the last answers.
+ * Sends requests for `sliceMs`, and then waits for the last answers.
  *
- * The event loop never sleeps meanwhile. The kernel would have to wake it for an answer, and it is the sender who pays
- * for that: on a virtual machine up to 20 us a call, but only if the server is slow enough to leave the generator idle.
- * A fast baseline would pay nothing, and a server that works for 10 us a call would seem to work for 20.
+ * The event loop never sleeps during that time. If it slept, the kernel would have to wake it for an answer, and the
+ * sender of the answer would pay for that, up to 20 µs a call on a virtual machine. This happens only if the server is
+ * slow enough to leave the generator idle. A fast baseline would pay nothing, and a server that needs 10 µs for a call
+ * would seem to need 20 µs or more.
  */
 function run(connections: readonly LoadConnection[], sliceMs: number): Promise<LoadResult> {
   return new Promise((resolve, reject) => {

@@ -15,8 +15,9 @@ const HEADER_TABLE_SIZE = 1;
 const INITIAL_WINDOW_SIZE = 4;
 
 /**
- * A client of gRPC that costs a fraction of what its server does, so that the server is what is measured: the same request every time,
- * written as ready bytes, and of the answers only the frames are read. A message with a body that ends without a message is a failure.
+ * A gRPC client that needs only a fraction of the time that its server needs, so that the server is what is measured.
+ * It sends the same bytes every time, and reads only the frames of the answers. An answer that ends without a message
+ * is a failure.
  */
 export class GrpcConnection implements LoadConnection {
   readonly #socket: Socket;
@@ -27,7 +28,7 @@ export class GrpcConnection implements LoadConnection {
   #nextStream = 1;
   #sendWindow = FIRST_WINDOW;
   #consumed = 0;
-  /** Bytes of the answer so far, by stream. */
+  /** How many bytes of its answer each open stream has received. */
   readonly #open = new Map<number, number>();
   #waiting = 0;
   #onAnswer: () => void = () => {};
@@ -136,7 +137,7 @@ export class GrpcConnection implements LoadConnection {
     else if (this.#open.size === 0) this.#onIdle?.();
   }
 
-  /** Lets the server go on long before it has to wait. */
+  /** Enlarges the window long before the server would have to wait. */
   #giveWindow(bytes: number): void {
     this.#consumed += bytes;
     if (this.#consumed < MAX_WINDOW / 4) return;
@@ -145,7 +146,7 @@ export class GrpcConnection implements LoadConnection {
   }
 }
 
-/** HPACK without the dynamic table: the same bytes for every request. */
+/** Encodes the headers without HPACK's dynamic table, so that they are the same bytes in every request. */
 function headerBlock(path: string, port: number): Buffer {
   const POST = 0x83;
   const HTTP = 0x86;
@@ -167,7 +168,7 @@ function literal(name: string, value: string): Buffer {
 
 function text(value: string): Buffer {
   const bytes = Buffer.from(value);
-  if (bytes.length > 126) throw new RangeError(`Longer than a length of one byte can say: ${value}`);
+  if (bytes.length > 126) throw new RangeError(`The header is too long for a length of one byte: ${value}`);
   return Buffer.concat([Buffer.from([bytes.length]), bytes]);
 }
 

@@ -1,13 +1,13 @@
-/** A request of each connection, again and again. */
+/** A load in which each connection sends the same request again and again. */
 export interface Load {
   readonly protocol: "grpc" | "rest";
   readonly port: number;
   readonly path: string;
   readonly method: "GET" | "POST";
-  /** Each connection has one of these. */
+  /** The bodies. Each connection uses one of them. */
   readonly bodies: readonly Uint8Array[];
   readonly connections: number;
-  /** Requests under way on each connection; REST has one. */
+  /** How many requests each connection sends at once; 1 for REST. */
   readonly outstanding: number;
 }
 
@@ -17,9 +17,12 @@ export interface LoadResult {
 }
 
 export interface LoadConnection {
-  /** Sends until `stop`, one request for each answer. `onAnswer` is told of each good answer; `onFailure` of all else. */
+  /**
+   * Sends until `stop`, a new request after each answer. Calls `onAnswer` for each successful answer and `onFailure`
+   * for any failure.
+   */
   start(onAnswer: () => void, onFailure: (error: Error) => void): void;
-  /** Resolves when the last answer is there. */
+  /** Resolves when the last answer has arrived. */
   stop(): Promise<void>;
   close(): void;
 }

@@ -3,14 +3,17 @@ import type { Load, LoadConnection } from "./load.js";
 
 const END_OF_HEADERS = Buffer.from("\r\n\r\n");
 
-/** A client of HTTP/1.1 that keeps its connection: ready bytes out, and of each answer only status and length are looked at. */
+/**
+ * An HTTP/1.1 client with one persistent connection. It sends the same bytes every time, and looks only at the status
+ * and length of each answer.
+ */
 export class RestConnection implements LoadConnection {
   readonly #port: number;
   readonly #request: Buffer;
-  /** Servers close connections that nobody has used for a while. */
+  /** The connection. It is replaced when the server has closed it, as servers do with idle connections. */
   #socket: Socket | undefined;
   #head: Buffer = Buffer.alloc(0);
-  /** Bytes of the body that are still to come; undefined while the headers are read. */
+  /** How many bytes of the body are still to come; undefined while the headers are read. */
   #bodyLeft: number | undefined;
   #onAnswer: () => void = () => {};
   #onFailure: (error: Error) => void = () => {};
@@ -72,7 +75,7 @@ export class RestConnection implements LoadConnection {
     else this.#onIdle?.();
   }
 
-  /** How many bytes of the body came with the headers; undefined when those are not complete. */
+  /** Returns how many bytes of the body came with the headers; undefined if the headers are incomplete. */
   #readHead(bytes: Buffer): number | undefined {
     this.#head = this.#head.length === 0 ? bytes : Buffer.concat([this.#head, bytes]);
     const end = this.#head.indexOf(END_OF_HEADERS);

@@ -1,4 +1,5 @@
-// Measures Mastra's libsql store, for the table of peers in docs/performance.md. Its packages are installed in a folder of their own:
+// Measures Mastra's libsql store, for the table of peers in docs/performance.md. Its packages are installed in a folder
+// of their own:
 //
 //     npm install --prefix FOLDER @mastra/libsql @mastra/core
 //     node test/bench/peers/mastra.mjs FOLDER
@@ -51,14 +52,14 @@ async function measure(what, call) {
   console.log(`| ${NAME}, ${what} | ${((user + system) / 1000 / calls).toFixed(3)} | ${rate} |`);
 }
 
-/** Pages are counted from the newest message. */
+/** Reads a page. Pages are counted from the newest message. */
 async function read(store, page) {
   const selectBy = { pagination: { page, perPage: PAGE } };
   const { messages } = await store.getMessagesPaginated({ threadId: "t", format: "v2", selectBy });
   if (messages.length !== PAGE) throw new Error(`A page holds ${messages.length} messages`);
 }
 
-/** Of the database and its write-ahead log. */
+/** Returns the bytes of the database and its write-ahead log. */
 async function disk(folder, name) {
   const files = (await readdir(folder)).filter((file) => file.startsWith(name) && !file.endsWith("-shm"));
   const sizes = await Promise.all(files.map(async (file) => (await stat(join(folder, file))).size));

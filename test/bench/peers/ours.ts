@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { type Engine, fill, MESSAGE, openEngine } from "../engine/subjects.js";
 import { timed } from "../slices.js";
 
-// The same work as peers.py by this service's library, for the table of peers in docs/performance.md: npm run bench -- ours
+// Does the same work as peers.py with this service's library, for the table of peers in docs/performance.md:
+//
+//     npm run bench -- ours
 
 const MS = 3000;
 const BYTES_OF = 10_000;
@@ -39,7 +41,7 @@ async function withEngine(name: string, work: (engine: Engine) => Promise<void>)
   }
 }
 
-/** Reads a page as the others do: with every message decoded. */
+/** Reads a page and decodes every message, as the other programs do. */
 async function look({ pool }: Engine, page: { limit: number; newestFirst?: boolean; offset?: number }) {
   const { messages } = await pool.sessions.listMessages("s", page);
   return messages.map(({ parts }) => parts);

@@ -1,4 +1,4 @@
-"""Measures what other programs keep conversations with, for the table of peers in docs/performance.md.
+"""Measures how other programs store conversations, for the table of peers in docs/performance.md.
 
     pip install openai-agents langgraph-checkpoint-sqlite
     python test/bench/peers/peers.py
@@ -24,7 +24,7 @@ def report(name: str, count: int, clock: float, processor: float) -> None:
 
 
 def measure(name: str, call) -> None:
-    """Makes the call for some seconds, or once if that takes longer."""
+    """Repeats the call for some seconds and reports how long it takes. A call that takes longer is made once."""
     call()
     count, begun, used = 0, time.perf_counter(), time.process_time()
     while time.perf_counter() - begun < SECONDS:
@@ -52,13 +52,13 @@ def openai_agents(folder: str) -> None:
     print(f"{name}: {os.path.getsize(os.path.join(folder, 'small.db')) / 10_000:,.0f} bytes of disk a message")
     large = SQLiteSession("large", os.path.join(folder, "large.db"))
     run(large.add_items([MESSAGE] * 100_000))
-    # It reads the newest ones only: the page ends where so many were left out.
+    # get_items can only return the newest messages, so it must read all from the page to the end.
     measure(f"{name}, 100 in the middle of 100,000", lambda: run(large.get_items(50_100))[:100])
     large.close()
 
 
 def langgraph(folder: str) -> None:
-    """Each checkpoint of a graph holds its whole state, and so all messages."""
+    """Measures langgraph, in which each checkpoint holds the whole state and so all messages."""
     name = "langgraph SqliteSaver"
     for length, what in ((100, "append to 100"), (10_000, "append to 10,000")):
         path = os.path.join(folder, f"langgraph-{length}.db")
