@@ -36,7 +36,7 @@ export interface Screen {
 export const PHONE: Screen = { width: 390, height: 844, isMobile: true };
 export const DESKTOP: Screen = { width: 1280, height: 800 };
 
-/** A browser with a new profile; closing the context ends it. */
+/** Opens a browser with a new profile. Closing the context ends the browser. */
 export async function openBrowser(
   executablePath: string,
   { isMobile = false, ...viewport }: Screen,

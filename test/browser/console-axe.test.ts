@@ -74,14 +74,19 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
     }
 
     interface Checked {
-      /** The part of the page that has changed since the whole page was checked. When absent, the whole page is checked. */
+      /**
+       * The part of the page that has changed since the whole page was checked. When absent, the whole page is checked.
+       */
       readonly within?: string;
       readonly without?: readonly string[];
       /** Resolves when the page has changed its colours. */
       readonly recoloured?: (isDark: boolean) => Promise<unknown>;
     }
 
-    /** Checks all rules in light colours, and in dark colours those that depend on colours, because nothing else differs. */
+    /**
+     * Checks all rules in light colours, and in dark colours those that depend on colours, because nothing else
+     * differs.
+     */
     async function expectNoViolation({ within = "html", without = [], recoloured }: Checked = {}): Promise<void> {
       const rules = Object.fromEntries(without.map((rule) => [rule, { enabled: false }]));
       expect(await violationsOf(within, { rules })).toEqual([]);
@@ -161,13 +166,13 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
       }
     });
 
-    it.each(["#/todos", "#/session/nobody"])("%s", async (address) => {
+    it.each(["#/todos", "#/session/nobody"])("the address %s", async (address) => {
       await open(address);
       await page.getByRole("heading", { level: 1 }).waitFor();
       await expectNoViolation();
     });
 
-    it("the description of the API, but for names and nesting that are Swagger UI's", async () => {
+    it("the API reference, except for names and nesting that Swagger UI makes", async () => {
       const without = ["heading-order", "nested-interactive", "label", "select-name", "region"];
       const recoloured = async (isDark: boolean) => {
         await page.locator(isDark ? "html.dark-mode" : "html:not(.dark-mode)").waitFor();

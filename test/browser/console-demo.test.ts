@@ -9,7 +9,7 @@ import { describeWith, run } from "../support/toolchain.js";
 import { DESKTOP, findBrowser, PHONE } from "./browser.js";
 import { ConsolePage } from "./console-page.js";
 
-/** The questions of docs/console.md, answered by the page without scrolling through a session. */
+/** The page answers the questions of docs/console.md without scrolling through a session. */
 await describeWith("the demo store in the console", findBrowser, (browserPath) => {
   let folder: string;
   let server: TestServer;

@@ -5,7 +5,7 @@ import { describeWith } from "../support/toolchain.js";
 import { DESKTOP, findBrowser } from "./browser.js";
 import { ConsolePage, callRest, textMessage } from "./console-page.js";
 
-/** A search reads 1,000 sessions at a time, so this takes more than two requests. */
+/** A search reads 1,000 sessions at a time, so searching this many takes more than two requests. */
 const COUNT = 2100;
 const DAY_MS = 24 * 3600 * 1000;
 

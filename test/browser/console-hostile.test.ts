@@ -13,10 +13,13 @@ const ELSEWHERE = "https://attacker.example";
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg" onload="hit()"><script>hit()</script></svg>';
 const BASE64_SVG = Buffer.from(SVG).toString("base64");
 
-/** REST allows no slash in an id, and no id may hold control characters. */
+/**
+ * Makes a session id of a payload. A slash is replaced because REST allows none in an id, and a line break because no
+ * id may hold control characters.
+ */
 const idOf = (i: number, text: string) => `s${i}${[...text].slice(0, 40).join("")}`.replace(/[/\n]/g, "|");
 
-/** Every payload is opened in every view. */
+/** A long timeout, because every payload is opened in every view. */
 const LONG = { timeout: 900_000 };
 
 /** Content that runs scripts in pages that do not escape, sanitise or refuse it. */
@@ -85,7 +88,7 @@ await describeWith("hostile content in the console", findBrowser, (browserPath) 
     expect({ status: response.status, text: await response.text() }).toEqual({ status: 200, text: expect.any(String) });
   }
 
-  /** Opens everything of a session: every message, every panel, the raw view, a search. */
+  /** Opens every view of a session: every message, every panel, the raw view and a search. */
   async function lookAtAll(sessionId: string, count: number): Promise<void> {
     await open.showSession(sessionId);
     await page.keyboard.press("g");

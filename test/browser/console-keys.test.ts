@@ -48,7 +48,7 @@ await describeWith("the console by the keyboard alone", findBrowser, (browserPat
       return one.getAttribute("aria-label") || one.textContent.trim() || one.tagName;
     })()`);
 
-  it("g and G select the first and the last message; j and k the next and the previous", async () => {
+  it("g and G select the first and the last message, and j and k the next and the previous one", async () => {
     await press("g");
     await isSelected(0);
     await press("j");
@@ -169,7 +169,7 @@ await describeWith("the console by the keyboard alone", findBrowser, (browserPat
     await open.dialog.waitFor({ state: "detached" });
   });
 
-  it("keys do nothing while somebody types or together with Ctrl", async () => {
+  it("keys do nothing while the user types, or together with Ctrl", async () => {
     await press("/");
     await open.page.keyboard.type("fjot?");
     expect(await open.dialog.count()).toBe(0);

@@ -5,11 +5,11 @@ import { expect } from "vitest";
 import { ROOT } from "../support/toolchain.js";
 import { openBrowser, type Screen } from "./browser.js";
 
-/** Pictures of the last run, to be looked at. */
+/** The folder for screenshots of the last run, which people can look at. */
 const PICTURES = join(ROOT, "node_modules/.cache/console");
 
-/** An answer, as any JSON. */
-// biome-ignore lint/suspicious/noExplicitAny: the tests read single fields of many answers.
+/** An answer in JSON of any shape. */
+// biome-ignore lint/suspicious/noExplicitAny: tests read single fields of many kinds of answers.
 export type Answer = any;
 
 /** Calls the REST API as another client would. Any status other than 200 fails the test. */
@@ -56,7 +56,7 @@ export class ConsolePage {
     return new ConsolePage(httpUrl, context, await context.newPage());
   }
 
-  /** A tab of a browser that stays open when this is closed. */
+  /** Opens a tab in a browser that stays open when the tab is closed. */
   static async openTab(browser: BrowserContext, httpUrl: string): Promise<ConsolePage> {
     const page = await browser.newPage();
     return new ConsolePage(httpUrl, page, page);
@@ -77,11 +77,14 @@ export class ConsolePage {
     await this.isLive();
   }
 
-  /** Goes to an address within the page, if that is loaded already, which takes a fraction of the time. Closes all notes. */
+  /**
+   * Goes to an address without loading the page again if it is loaded already, which takes a fraction of the time.
+   * Closes all toasts.
+   */
   async show(address: string): Promise<void> {
     if (!this.page.url().startsWith(this.#httpUrl)) return this.goTo(address);
     await this.page.evaluate("document.querySelectorAll('.toast [aria-label=Dismiss]').forEach((one) => one.click())");
-    // Otherwise the session that is still shown could be taken for the next one.
+    // The todos are shown first, because the session that is still shown could otherwise be mistaken for the next one.
     await this.page.evaluate("location.hash = '#/todos'");
     await this.page.locator(".conversation").waitFor({ state: "detached" });
     await this.page.evaluate(`location.hash = ${JSON.stringify(`#${address}`)}`);
@@ -124,7 +127,7 @@ export class ConsolePage {
     await this.dialog.waitFor({ state: "detached" });
   }
 
-  /** Presses the button of the open dialog, and waits until it is done. */
+  /** Presses a button of the open dialog, and waits until the dialog has closed. */
   async confirm(label: string): Promise<void> {
     await this.dialog.getByRole("button", { name: label, exact: true }).click();
     await this.dialog.waitFor({ state: "detached" });

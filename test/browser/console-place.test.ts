@@ -60,7 +60,7 @@ await describeWith("places in the console", findBrowser, (browserPath) => {
   it.each([
     ["desktop", DESKTOP],
     ["phone", PHONE],
-  ])("keeps what is opened and closed at the end where it is, on a %s", (_, screen) =>
+  ])("does not move a tool call at the end of the list that is opened and closed, on a %s", (_, screen) =>
     onScreen(screen, async (open) => {
       await open.openSession("s");
       const head = open.message(COUNT).locator(".call-head");
@@ -68,7 +68,7 @@ await describeWith("places in the console", findBrowser, (browserPath) => {
       const settle = () => open.page.waitForTimeout(300);
       const top = async () => Math.round((await head.boundingBox())!.y);
       await settle();
-      // On a phone its tools take room above the call, and leave it when the call is tapped.
+      // On a phone the tools of the message take up room above the call, and they go when the call is tapped.
       await open.message(COUNT - 2).click();
       await open
         .message(COUNT - 2)
@@ -76,7 +76,7 @@ await describeWith("places in the console", findBrowser, (browserPath) => {
         .waitFor();
       await settle();
       await open.page.evaluate("document.querySelector('.scroller').scrollTop = 1e6");
-      // Measured once the list is at its end and the rows have their sizes.
+      // The place is measured once the list is at its end and the rows have their final sizes.
       await settle();
       const before = await top();
       await head.click();
@@ -92,7 +92,7 @@ await describeWith("places in the console", findBrowser, (browserPath) => {
 
   it("never overwrites the requested address with that of the session being left", () =>
     onScreen(DESKTOP, async (open) => {
-      // The page learns of the new address only after the old view would have noted its own.
+      // Delays hashchange, so that the page gets the new address only after the old view would have written its own.
       await open.page.addInitScript(`addEventListener("hashchange", (event) => {
         if (!event.isTrusted) return;
         event.stopImmediatePropagation();
@@ -113,7 +113,7 @@ await describeWith("places in the console", findBrowser, (browserPath) => {
       };
       await open.openSession("s", "?at=5");
       await isMarked(5);
-      // So near the end that it cannot be the first on the screen.
+      // This message is so near the end that it cannot be the first one on the screen.
       await open.openSession("s", `?at=${COUNT}`);
       await isMarked(COUNT);
       await open.page.waitForTimeout(400);

@@ -9,7 +9,7 @@ import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith, ROOT } from "../support/toolchain.js";
 import { DESKTOP, findBrowser, openBrowser, PHONE } from "./browser.js";
 
-/** Pictures of the last run, to be looked at. */
+/** The folder for screenshots of the last run, which people can look at. */
 const PICTURES = join(ROOT, "node_modules/.cache/console");
 const HOSTILE = '<img src="x" onerror="document.title=1"> maples <b>bold</b>';
 
@@ -97,7 +97,7 @@ await describeWith("the console's search in all sessions", findBrowser, (browser
       expect(await field().inputValue()).toBe("MAPLES");
     });
 
-    it("can be used by keys", async () => {
+    it("can be used by keyboard", async () => {
       await open("#/");
       await page.getByRole("link", { name: "Search all sessions" }).waitFor();
       await page.keyboard.press("s");
@@ -124,7 +124,7 @@ await describeWith("the console's search in all sessions", findBrowser, (browser
       await page.getByText("at least 3 are required").waitFor();
     });
 
-    it("has no violation by axe", async () => {
+    it("has no violation that axe finds", async () => {
       for (const address of ["#/search", "#/search?q=maples"]) {
         await open(address);
         await page

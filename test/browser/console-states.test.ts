@@ -145,7 +145,7 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
       }
     });
 
-    it("the page asks for a key when it is missing, wrong or removed", async () => {
+    it("the page asks for a key when the key is missing, wrong or removed", async () => {
       const [one, other] = [makeKey("write"), { ...makeKey("write"), name: "other" }];
       const keysFile = await writeKeys([one]);
       await start(0, keysFile);

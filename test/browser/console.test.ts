@@ -12,7 +12,7 @@ import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith, ROOT } from "../support/toolchain.js";
 import { DESKTOP, findBrowser, openBrowser, PHONE } from "./browser.js";
 
-/** Pictures of the last run, to be looked at. */
+/** The folder for screenshots of the last run, which people can look at. */
 const PICTURES = join(ROOT, "node_modules/.cache/console");
 const PAGE = 50;
 
@@ -120,7 +120,7 @@ await describeWith("the console", findBrowser, (browserPath) => {
       await page.locator(`article[data-id="${id}"][aria-current="true"]`).waitFor();
     });
 
-    it("shows a message that is appended meanwhile, and a revert", async () => {
+    it("shows a message that is appended while it is open, and a revert", async () => {
       await open("/session/ferry");
       await isLive();
       const text = `live to ${name} 🚢`;

@@ -7,7 +7,7 @@ import { type KeyedServer, startKeyedServer } from "../support/keyed-server.js";
 import { describeWith, needPrograms, ROOT, run } from "../support/toolchain.js";
 import { DESKTOP, findBrowser, openBrowser, PHONE } from "./browser.js";
 
-/** Pictures of the last run, to be looked at. */
+/** The folder for screenshots of the last run, which people can look at. */
 const PICTURES = join(ROOT, "node_modules/.cache/console");
 
 async function findPrograms(): Promise<string> {
@@ -15,7 +15,7 @@ async function findPrograms(): Promise<string> {
   return findBrowser();
 }
 
-await describeWith("the description of the API at /docs", findPrograms, (browserPath) => {
+await describeWith("the API reference at /docs", findPrograms, (browserPath) => {
   let server: KeyedServer;
 
   beforeAll(async () => {
@@ -25,7 +25,7 @@ await describeWith("the description of the API at /docs", findPrograms, (browser
 
   afterAll(() => server.stop());
 
-  /** Opens the page, with the key as the console keeps it. */
+  /** Opens the page with a key stored where the console stores it. */
   async function openWithKey(page: Page): Promise<void> {
     await page.goto(`${server.httpUrl}/docs`);
     await page.evaluate(`sessionStorage.setItem("session-pool-key", ${JSON.stringify(server.key)})`);
@@ -64,11 +64,11 @@ await describeWith("the description of the API at /docs", findPrograms, (browser
 
     afterEach(async () => {
       await page.close();
-      // Nothing is loaded from elsewhere.
+      // The page must log no errors and load nothing from other hosts.
       expect({ problems, foreign }).toEqual({ problems: [], foreign: [] });
     });
 
-    /** Opens an operation; resolves to its box. */
+    /** Opens an operation, and resolves to the box that shows it. */
     async function open(operation: string): Promise<Locator> {
       const box = page.locator(`[id$="-${operation}"].opblock`);
       await box.locator(".opblock-summary-control").click();
@@ -76,7 +76,7 @@ await describeWith("the description of the API at /docs", findPrograms, (browser
       return box;
     }
 
-    /** The line that is copied once it names this path. */
+    /** Copies the curl line of an operation until it names this path, and resolves to it. */
     async function curlLine(box: Locator, path: string): Promise<string> {
       let line = "";
       const copied = async () => {
@@ -137,7 +137,7 @@ await describeWith("the description of the API at /docs", findPrograms, (browser
       });
     });
 
-    it("shows what parameters that are referred to mean", async () => {
+    it("describes parameters that the document only refers to", async () => {
       const box = await open("getSession");
       expect(await box.locator('[data-param-name="Grpc-Timeout"]').textContent()).toContain(
         "How long the client waits",

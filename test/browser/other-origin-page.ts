@@ -1,4 +1,4 @@
-/** What a page of another origin runs; the test calls it by `window.client`. */
+/** The script of a page of another origin. The test calls its global function `connectTo`. */
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
 import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
@@ -10,7 +10,7 @@ export interface PageClient {
   append(sessionId: string, text: string): Promise<string>;
   errorOf(sessionId: string): Promise<string>;
   todoCount(): Promise<number>;
-  /** Texts of the messages that came since it was called. */
+  /** Starts to follow a session. The list that is returned grows with the text of each message. */
   follow(sessionId: string): string[];
 }
 

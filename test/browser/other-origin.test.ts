@@ -34,7 +34,7 @@ await describeWith("a page of another origin", findBrowser, (browserPath) => {
     site.close();
   });
 
-  describe.each(["connect", "grpc-web"] as const)("by %s", (protocol) => {
+  describe.each(["connect", "grpc-web"] as const)("over %s", (protocol) => {
     const sessionId = `page-${protocol}`;
     const client = () =>
       page.evaluateHandle(([url, by]) => globalThis.connectTo(url, by), [server.httpUrl, protocol] as const);
@@ -56,9 +56,9 @@ await describeWith("a page of another origin", findBrowser, (browserPath) => {
       const handle = await client();
       await handle.evaluate((one, id) => one.append(id, "first"), sessionId);
       const texts = await handle.evaluateHandle((one, id) => one.follow(id), sessionId);
-      await poll(async () => (await texts.jsonValue()).length === 1, "what was there came");
+      await poll(async () => (await texts.jsonValue()).length === 1, "the first message has arrived");
       await appendByRest(sessionId, "京都 live");
-      await poll(async () => (await texts.jsonValue()).length === 2, "what was appended by another came");
+      await poll(async () => (await texts.jsonValue()).length === 2, "the message of another client has arrived");
       expect(await texts.jsonValue()).toEqual(["first", "京都 live"]);
     });
   });

@@ -30,7 +30,7 @@ await describeWith("a page whose host name resolves to this machine", findBrowse
     site.close();
   });
 
-  it("reads and deletes nothing, though the browser takes both for one origin", async () => {
+  it("can read and delete nothing, although the browser takes page and server for one origin", async () => {
     const answer = await page.goto(`http://${EVIL}:${server.httpPort}/healthz`);
     expect(answer?.status()).toBe(421);
     const statuses = await page.evaluate(async () => {
@@ -42,7 +42,7 @@ await describeWith("a page whose host name resolves to this machine", findBrowse
     await expectUnchanged();
   });
 
-  it("changes nothing by a request that it may send but whose answer it may not read", async () => {
+  it("can change nothing with a request that it may send but whose answer it may not read", async () => {
     await page.goto(`http://${EVIL}:${(site.address() as AddressInfo).port}/`);
     for (const host of [EVIL, "127.0.0.1"]) {
       const url = `http://${host}:${server.httpPort}/session/s/share`;
