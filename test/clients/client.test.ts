@@ -14,7 +14,7 @@ afterAll(() => server.stop());
 const newClient = (fetch?: typeof globalThis.fetch) =>
   createSessionPoolClient({ baseUrl: `${server.httpUrl}/`, ...(fetch !== undefined && { fetch }) });
 
-/** Loses the answers to the first calls of an RPC, after the server has done its work. */
+/** Makes a fetch that loses the answers to the first calls of an RPC after the server has carried them out. */
 function losingAnswers(rpc: string, times: number): typeof globalThis.fetch {
   let lost = 0;
   return async (input, init) => {

@@ -5,13 +5,13 @@ import { ROOT } from "../support/toolchain.js";
 
 type Language = "ts" | "tsx" | "js" | "sh" | "yaml";
 
-/** The programs of docs/clients.md in a language, as its code blocks name it. */
+/** Returns the programs of docs/clients.md in a language. */
 export function documentedPrograms(language: Language): readonly string[] {
   const blocks = readFileSync(join(ROOT, "docs/clients.md"), "utf8").matchAll(/^ *```(\w+)\n(.*?)^ *```$/gms);
   return [...blocks].filter(([, of]) => of === language).map(([, , text]) => text as string);
 }
 
-/** The program that contains this text; there is one. */
+/** Returns the program that contains this text. There must be exactly one. */
 export function documentedProgram(language: Language, text: string): string {
   const found = documentedPrograms(language).filter((program) => program.includes(text));
   if (found.length !== 1) throw new Error(`docs/clients.md has ${found.length} programs with ${text}`);
@@ -28,7 +28,10 @@ export class Bundler {
     this.folder = mkdtempSync(join(cache, name));
   }
 
-  /** Resolves to the path of the bundle. What imports `session-pool/…` gets the source; an alias stands for another package. */
+  /**
+   * Resolves to the path of the bundle. Imports of `session-pool/…` get the source, and `alias` replaces other
+   * packages.
+   */
   async bundle(name: string, contents: string, alias: Readonly<Record<string, string>> = {}): Promise<string> {
     const outfile = join(this.folder, `${name}.mjs`);
     await build({

@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What answers as OpenAI's Responses API, always the same. */
+/** A server like OpenAI's Responses API that always gives the same answer. */
 export interface FakeModel {
-  /** For OPENAI_BASE_URL. */
+  /** The value for OPENAI_BASE_URL. */
   readonly url: string;
   stop(): void;
 }
@@ -20,7 +20,7 @@ const RESPONSE = {
   ...{ parallel_tool_calls: false, tool_choice: "auto", tools: [], usage: NO_TOKENS },
 };
 
-/** Listens on a free port. */
+/** Starts the server on a free port. */
 export async function startFakeModel(): Promise<FakeModel> {
   const server = createServer((request, response) => {
     request.resume();

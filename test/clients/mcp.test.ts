@@ -31,7 +31,7 @@ afterEach(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** The SDK's own client, of a program of its own. */
+/** Starts `session-pool mcp` and connects the client of the MCP SDK to it. */
 async function connect(...flags: string[]): Promise<Client> {
   const client = new Client({ name: "test", version: "1" });
   const args = [MAIN, "mcp", "--storage", storage, ...flags];
@@ -40,7 +40,7 @@ async function connect(...flags: string[]): Promise<Client> {
   return client;
 }
 
-/** What a tool answers: its JSON, or the text of its error. */
+/** Calls a tool. Resolves to its answer in JSON, or to the text of its error. */
 async function call(client: Client, name: string, args: Record<string, unknown> = {}) {
   const { content, isError } = await client.callTool({ name, arguments: args });
   const { text } = (content as { text: string }[])[0]!;

@@ -4,7 +4,7 @@ import { type KeyedServer, startKeyedServer } from "../support/keyed-server.js";
 import { cached, describeWith, install, run } from "../support/toolchain.js";
 import { PIP } from "./python.js";
 
-/** The newest that run on Node.js 20. */
+/** The newest version that runs on Node.js 20. */
 const NPM_PACKAGE = "openai@6.49.0";
 const PYPI_PACKAGE = "openai==3.54.0";
 

@@ -11,7 +11,7 @@ import { preparePythonClient } from "./python.js";
 const folder = mkdtempSync(join(tmpdir(), "session-pool-package-"));
 const bin = (name: string) => join(ROOT, "node_modules/.bin", name);
 
-/** Packs the repository, and installs the package into an empty folder, without what is optional. */
+/** Packs the repository, and installs the package into an empty folder without its optional dependencies. */
 async function packAndInstall(): Promise<{ readonly tarball: string; readonly claude: string }> {
   const claude = await installClaudeSdk();
   const packed = await run("npm", ["pack", "--silent", "--pack-destination", folder]);
@@ -23,7 +23,7 @@ async function packAndInstall(): Promise<{ readonly tarball: string; readonly cl
 }
 
 const packing = packAndInstall();
-// Each use of it hears of its failure.
+// Every suite that awaits `packing` reports its failure. This handler keeps Node from ending the process before that.
 packing.catch(() => {});
 
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -58,15 +58,15 @@ await describeWith(
       await expect(run(program, ["mcp"])).rejects.toThrow("install @modelcontextprotocol/sdk and zod");
     });
 
-    it("brings every file that its protos import: buf generate makes stubs, as docs/clients.md says", async () => {
+    it("contains every file that its protos import, so that buf generate makes stubs as docs/clients.md says", async () => {
       writeFileSync(join(folder, "buf.gen.yaml"), documentedProgram("yaml", "protoc-gen-es"));
       const PATH = `${join(ROOT, "node_modules/.bin")}${delimiter}${process.env.PATH}`;
       await run("buf", ["generate"], { cwd: folder, env: { PATH } });
       expect(existsSync(join(folder, "gen/sessionpool/v1/message_service_pb.ts"))).toBe(true);
     });
 
-    it("has types for every way of resolving modules that a new project has", async () => {
-      // It fails when it finds a problem.
+    it("has types for every kind of module resolution that a new project may use", async () => {
+      // attw exits with an error when it finds a problem.
       await run(bin("attw"), [tarball, "--profile", "esm-only"]);
     });
 
@@ -75,7 +75,7 @@ await describeWith(
       ["nodenext", "nodenext"],
       ["esnext", "bundler"],
     ])("compiles strictly with module %s and resolution %s", async (module, moduleResolution) => {
-      // The frameworks that the adapters are for, as a project has them that uses them.
+      // Adds the frameworks that the adapters are for, as a project that uses them would have them.
       const modules = join(folder, "node_modules");
       for (const name of ["ai", "@openai/agents-core", "@types/node", "undici-types"])
         link(join(ROOT, "node_modules", name), join(modules, name));
@@ -106,7 +106,7 @@ async function preparePython(): Promise<string> {
 }
 
 await describeWith("the protos of the installed package", preparePython, (python) => {
-  it("become stubs of Python by protoc alone, as docs/clients.md says", async () => {
+  it("are made into Python stubs by protoc alone, as docs/clients.md says", async () => {
     const commands = documentedProgram("sh", "grpc_tools").replaceAll("python ", `${python} `);
     await run("sh", ["-e", "-c", commands], { cwd: folder });
     const imports = "import sessionpool.v1.message_service_pb2_grpc as stubs; print(stubs.MessageServiceStub.__name__)";

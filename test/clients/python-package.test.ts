@@ -7,7 +7,7 @@ import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith, install, ROOT, run } from "../support/toolchain.js";
 import { PIP, PYTHON_CLIENT, preparePythonClient } from "./python.js";
 
-/** As somebody does who has nothing but the package: a message is appended and read. */
+/** A program for an environment that has only the package. It appends a message and reads it. */
 const PROGRAM = `
 import sys
 from session_pool import SessionPoolClient, text, text_of

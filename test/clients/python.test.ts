@@ -9,7 +9,7 @@ import { PYTHON_CLIENT, preparePythonClient } from "./python.js";
 
 const JSON_BODY = { "content-type": "application/json" };
 
-/** The programs in Python of the pages that users copy from, with their first lines. */
+/** Returns the Python programs on the pages that users copy from, each with its page and its first line. */
 function documentedPrograms(): readonly (readonly [page: string, title: string, source: string])[] {
   return ["README.md", "docs/clients.md", "clients/python/README.md"].flatMap((page) => {
     const blocks = readFileSync(join(ROOT, page), "utf8").matchAll(/^```python\n(.*?)^```$/gms);
@@ -62,7 +62,7 @@ await describeWith(
     });
 
     it("is fully typed", async () => {
-      // Kept for later runs: the frameworks are large.
+      // The cache is kept for later runs, because the frameworks are large.
       const cache = join(dirname(program), "../.mypy-cache");
       const printed = await run(program, ["-m", "mypy", "--strict", "--cache-dir", cache, "-p", "session_pool"], {
         env,

@@ -3,24 +3,27 @@ import { cached, install, needPrograms, PROTO_FOLDER, ROOT, run } from "../suppo
 
 export const PYTHON_CLIENT = join(ROOT, "clients/python");
 
-/** What builds the package: the same as in its pyproject.toml. */
+/** The packages that build ours, as in its pyproject.toml. */
 const BUILD = ["hatchling==1.33.0", "grpcio-tools==1.76.0", "mypy-protobuf==3.7.0", "unasync==0.6.0"];
 const RUN = ["googleapis-common-protos==1.76.0", "grpcio==1.85.1", "protobuf==6.33.6"];
-/** The frameworks that have an adapter. */
+/** The frameworks that we have adapters for. */
 const FRAMEWORKS = ["claude-agent-sdk==0.2.187", "langchain-core==1.7.0", "openai-agents==0.24.0"];
-/** Its wheels hold a program of 350 MB, which nothing here calls. */
+/** Installs this package from source, because its wheels hold a program of 350 MB that no test calls. */
 const SOURCES = ["--no-binary", "claude-agent-sdk"];
 const CHECK = ["pytest==9.2.0", "pytest-asyncio==1.5.0", "mypy==2.4.1", "types-grpcio", "types-protobuf"];
 
 export const PIP = ["-m", "pip", "--quiet", "--disable-pip-version-check", "install"];
 
 export interface PythonClient {
-  /** A Python that has the package and what its tests need. */
+  /** The path of a Python that has the package and the dependencies of its tests. */
   readonly program: string;
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** A Python with the client as it stands, with the frameworks that have an adapter, and with what the tests need. */
+/**
+ * Makes an environment with the client in its current state, the frameworks that it has adapters for, and the
+ * dependencies of its tests.
+ */
 export async function preparePythonClient(): Promise<PythonClient> {
   needPrograms("python3");
   const version = await run("python3", ["-c", "import sys; print(sys.version)"]);
@@ -34,6 +37,6 @@ export async function preparePythonClient(): Promise<PythonClient> {
   const site = await cached("python-client-package", inputs, async (folder) => {
     await install(program, [...PIP, "--no-build-isolation", "--no-deps", "--target", folder, PYTHON_CLIENT]);
   });
-  // No bytecode: the sources of the package are inputs of the cache.
+  // Python must write no bytecode into the sources of the package, because they are inputs of the cache.
   return { program, env: { PYTHONPATH: site, MYPYPATH: site, PYTHONDONTWRITEBYTECODE: "1" } };
 }

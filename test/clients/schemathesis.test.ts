@@ -9,7 +9,7 @@ import { PIP } from "./python.js";
 const PACKAGE = "schemathesis==4.32.5";
 const FOLDER = join(import.meta.dirname, "schemathesis");
 
-/** Examples of each operation; more of them find more, and take longer. */
+/** How many examples of each operation are tried. More examples find more problems and take longer. */
 const EXAMPLES = process.env.SCHEMATHESIS_EXAMPLES ?? "3";
 
 async function installSchemathesis(): Promise<string> {
@@ -35,7 +35,7 @@ await describeWith("the OpenAPI document, tried out by Schemathesis", installSch
     await rm(folder, { recursive: true });
   });
 
-  it("describes which requests are accepted and refused, and every answer", async () => {
+  it("describes correctly which requests are accepted and refused, and every answer", async () => {
     const args = ["--seed", "1", "--max-examples", EXAMPLES, "--generation-database", "none", "--no-color"];
     const printed = await run(
       program,

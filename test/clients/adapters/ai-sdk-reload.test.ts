@@ -16,12 +16,12 @@ import { startTestServer, type TestServer } from "../../support/server.js";
 import { cached, describeWith, install, ROOT } from "../../support/toolchain.js";
 import { Bundler, documentedProgram } from "../documented.js";
 
-/** The newest that go with `ai` 6, and so run on Node.js 20. */
+/** The newest versions that work with `ai` 6, and so run on Node.js 20. */
 const PACKAGES = ["@ai-sdk/react@3.0.327", "ai@6.0.326", "react@19.2.1", "react-dom@19.2.1"];
 
 const CHAT = "azaleas";
 
-/** The two routes of docs/clients.md. */
+/** The two routes that the example in docs/clients.md exports. */
 interface Routes {
   POST(request: Request): Promise<Response>;
   GET(request: Request, context: { params: Promise<{ id: string }> }): Promise<Response>;
@@ -125,7 +125,7 @@ await describeWith("a page of the AI SDK, as docs/clients.md shows it", prepare,
 
   const shown = () => page.locator("p").allTextContents();
 
-  it("goes on with an answer after it was reloaded in the middle of it", async () => {
+  it("continues an answer after it was reloaded in the middle of the answer", async () => {
     await page.goto(`http://127.0.0.1:${(app.address() as AddressInfo).port}/`);
     await page.getByRole("textbox").fill("When do the azaleas bloom?");
     await page.getByRole("button", { name: "Send" }).click();

@@ -24,7 +24,7 @@ const question: UIMessage = {
   ],
 };
 
-/** An answer as streamText leaves it: a tool call whose result is there, a text that is done. */
+/** An answer as streamText leaves it, with a tool call that has its result and a finished text. */
 const answer: UIMessage = {
   id: "a",
   role: "assistant",
@@ -51,7 +51,7 @@ describe("messages of the AI SDK", () => {
     expect(await loadUIMessages(client, "whole")).toEqual([question, answer]);
   });
 
-  it("are none for a missing session", async () => {
+  it("are an empty list for a missing session", async () => {
     expect(await loadUIMessages(client, "nobody")).toEqual([]);
   });
 
@@ -63,14 +63,14 @@ describe("messages of the AI SDK", () => {
     expect(await client.sessions.getSession({ sessionId: "twice" })).toMatchObject({ messageCount: 2, revision });
   });
 
-  it("get new content where they have grown, and keep their place", async () => {
+  it("get new content and keep their place when they have grown", async () => {
     const half = { ...answer, parts: answer.parts.slice(0, 2) };
     await saveUIMessages(client, "grown", [question, half]);
     await saveUIMessages(client, "grown", [question, answer]);
     expect(await loadUIMessages(client, "grown")).toEqual([question, answer]);
   });
 
-  it("that a regeneration dropped are reverted, and can be brought back until the next append", async () => {
+  it("that a regeneration has dropped are reverted", async () => {
     await saveUIMessages(client, "again", [question, answer]);
     await saveUIMessages(client, "again", [question]);
     expect(await client.sessions.getSession({ sessionId: "again" })).toMatchObject({ messageCount: 1, reverted: true });
@@ -80,13 +80,13 @@ describe("messages of the AI SDK", () => {
     expect(await loadUIMessages(client, "again")).toEqual([]);
   });
 
-  it("do not keep whether a text is still streaming", async () => {
+  it("are stored without the state that says whether a text is still streaming", async () => {
     const streaming: UIMessage = { ...answer, parts: [{ type: "text", text: "Late", state: "streaming" }] };
     await saveUIMessages(client, "state", [streaming]);
     expect((await loadUIMessages(client, "state"))[0]?.parts).toEqual([{ type: "text", text: "Late" }]);
   });
 
-  it("are read from texts of other programs, and refused where the SDK has no form", async () => {
+  it("can be read from the texts of other programs, and are refused if the SDK cannot represent them", async () => {
     await client.append("other", text("user", "Plain", { id: "p" }), { createSession: true });
     expect(await loadUIMessages(client, "other")).toEqual([
       { id: "p", role: "user", parts: [{ type: "text", text: "Plain" }] },

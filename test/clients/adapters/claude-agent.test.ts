@@ -41,7 +41,7 @@ describe("a store of the Claude Agent SDK", () => {
     ]);
   });
 
-  it("stores an entry with a uuid once, within one call, across calls, and when it has changed", async () => {
+  it("stores an entry with a uuid once, even if it is repeated in one call or in several, or has changed", async () => {
     const key = { projectKey: "-work", sessionId: "b" };
     await store.append(key, [entries[0]!, entries[0]!, entries[1]!]);
     await store.append(key, entries);
@@ -52,7 +52,7 @@ describe("a store of the Claude Agent SDK", () => {
     expect(await store.load(key)).toEqual([...entries, { type: "tag", tag: "x" }]);
   });
 
-  it("accepts more in one call than the service does", async () => {
+  it("accepts more entries in one call than the service accepts messages", async () => {
     const key = { projectKey: "-work", sessionId: "large" };
     const many = Array.from({ length: 1001 }, (_none, n) => ({ type: "user", uuid: uuid(n), n }));
     const large = Array.from({ length: 3 }, (_none, n) => ({
@@ -90,7 +90,7 @@ describe("a store of the Claude Agent SDK", () => {
     const session = (await client.sessions.listSessions({})).sessions.find(({ metadata }) =>
       JSON.stringify(metadata).includes("mixed"),
     );
-    // As the adapter for Python names it, too.
+    // The adapter for Python gives the session the same id.
     expect(session?.sessionId).toBe("claude-7c7f8d520cea64ed5c397851-3f8fee624f43b2a9d6853532");
     await client.append(session?.sessionId ?? "", text("user", "Hello", { id: "m" }));
     await expect(store.load({ projectKey: "-work", sessionId: "mixed" })).rejects.toThrow('Message "m" is no entry');
@@ -115,7 +115,7 @@ await describeWith("the Claude Agent SDK", installClaudeSdk, (installed) => {
     rmSync(cwd, { recursive: true });
   });
 
-  it("moves a transcript to the store, reads, names and deletes it there", async () => {
+  it("moves a transcript to the store, and reads, renames and deletes it there", async () => {
     const options = { dir: cwd, sessionStore: store };
     await sdk.importSessionToStore(SESSION, store, { dir: cwd });
     await sdk.importSessionToStore(SESSION, store, { dir: cwd });

@@ -14,7 +14,7 @@ interface Options {
   readonly sessionStore?: SessionPoolStore;
 }
 
-/** What the tests call of the Claude Agent SDK. */
+/** The functions of the Claude Agent SDK that the tests call. */
 export interface ClaudeSdk {
   importSessionToStore(sessionId: string, store: SessionPoolStore, options?: Options): Promise<void>;
   getSessionMessages(sessionId: string, options?: Options): Promise<{ type: string; uuid: string; message: unknown }[]>;
@@ -24,7 +24,10 @@ export interface ClaudeSdk {
   deleteSession(sessionId: string, options?: Options): Promise<void>;
 }
 
-/** The real package, without the 370 MB of its command-line program, which these functions do not need. Resolves to its folder. */
+/**
+ * Installs the real package without its command-line program of 370 MB, which these functions do not need. Resolves to
+ * the folder.
+ */
 export function installClaudeSdk(): Promise<string> {
   return cached("claude-agent-sdk", [CLAUDE_SDK], (folder) =>
     install("npm", [
@@ -49,7 +52,7 @@ export async function loadClaudeSdk(folder: string): Promise<ClaudeSdk> {
 
 export const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`;
 
-/** A transcript as the command-line program writes it. */
+/** Returns a transcript as the command-line program writes it. */
 export function transcript(cwd: string): SessionStoreEntry[] {
   const entry = (n: number, type: string, message: unknown) => ({
     ...{ type, uuid: uuid(n), parentUuid: n === 1 ? null : uuid(n - 1), sessionId: SESSION, cwd, message },
@@ -64,7 +67,9 @@ export function transcript(cwd: string): SessionStoreEntry[] {
   ];
 }
 
-/** Writes that transcript, and one of a subagent, where the program keeps those of a project. */
+/**
+ * Writes that transcript and one of a subagent to the files in which the program keeps the transcripts of a project.
+ */
 export function writeTranscripts(config: string, cwd: string): void {
   const project = join(config, "projects", cwd.replace(/[^a-zA-Z0-9]/g, "-"));
   mkdirSync(join(project, SESSION, "subagents"), { recursive: true });

@@ -11,8 +11,11 @@ import { outcomeOf } from "../../../src/console/app/parts/outcome.js";
 import { viewsOf } from "../../../src/console/app/parts/recognise.js";
 import { startTestServer, type TestServer } from "../../support/server.js";
 
-/** What the console makes of the messages that each adapter really stores: a question, a call that fails, and an answer. */
-describe("the console recognises what is stored by", () => {
+/**
+ * The parts that the console shows for the messages that each adapter stores: a question, a tool call that fails, and
+ * an answer.
+ */
+describe("the console recognises the parts of messages stored by", () => {
   let server: TestServer;
   let client: SessionPoolClient;
 
@@ -129,7 +132,7 @@ describe("the console recognises what is stored by", () => {
     await expectConversation(id);
   });
 
-  /** As `message_to_dict` of langchain-core 1.7.0 and the adapter for Python wrote them. */
+  /** The messages are as `message_to_dict` of langchain-core 1.7.0 and the adapter for Python write them. */
   it("LangChain's adapter", async () => {
     const rest = { additional_kwargs: {}, response_metadata: {}, id: null };
     const kept = (type: string, data: object) => ({

@@ -1,4 +1,4 @@
-// Stands for @openai/agents: the SDK itself, with a model that answers without a network.
+// Replaces @openai/agents with the SDK itself and a model that answers without a network.
 import {
   type Model,
   type ModelRequest,
@@ -10,7 +10,7 @@ import {
 
 export * from "@openai/agents-core";
 
-/** Answers the first question, and another one only when it is given what was said before. */
+/** Answers the first question. It answers the second one only if it also gets the messages before it. */
 const model: Model = {
   async getResponse({ input }: ModelRequest): Promise<ModelResponse> {
     const questions = Array.isArray(input) ? input.filter((item) => "role" in item && item.role === "user").length : 1;
@@ -20,7 +20,7 @@ const model: Model = {
     return { usage: new Usage(), output };
   },
   getStreamedResponse() {
-    throw new Error("Not used");
+    throw new Error("The tests use no streams");
   },
 };
 

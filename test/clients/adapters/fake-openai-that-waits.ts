@@ -1,4 +1,4 @@
-// Stands for @ai-sdk/openai: a model that says its first word, and the others when the test lets it go on.
+// Replaces @ai-sdk/openai with a model that says its first word, and the others when the test lets it continue.
 import { MockLanguageModelV3 } from "ai/test";
 
 type Options = NonNullable<ConstructorParameters<typeof MockLanguageModelV3>[0]>;

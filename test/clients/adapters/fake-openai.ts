@@ -1,4 +1,4 @@
-// Stands for @ai-sdk/openai: a model that answers without a network.
+// Replaces @ai-sdk/openai with a model that answers without a network.
 import { simulateReadableStream } from "ai";
 import { MockLanguageModelV3 } from "ai/test";
 

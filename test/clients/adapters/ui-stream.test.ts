@@ -31,7 +31,7 @@ beforeAll(async () => {
 
 afterAll(() => server.stop());
 
-/** A stream that is written by hand, and what keeps it. */
+/** Starts to keep a stream to which the test writes its chunks. */
 function streaming(sessionId: string, onStop?: (error: unknown) => void) {
   let writer: UIMessageStreamWriter | undefined;
   let finish = () => {};
@@ -83,7 +83,10 @@ async function lastState(stream: ReadableStream<UIMessageChunk>): Promise<UIMess
   return last;
 }
 
-/** Without what a resumed stream has of its own: whether a text still streams, and the ids of reasoning. */
+/**
+ * Returns the message without the fields in which a resumed stream differs: the state of a text, and the ids of
+ * reasoning.
+ */
 function withoutStreamState(message: UIMessage | undefined) {
   const parts = message?.parts.map((part) => {
     if (part.type === "text") return { type: part.type, text: part.text };
@@ -97,7 +100,7 @@ const draftText = async (sessionId: string) =>
     typeof value === "bigint" ? `${value}` : value,
   );
 
-/** Reads until a delta has this text: then the reader watches. */
+/** Reads until a delta has this text, which shows that the reader follows the draft. */
 async function readUntil(reader: ReadableStreamDefaultReader<UIMessageChunk>, text: string): Promise<void> {
   let read = "";
   while (!read.includes(text)) {
@@ -107,7 +110,7 @@ async function readUntil(reader: ReadableStreamDefaultReader<UIMessageChunk>, te
   }
 }
 
-/** The types of all chunks up to the end. */
+/** Resolves to the types of all chunks up to the end of the stream. */
 async function typesOf(reader: ReadableStreamDefaultReader<UIMessageChunk>): Promise<readonly string[]> {
   const types: string[] = [];
   for (let next = await reader.read(); !next.done; next = await reader.read()) types.push(next.value.type);
@@ -146,7 +149,7 @@ describe("an answer of the AI SDK that is kept while it is streamed", () => {
     write({ type: "data-begun", data: {} });
     for (const chunk of CHUNKS.slice(0, seen)) write(chunk);
     write({ type: "data-mark", data: {} });
-    await poll(async () => (await draftText(sessionId)).includes("data-mark"), "the first chunks are kept");
+    await poll(async () => (await draftText(sessionId)).includes("data-mark"), "the first chunks are stored");
     const resumed = await resumeUIMessageStream(client, sessionId);
     const read = lastState(resumed!);
     for (const chunk of CHUNKS.slice(seen)) write(chunk);
@@ -157,12 +160,12 @@ describe("an answer of the AI SDK that is kept while it is streamed", () => {
     expect(withoutStreamState(state)).toMatchObject(withoutStreamState(message));
   });
 
-  it("cannot be resumed when there is none", async () => {
+  it("cannot be resumed when there is no draft", async () => {
     expect(await resumeUIMessageStream(client, "nobody")).toBeNull();
     expect(await resumeUIMessageStream(client, "whole")).toBeNull();
   });
 
-  it("is over for a reader whose draft was discarded just before it began to watch", async () => {
+  it("ends for a reader whose draft was discarded just before it began to watch", async () => {
     await client.startDraft("gone", { info: { id: "answer", role: "assistant" } }, { createSession: true });
     const late = Object.create(client, {
       watch: {
@@ -176,20 +179,20 @@ describe("an answer of the AI SDK that is kept while it is streamed", () => {
     expect(await typesOf(reader)).toEqual(["start", "abort"]);
   });
 
-  it("is stopped when its draft is discarded, and its readers are told", async () => {
+  it("is stopped when its draft is discarded, and ends for its readers", async () => {
     await client.sessions.createSession({ sessionId: "stopped" });
     const stops: unknown[] = [];
     const { write, finish, kept } = streaming("stopped", (error) => stops.push(error));
     write({ type: "text-start", id: "t" });
     write({ type: "text-delta", id: "t", delta: "Late" });
-    await poll(async () => (await draftText("stopped")).includes("Late"), "the draft is there");
+    await poll(async () => (await draftText("stopped")).includes("Late"), "the draft holds the first text");
     const reader = (await resumeUIMessageStream(client, "stopped"))!.getReader();
     expect((await reader.read()).value).toEqual({ type: "start", messageId: "answer" });
     write({ type: "text-delta", id: "t", delta: " April" });
     await readUntil(reader, " April");
     await client.messages.discardDraft({ sessionId: "stopped", messageId: "answer" });
     write({ type: "text-delta", id: "t", delta: " to May" });
-    await poll(() => stops.length === 1, "the writer hears of it");
+    await poll(() => stops.length === 1, "the writer is stopped");
     expect((await typesOf(reader)).slice(-2)).toEqual(["text-end", "abort"]);
     finish();
     expect([await kept, stops]).toEqual([false, [expect.objectContaining({ code: Code.FailedPrecondition })]]);
@@ -204,7 +207,7 @@ describe("an answer of the AI SDK that is kept while it is streamed", () => {
     expect([await kept, stops]).toEqual([false, [expect.objectContaining({ code: Code.AlreadyExists })]]);
   });
 
-  it("is kept as far as it got when it fails", async () => {
+  it("is kept up to the point at which it fails", async () => {
     const { write, finish, kept } = streaming("failed");
     write({ type: "text-start", id: "t" });
     write({ type: "text-delta", id: "t", delta: "Late" });
@@ -221,7 +224,7 @@ describe("a page that is loaded again in the middle of an answer", () => {
   let routes: Server;
 
   beforeAll(async () => {
-    // The route that `useChat({ resume: true })` asks.
+    // The route that `useChat({ resume: true })` requests.
     routes = createServer(async (request, response) => {
       const sessionId = decodeURIComponent(request.url?.split("/")[3] ?? "");
       const stream = await resumeUIMessageStream(client, sessionId);
@@ -236,7 +239,7 @@ describe("a page that is loaded again in the middle of an answer", () => {
     routes.close();
   });
 
-  it("continues by the SDK's own transport", async () => {
+  it("resumes the answer with the SDK's own transport", async () => {
     const { port } = routes.address() as AddressInfo;
     const transport = new DefaultChatTransport({ api: `http://127.0.0.1:${port}/api/chat` });
     expect(await transport.reconnectToStream({ chatId: "page" })).toBeNull();
@@ -246,7 +249,7 @@ describe("a page that is loaded again in the middle of an answer", () => {
     await poll(async () => {
       const { drafts } = await client.messages.listDrafts({ sessionId: "page" }).catch(() => ({ drafts: [] }));
       return drafts.length > 0;
-    }, "the draft is there");
+    }, "the draft holds the first text");
     const stream = await transport.reconnectToStream({ chatId: "page" });
     const read = lastState(stream!);
     write({ type: "text-delta", id: "t", delta: " April" });

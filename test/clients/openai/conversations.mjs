@@ -1,4 +1,4 @@
-/** Keeps conversations with the unmodified client of OpenAI. Prints a JSON object. */
+/** Stores and reads conversations with OpenAI's unmodified client, and prints what it got as a JSON object. */
 import { pathToFileURL } from "node:url";
 
 const [openAiModule, baseURL, apiKey] = process.argv.slice(2);

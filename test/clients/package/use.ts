@@ -1,4 +1,4 @@
-// Compiled, never run: what programs write with each entry of the package.
+// Code that programs write with each entry point of the package. It is compiled but never run.
 import { query, type SessionStore } from "@anthropic-ai/claude-agent-sdk";
 import type { Session as AgentSession } from "@openai/agents-core";
 import type { UIMessage } from "ai";
@@ -17,7 +17,7 @@ export const position: number = (await client.append("s", text("user", "Hello"),
 
 for await (const { event } of client.watch("s")) {
   if (event.case === "appended") console.log(textOf(event.value));
-  // @ts-expect-error: an event that there is not
+  // @ts-expect-error: there is no such event
   if (event.case === "nothing") break;
 }
 

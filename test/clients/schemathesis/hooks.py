@@ -1,4 +1,7 @@
-"""Schemathesis asks for every valid request to be accepted; whether some are depends on more than a schema can say."""
+"""Replaces Schemathesis's check that every valid request is accepted.
+
+Some valid requests may be refused, for reasons that a schema cannot express.
+"""
 
 import re
 
@@ -7,25 +10,26 @@ import schemathesis
 WHAT_NO_SCHEMA_SAYS = re.compile(
     "|".join(
         [
-            # What is stored.
+            # The reason is in the stored data.
             r"is not in (the )?session",
             r"has nothing to unrevert",
             r"is the session itself",
             r"must be that of the message",
             r"(Draft|Message) .* is (finished|discarded|a draft)",
             r"page_token is not a token",
-            # The list of todos answers for any session, so Schemathesis takes its ids for those of sessions, and uses them again.
+            # Listing todos succeeds for any session id, so Schemathesis takes such ids for existing sessions and uses
+            # them in other requests.
             r"session_id must not contain control characters",
             r"since is after until",
             r"offset and page_token",
-            # Words of a search.
+            # The reason is in the words of a search.
             r"^q holds no letter",
             r"^The prefix",
-            # The clock.
+            # The reason is the clock.
             r"ahead of the service's clock",
-            # Bytes of UTF-8, where a schema counts characters.
+            # The limit counts bytes of UTF-8, and a schema counts characters.
             r"(is|has) \d+ bytes",
-            # Numbers anywhere inside of JSON that is the caller's.
+            # The number may be anywhere in JSON of the caller's own.
             r"is not exact as a double",
         ]
     )
