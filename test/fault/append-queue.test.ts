@@ -29,14 +29,14 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** A deadline, a signal that is aborted soon, or neither. */
+/** Returns call options with a deadline, with a signal that is soon aborted, or with neither. */
 function someCall(): Call {
   const kind = random(3);
   if (kind === 0) return { deadlineMs: Date.now() + random(12) };
   return kind === 1 ? { signal: AbortSignal.timeout(random(12)) } : {};
 }
 
-it("stores what it acknowledged, once and in order, even if callers give up meanwhile", async () => {
+it("stores what it acknowledges, once and in order, even if callers give up while they wait", async () => {
   const acknowledged: string[] = [];
   const refusals = new Set<string>();
   const client = async (name: number) => {
@@ -57,7 +57,7 @@ it("stores what it acknowledged, once and in order, even if callers give up mean
     }
   };
   await Promise.all(Array.from({ length: CLIENTS }, (_, name) => client(name)));
-  await poll(() => pools.every(({ sessions }) => sessions.turnLock.size === 0), "all turns are given up");
+  await poll(() => pools.every(({ sessions }) => sessions.turnLock.size === 0), "all turns are released");
 
   const stored: string[] = [];
   for (const session of SESSIONS) {

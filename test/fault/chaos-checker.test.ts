@@ -27,7 +27,7 @@ function violations(history: readonly Seen[], ids: readonly string[], more: read
   return findViolations(history, new Map([["s", [final(...ids), final(...ids)]], ...more]));
 }
 
-/** m1; m2 and m3 together; m4, whose answer was lost. */
+/** A history with appends of m1, of m2 and m3 in one batch, and of m4, whose answer was lost. */
 function history(): Seen[] {
   clock = 0;
   return [
@@ -44,7 +44,7 @@ const WHOLE = ["m1", "m2", "m3", "m4"];
 const FORK: [string, Final[]] = ["f", [final("m1", "m2")]];
 
 describe("the checker of the chaos test accepts", () => {
-  it("a call with a lost answer that happened or did not", () => {
+  it("a call with a lost answer, whether or not it took effect", () => {
     expect(violations(history(), WHOLE, [FORK])).toEqual([]);
     expect(violations(history(), WHOLE.slice(0, 3), [FORK])).toEqual([]);
   });
@@ -53,7 +53,7 @@ describe("the checker of the chaos test accepts", () => {
     expect(violations([append(0, "m1"), list(40, 5)], ["m1"])).toEqual([]);
   });
 
-  it("appends at the same time in either order", () => {
+  it("concurrent appends in either order", () => {
     const one = { ...append(0, "a"), calledAt: 1, answeredAt: 9 };
     const two = { ...append(1, "b"), calledAt: 2, answeredAt: 8 };
     expect(violations([one, two], ["a", "b"])).toEqual([]);
@@ -68,7 +68,7 @@ describe("the checker of the chaos test accepts", () => {
     ).toEqual([]);
   });
 
-  it("a read during an append that shows it, or does not", () => {
+  it("a read during an append, whether or not it shows the message", () => {
     const slow = { ...append(0, "a"), calledAt: 1, answeredAt: 9 };
     expect(violations([slow, count(0, 2, 3), count(1, 4, 5)], ["a"])).toEqual([]);
   });
@@ -79,19 +79,23 @@ describe("the checker of the chaos test notices", () => {
     [
       "an acknowledged message that is lost",
       () => violations(history(), ["m1", "m4"], [FORK]),
-      /acknowledged and is lost/,
+      /acknowledged but is lost/,
     ],
-    ["a message that is there twice", () => violations(history(), [...WHOLE, "m1"], [FORK]), /there twice/],
+    ["a message that is stored twice", () => violations(history(), [...WHOLE, "m1"], [FORK]), /stored twice/],
     ["a message that nobody sent", () => violations(history(), [...WHOLE, "m9"], [FORK]), /nobody sent m9/],
-    ["a batch that is there half", () => violations(history(), ["m1", "m2", "m4"], [FORK]), /only part of m2,m3/],
-    ["a batch torn apart", () => violations([append(0, "a", "b"), append(2, "c")], ["a", "c", "b"]), /together/],
+    ["a batch that is stored in part", () => violations(history(), ["m1", "m2", "m4"], [FORK]), /only part of m2,m3/],
+    [
+      "a batch with another message inside",
+      () => violations([append(0, "a", "b"), append(2, "c")], ["a", "c", "b"]),
+      /together/,
+    ],
     [
       "a message that moved",
       () => violations([append(0, "a"), append(1, "b")], ["b", "a"]),
-      /acknowledged at 0 and stands at 1/,
+      /acknowledged at 0 but is at 1/,
     ],
     [
-      "an order against real time",
+      "an order that contradicts real time",
       () => {
         const early = append(0, "a");
         return violations([early, { ...append(-1, "b"), answeredAt: NEVER }], ["b", "a"]);
@@ -101,30 +105,38 @@ describe("the checker of the chaos test notices", () => {
     ["a stale count", () => violations([append(0, "a"), append(1, "b"), count(1)], ["a", "b"]), /shows 1 of 2/],
     ["a stale page", () => violations([append(0, "a"), append(1, "b"), list(0, 9, "a")], ["a", "b"]), /shows 1 of 2/],
     [
-      "a page of other messages",
+      "a page with messages in another order",
       () => violations([append(0, "a"), append(1, "b"), list(0, 2, "b", "a")], ["a", "b"]),
-      /no part/,
+      /not part of/,
     ],
-    ["a read of what was not sent yet", () => violations([count(1), append(0, "a")], ["a"]), /before it was sent/],
-    ["a read of more than there is", () => violations([append(0, "a"), count(2)], ["a"]), /there are 1/],
     [
-      "a read that goes back",
+      "a read of a message that was not sent yet",
+      () => violations([count(1), append(0, "a")], ["a"]),
+      /before it was sent/,
+    ],
+    [
+      "a count of more messages than there are",
+      () => violations([append(0, "a"), count(2)], ["a"]),
+      /there are only 1/,
+    ],
+    [
+      "a read that shows less than an earlier one",
       () => violations([{ ...append(0, "a"), answeredAt: NEVER }, count(1), count(0)], ["a"]),
       /shows 0 messages after one that showed 1/,
     ],
     [
-      "a count that is not the length",
+      "a count that differs from the number of messages",
       () => findViolations([], new Map([["s", [{ ids: ["a"], count: 2 }]]])),
       /count is 2/,
     ],
     [
-      "processes that differ",
+      "processes that return different messages",
       () => findViolations([append(0, "a"), append(1, "b")], new Map([["s", [final("a", "b"), final("b", "a")]]])),
-      /processes answer different/,
+      /processes return different/,
     ],
     ["a fork that lacks a message", () => violations(history(), WHOLE, [["f", [final("m1")]]]), /not the first 2/],
     [
-      "a fork with another end",
+      "a fork with another fork point",
       () =>
         violations(
           history().map((one) => (one.kind === "fork" ? { ...one, copied: 3 } : one)),

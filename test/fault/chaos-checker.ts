@@ -1,4 +1,7 @@
-/** When a call was made and answered, on one clock. Infinity: never answered, so it may have happened, at any time, or not. */
+/**
+ * When a call was made and answered, by one clock. Infinity means that it was never answered. Such a call may have
+ * taken effect at any time, or not at all.
+ */
 interface Interval {
   readonly calledAt: number;
   readonly answeredAt: number;
@@ -7,9 +10,9 @@ interface Interval {
 export interface SeenAppend extends Interval {
   readonly kind: "append";
   readonly session: string;
-  /** All or nothing, in this order. */
+  /** The ids of the messages. Either all of them are stored, in this order, or none. */
   readonly ids: readonly string[];
-  /** Where the first stands; of an answered append. */
+  /** The position of the first message. Only answered appends have one. */
   readonly position: number;
 }
 
@@ -35,21 +38,22 @@ export interface SeenFork extends Interval {
   readonly copied: number;
 }
 
-/** What a client saw of sessions that are only appended to. */
+/** A call that a client made to a session that is only appended to, with its result. */
 export type Seen = SeenAppend | SeenList | SeenCount | SeenFork;
 
-/** What a process answers for a session when all is over. */
+/** What a process returns for a session at the end. */
 export interface Final {
   readonly ids: readonly string[];
   readonly count: number;
 }
 
-/** Session -> one answer a process. */
+/** For each session, the answer of each process. */
 export type Finals = ReadonlyMap<string, readonly Final[]>;
 
 /**
- * What is wrong with what clients saw, in words; nothing when there is an order in which all of it happened, each call at one moment between its
- * being made and its answer. Sessions are only appended to, so every place is decided once and every read is the beginning of the last one.
+ * Describes each contradiction in what clients saw. There is none if the calls can be put into one order that explains
+ * all of it, with each call at a moment between being made and being answered. Sessions are only appended to, so every
+ * position is decided once, and every read shows the beginning of what the last one shows.
  */
 export function findViolations(history: readonly Seen[], finals: Finals): string[] {
   const forks = history.filter((one) => one.kind === "fork");
@@ -71,37 +75,37 @@ export function findViolations(history: readonly Seen[], finals: Finals): string
   });
 }
 
-/** Count, length and every process agree. */
+/** Checks that all processes return the same messages and the right count. */
 function checkAnswers(answers: readonly Final[]): string[] {
   const problems = answers
     .filter(({ ids, count }) => ids.length !== count)
     .map(({ ids, count }) => `count is ${count}, pages have ${ids.length} messages`);
   const lists = new Set(answers.map(({ ids }) => ids.join()));
-  return lists.size > 1 ? [...problems, "processes answer different messages"] : problems;
+  return lists.size > 1 ? [...problems, "processes return different messages"] : problems;
 }
 
 function checkAppends(appends: readonly SeenAppend[], last: readonly string[], inherited: number): string[] {
   const problems: string[] = [];
   const places = new Map(last.map((id, place) => [id, place]));
-  if (places.size < last.length) problems.push("a message is there twice");
+  if (places.size < last.length) problems.push("a message is stored twice");
   const sent = new Set(appends.flatMap(({ ids }) => ids));
   for (const id of last.slice(inherited)) if (!sent.has(id)) problems.push(`nobody sent ${id}`);
   for (const { ids, answeredAt, position } of appends) {
     const stored = ids.filter((id) => places.has(id));
     const first = places.get(ids[0] as string) ?? -1;
-    if (stored.length > 0 && stored.length < ids.length) problems.push(`only part of ${ids} is there`);
+    if (stored.length > 0 && stored.length < ids.length) problems.push(`only part of ${ids} is stored`);
     if (answeredAt < Number.POSITIVE_INFINITY) {
-      if (stored.length === 0) problems.push(`${ids} was acknowledged and is lost`);
-      else if (first !== position) problems.push(`${ids} was acknowledged at ${position} and stands at ${first}`);
+      if (stored.length === 0) problems.push(`${ids} was acknowledged but is lost`);
+      else if (first !== position) problems.push(`${ids} was acknowledged at ${position} but is at ${first}`);
     }
     if (stored.length === ids.length && ids.some((id, i) => places.get(id) !== first + i)) {
-      problems.push(`${ids} does not stand together, in order`);
+      problems.push(`${ids} is not stored together and in order`);
     }
   }
   return [...problems, ...checkRealTime(appends, places)];
 }
 
-/** What was answered before another was sent stands before it. */
+/** Checks that an append that was answered before another one was sent comes before it. */
 function checkRealTime(appends: readonly SeenAppend[], places: ReadonlyMap<string, number>): string[] {
   const placed = appends
     .filter(({ ids }) => places.has(ids[0] as string))
@@ -110,7 +114,7 @@ function checkRealTime(appends: readonly SeenAppend[], places: ReadonlyMap<strin
   let earliest: SeenAppend | undefined;
   for (const append of placed) {
     if (earliest && earliest.answeredAt < append.calledAt) {
-      problems.push(`${append.ids} was sent after ${earliest.ids} was acknowledged, and stands before it`);
+      problems.push(`${append.ids} was sent after ${earliest.ids} was acknowledged, but comes before it`);
     }
     if (!earliest || append.answeredAt < earliest.answeredAt) earliest = append;
   }
@@ -133,7 +137,7 @@ function checkReads(seen: readonly Seen[], last: readonly string[], inherited: n
     const least = leastAt(one.calledAt);
     const shown = one.kind === "count" ? last.slice(0, one.count) : one.ids;
     if (one.kind === "list" && one.ids.some((id, i) => id !== last[one.offset + i])) {
-      problems.push(`a page from ${one.offset} is no part of the messages: ${one.ids}`);
+      problems.push(`a page from ${one.offset} is not part of the messages: ${one.ids}`);
     }
     const end = one.kind === "count" ? one.count : one.offset + one.ids.length;
     const wanted = one.kind === "count" ? least : Math.min(least, one.offset + one.limit);
@@ -141,7 +145,7 @@ function checkReads(seen: readonly Seen[], last: readonly string[], inherited: n
       problems.push(`a ${one.kind} shows ${end} of ${wanted} messages that were acknowledged`);
     }
     if (one.kind === "count" && end > last.length) {
-      problems.push(`a count shows ${end} messages, and there are ${last.length}`);
+      problems.push(`a count shows ${end} messages, but there are only ${last.length}`);
     }
     const early = shown.find((id) => (sentAt.get(id) ?? 0) > one.answeredAt);
     if (early !== undefined) problems.push(`a ${one.kind} shows ${early} before it was sent`);
@@ -151,7 +155,7 @@ function checkReads(seen: readonly Seen[], last: readonly string[], inherited: n
   return [...problems, ...checkMonotonic(lengths)];
 }
 
-/** No read shows less than one that was answered before it was made. */
+/** Checks that no read shows less than a read that was answered before it was made. */
 function checkMonotonic(lengths: readonly (Interval & { readonly length: number })[]): string[] {
   const byAnswer = [...lengths].sort((a, b) => a.answeredAt - b.answeredAt);
   const byCall = [...lengths].sort((a, b) => a.calledAt - b.calledAt);
@@ -167,7 +171,7 @@ function checkMonotonic(lengths: readonly (Interval & { readonly length: number 
   return problems;
 }
 
-/** A fork is the beginning of its source, and stays so. */
+/** Checks that a fork begins with the first messages of its source, and still does so at the end. */
 function checkFork(fork: SeenFork, last: readonly string[], finals: Finals): string[] {
   const { target, copied, forkPoint } = fork;
   const problems: string[] = [];

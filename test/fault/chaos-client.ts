@@ -5,14 +5,14 @@ import { bodyOf, type Fleet, type Reply } from "./chaos-fleet.js";
 const MOST_SESSIONS = 80;
 const PAGE = 1000;
 
-/** What the clients of sessions that are only appended to share. */
+/** What the clients share that work on sessions that are only appended to. */
 export interface Shared {
   readonly fleet: Fleet;
   readonly sessions: string[];
   readonly history: Seen[];
 }
 
-/** Works on sessions that others work on at the same time, and notes what it saw. */
+/** Works on sessions that others work on at the same time, and records the results of its calls. */
 export class ChaosClient {
   readonly #name: string;
   readonly #shared: Shared;
@@ -40,7 +40,7 @@ export class ChaosClient {
     else await this.#fork(session);
   }
 
-  /** `persists`: asks again, elsewhere too, until it is answered. */
+  /** Appends messages. `persists`: whether the call is repeated, also to other processes, until it is answered. */
   async #append(session: string, count: number, persists: boolean): Promise<void> {
     const ids = Array.from({ length: count }, () => `${this.#name}-${++this.#number}`);
     const messages = ids.map(messageOf);
@@ -70,7 +70,7 @@ export class ChaosClient {
     this.#shared.history.push({ kind: "count", session, count, calledAt, answeredAt: performance.now() });
   }
 
-  /** Until it is answered: then the target is one more session to work on. */
+  /** Forks a session, and repeats the call until it is answered. The fork is then one more session to work on. */
   async #fork(session: string): Promise<void> {
     const target = `${this.#name}-fork-${++this.#number}`;
     const calledAt = performance.now();
@@ -90,7 +90,7 @@ export class ChaosClient {
   }
 }
 
-/** What one process says of a session: all pages, and the count. */
+/** Reads all messages and the count of a session from one process. */
 export async function readFinal(fleet: Fleet, index: number, session: string): Promise<Final> {
   const ids: string[] = [];
   for (let token = ""; ; ) {

@@ -10,8 +10,8 @@ interface Known {
 }
 
 /**
- * Writes drafts in a session of its own, edits and deletes messages, and moves its labels. It asks whichever process
- * until it is answered, and knows after each call what the session must hold.
+ * Writes drafts in a session of its own, edits and deletes messages, and changes its labels. It repeats each call to
+ * one process after the other until it is answered, so that it knows after each call what the session must hold.
  */
 export class ChaosDrafter {
   readonly problems: string[] = [];
@@ -41,7 +41,7 @@ export class ChaosDrafter {
     }
   }
 
-  /** Compares what a process shows with what must be there. */
+  /** Compares the messages that a process returns with those that the session must hold. */
   async check(): Promise<void> {
     const { messages = [] } = (await this.#body("GET", `${this.#path}/message?limit=1000&offset=0`)) as {
       messages?: { info: { id: string }; parts?: { text?: string }[] }[];

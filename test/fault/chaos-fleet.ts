@@ -2,16 +2,16 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** What a client asks of a service, and what became of it. */
+/** The outcome of a call to a service, as its client knows it. */
 export type Reply =
   | { readonly kind: "answer"; readonly body: Record<string, unknown> }
-  /** It surely did not happen. */
+  /** The call certainly had no effect. */
   | { readonly kind: "refusal"; readonly status: number; readonly text: string }
-  /** It may have happened. */
+  /** The call may have taken effect. */
   | { readonly kind: "unknown" };
 
 const CALL_MS = 5000;
-/** Too busy, unreachable, too late. */
+/** The statuses of a server that is too busy, unreachable or too slow. */
 const UNKNOWN_STATUS: ReadonlySet<number> = new Set([429, 499, 503, 504]);
 const PAUSE_MS = 20;
 
@@ -21,7 +21,7 @@ export interface Service {
   readonly httpUrl: string;
 }
 
-/** Service processes on one database, of which any may be killed or stopped at any time. */
+/** Several service processes on one database. Each may be killed or frozen at any time. */
 export class Fleet<S extends Service = Service> {
   readonly #serve: () => Promise<S>;
   readonly #services: S[] = [];
@@ -40,7 +40,7 @@ export class Fleet<S extends Service = Service> {
     this.#services.push(...(await Promise.all(Array.from({ length: count }, () => this.#serve()))));
   }
 
-  /** SIGKILL, and another one in its place. */
+  /** Kills a process with SIGKILL, and starts another one in its place. */
   async killAndRestart(index: number): Promise<void> {
     await this.#end(index);
     this.#services[index] = await this.#serve();
@@ -58,14 +58,15 @@ export class Fleet<S extends Service = Service> {
     await Promise.all(this.#services.map((_, index) => this.#end(index)));
   }
 
-  /** Waits for the answer of one process, but not forever. */
+  /** Sends a call to one process, and waits a limited time for its answer. */
   send(index: number, method: string, path: string, body?: unknown): Promise<Reply> {
     return inTime(this.#call(index, method, path, body));
   }
 
   /**
-   * Asks one process after the other until there is an answer or a refusal, and then waits until none of the calls is under
-   * way any more: one that a stopped process holds takes effect when that process goes on, whatever was done meanwhile.
+   * Repeats a call to one process after the other until it is answered or refused, and then waits until all of its
+   * tries have ended. Otherwise a try that a frozen process holds could still take effect later, when that process
+   * continues.
    */
   async settle(
     first: number,
@@ -87,7 +88,7 @@ export class Fleet<S extends Service = Service> {
     }
   }
 
-  /** Resolves when the call has ended: with its answer, or because its process was killed. */
+  /** Resolves when the call has ended, either with an answer or because its process was killed. */
   async #call(index: number, method: string, path: string, body?: unknown): Promise<Reply> {
     try {
       const answer = await fetch(`${this.at(index).httpUrl}${path}`, {
@@ -118,7 +119,7 @@ export class Fleet<S extends Service = Service> {
   }
 }
 
-/** The reply to a call, `unknown` when it takes too long. */
+/** Resolves to the reply to a call, or to `unknown` if it takes too long. */
 async function inTime(call: Promise<Reply>): Promise<Reply> {
   const over = new AbortController();
   const late = sleep<Reply>(2 * CALL_MS, { kind: "unknown" }, { signal: over.signal });
@@ -130,7 +131,7 @@ async function inTime(call: Promise<Reply>): Promise<Reply> {
   }
 }
 
-/** The answer's body; a refusal is an error here. */
+/** Returns the body of an answer. Throws if the call was refused or not answered. */
 export function bodyOf(reply: Reply, what: string): Record<string, unknown> {
   if (reply.kind === "answer") return reply.body;
   throw new Error(`${what}: ${reply.kind === "refusal" ? `${reply.status} ${reply.text}` : "no answer"}`);

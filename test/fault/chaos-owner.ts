@@ -2,16 +2,16 @@ import type { Random } from "../simulation/random.js";
 import { messageOf, readFinal } from "./chaos-client.js";
 import { bodyOf, type Fleet, type Reply } from "./chaos-fleet.js";
 
-/** What a session of its own must hold. */
+/** What the owner's session must hold. */
 interface Known {
   readonly ids: readonly string[];
-  /** What an unrevert brings back. */
+  /** The messages after an unrevert. */
   readonly undo: readonly string[] | null;
 }
 
 /**
- * Edits a session that nobody else touches, asks until it is answered, and knows what the session must hold after each call. An answer that comes from a
- * repeated call may be that of a call that was done already.
+ * Edits a session that nobody else uses. It repeats each call until it is answered, so that it knows after each call
+ * what the session must hold. The answer to a repeated call may be that of a call that had taken effect before.
  */
 export class ChaosOwner {
   readonly problems: string[] = [];
@@ -36,7 +36,7 @@ export class ChaosOwner {
     }
   }
 
-  /** Compares what a process answers with what must be there. */
+  /** Compares the messages that a process returns with those that the session must hold. */
   async check(): Promise<void> {
     if (!this.#session) return;
     const { ids, count } = await readFinal(this.#fleet, this.#random.int(this.#fleet.size), this.#session);

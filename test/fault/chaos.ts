@@ -8,17 +8,17 @@ import { ChaosOwner } from "./chaos-owner.js";
 
 export const PROCESSES = 3;
 
-/** Clients beside the others that write drafts and edit messages, each in a session of its own. */
+/** How many further clients write drafts and edit messages, each in a session of its own. */
 const DRAFTERS = 2;
 
 export interface ChaosSizes {
   readonly clients: number;
-  /** Of the clients, so many edit a session of their own; the others append to all the others. */
+  /** How many of the clients edit sessions of their own. The others append to the shared sessions. */
   readonly owners: number;
   readonly sessions: number;
 }
 
-/** Lets clients work while `disturb` does its worst, and then compares what they were told with what is there. */
+/** Lets clients work while `disturb` causes faults, and then compares what they were told with what is stored. */
 export async function runChaos(
   fleet: Fleet,
   sizes: ChaosSizes,

@@ -11,16 +11,19 @@ import { type Ages, bundleClockChild, ClockService } from "./clock-service.js";
 
 export interface ClockChaosSizes extends ChaosSizes, Ages {
   readonly durationMs: number;
-  /** Of undisturbed work between two faults. */
+  /** The longest time of undisturbed work between two faults. */
   readonly restMs: number;
-  /** How long processes are stopped: some longer than `sweepAgeMs`. */
+  /** How long processes are frozen. Some of these times are longer than `sweepAgeMs`. */
   readonly freezesMs: readonly number[];
 }
 
 const MINUTE_MS = 60_000;
 const JUMPS_MS = [2, 11, 60, 300].map((minutes) => minutes * MINUTE_MS);
 
-/** Services whose clocks jump, stand still and disagree, and that are stopped for longer than what is swept must be old, on one database. */
+/**
+ * Runs several services on one database with clocks that jump, freeze and disagree. Each is also frozen for longer than
+ * the age at which a sweep removes what it has marked.
+ */
 export function describeClockChaos(kind: "sqlite" | "mongodb", sizes: ClockChaosSizes): void {
   describe(`services on ${kind} whose clocks disagree, ${sizes.durationMs / 1000} s`, async () => {
     const server = kind === "mongodb" ? await startMongoServer() : null;
@@ -36,7 +39,7 @@ export function describeClockChaos(kind: "sqlite" | "mongodb", sizes: ClockChaos
     });
 
     const timeout = 2 * sizes.durationMs + 120_000;
-    it.skipIf(kind === "mongodb" && !server)("lose, double and move nothing", { timeout }, async () => {
+    it.skipIf(kind === "mongodb" && !server)("neither lose, double nor move messages", { timeout }, async () => {
       const seed = Number(process.env.SEED) || Date.now() % 100_000;
       console.info(`clock chaos on ${kind}: SEED=${seed}`);
       const storage = server ? freshDatabaseUrl(server as MongoServer) : `sqlite:${join(folder, "chaos.db")}`;
@@ -51,7 +54,10 @@ export function describeClockChaos(kind: "sqlite" | "mongodb", sizes: ClockChaos
   });
 }
 
-/** Now one process, now another: killed, stopped, suspended with its machine, or its clocks jump. */
+/**
+ * Picks a process at random, again and again, and kills it, freezes it, suspends it as with its machine, or changes its
+ * clocks.
+ */
 async function disturb(fleet: Fleet<ClockService>, random: Random, sizes: ClockChaosSizes): Promise<void> {
   const counts = new Map<string, number>();
   const endMs = performance.now() + sizes.durationMs;
@@ -70,13 +76,13 @@ type Fault = (fleet: Fleet<ClockService>, index: number, random: Random, sizes: 
 const FAULTS: Record<"kill" | "stop" | "suspend" | "wall" | "still", Fault> = {
   kill: (fleet, index) => fleet.killAndRestart(index),
   stop: (fleet, index, random, { freezesMs }) => fleet.freeze(index, random.pick(freezesMs)),
-  /** The steady clock does not count the time of a suspended machine. */
+  /** Freezes a process like a suspended machine, so that its steady clock does not count that time. */
   suspend: async (fleet, index, random, { freezesMs }) => {
     const service = fleet.at(index);
     const ms = random.pick(freezesMs);
     service.child.kill("SIGSTOP");
     await sleep(ms);
-    // It is read before anything that waited for the process to go on, or shortly after.
+    // The process reads the shift before the calls that waited for it to continue, or shortly after them.
     service.shift({ wallMs: 0, steadyMs: -ms });
     service.child.kill("SIGCONT");
   },
@@ -84,7 +90,7 @@ const FAULTS: Record<"kill" | "stop" | "suspend" | "wall" | "still", Fault> = {
     const ms = random.pick(JUMPS_MS);
     fleet.at(index).shift({ wallMs: random.chance(0.5) ? ms : -ms, steadyMs: 0 });
   },
-  /** A steady clock that has stood still for as long as a sweep waits. */
+  /** Sets the steady clock back as if it had stood still for about as long as a sweep waits. */
   still: async (fleet, index, random, { sweepAgeMs }) => {
     const ms = sweepAgeMs * (0.5 + random.next());
     await sleep(ms);

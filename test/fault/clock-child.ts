@@ -9,9 +9,12 @@ import { openStorage } from "../../src/storage/open-storage.js";
 import { TEST_CONFIG } from "../support/server.js";
 import { shifts } from "./own-clocks.js";
 
-/** A service whose ages are scaled down by its environment, and whose clocks are set by lines of JSON on its standard input. */
+/**
+ * A line of JSON that this service reads from its standard input to change its clocks. Environment variables scale down
+ * the service's ages.
+ */
 export interface ClockShift {
-  /** Both are added to what the clocks show. */
+  /** Added to the wall clock. `steadyMs` is added to the steady clock. */
   readonly wallMs: number;
   readonly steadyMs: number;
 }

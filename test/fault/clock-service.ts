@@ -7,24 +7,24 @@ import { build } from "esbuild";
 import type { Service } from "./chaos-fleet.js";
 import type { ClockShift } from "./clock-child.js";
 
-/** Beside node_modules, where the bundle finds its packages. */
+/** The folder of the bundle, in which it finds its packages. */
 const FOLDER = fileURLToPath(new URL("../../node_modules/.cache/session-pool/", import.meta.url));
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 
-/** What a minute and ten minutes are here. */
+/** What takes the place of a minute, of ten minutes and of the interval between sweeps. */
 export interface Ages {
   readonly staleMs: number;
   readonly sweepAgeMs: number;
   readonly sweepIntervalMs: number;
 }
 
-/** The service as one file that plain node runs. */
+/** Bundles the service into one file that Node.js can run. */
 export async function bundleClockChild(): Promise<{ readonly script: string; remove(): void }> {
   mkdirSync(FOLDER, { recursive: true });
   const script = `${FOLDER}clock-child-${process.pid}.mjs`;
   await build({
-    // The clocks come before whatever reads them.
+    // The clocks are replaced before any module reads them.
     stdin: { contents: 'import "./own-clocks.js"; import "./clock-child.js";', resolveDir: HERE, loader: "ts" },
     outfile: script,
     bundle: true,
@@ -36,7 +36,7 @@ export async function bundleClockChild(): Promise<{ readonly script: string; rem
   return { script, remove: () => rmSync(script) };
 }
 
-/** A service process with clocks of its own. */
+/** A service process whose clocks the test can change. */
 export class ClockService implements Service {
   readonly child: { readonly process: ChildProcess; kill(signal: NodeJS.Signals): void };
   readonly httpUrl: string;
@@ -58,7 +58,7 @@ export class ClockService implements Service {
       },
     });
     child.stdin?.on("error", () => {
-      // A killed process reads no more.
+      // Writing to a killed process fails, which is expected.
     });
     const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
     const [port] = (await Promise.race([once(lines, "line"), once(lines, "close").then(() => [""])])) as [string];

@@ -11,7 +11,7 @@ import { SqliteLogDatabase } from "../../src/storage/sqlite/sqlite-log-database.
 const ROUNDS = 25;
 const EDITS = 15;
 const LAST = "last";
-/** Small, so that short histories take every path. */
+/** Small limits, so that short histories take every path. */
 const SIZES = {
   pollMs: { first: 2, most: 4 },
   heartbeatMs: 20,
@@ -43,7 +43,10 @@ afterEach(async () => {
 
 const lineOf = ({ id, role }: { readonly id: string; readonly role: string }) => `${id} ${role}`;
 
-/** Holds what it is told, is cut off now and then, and resumes, until it is told the last message. */
+/**
+ * Follows a session and applies its events to a copy. It stops now and then and resumes, until it receives the last
+ * message.
+ */
 async function follow(sessionId: string): Promise<readonly string[]> {
   const ids: string[] = [];
   let at: FollowPosition | number = 0;
@@ -69,7 +72,7 @@ async function follow(sessionId: string): Promise<readonly string[]> {
         if (left-- <= 0 && random(3) === 0) break;
       }
     } catch (error) {
-      // A slow reader is ended, and one whose messages were swept is asked to resume.
+      // A slow reader is ended, and a reader whose messages were swept must resume.
       if (!(error instanceof DomainError) || !["resource_exhausted", "unavailable"].includes(error.code)) throw error;
     }
   }
@@ -108,7 +111,7 @@ async function write(provider: LogHistoryProvider, sessionId: string, made: { co
   }
 }
 
-it("followers end up with the history that two processes edit, even if they are cut off and resume", async () => {
+it("followers end with the history that two processes edit, even if they stop and resume", async () => {
   for (let round = 0; round < ROUNDS; round++) {
     const sessionId = `s${round}`;
     const made = { count: 0 };

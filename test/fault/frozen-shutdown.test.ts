@@ -12,14 +12,14 @@ import { startMongoProxy } from "../support/mongo-proxy.js";
 import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
 import { poll } from "../support/poll.js";
 
-/** Below what the drivers wait for, which is 30 s and more, and well above the second or two that the ends take. */
+/** Less than the 30 s or more that the drivers wait, and much more than the second or two that a shutdown takes. */
 const IN_TIME_MS = 25_000;
 const MESSAGE = { info: { role: "user" }, parts: [{ type: "text", text: "hello" }] };
 
-/** A store that can be made to answer nothing. */
+/** A store that can be frozen, so that it answers nothing. */
 interface Freezable {
   readonly url: string;
-  /** Commands that wait for its answer. On SQLite a lock stops only those that write. */
+  /** Commands that wait for the frozen store. On SQLite the lock stops only those that write. */
   readonly commands: readonly string[];
   open(): Promise<StorageProvider>;
   freeze(): Promise<void> | void;
@@ -65,11 +65,11 @@ afterAll(async () => {
 });
 
 describe.each([
-  ["SQLite behind another process's lock", true, SQLITE],
+  ["a SQLite file that another process has locked", true, SQLITE],
   ["a MongoDB that has stopped", Boolean(server?.process), MONGODB],
 ] as const)("on %s", (_name, canFreeze, store) => {
   describe.skipIf(!canFreeze)("that these tests can freeze", () => {
-    it.each(["1", "2"])("serve by %s workers ends a second after --shutdown-s at the latest", async (workers) => {
+    it.each(["1", "2"])("serve with %s workers ends at most a second after --shutdown-s", async (workers) => {
       const { child, httpUrl } = await serve(store, workers);
       expect(await post(`${httpUrl}/session`, { sessionId: `s${workers}` })).toBe(200);
       expect(await post(`${httpUrl}/session/s${workers}/message`, MESSAGE)).toBe(200);
@@ -88,7 +88,7 @@ describe.each([
       await watching.body?.cancel().catch(() => {});
     });
 
-    it.each(store.commands)("%s ends on the signal", async (command) => {
+    it.each(store.commands)("%s ends on SIGTERM", async (command) => {
       await store.freeze();
       const child = new Child([...command.split(" "), "--storage", store.url]);
       children.push(child);
@@ -97,7 +97,7 @@ describe.each([
       expect(await inTime(child.ended())).toMatchObject({ code: null, signal: "SIGTERM" });
     });
 
-    it("a program that embeds the package closes by its deadline", async () => {
+    it("a program that embeds the package can close it by a deadline", async () => {
       const provider = await store.open();
       await provider.createSession({ sessionId: "embedded" });
       await provider.logMessages("embedded", [{ id: "m", role: "user", parts: [] }]);
@@ -112,10 +112,10 @@ describe.each([
   });
 });
 
-describe.skipIf(!server?.process)("on a frozen MongoDB", () => {
+describe.skipIf(!server?.process)("on a MongoDB that no longer answers", () => {
   it("serve logs what it could not write to the store", async () => {
     let hasStopped = false;
-    // The update time of a session is written a moment after its messages: by then the store answers nothing.
+    // The update time of a session is written a moment after its messages. By then the store no longer answers.
     const proxy = await startMongoProxy(server?.process?.port ?? 0, {
       refuse: (_name, command) => {
         if (hasStopped) return new Promise(() => {});
@@ -141,16 +141,16 @@ async function serve({ url }: Pick<Freezable, "url">, workers: string) {
   return served;
 }
 
-/** Rejects when it takes longer than anybody may wait for the end. */
+/** Rejects if the process takes longer to end than any wait for a store may take. */
 async function inTime<T>(end: Promise<T>): Promise<T> {
   const timeout = AbortSignal.timeout(IN_TIME_MS);
   const late = once(timeout, "abort").then(() => {
-    throw new Error(`Not ended after ${IN_TIME_MS} ms`);
+    throw new Error(`It has not ended within ${IN_TIME_MS} ms`);
   });
   return Promise.race([end, late]);
 }
 
-/** The status; undefined when the connection broke. */
+/** Resolves to the status, or to undefined if the connection broke. */
 async function post(url: string, body: object): Promise<number | undefined> {
   try {
     const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };

@@ -7,7 +7,7 @@ import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
 const server = await startMongoServer();
 afterAll(() => server?.stop());
 
-/** Two databases are two processes to each other. */
+/** Two database handles act like two processes. */
 describe.skipIf(!server)("subscribe on MongoDB", () => {
   let ours: MongoLogDatabase;
   let theirs: MongoLogDatabase;
@@ -29,19 +29,19 @@ describe.skipIf(!server)("subscribe on MongoDB", () => {
     await theirs.close();
   });
 
-  it("reports what others append, seal, create and replace", async () => {
+  it("reports what other processes append, seal, create and replace", async () => {
     const record = await created(other, "made");
     await expect.poll(() => told).toEqual(["made"]);
     await replaced(other, record, { title: "changed" });
     await expect.poll(() => told).toEqual(["made", "made"]);
-    // Of the record that names the log, and of each message.
+    // One event is for the record that names the log, and one for each message.
     await fill(other, "written.1", 1, 3);
     await expect.poll(() => told.slice(2)).toEqual(["written", "written", "written", "written"]);
     await other.seal("sealed.1", 0);
     await expect.poll(() => told.at(-1)).toBe("sealed");
   });
 
-  it("reports nothing that this process wrote, and no counts and times", async () => {
+  it("reports nothing that this process wrote, and no changes of forks and update times", async () => {
     const record = await created(own, "own");
     await fill(own, "own.1", 1, 3);
     await replaced(own, record, { title: "changed" });
@@ -72,7 +72,7 @@ describe.skipIf(!server)("subscribe on MongoDB", () => {
     await expect.poll(() => told.at(-1)).toBe("heard");
   });
 
-  it("continues after the server was killed and is back", async (context) => {
+  it("continues after the server was killed and restarted", async (context) => {
     if (!server?.process) return context.skip("the server is not one that these tests started");
     await other.append("before.1", 1, [entry("before.1", 1)]);
     await expect.poll(() => told).toEqual(["before"]);

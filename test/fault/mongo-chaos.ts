@@ -6,12 +6,15 @@ import { type ChaosSizes, PROCESSES, runChaos } from "./chaos.js";
 import { Fleet } from "./chaos-fleet.js";
 
 export interface MongoChaosSizes extends ChaosSizes {
-  /** Of undisturbed work between two faults. */
+  /** How long clients work undisturbed between two faults. */
   readonly restMs: number;
   readonly freezeMs: number;
 }
 
-/** Several services on one database, many clients, and one of the processes after the other killed or stopped, the database's too. */
+/**
+ * Runs several services on one database with many clients, while one process after the other is killed or frozen,
+ * including that of the database.
+ */
 export function describeChaos(title: string, sizes: MongoChaosSizes, timeoutMs: number): void {
   describe(title, async () => {
     const server = await startMongoServer();
@@ -31,7 +34,7 @@ export function describeChaos(title: string, sizes: MongoChaosSizes, timeoutMs: 
         await fleet.start(PROCESSES);
         await runChaos(fleet, sizes, seed, () => disturb(fleet, server as MongoServer, sizes));
       } catch (error) {
-        // What a service logs about a call may arrive after its answer.
+        // A service may write its log of a call after the answer, so each service must end before its log is read.
         for (const child of children) child.kill("SIGTERM");
         await Promise.all(children.map((child) => child.ended()));
         for (const { stderr } of children)
@@ -44,7 +47,7 @@ export function describeChaos(title: string, sizes: MongoChaosSizes, timeoutMs: 
   });
 }
 
-/** One service after the other is killed; then one is stopped for a while, then the database, then the database is killed. */
+/** Kills one service after the other, then freezes one for a while, then the database, and then kills the database. */
 async function disturb(fleet: Fleet, server: MongoServer, { restMs, freezeMs }: MongoChaosSizes): Promise<void> {
   for (let index = 0; index < PROCESSES; index++) {
     await sleep(restMs);

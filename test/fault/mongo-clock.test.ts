@@ -5,14 +5,14 @@ import { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.j
 import { type MongoProxy, startMongoProxy } from "../support/mongo-proxy.js";
 import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
 
-/** A process hears the server's time by the answers to its own calls only. */
+/** Without heartbeats, a process learns the server's time only from the answers to its own calls. */
 const NO_HEARTBEATS: MongoClientOptions = { serverMonitoringMode: "poll", heartbeatFrequencyMS: 600_000 };
 const MINUTE_S = 60;
 
 const server = await startMongoServer();
 const message = (id: string) => ({ id, role: "user", parts: [] });
 
-/** How many seconds later than it is the server says it is. */
+/** How many seconds the proxy adds to the server's time. */
 let aheadS = 0;
 let proxy: MongoProxy;
 
@@ -20,10 +20,10 @@ function later(time: Timestamp | undefined): Timestamp | undefined {
   return time && new Timestamp({ t: time.getHighBitsUnsigned() + aheadS, i: time.getLowBitsUnsigned() });
 }
 
-describe.skipIf(!server)("by the server's logical clock", () => {
+describe.skipIf(!server)("with the server's logical clock", () => {
   let slow: MongoLogDatabase;
   let busy: MongoLogDatabase;
-  /** Its machine was suspended: its own clocks stand still. */
+  /** A provider on a machine that was suspended, so that its own clocks stand still. */
   let suspended: LogHistoryProvider;
   let other: LogHistoryProvider;
 
@@ -63,7 +63,7 @@ describe.skipIf(!server)("by the server's logical clock", () => {
     return (await other.getSessionMessages("s")).map(({ id }) => id);
   }
 
-  it("an append into a log that was swept meanwhile is not acknowledged, although this process's clocks stood still", async () => {
+  it("an append to a log that was swept in the meantime is not acknowledged, even if the process's own clocks stood still", async () => {
     await other.truncateMessages("s", "m1");
     await other.sweep();
     aheadS = 11 * MINUTE_S;
@@ -73,7 +73,7 @@ describe.skipIf(!server)("by the server's logical clock", () => {
     expect(await ids()).toEqual(["m1", "kept"]);
   });
 
-  it("nor is one into a session that was deleted, swept and made again", async () => {
+  it("an append to a session that was deleted, swept and made again is not acknowledged either", async () => {
     await other.deleteSession("s");
     await other.sweep();
     aheadS = 11 * MINUTE_S;
@@ -84,7 +84,7 @@ describe.skipIf(!server)("by the server's logical clock", () => {
     expect(await ids()).toEqual(["kept"]);
   });
 
-  it("a sweep clears nothing before ten minutes after a sweep has seen that it is of no use", async () => {
+  it("a sweep removes something only ten minutes after a sweep has first seen that nothing needs it", async () => {
     await other.truncateMessages("s", "m1");
     aheadS = 60 * MINUTE_S;
     expect(await other.sweep()).toMatchObject({ ranges: 0 });
@@ -94,13 +94,13 @@ describe.skipIf(!server)("by the server's logical clock", () => {
     expect(await other.sweep()).toMatchObject({ ranges: 1 });
   });
 
-  it("an append whose answer is a minute late is checked and acknowledged when it is in the history", async () => {
+  it("an append whose answer is more than a minute late is acknowledged if a check finds it in the history", async () => {
     aheadS = 2 * MINUTE_S;
     await suspended.logMessages("s", [message("m3")]);
     expect(await ids()).toEqual(["m1", "m2", "m3"]);
   });
 
-  it("advances by the sweep's own writes while nobody else writes", async () => {
+  it("the clock advances while nobody else writes, because a sweep writes to it", async () => {
     const store = busy.namespace("default");
     const before = await store.timeMs();
     await expect.poll(() => store.timeMs()).toBeGreaterThan(before);

@@ -27,7 +27,7 @@ describe.skipIf(!server)("on DocumentDB", () => {
     await server?.stop();
   });
 
-  it("says once that there are no change streams, and lets followers poll as on a standalone server", async () => {
+  it("logs once that there are no change streams, and lets followers poll as on a standalone server", async () => {
     expect(notices).toEqual(["The server has no change streams: watchers poll for what other processes write"]);
     expect(database.namespace("default").subscribe).toBeUndefined();
     const [own, other] = [0, 1].map(() => new LogHistoryProvider(database.namespace("followed"))) as [
@@ -49,7 +49,7 @@ describe.skipIf(!server)("on DocumentDB", () => {
     expect(anomalies).toEqual([]);
   });
 
-  it("never lets two processes wait for each other when they touch the same sessions", async () => {
+  it("causes no deadlock between processes that touch the same sessions", async () => {
     const store = database.namespace("touched");
     const uids = Array.from({ length: 12 }, (_, i) => `u${String((i * 7) % 12).padStart(2, "0")}`);
     for (const uid of uids) await created(store, uid);
@@ -61,10 +61,10 @@ describe.skipIf(!server)("on DocumentDB", () => {
     expect(times).toEqual(uids.map(() => T0 + 1));
   });
 
-  it("repeats a single write that lost to another one, and applies it once", async () => {
+  it("repeats a single write that conflicted with another one, and applies it once", async () => {
     const store = database.namespace("conflicts");
     await created(store, "u");
-    // More than enough that some of them meet another's write.
+    // With so many writes, some are certain to conflict with another one.
     for (let i = 0; i < 20; i++) expect(await store.addFork("u", 1)).toBe(true);
     for (let i = 0; i < 20; i++) expect(await store.raiseForks("session of u")).toMatchObject({ forks: 21 + i });
   });

@@ -13,7 +13,10 @@ import { OPERATIONS, type Operation } from "./mongo-operations.js";
 const FOREVER = 1_000_000;
 const WRITES: ReadonlySet<string> = new Set(["insert", "update", "delete", "findAndModify"]);
 
-/** The server's state is asked for often: a failure that it only pretends is over at once. */
+/**
+ * The driver asks for the server's state often, so that it recovers at once from a failure that a failpoint only
+ * simulates.
+ */
 const POLLING: MongoClientOptions = {
   serverMonitoringMode: "poll",
   heartbeatFrequencyMS: 50,
@@ -58,7 +61,7 @@ describe.skipIf(!server)("while the server fails", () => {
   });
 
   describe.each(OPERATIONS)("$name", (operation) => {
-    it("gives the right answer or error, and takes effect once, whatever fails once", async () => {
+    it("gives the right answer or error, and takes effect once, when anything fails once", async () => {
       const names = await namesOf(operation, database);
       for (const [fault, data] of Object.entries(FAULTS)) {
         for (const name of names) {
@@ -112,7 +115,7 @@ describe.skipIf(!server)("an answer lost after the command", () => {
   });
 });
 
-/** The right answer; an error only where it may fail. */
+/** Runs the operation, and expects the right answer, or an error where the operation may fail. */
 async function expectOutcome(operation: Operation, store: LogStore, { fault, mayFail }: Expected): Promise<void> {
   let isDone = true;
   try {
@@ -125,14 +128,17 @@ async function expectOutcome(operation: Operation, store: LogStore, { fault, may
   await operation.check?.(store, isDone);
 }
 
-/** The commands that the operation sends. */
+/** Returns the names of the commands that the operation sends. */
 async function namesOf(operation: Operation, database: MongoLogDatabase): Promise<readonly string[]> {
   const store = await prepare(operation, database);
   const sent = await commandsOf(database.client, () => operation.run(store));
   return [...new Set(sent.map(({ name }) => name))];
 }
 
-/** An empty database with what the operation needs, in a namespace that was never used: not every server frees a unique key. */
+/**
+ * Prepares an empty database for the operation. Each time it uses a new namespace, because not every server frees the
+ * unique keys of deleted documents.
+ */
 async function prepare(operation: Operation, database: MongoLogDatabase): Promise<LogStore> {
   await clear(database);
   const store = database.namespace(`namespace ${++namespaces}`);
@@ -140,7 +146,7 @@ async function prepare(operation: Operation, database: MongoLogDatabase): Promis
   return store;
 }
 
-/** Empties the collections and leaves their keys. */
+/** Empties the collections and leaves their indexes. */
 async function clear(database: MongoLogDatabase): Promise<void> {
   const db = database.client.db(databaseNameOf(database));
   for (const name of ["sessions", "messages", "todos"]) await db.collection(name).deleteMany({});

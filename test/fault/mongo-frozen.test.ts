@@ -6,9 +6,9 @@ import { openMongoDatabase } from "../support/mongo-database.js";
 import { startMongoServer } from "../support/mongo-server.js";
 import { OPERATIONS } from "./mongo-operations.js";
 
-/** Before the driver's own limit of 30 s ends what waits for the server. */
+/** Less than the driver's own limit of 30 s, so that the driver does not end the calls. */
 const SOON = { timeout: 25_000 };
-/** How long a call without a deadline may take: well above what a busy server needs for its answer. */
+/** How long a call without a deadline may take. A busy server needs much less for its answer. */
 const LIMIT_MS = 5000;
 
 const server = await startMongoServer();
@@ -21,7 +21,7 @@ beforeAll(async () => {
   database = await openMongoDatabase(server, { timeoutMs: LIMIT_MS });
   store = database.namespace("default");
 });
-/** A connection must be there: without one a call ends before it is sent. */
+/** Waits for a connection, because without one a call would end before it is sent. */
 beforeEach(async () => {
   if (frozen) await expect.poll(isAnswering).toBe(true);
 });
@@ -38,15 +38,18 @@ function isAnswering(): Promise<boolean> {
   );
 }
 
-/** A limit that the driver does not keep would wait for ever here: nobody wakes the server before the call has ended. */
-describe.skipIf(!frozen)("a server that does not answer, and that these tests started", () => {
+/**
+ * If the driver did not keep a limit, a call would wait forever, because nothing wakes the server before the call has
+ * ended.
+ */
+describe.skipIf(!frozen)("on a frozen server that these tests started, the store", () => {
   it.each(OPERATIONS)("ends $name at its deadline", SOON, async ({ run }) => {
     await frozen?.freeze();
     const ended = run(store, { deadlineMs: Date.now() + 200 });
     await expect(ended).rejects.toMatchObject({ code: "deadline_exceeded" });
   });
 
-  it.each(OPERATIONS)("ends $name when its caller has gone", SOON, async ({ run }) => {
+  it.each(OPERATIONS)("ends $name when its caller aborts it", SOON, async ({ run }) => {
     const gone = new AbortController();
     await frozen?.freeze();
     const ended = run(store, { signal: gone.signal });

@@ -19,8 +19,11 @@ afterAll(async () => {
 const message = (id: string) => ({ id, role: "user", parts: [{ id: "", type: "text", text: id }] });
 const BATCH = ["b1", "b2", "b3", "b4", "b5"].map(message);
 
-/** A server that dies between two documents of an ordered insert leaves exactly what a shorter insert does; the writer never learns more. */
-describe.skipIf(!server).each([1, 2, 4])("a writer that died when %i of 5 messages were stored", (stored) => {
+/**
+ * A server that dies between two documents of an ordered insert leaves the same data as a shorter insert. The writer
+ * gets no answer.
+ */
+describe.skipIf(!server).each([1, 2, 4])("a batch whose writer died when %i of 5 messages were stored", (stored) => {
   async function halfWritten() {
     const store = database.namespace(`half ${stored} ${Math.random()}`);
     const survivor = new LogHistoryProvider(store);
@@ -31,7 +34,7 @@ describe.skipIf(!server).each([1, 2, 4])("a writer that died when %i of 5 messag
     return { store, survivor };
   }
 
-  it("is never seen half", async () => {
+  it("is never shown in part", async () => {
     const { store, survivor } = await halfWritten();
     for (const provider of [survivor, new LogHistoryProvider(store)]) {
       expect(await provider.getMessageCount("s")).toBe(2);
@@ -40,7 +43,7 @@ describe.skipIf(!server).each([1, 2, 4])("a writer that died when %i of 5 messag
     }
   });
 
-  it("blocks nobody: the session accepts appends again", async () => {
+  it("does not keep the session from accepting appends again", async () => {
     const { survivor } = await halfWritten();
     const call = { deadlineMs: Date.now() + 20_000 };
     expect(await survivor.logMessages("s", [message("next")], call)).toEqual({ messageIds: ["next"], position: 2 });
@@ -56,7 +59,7 @@ describe.skipIf(!server).each([1, 2, 4])("a writer that died when %i of 5 messag
   });
 });
 
-/** Stores so many entries of a batch and then never answers any more. */
+/** Returns a store that stores this many entries of a batch and then fails as a process that dies. */
 function dyingStore(store: LogStore, stored: number): LogStore {
   return new Proxy(store, {
     get(target, property) {

@@ -17,16 +17,22 @@ import {
 /** One call of a store, run while something fails. */
 export interface Operation {
   readonly name: string;
-  /** What must be there first. */
+  /** Stores what the operation needs. */
   prepare?(store: LogStore): Promise<unknown>;
   run(store: LogStore, call?: Call): Promise<unknown>;
   /** The right answer. */
   readonly answer: unknown;
-  /** When it is not repeated: when it may have been done, as counts must not go up or down twice; or never, as a ping tells how things are. */
+  /**
+   * When the operation may fail because it is not repeated. `unknown`: when it may have taken effect, because a count
+   * must not change twice. `ever`: after any failure, because a ping reports the current state.
+   */
   readonly mayFail?: "unknown" | "ever";
   /** Whether reading alone may give the answer, when the write keeps failing. */
   readonly isKnownByReading?: true;
-  /** Afterwards, whatever happened; `isDone`: whether it was answered. A call that was refused may have been done, once. */
+  /**
+   * Checks the store afterwards. `isDone`: whether the call was answered. A call that failed may have taken effect, but
+   * only once.
+   */
   check?(store: LogStore, isDone: boolean): Promise<void>;
 }
 
@@ -269,7 +275,7 @@ function plain(uid: string) {
   return rest;
 }
 
-/** What `created` stores. */
+/** Returns the record that `created` stores. */
 function living(uid: string): SessionRecord {
   return {
     uid,
@@ -304,7 +310,7 @@ async function expectForks(store: LogStore, isDone: boolean): Promise<void> {
   expect((await store.readRecord("s"))?.forks).toBeOneOf(isDone ? [1] : [0, 1]);
 }
 
-/** The log holds messages 1 to n, each once, and n is one of these. */
+/** Expects that the log holds the messages 1 to n, each once, where n is one of `lengths`. */
 async function expectLog(store: LogStore, lengths: readonly number[]): Promise<void> {
   const stored = await seqs(store, "u.1", 1, 99);
   expect(stored.length).toBeOneOf([...lengths]);

@@ -15,10 +15,13 @@ const CHUNK = 5000;
 const server = await startMongoServer();
 let database: MongoLogDatabase;
 let store: LogStore;
-/** A store with few messages, for commands that some servers are slow at. */
+/** A database with few messages, for commands that are slow on some servers. */
 let small: MongoLogDatabase;
 let db: Db;
-/** Whether the server's planner stops a scan at the limit, as mongod's does: where not, only bounds of ranges can be seen. */
+/**
+ * Whether the server's planner stops a scan at the limit, as mongod's does. Other servers' plans only show the bounds
+ * of ranges.
+ */
 let hasPlanner = false;
 
 beforeAll(async () => {
@@ -62,7 +65,7 @@ describe.skipIf(!server)("queries of the MongoDB store", () => {
     });
   });
 
-  it("all use an index, in the order asked for", async () => {
+  it("all use an index that has the order asked for", async () => {
     const sent = await everyCommand();
     const unserved = sent.filter((command) => isQuery(command) && servingKey(command) === null);
     expect(unserved).toEqual([]);
@@ -74,7 +77,9 @@ describe.skipIf(!server)("queries of the MongoDB store", () => {
 
   it("never scan a collection or sort, according to the server", async (context) => {
     if (!hasPlanner)
-      return context.skip("this server's planner uses no key where a filter has more fields, nor stops at a limit");
+      return context.skip(
+        "this server's planner uses no index when a filter has further fields, and does not stop at a limit",
+      );
     for (const command of (await everyCommand()).filter(({ name }) => name !== "insert")) {
       const { stages } = await explain(small.client.db(databaseNameOf(small)), command);
       expect({ command, stages: stages.filter((stage) => stage === "COLLSCAN" || stage === "SORT") }).toEqual({
@@ -94,7 +99,7 @@ describe.skipIf(!server)("queries of the MongoDB store", () => {
     }
   });
 
-  it("examine the top of a log for its end, and one key a message for ids", async (context) => {
+  it("examine only the last keys of a log for its end, and about one key for each id", async (context) => {
     if (!hasPlanner) return context.skip("this server's planner does not stop at a limit");
     const [tail] = await plansOf(() => store.tail(LOG));
     expect(tail?.keys).toBeLessThanOrEqual(3);
@@ -135,12 +140,12 @@ async function plansOf(work: () => Promise<unknown>) {
   return Promise.all(sent.map((command) => explain(db, command)));
 }
 
-/** Inserts and a look at all namespaces have no filter. */
+/** Whether the command has a filter. Inserts and the list of all namespaces have none. */
 function isQuery({ name }: SentCommand): boolean {
   return name !== "insert" && name !== "distinct";
 }
 
-/** What the store sends for every one of its methods. */
+/** Resolves to the commands that the store sends for all of its methods. */
 async function everyCommand(): Promise<readonly SentCommand[]> {
   const store = small.namespace("default");
   const uid = `u${new ObjectId().toHexString()}`;

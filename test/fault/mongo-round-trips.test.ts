@@ -20,7 +20,7 @@ afterAll(async () => {
 const message = (id?: string) => ({ id, role: "user", parts: [{ id: "", type: "text", text: "hello" }] });
 const messages = (count: number) => Array.from({ length: count }, () => message());
 
-/** What each operation costs in commands sent to the server; docs/history.md has the same table. */
+/** The number of commands that each operation sends to the server. docs/history.md has the same numbers in a table. */
 describe.skipIf(!server)("round trips", () => {
   let names = 0;
   let session = "";
@@ -37,13 +37,13 @@ describe.skipIf(!server)("round trips", () => {
     return (await commandsOf(database.client, work)).map(({ name }) => name);
   }
 
-  it("of an append are 1, of a batch of 100 too", async () => {
+  it("of an append are 1, and of a batch of 100 too", async () => {
     expect(await sentBy(() => provider.logMessages(session, [message()]))).toEqual(["insert"]);
     expect(await sentBy(() => provider.logMessages(session, [message("own")]))).toEqual(["insert"]);
     expect(await sentBy(() => provider.logMessages(session, messages(100)))).toEqual(["insert"]);
   });
 
-  it("of an append with an own id to a forked session are 2", async () => {
+  it("of an append with the caller's id to a fork are 2", async () => {
     const fork = `${session}-fork`;
     await provider.forkConversation(session, fork, { as: "fork" });
     await provider.logMessages(fork, [message()]);

@@ -31,14 +31,17 @@ describe.skipIf(!server)("two sealers against two writers of batches of 250", ()
     expect(whole.entries.at(-1)?.owed).toBe(0);
     const messages = database.client.db(databaseNameOf(database)).collection("messages");
     const seals = await messages.countDocuments({ log: LOG, seal: true });
-    // A sealer that only filled upwards would chase the writers and leave far more seals.
+    // A sealer that tried each place in turn would chase the writers and leave many more seals.
     expect(seals).toBeLessThan(4 * BATCH);
     await database.close();
     // The Python server of the tests takes seconds for a batch when the machine is busy.
   }, 240_000);
 });
 
-/** Appends batches as fast as it can, also over what the other writer has not finished; notes the ends of those that were stored whole. */
+/**
+ * Appends batches as fast as it can, even after a batch that the other writer has not finished. Adds the end of each
+ * batch that was stored whole to `accepted`.
+ */
 async function writeUntilSealed(store: LogStore, writer: string, accepted: number[]): Promise<void> {
   let seq = 1;
   for (let round = 0; ; round++) {

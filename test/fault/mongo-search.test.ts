@@ -41,7 +41,7 @@ async function found(database: MongoLogDatabase, q: string, namespace?: string):
   return page.hits.map(({ messageId }) => messageId);
 }
 
-/** All documents of messages, including those of seals. */
+/** Resolves to all documents of the messages collection, including seals. */
 async function documents(): Promise<readonly Document[]> {
   const client = await MongoClient.connect(url);
   try {
@@ -52,7 +52,7 @@ async function documents(): Promise<readonly Document[]> {
 }
 
 describe.skipIf(!server)("searching messages on MongoDB", () => {
-  it("adds an index and words only where it was asked for", async () => {
+  it("adds an index and words only when searching is on", async () => {
     const plain = await open();
     await providerOf(plain).createSession({ sessionId: "s" });
     await say(providerOf(plain), "s", "word");
@@ -65,7 +65,7 @@ describe.skipIf(!server)("searching messages on MongoDB", () => {
     expect(await keys()).toContain(SEARCH_INDEX.name);
   });
 
-  it("finds what was stored before, and what processes that do not search store, once it was indexed", async () => {
+  it("finds messages of before, and of processes that do not search, once they are indexed", async () => {
     const plain = providerOf(await open());
     await plain.createSession({ sessionId: "s" });
     await say(plain, "s", ...Array.from({ length: 250 }, (_, i) => `word ${i}`));
@@ -82,7 +82,7 @@ describe.skipIf(!server)("searching messages on MongoDB", () => {
     expect((await documents()).filter(({ words }) => words === undefined)).toEqual([]);
   });
 
-  it("never mixes namespaces, also when it indexes what was there before", async () => {
+  it("never mixes namespaces, even when it indexes messages of before", async () => {
     const namespaces = ["a", "A", "a b", "default"];
     const plain = await open();
     for (const namespace of namespaces) {
@@ -111,7 +111,7 @@ describe.skipIf(!server)("searching messages on MongoDB", () => {
     expect(await found(searching, "secret")).toEqual([]);
   });
 
-  it("finds words of any length by all of their letters, and indexes a limited number of words", async () => {
+  it("compares all letters of words of any length, and indexes a limited number of words", async () => {
     const searching = await open({ search: true });
     const provider = providerOf(searching);
     await provider.createSession({ sessionId: "s" });

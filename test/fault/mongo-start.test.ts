@@ -21,7 +21,7 @@ async function withDatabase(work: (url: string, client: MongoClient) => Promise<
 }
 
 describe.skipIf(!server)("MongoLogDatabase.connect", () => {
-  it("makes the indexes and the version, even when several processes do so at once, and again", async () => {
+  it("creates the indexes and the version, even when several processes do so at once or again", async () => {
     await withDatabase(async (url, client) => {
       for (let round = 0; round < 2; round++) {
         const databases = await Promise.all(Array.from({ length: 5 }, () => MongoLogDatabase.connect(url)));
@@ -53,7 +53,7 @@ describe.skipIf(!server)("MongoLogDatabase.connect", () => {
     });
   });
 
-  it("takes over a database of version 0.1.0, reads its records, and keeps that version out", async () => {
+  it("upgrades a database of version 0.1.0, reads its records, and keeps that version from using it", async () => {
     await withDatabase(async (url, client) => {
       const database = await MongoLogDatabase.connect(url);
       const store = database.namespace("default");
@@ -133,11 +133,11 @@ describe.skipIf(!server)("MongoLogDatabase.connect", () => {
 });
 
 describe("MongoLogDatabase.connect without a server", () => {
-  it("names what is wrong with the URL", async () => {
+  it("says what is wrong with the URL", async () => {
     await expect(MongoLogDatabase.connect("mongodb://")).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
-  it("says which server does not answer, and not the password", async () => {
+  it("names the server that does not answer, without the password", async () => {
     const url = "mongodb://user:secret@127.0.0.1:1/db";
     const error = await MongoLogDatabase.connect(url, { serverSelectionTimeoutMs: 200 }).catch((cause) => cause);
     expect(error).toMatchObject({ code: "unavailable", message: "MongoDB at 127.0.0.1:1 does not answer" });

@@ -1,10 +1,13 @@
-/** How far the clocks of this process are from the machine's, in milliseconds. */
+/** How far the clocks of this process differ from those of the machine, in milliseconds. */
 export const shifts = { wallMs: 0, steadyMs: 0 };
 
 const now = Date.now.bind(Date);
 const steady = performance.now.bind(performance);
 
-/** From here on every module of the process, drivers too, reads clocks that `shifts` sets: this one comes first. Timers are the machine's. */
+/**
+ * This module is loaded first. From here on, all modules of the process, including drivers, read clocks that `shifts`
+ * changes. Timers are not changed.
+ */
 globalThis.Date = class extends Date {
   constructor(...args: ConstructorParameters<typeof Date> | []) {
     if (args.length === 0) super(now() + shifts.wallMs);

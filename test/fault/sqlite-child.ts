@@ -7,19 +7,19 @@ import { SqliteLogDatabase } from "../../src/storage/sqlite/sqlite-log-database.
 import type { SweepReport } from "../../src/storage/storage-provider.js";
 import { type Operation, type Outcome, perform } from "../simulation/operations.js";
 
-/** What a child process can be told, one JSON line each; it answers with the same number. */
+/** The commands of a child process. Each is a line of JSON with a number, and its answer has the same number. */
 export type Command =
   | { readonly do: "perform"; readonly operation: Operation }
-  /** Appends `count` messages, one after the other; tells each that was acknowledged. */
+  /** Appends `count` messages, one after the other, and reports each one that was acknowledged. */
   | { readonly do: "appendMany"; readonly sessionId: string; readonly writer: string; readonly count: number }
   | { readonly do: "draft"; readonly given: DraftCall }
-  /** The messages and the open drafts of a session. */
+  /** Returns the messages and the open drafts of a session. */
   | { readonly do: "drafts"; readonly sessionId: string }
-  /** Sweeps what there is, however young. */
+  /** Sweeps without waiting for anything to be ten minutes old. */
   | { readonly do: "sweep"; readonly repair: boolean }
   | { readonly do: "inspect" };
 
-/** A step of a draft; `text` is added to it. */
+/** A step of a draft, which adds `text` to it. */
 export interface DraftCall {
   readonly sessionId: string;
   readonly call: "start" | "extend" | "finish" | "discard";
@@ -47,7 +47,7 @@ const provider = new LogHistoryProvider(database.namespace(NAMESPACE));
 
 for await (const line of createInterface({ input: process.stdin })) {
   const { number, ...command } = JSON.parse(line) as Command & { number: number };
-  // Commands run side by side, as calls of a server do.
+  // Commands run concurrently, like the calls of a server.
   void run(number, command as Command).then(
     (result) => tell({ number, result }),
     (error: unknown) =>
@@ -86,7 +86,7 @@ async function run(number: number, command: Command): Promise<Outcome | SweepRep
   }
 }
 
-/** What it answered, or the code of a refusal. */
+/** Carries out the step. Resolves to its answer, or to the code of its error. */
 async function draft({ sessionId, call, id, version, text }: DraftCall): Promise<Outcome> {
   const deltas = [{ kind: "append_text", partId: "", text } as const];
   try {
@@ -121,7 +121,7 @@ async function inspect(): Promise<Inspection> {
   return inspection;
 }
 
-/** Written before anything else happens, as a pipe takes it at once: what was told is known though the process be killed. */
+/** Writes an answer to the pipe at once, so that it arrives even if the process is killed right afterwards. */
 function tell(answer: Answer): void {
   process.stdout.write(`${JSON.stringify(answer)}\n`);
 }

@@ -10,8 +10,8 @@ const MOST_MESSAGES = 300;
 let operations = 0;
 
 /**
- * Works on sessions of its own, one call after the other, and knows what they must hold: after a call that was answered exactly that, after one that
- * was cut off that or what was there before.
+ * Works on sessions of its own, one call after the other, and knows what they must hold. After a call that was cut off,
+ * they hold the state either before or after it.
  */
 export class SqliteClient {
   readonly #name: string;
@@ -41,7 +41,7 @@ export class SqliteClient {
     }
   }
 
-  /** Compares what the store holds with what it must hold. */
+  /** Compares the stored sessions with what they must hold. */
   async check(process: SqliteProcess): Promise<void> {
     const cut = this.#unanswered;
     this.#unanswered = null;
@@ -50,7 +50,7 @@ export class SqliteClient {
     if (cut !== null && stored === contentOf(cut.after, [...ids])) this.#state = cut.after;
     else expect(stored, `cut off: ${JSON.stringify(cut?.operation)}`).toBe(contentOf(this.#state, [...ids]));
     if (cut?.operation.op !== "append") return;
-    // What a client does that got no answer: the same once more, which must not store it twice.
+    // A client that got no answer repeats its call, which must not store anything twice.
     const [after, wanted] = apply(this.#state, cut.operation, circumstances());
     expect(await send(process, cut.operation)).toEqual(wanted);
     this.#state = after;
@@ -117,7 +117,7 @@ function circumstances(): Circumstances {
   return { number: ++operations, now: T0, continued: false };
 }
 
-/** What `#read` finds where the store holds this state. */
+/** Returns what `#read` returns when the store holds this state. */
 function contentOf(state: ModelState, ids: readonly string[]): string {
   const contents = ids.map((id) => {
     const session = state.sessions[id];

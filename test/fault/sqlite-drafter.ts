@@ -10,8 +10,8 @@ interface Known {
 }
 
 /**
- * Writes one draft after the other in a session of its own. After a kill it sends the call that was cut off once more, as a
- * client does, and everything that was acknowledged must be there once.
+ * Writes one draft after the other in a session of its own. After a kill it repeats the call that was cut off, as a
+ * client does. Everything that was acknowledged must then be stored once.
  */
 export class SqliteDrafter {
   readonly sessionId: string;
@@ -60,7 +60,8 @@ export class SqliteDrafter {
     const answer = await process.tell({ do: "draft", given });
     const text = `${this.#draft?.text ?? ""}${given.text}`;
     const wanted = { start: 1, extend: version + 1, finish: this.#messages.length, discard: null };
-    // A sweep of the test takes at once what was finished by a call that was cut off: then the message is all there is.
+    // If a call that was cut off finished the draft, the sweep of this test may remove the draft at once. Then only the
+    // message is left.
     if (!(call === "finish" && answer === "not_found")) expect(answer, JSON.stringify(given)).toBe(wanted[call]);
     if (call === "finish") this.#messages = [...this.#messages, { id, text }];
     const isOpen = call === "start" || call === "extend";

@@ -7,14 +7,17 @@ import type { NewChatMessage } from "../../src/domain/chat-message.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { SqliteLogDatabase } from "../../src/storage/sqlite/sqlite-log-database.js";
 
-/** Enough for pages to be split and balanced many times: that is what leaves old texts in pages that are in use. */
+/**
+ * Enough sessions and messages that pages are split and balanced many times, which leaves old texts in pages that are
+ * in use.
+ */
 const SESSIONS = 12;
 const MESSAGES = 50;
 
 let folder: string;
 let path: string;
 let database: SqliteLogDatabase;
-/** Another handle of the file, as another process has one. */
+/** Another handle of the file, like that of another process. */
 let other: SqliteLogDatabase;
 
 beforeEach(async () => {
@@ -30,11 +33,11 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-it("no file of the database contains what was erased, copied or not, and all else is still there", async () => {
+it("no file of the database contains erased texts, copied or not, and all other texts are kept", async () => {
   const provider = new LogHistoryProvider(database.namespace("default"));
   const reader = new LogHistoryProvider(other.namespace("default"));
   for (let s = 0; s < SESSIONS; s++) await provider.createSession({ sessionId: `s${s}` });
-  // By turns, so that neighbouring rows are written at different times.
+  // The sessions take turns, so that neighbouring rows are written at different times.
   for (let m = 0; m < MESSAGES; m++) {
     for (let s = 0; s < SESSIONS; s++) await provider.logMessages(`s${s}`, [messageOf(s, m)]);
   }
@@ -63,7 +66,7 @@ it("no file of the database contains what was erased, copied or not, and all els
   expect(await provider.getMessageCount("merged")).toBe(SESSIONS * MESSAGES + 2);
 });
 
-it("no file contains what a draft of an erased message held, and no watcher gets it", async () => {
+it("no file contains what the draft of an erased message held", async () => {
   const provider = new LogHistoryProvider(database.namespace("default"));
   await provider.createSession({ sessionId: "s" });
   await provider.startDraft("s", { id: "d", role: "assistant", parts: [textPart("started with hunter1")] });
@@ -80,12 +83,12 @@ it("no file contains what a draft of an erased message held, and no watcher gets
   expect(await provider.getSession("s")).toMatchObject({ revision });
 });
 
-it("an index of words holds nothing of what was erased", async () => {
+it("an index of words contains no word of an erased message", async () => {
   const searching = await SqliteLogDatabase.open(path, { search: true });
   try {
     const provider = new LogHistoryProvider(searching.namespace("default"), { search: true });
     await provider.createSession({ sessionId: "s" });
-    // One by one, so that the index is made of many pieces.
+    // The messages are stored one by one, so that the index consists of many pieces.
     for (let m = 0; m < 30; m++) {
       const text = `${wordOf(m)} ${"x".repeat(m)}`;
       await provider.logMessages("s", [{ id: `m${m}`, role: "user", parts: [textPart(text)] }]);
@@ -99,12 +102,15 @@ it("an index of words holds nothing of what was erased", async () => {
   }
 });
 
-/** A word that begins as no other does: an index keeps only what differs from the word before. */
+/**
+ * Makes a word with a first letter of its own, because the index stores only the part in which a word differs from the
+ * one before.
+ */
 function wordOf(m: number): string {
   return `${String.fromCodePoint(0x430 + m)}secretword`;
 }
 
-/** The secret words that the index holds. */
+/** Returns the secret words that the index contains. */
 function indexed(): string[] {
   const db = new Database(path);
   db.exec("CREATE VIRTUAL TABLE temp.words USING fts5vocab (main, search_texts, row)");
@@ -143,7 +149,7 @@ function secretOf(s: number, m: number): string {
   return `secret ${m} of session ${s};`;
 }
 
-/** Which of these texts any file of the database holds now. */
+/** Returns those of these texts that any file of the database contains. */
 function held(texts: readonly string[]): string[] {
   const files = readdirSync(folder).map((name) => readFileSync(join(folder, name)));
   return texts.filter((text) => files.some((bytes) => bytes.includes(text)));

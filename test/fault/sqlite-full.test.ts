@@ -32,7 +32,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const pageCount = () => (db.prepare("PRAGMA page_count").raw().get([]) as [number])[0];
 
-it("keeps what it acknowledged when the disk is full, and stores again once there is room", async () => {
+it("keeps what it has acknowledged when the disk is full, and stores again once there is room", async () => {
   db.pragma(`max_page_count = ${pageCount() + MORE_PAGES}`);
   const text = "x".repeat(20_000);
   const acknowledged: [string, string][] = [];

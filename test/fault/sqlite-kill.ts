@@ -14,7 +14,10 @@ const CLIENTS = 4;
 const SHARED = "shared";
 const DRAFTED = "drafted";
 
-/** A mixed load on one file, killed with -9 so many times; the seed decides the load and after how many answers it is killed. */
+/**
+ * Runs a mixed load on one file, whose process is killed with SIGKILL this many times. The seed decides the load and
+ * after how many answers the process is killed.
+ */
 export function describeKills(rounds: number, timeoutMs: number): void {
   describe(`a SQLite file whose process is killed ${rounds} times`, () => {
     let folder: string;
@@ -30,7 +33,7 @@ export function describeKills(rounds: number, timeoutMs: number): void {
     });
 
     it(
-      "holds everything that was acknowledged once, and a sweep leaves nothing behind",
+      "holds everything that was acknowledged exactly once, and sweeps leave nothing once all is deleted",
       async () => {
         const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
         console.info(`SEED=${seed}`);
@@ -85,7 +88,10 @@ async function loadUntilKilled(
   await one.exited();
 }
 
-/** Nothing is left once every session is deleted: no kill has lost sight of an entry. */
+/**
+ * Deletes all sessions, and checks that nothing is left after sweeping. An entry that a kill had orphaned would be
+ * left.
+ */
 async function clearAway(process: SqliteProcess, clients: readonly SqliteClient[]): Promise<void> {
   await process.tell({ do: "sweep", repair: true });
   expect(await process.tell<Inspection>({ do: "inspect" })).toMatchObject({ integrity: "ok", orphans: [] });
@@ -94,8 +100,8 @@ async function clearAway(process: SqliteProcess, clients: readonly SqliteClient[
     await client.deleteAll(process);
   }
   for (const id of [SHARED, DRAFTED]) await process.tell({ do: "perform", operation: { op: "delete", id } });
-  // A run may only mark what a later one clears away, and a source goes only after what was made from it: everything is
-  // gone after two runs in a row that cleared nothing away.
+  // A sweep may only mark what a later one removes, and a source is removed only after its forks. So everything is
+  // gone after two sweeps in a row that removed nothing.
   for (let idle = 0; idle < 2; ) {
     const report = await process.tell<SweepReport>({ do: "sweep", repair: false });
     idle = report.sessions + report.ranges > 0 ? 0 : idle + 1;
@@ -104,7 +110,7 @@ async function clearAway(process: SqliteProcess, clients: readonly SqliteClient[
   expect(left).toEqual({ integrity: "ok", orphans: [], records: 0, places: 0 });
 }
 
-/** One session that all append to: everything acknowledged is there once. */
+/** A session that all clients append to. Every acknowledged message must be stored once. */
 class SharedSession {
   readonly #acknowledged = new Set<string>();
   #made = false;

@@ -1,4 +1,4 @@
-// Another process that writes rows into table `told` of a database file, and says which, after each commit.
+// A process that inserts rows into the table `told` of a database file, and reports each row after its commit.
 import { setTimeout as sleep } from "node:timers/promises";
 import Database from "libsql";
 

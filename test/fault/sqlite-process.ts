@@ -6,10 +6,10 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import type { Answer, Command } from "./sqlite-child.js";
 
-/** Beside node_modules, where the bundle finds its packages. */
+/** The folder of the bundle, in which it finds its packages. */
 const FOLDER = fileURLToPath(new URL("../../node_modules/.cache/session-pool/", import.meta.url));
 
-/** The child's script as one file that plain node runs. */
+/** Bundles the child's script into one file that Node.js can run. */
 export async function bundleChild(): Promise<{ readonly script: string; remove(): void }> {
   mkdirSync(FOLDER, { recursive: true });
   const script = `${FOLDER}sqlite-child-${process.pid}.mjs`;
@@ -31,7 +31,7 @@ interface Pending {
   readonly onAcknowledged: ((id: string) => void) | undefined;
 }
 
-/** The process was killed before it answered: what it was told may have happened or not. */
+/** Thrown when the process was killed before it answered. The command may have taken effect or not. */
 export class Killed extends Error {}
 
 /** A process that works on a SQLite file. */
@@ -48,7 +48,7 @@ export class SqliteProcess {
     const lines = createInterface({ input: this.#child.stdout as NodeJS.ReadableStream });
     lines.on("line", (line) => this.#take(JSON.parse(line) as Answer));
     this.#child.stdin?.on("error", () => {
-      // A killed process reads no more; whoever waits for its answer is told so below.
+      // Writing to a killed process fails, which is expected. The commands that wait for answers are rejected below.
     });
     this.#exited = once(lines, "close").then(() => {
       for (const { reject } of this.#pending.values()) reject(new Killed("The process has ended"));
@@ -56,12 +56,14 @@ export class SqliteProcess {
     });
   }
 
-  /** How many answers it has given. */
+  /** How many answers the process has given. */
   get answers(): number {
     return this.#answers;
   }
 
-  /** Resolves to the child's answer; rejects with `Killed`, or with what the child says of its failure. */
+  /**
+   * Sends a command. Resolves to the child's answer. Rejects with `Killed`, or with the error that the child reports.
+   */
   tell<T>(command: Command, onAcknowledged?: (id: string) => void): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const number = ++this.#number;
@@ -70,7 +72,7 @@ export class SqliteProcess {
     });
   }
 
-  /** Kills it with -9 once it has given so many answers in all. */
+  /** Kills the process with SIGKILL once it has given this many answers in all. */
   killAfter(answers: number): void {
     this.#onAnswer = (count) => {
       if (count >= answers) this.#child.kill("SIGKILL");
@@ -78,7 +80,7 @@ export class SqliteProcess {
     this.#onAnswer(this.#answers);
   }
 
-  /** Lets it close its store and end, unless it has ended. */
+  /** Lets the process close its store and end, unless it has ended already. */
   async end(): Promise<void> {
     this.#child.stdin?.end();
     await this.exited();

@@ -22,7 +22,7 @@ describe("several processes on one SQLite file", () => {
     rmSync(folder, { recursive: true });
   });
 
-  it("append to one session while one of them is killed, and every message is there once and in its writer's order", async () => {
+  it("append to one session while one of them is killed, and every message is stored once and in its writer's order", async () => {
     const path = join(folder, "my.db");
     const processes = WRITERS.map(() => new SqliteProcess(child.script, path));
     const [first, second, third, victim] = processes as [SqliteProcess, SqliteProcess, SqliteProcess, SqliteProcess];
@@ -38,7 +38,7 @@ describe("several processes on one SQLite file", () => {
       ),
     );
 
-    // A call that failed, with SQLITE_BUSY or anything else, would be a failure here.
+    // No call of the processes that were not killed may fail, with SQLITE_BUSY or any other error.
     expect(outcomes.slice(0, 3)).toEqual(Array(3).fill({ status: "fulfilled", value: null }));
     expect(outcomes[3]).toMatchObject({ status: "rejected", reason: expect.any(Killed) });
     const ids = await readIds(second);
@@ -47,7 +47,7 @@ describe("several processes on one SQLite file", () => {
       const own = ids.filter((id) => id.startsWith(`${writer} `));
       expect(own).toEqual(own.map((_, at) => `${writer} ${at}`));
       expect(own.slice(0, acknowledged[i]?.length)).toEqual(acknowledged[i]);
-      // The killed process may have stored one message that it had no time to tell of.
+      // The killed process may have stored one message that it had no time to report.
       if (i < 3) expect(own).toHaveLength(COUNT);
       else expect(own.length - (acknowledged[3] as string[]).length).toBeLessThanOrEqual(1);
     }
@@ -60,7 +60,7 @@ describe("several processes on one SQLite file", () => {
     await Promise.all(processes.map((one) => one.end()));
   });
 
-  it("make the file and its schema at the same moment", async () => {
+  it("create the file and its schema at the same moment", async () => {
     const path = join(folder, "new", "my.db");
     const processes = WRITERS.map(() => new SqliteProcess(child.script, path));
     const inspections = await Promise.all(processes.map((one) => one.tell<Inspection>({ do: "inspect" })));
