@@ -7,7 +7,7 @@ import { LongestFirst } from "./support/longest-first.js";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const LONG = "test/**/*.long.test.ts";
 
-/** Mode `long` runs what takes minutes, and nothing else. In CI the results are also left for the totals. */
+/** Mode `long` runs only the tests that take minutes. In CI the results are also written to a file for the totals. */
 export default defineConfig(({ mode }) => ({
   root: ROOT,
   plugins: [brokenRules(BREAKABLE_RULES, ROOT)],

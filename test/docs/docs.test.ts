@@ -9,16 +9,16 @@ const pages = files.filter((path) => path.endsWith(".md"));
 const sources = files.filter((path) => /^(src|test|proto|scripts|examples)\/.*\.(ts|mjs|js|proto)$/.test(path));
 
 describe("the documents", () => {
-  it.each(pages)("%s links only to what is there", (page) => {
+  it.each(pages)("%s links only to existing files and headings", (page) => {
     expect(linksOf(page).filter((target) => !isThere(page, target))).toEqual([]);
   });
 
-  it.each(pages.filter((page) => page.startsWith("docs/")))("%s has no heading twice", (page) => {
+  it.each(pages.filter((page) => page.startsWith("docs/")))("no heading occurs twice in %s", (page) => {
     const anchors = anchorsOf(page);
     expect(anchors.filter((anchor, i) => anchors.indexOf(anchor) !== i)).toEqual([]);
   });
 
-  it("are the only ones that the code refers to", () => {
+  it("include every document that the code refers to", () => {
     const missing = sources.flatMap((path) =>
       [...read(path).matchAll(/\bdocs\/[\w/-]+\.md\b/g)]
         .map(([name]) => name)
@@ -55,7 +55,7 @@ function read(path: string): string {
   return readFileSync(join(ROOT, path), "utf8");
 }
 
-/** Targets of the page's links and pictures, but for those on the web. */
+/** Returns the targets of the page's links and pictures, except those on the web. */
 function linksOf(page: string): readonly string[] {
   const text = read(page).replace(/^```.*?^```$/gms, "");
   const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target as string);
@@ -69,7 +69,7 @@ function isThere(page: string, target: string): boolean {
   return anchor === undefined || anchorsOf(file).includes(anchor);
 }
 
-/** The names by which a page's headings can be linked to, as GitHub makes them. */
+/** Returns the anchors that GitHub makes for a page's headings. */
 function anchorsOf(page: string): readonly string[] {
   const headings = [...read(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading]) => heading as string);
   return headings.map((heading) =>

@@ -8,14 +8,14 @@ import { addServeOptions } from "../../src/config.js";
 const ROOT = join(import.meta.dirname, "../..");
 const read = (name: string) => readFileSync(join(ROOT, name), "utf8");
 
-describe("what operators are given", () => {
-  it("says how to report a vulnerability, what is promised and what is not", () => {
+describe("the package for operators", () => {
+  it("has a SECURITY.md that says how to report a vulnerability, what is promised and what is not", () => {
     const headings = [...read("SECURITY.md").matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
     expect(headings).toEqual(["Report a vulnerability", "What is promised", "What is not promised"]);
     expect(read("README.md")).toContain("(SECURITY.md)");
   });
 
-  it("comes with a list of what is inside it, which a release makes, too", () => {
+  it("comes with a list of its components, which a release includes", () => {
     const { scripts, dependencies } = JSON.parse(read("package.json"));
     expect(scripts.release).toContain("npm run --silent sbom > session-pool.cdx.json");
     const printed = execFileSync("npm", ["run", "--silent", "sbom"], {
@@ -27,11 +27,12 @@ describe("what operators are given", () => {
     const bom = JSON.parse(printed) as { bomFormat: string; components: { "bom-ref": string; name: string }[] };
     expect(bom.bomFormat).toBe("CycloneDX");
     const names = bom.components.map(({ name }) => name);
-    // npm itself leaves out what tools of the build need as well, when it is told to omit those.
+    // npm leaves out development dependencies, and with them packages that other dependencies need, too. Ours must be
+    // listed.
     for (const name of Object.keys(dependencies)) expect(names).toContain(name);
   });
 
-  it("is told nothing in the image or in compose that the server does not know", () => {
+  it("sets only variables that the server knows, in the image and in compose", () => {
     const known = new Set(addServeOptions(new Command()).options.map(({ envVar }) => envVar));
     for (const file of ["Dockerfile", "compose.yaml"]) {
       const named = [...read(file).matchAll(/\bSESSION_POOL_\w+/g)].map(([name]) => name);
@@ -43,7 +44,7 @@ describe("what operators are given", () => {
     }
   });
 
-  it("has a database with a password, and keys that the image's user can read, in compose", () => {
+  it("has a compose file with a password for the database and keys that the image's user can read", () => {
     const compose = read("compose.yaml");
     expect(compose).toMatch(/^ +SESSION_POOL_KEYS_FILE: \/keys\/keys\.json$/m);
     expect(compose).toMatch(/^# .*chown -R 1000:1000 keys secrets\/storage/m);
@@ -51,13 +52,13 @@ describe("what operators are given", () => {
     expect(compose).toMatch(/^ +MONGO_INITDB_ROOT_PASSWORD_FILE: /m);
     expect(compose).toContain("--keyFile /data/mongo-key");
     expect(compose).not.toMatch(/^[^#]*mongodb:\/\//m);
-    // Published on this machine only.
+    // Ports must be published on this machine only.
     const ports = [...compose.matchAll(/^ +- (.*:\d+)$/gm)].map(([, port]) => port);
     expect(ports).not.toEqual([]);
     for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
   });
 
-  it("runs as a user of its own, on a base image that can be pinned, with the files' owner documented", () => {
+  it("has an image that runs as a user without privileges, has a base image that can be pinned, and documents the owner of its files", () => {
     const image = read("Dockerfile");
     expect(image).toMatch(/^USER node$/m);
     const bases = [...image.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base);

@@ -15,7 +15,7 @@ const GO_PLUGINS = [
   "google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2",
 ];
 
-/** The output that examples/README.md shows: its block of plain text. */
+/** The output that examples/README.md shows, which is its only block of plain text. */
 const promised = /^```text\n(.*?)\n```$/ms.exec(readFileSync(join(EXAMPLES, "README.md"), "utf8"))?.[1];
 
 interface Example {
@@ -30,7 +30,7 @@ await describeExample("Python", async () => {
 });
 
 await describeExample("TypeScript", async () => {
-  // Below node_modules, so that the bundle finds the packages.
+  // The bundle is built below node_modules, so that it finds the packages.
   const outfile = join(ROOT, "node_modules/.cache/examples/conversation.mjs");
   await build({
     entryPoints: [join(EXAMPLES, "typescript/conversation.ts")],

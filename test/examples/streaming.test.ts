@@ -8,7 +8,7 @@ import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith, needPrograms, ROOT } from "../support/toolchain.js";
 
 const PROGRAM = join(ROOT, "examples/streaming/stream.py");
-/** Seconds between two words: a whole answer takes longer than a test needs to stop it. */
+/** Seconds between two words. A whole answer takes longer than the test needs to stop it. */
 const SLOW = "0.2";
 
 await describeWith(
@@ -25,7 +25,7 @@ await describeWith(
     let lines: AsyncIterator<string>;
 
     beforeAll(async () => {
-      // The page comes from the example's own port, which is not known before the server is.
+      // Allows any origin, because the example's page has a port that is not known before the server starts.
       server = await startTestServer({ corsOrigins: ["*"] });
       program = spawn("python3", [PROGRAM, server.httpUrl, "0", SLOW], { stdio: ["ignore", "pipe", "inherit"] });
       lines = createInterface({ input: program.stdout as NonNullable<ChildProcess["stdout"]> })[Symbol.asyncIterator]();
@@ -39,7 +39,7 @@ await describeWith(
       await server?.stop();
     });
 
-    it("shows an answer while it grows, can be reloaded in the middle, and stops it", async () => {
+    it("shows an answer while it grows, can be reloaded in the middle of it, and can stop it", async () => {
       const { value: greeting } = await lines.next();
       await page.goto(/http:\S+/.exec(greeting as string)?.[0] ?? "");
       await page.getByRole("button", { name: "Ask" }).click();

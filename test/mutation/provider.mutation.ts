@@ -1,5 +1,5 @@
 import { MEMORY_HARNESS } from "../contract/memory-harness.js";
 import { describeStorageProvider } from "../contract/storage-provider.js";
 
-// Without a StorageManager in front: no mutant of a history knows of it.
+// Runs the contract without a StorageManager, because a mutant of a history cannot affect it.
 describeStorageProvider("memory", MEMORY_HARNESS);

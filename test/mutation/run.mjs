@@ -1,4 +1,4 @@
-// Mutation testing: npm run test:mutation [-- file…]. See README.md in this folder.
+// Runs mutation testing: npm run test:mutation [-- file…]. See README.md in this folder.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -24,7 +24,7 @@ for (const file of failed) console.error(`StrykerJS failed on ${file}`);
 process.exitCode = failed.length > 0 ? 1 : 0;
 
 function mutate(file) {
-  if (!existsSync(file)) throw new Error(`${file} is not there; name files from the repository's root`);
+  if (!existsSync(file)) throw new Error(`${file} does not exist; give paths from the repository's root`);
   console.log(`\n==> ${file}`);
   const options = ["run", "test/mutation/stryker.config.mjs", "--mutate", file, "--incrementalFile", resultOf(file)];
   return run(process.execPath, [STRYKER, ...options, ...flags], { env: { ...process.env, MUTATED: file } });
@@ -43,7 +43,7 @@ function resultOf(file) {
   return join(RESULTS, `${file.replaceAll("/", "~")}.json`);
 }
 
-/** What each file that was ever run came to. */
+/** Prints the score of each file that was ever run. */
 function printScores() {
   console.log("\nnoticed / mutants (score): file");
   for (const name of readdirSync(RESULTS).sort()) {

@@ -1,15 +1,16 @@
-// The settings of StrykerJS that hold for every file; run.mjs says which file is mutated and which tests run.
+// The settings of StrykerJS for every file. run.mjs decides which file is mutated, and tests.mjs which tests run.
 export default {
   testRunner: "vitest",
   plugins: ["@stryker-mutator/vitest-runner"],
   vitest: { configFile: "test/mutation/vitest.config.mjs", related: false },
-  // Stryker cannot read the settings of TypeScript 7. With a file that is not there it leaves them alone; vitest needs none.
+  // StrykerJS cannot read the settings of TypeScript 7. It ignores a file that does not exist, and vitest needs no
+  // settings.
   tsconfigFile: "test/mutation/no-tsconfig.json",
   coverageAnalysis: "perTest",
   incremental: true,
-  // A mutant of what runs when the module is loaded would need all tests.
+  // A mutant of code that runs when its module is loaded would need all tests to run.
   ignoreStatic: true,
-  // Texts are for people, and what branches on one is mutated itself.
+  // Texts are for people. Code that depends on a text is mutated itself.
   mutator: { excludedMutations: ["StringLiteral"] },
   ignorePatterns: [
     "/.ci",

@@ -6,7 +6,7 @@ const PROVIDER = "test/mutation/provider.mutation.ts";
 /** Tests that measure sizes and counts of calls on long histories, or make long chains of forks, take seconds each. */
 const SLOW = ["test/unit/storage/history/{record-size,store-calls,fork-chains}.test.ts"];
 
-/** The folders whose files are mutated, and what runs for a mutant there. */
+/** The folders whose files are mutated, and the tests that run for their mutants. */
 const TESTS = [
   { under: "src/pool/", include: ["test/unit/pool/**/*.test.ts"] },
   {
@@ -26,7 +26,7 @@ const TESTS = [
 
 export const MUTATED_FOLDERS = ["src/pool", "src/storage/history", "src/storage/memory", "src/storage/sqlite"];
 
-/** The patterns of the tests for mutants of a file. */
+/** Returns the patterns of the tests that run for mutants of a file. */
 export function testsOf(file) {
   const include = TESTS.find(({ under }) => file.startsWith(under))?.include;
   if (!include) throw new Error(`No tests are chosen for mutants of ${file}: see test/mutation/tests.mjs`);

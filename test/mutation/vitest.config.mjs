@@ -1,12 +1,15 @@
 import { defineConfig } from "vitest/config";
 import { testsOf } from "./tests.mjs";
 
-/** The tests that are to notice a change of the file in MUTATED. A test that a mutant has made to wait for ever ends soon. */
+/**
+ * Runs the tests that should notice a change of the file that MUTATED names. The short timeouts end tests that a mutant
+ * makes wait forever.
+ */
 export default defineConfig({
   test: {
     include: testsOf(process.env.MUTATED ?? "").include,
     exclude: testsOf(process.env.MUTATED ?? "").exclude,
-    // One set of modules for all test files: loading them takes most of a mutant's time.
+    // All test files share their modules, because loading modules takes most of the time of a mutant.
     isolate: false,
     testTimeout: 10_000,
     hookTimeout: 10_000,

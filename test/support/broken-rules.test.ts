@@ -24,7 +24,7 @@ describe("a broken rule", () => {
     expect(() => breakStatement(CODE, "seal-first", below)).toThrow("No comment");
   });
 
-  it("is broken only in modules that are imported with it", async () => {
+  it("is broken only in modules that are imported with the query ?without", async () => {
     const path = "../simulation/rules.js";
     const whole = await import(/* @vite-ignore */ path);
     const again = await import(/* @vite-ignore */ path);

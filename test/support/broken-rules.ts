@@ -10,7 +10,10 @@ export interface BrokenStatement {
   readonly broken: string;
 }
 
-/** A rule that tests break, to show that a test notices: the statements that keep it are marked `// Rule: name.` in the source. */
+/**
+ * A rule that tests break, to show that a test notices: the statements that keep it are marked `// Rule: name.` in the
+ * source.
+ */
 export interface BreakableRule {
   readonly name: string;
   readonly statements: readonly BrokenStatement[];
@@ -19,8 +22,9 @@ export interface BreakableRule {
 const QUERY = "?without=";
 
 /**
- * Loads modules with a rule broken: `import("./x.js?without=name")` is x, and everything that it imports by relative paths, with the statements
- * of that rule replaced. Such modules are loaded apart from the others, so that one test may compare both.
+ * Loads modules with a rule broken. `import("./x.js?without=name")` is x, and everything that it imports by relative
+ * paths, with the statements of that rule replaced. Such modules are loaded apart from the others, so that one test may
+ * compare both.
  */
 export function brokenRules(rules: readonly BreakableRule[], root: string): Plugin {
   const byName = new Map(rules.map((rule) => [rule.name, rule]));
@@ -46,20 +50,25 @@ export function brokenRules(rules: readonly BreakableRule[], root: string): Plug
   };
 }
 
-/** The code with the statement replaced. Throws unless the statement is there exactly once, with the rule's name in the comment above it. */
+/**
+ * The code with the statement replaced. Throws unless the statement is there exactly once, with the rule's name in the
+ * comment above it.
+ */
 export function breakStatement(code: string, rule: string, { file, statement, broken }: BrokenStatement): string {
   const parts = code.split(statement);
   if (parts.length !== 2) {
-    throw new Error(`The statement of rule ${rule} is ${parts.length - 1} times in ${file}, not once: ${statement}`);
+    throw new Error(
+      `The statement of rule ${rule} occurs ${parts.length - 1} times in ${file}, not once: ${statement}`,
+    );
   }
   const [before, after] = parts as [string, string];
   if (!commentAbove(before).includes(`Rule: ${rule}.`)) {
-    throw new Error(`No comment "Rule: ${rule}." stands above its statement in ${file}: ${statement}`);
+    throw new Error(`No comment "Rule: ${rule}." is directly above its statement in ${file}: ${statement}`);
   }
   return before + broken + after;
 }
 
-/** The lines of comment that stand directly above the line that `before` ends in. */
+/** Returns the comment lines directly above the line in which `before` ends. */
 function commentAbove(before: string): string {
   const lines = before.split("\n").slice(0, -1);
   const isComment = (line: string) => /^\s*(\/\/|\/?\*)/.test(line);

@@ -53,24 +53,24 @@ export class Child {
     return Child.serveWith({}, ...args);
   }
 
-  /** The same, with further environment variables. */
+  /** Starts `serve` with further environment variables. */
   static async serveWith(env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Served> {
     return Child.#started(
       new Child(["serve", "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", ...args], env),
     );
   }
 
-  /** The same, with a limit on open file descriptors. */
+  /** Starts `serve` with a limit on open file descriptors. */
   static async serveWithDescriptors(descriptors: number, ...args: readonly string[]): Promise<Served> {
     const all = ["serve", "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", ...args];
     return Child.#started(new Child(all, {}, { descriptors }));
   }
 
   static async #started(child: Child): Promise<Served> {
-    await poll(() => child.stdout.includes("\n") || child.process.exitCode !== null, "the start line is there");
+    await poll(() => child.stdout.includes("\n") || child.process.exitCode !== null, "the start line is printed");
     const [, grpcAddress, httpUrl] = /gRPC on (\S+), HTTP on (\S+),/.exec(child.stdout) ?? [];
     if (grpcAddress === undefined || httpUrl === undefined)
-      throw new Error(`No start line: ${child.stdout}${child.stderr}`);
+      throw new Error(`The program printed no start line: ${child.stdout}${child.stderr}`);
     return { child, grpcAddress, httpUrl };
   }
 

@@ -5,12 +5,12 @@ import { cached, ROOT } from "./toolchain.js";
 
 const INPUTS = ["src/console/app", "scripts/build-console.mjs", "package-lock.json"].map((path) => join(ROOT, path));
 
-/** The console as it is in the source, built once for all tests. */
+/** Resolves to the pages of the console, which is built from its source once for all tests. */
 export async function builtPages(): Promise<readonly Page[]> {
   return readPages(await builtConsole());
 }
 
-/** The folder that it is built into. */
+/** Resolves to the folder of the built console. */
 function builtConsole(): Promise<string> {
   return cached("console", INPUTS, buildConsole);
 }

@@ -66,20 +66,22 @@ function documentDbManner(locks: RowLocks): ServerManner {
   };
 }
 
-/** It is not a replica set, calls itself a router, and gives its time as a number. */
+/**
+ * Rewrites the answer to hello: DocumentDB is not a replica set, calls itself a router, and gives its time as a number.
+ */
 function greeting(reply: Document): Document {
   const rest = Object.entries(reply).filter(([field]) => !REPLICA_SET_FIELDS.includes(field));
   return { ...Object.fromEntries(rest), msg: "isdbgrid", localTime: Long.fromNumber(Number(reply.localTime)) };
 }
 
-/** Its error for a unique key names neither the fields nor the values. */
+/** Rewrites an error of a unique key, because that of DocumentDB names neither the fields nor the values. */
 function plainDuplicate({ keyPattern: _keyPattern, keyValue: _keyValue, ...error }: Document): Document {
   const [, index] = /index: (?:\S+\$)?(\S+)/.exec(error.errmsg) ?? [];
   if (Number(error.code) !== 11000 || index === undefined) return error;
   return { ...error, errmsg: `Duplicate key violation on the requested collection: Index '${index}'` };
 }
 
-/** Row locks. A command is a transaction: it holds its rows until all its statements are done. */
+/** Simulates row locks. Each command is a transaction, which holds its rows until all of its statements are done. */
 class RowLocks {
   readonly #holders = new Map<string, Waiter>();
   deadlocks = 0;
@@ -123,7 +125,7 @@ class Waiter {
   }
 }
 
-/** Whether an expression names the server's clock; `$literal` holds what a caller wrote. */
+/** Whether an expression uses the server's clock. Skips `$literal`, which holds values of the caller. */
 function namesNow(value: unknown): boolean {
   if (value === "$$NOW") return true;
   if (Array.isArray(value)) return value.some(namesNow);
@@ -131,7 +133,7 @@ function namesNow(value: unknown): boolean {
   return Object.entries(value).some(([field, inner]) => field !== "$literal" && namesNow(inner));
 }
 
-/** A deadlock is an error of one statement, with PostgreSQL's own code. */
+/** Returns the error of a deadlock, which concerns one statement and has PostgreSQL's own code. */
 function deadlock(): Document {
   return { ok: 1, n: 0, writeErrors: [{ index: 0, code: 16_948_356, errmsg: "deadlock detected" }] };
 }

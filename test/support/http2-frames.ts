@@ -1,4 +1,4 @@
-/** Frames of HTTP/2 as bytes, for clients that keep no rules. */
+/** Makes the bytes of HTTP/2 frames, for clients that break the protocol's rules. */
 export const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
 export const FRAME = {
@@ -12,7 +12,7 @@ export const FRAME = {
   goaway: 7,
   windowUpdate: 8,
   continuation: 9,
-  /** HTTP/2 ignores frames of types that it does not know. */
+  /** An undefined type. HTTP/2 requires that frames of unknown types are ignored. */
   unknown: 0xfa,
 } as const;
 
@@ -27,7 +27,7 @@ export function frame(type: number, flags: number, streamId: number, payload: Ui
   return Buffer.concat([head, payload]);
 }
 
-/** Headers as HPACK literals that are not put into the table. */
+/** Encodes headers as HPACK literals that are not added to the dynamic table. */
 export function headerBlock(headers: Readonly<Record<string, string>>): Buffer {
   const text = (value: string): Buffer => Buffer.concat([lengthOf(Buffer.byteLength(value)), Buffer.from(value)]);
   return Buffer.concat(
@@ -35,7 +35,7 @@ export function headerBlock(headers: Readonly<Record<string, string>>): Buffer {
   );
 }
 
-/** An HPACK integer with a prefix of 7 bits. */
+/** Encodes an HPACK integer with a prefix of 7 bits. */
 function lengthOf(value: number): Buffer {
   if (value < 127) return Buffer.from([value]);
   const bytes = [127];

@@ -11,7 +11,7 @@ export interface KeyedServer extends TestServer {
   readonly key: string;
 }
 
-/** Starts a server in this process that one key opens, with this scope. Its keys file is removed when it stops. */
+/** Starts a server in this process with one key of this scope. Its keys file is removed when the server stops. */
 export async function startKeyedServer(
   scope: "read" | "write" | "admin",
   config: Partial<ServeConfig> = {},

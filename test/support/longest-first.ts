@@ -18,8 +18,9 @@ const LONG = [
 ];
 
 /**
- * Starts long files first, so that no worker is left with one while the others have nothing to do. Vitest orders files
- * by how long they took the last time; on a fresh clone it knows only their sizes, and the longest tests are in small files.
+ * Starts long files first, so that no worker is still busy with one while the others have nothing to do. Vitest orders
+ * files by how long they took the last time. On a fresh clone it knows only their sizes, and the longest tests are in
+ * small files.
  */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

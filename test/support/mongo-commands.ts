@@ -6,7 +6,7 @@ const ADDED = ["lsid", "$db", "$clusterTime", "readConcern", "writeConcern", "ma
 const UPKEEP: ReadonlySet<string> = new Set(["endSessions", "hello", "ismaster", "isMaster", "killCursors"]);
 
 export interface SentCommand {
-  /** `find`, `insert`, … */
+  /** The name of the command, such as `find` or `insert`. */
   readonly name: string;
   readonly command: Document;
 }

@@ -22,7 +22,7 @@ export async function openMongoDatabases(
   count: number,
   options: MongoOptions = {},
 ): Promise<readonly MongoLogDatabase[]> {
-  if (!server) throw new Error("No MongoDB server");
+  if (!server) throw new Error("There is no MongoDB server");
   const url = freshDatabaseUrl(server);
   const all: MongoLogDatabase[] = [];
   while (all.length < count)

@@ -56,7 +56,7 @@ function usedFields(fields: readonly string[], filter: Document, sort: readonly 
   return pinned.length + (rest[0] !== undefined && rest[0] in filter ? 1 : 0);
 }
 
-/** `$in` does not count as a range: it stands for several equalities. */
+/** Whether a condition is a range. `$in` is not, because it stands for several equalities. */
 function isRange(condition: unknown): boolean {
   return (
     typeof condition === "object" && condition !== null && Object.keys(condition).some((op) => /^\$[gl]te?$/.test(op))

@@ -27,12 +27,12 @@ export function requestIdOf(message: Buffer): number {
   return message.readInt32LE(4);
 }
 
-/** The id of the request that a reply answers. */
+/** Returns the id of the request that a reply answers. */
 export function responseToOf(message: Buffer): number {
   return message.readInt32LE(8);
 }
 
-/** The command of a request, including the documents that were sent next to it. */
+/** Returns the command of a request, including the documents that were sent in sections of their own. */
 export function commandOf(message: Buffer): Document {
   switch (message.readInt32LE(12)) {
     case OP_MSG:
@@ -50,7 +50,7 @@ export function replyOf(message: Buffer): Document {
   return message.readInt32LE(12) === OP_REPLY ? documentAt(message, OP_REPLY_DOCUMENT_AT) : bodyOfMsg(message);
 }
 
-/** The same reply with another document. */
+/** Returns the same reply with another document. */
 export function withReply(message: Buffer, reply: Document): Buffer {
   const front = message.readInt32LE(12) === OP_REPLY ? OP_REPLY_DOCUMENT_AT : HEADER_BYTES + 5;
   const answer = Buffer.concat([message.subarray(0, front), BSON.serialize(reply)]);
@@ -66,7 +66,7 @@ export function replyTo(request: Buffer, reply: Document): Buffer {
   return withReply(front, reply);
 }
 
-/** The same request with another command, sent as one document. */
+/** Returns the same request with another command, as one document. */
 export function withCommand(request: Buffer, command: Document): Buffer {
   const front = Buffer.alloc(HEADER_BYTES + 5);
   request.copy(front, 0, 0, HEADER_BYTES);
@@ -87,7 +87,7 @@ function bodyOfMsg(message: Buffer): Document {
   return { ...body, ...beside };
 }
 
-/** A section consists of its size, its name and its documents. */
+/** Reads a section, which consists of its size, its name and its documents. */
 function sequenceOf(section: Buffer): Document {
   const nameEnd = section.indexOf(0, 4);
   const documents: Document[] = [];

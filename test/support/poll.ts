@@ -1,4 +1,4 @@
-// These are taken before a test can replace them by fake timers.
+// These are taken before a test can replace them with fake timers.
 const { setTimeout } = globalThis;
 const nowMs = performance.now.bind(performance);
 

@@ -14,7 +14,7 @@ export const PROTO_FOLDER = join(ROOT, "proto");
 const CACHE = join(ROOT, "node_modules/.cache/interop");
 const DONE = ".done";
 
-/** This machine lacks something. The tests that need it are skipped, but in CI they fail. */
+/** Thrown when this machine lacks something. The tests that need it are skipped, but in CI they fail. */
 export class NotHere extends Error {}
 
 /** Throws NotHere unless the programs are on the PATH. */
