@@ -17,6 +17,8 @@ export interface TcpPortOptions {
 }
 
 export const HANDSHAKE_TIMEOUT_MS = 15_000;
+/** How long a client may keep its side open after this side has ended. */
+export const HALF_OPEN_MS = 5000;
 /** After this much silence the system checks whether the other end is still there. */
 const TCP_KEEP_ALIVE_MS = 60_000;
 
@@ -63,7 +65,7 @@ export class TcpPort {
     const options = { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS };
     return createTcpServer(options, (socket) => {
       const connection = this.#track(socket);
-      if (connection !== undefined) this.#options.onSocket(socket, connection);
+      if (connection !== undefined) this.#pass(socket, connection);
     });
   }
 
@@ -82,10 +84,19 @@ export class TcpPort {
       socket.on("error", ignore);
       const connection = this.#connections.get(peerOf(socket));
       if (connection === undefined) socket.destroy();
-      else this.#options.onSocket(socket, connection);
+      else this.#pass(socket, connection);
     });
     server.on("tlsClientError", (_error, socket) => socket.destroy());
     return server;
+  }
+
+  #pass(socket: Socket | TLSSocket, connection: Connection): void {
+    // A client that never ends its own side would otherwise keep the connection for ever.
+    socket.once("finish", () => {
+      const timer = setTimeout(() => socket.destroy(), HALF_OPEN_MS).unref();
+      socket.once("close", () => clearTimeout(timer));
+    });
+    this.#options.onSocket(socket, connection);
   }
 
   #track(socket: Socket): Connection | undefined {
