@@ -121,7 +121,7 @@ describe("two namespaces", () => {
   });
 });
 
-it("a key that was removed from the file no longer opens anything", async () => {
+it("a key that was removed from the file is refused", async () => {
   const key = keys.reader;
   writeKeys(["writer", "other"]);
   await poll(async () => (await rest(key, "GET", "/session")).status === 401, "the key is refused");

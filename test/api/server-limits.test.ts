@@ -54,7 +54,7 @@ describe("grpc.health.v1", () => {
     }
   });
 
-  it("counts against the limit of watchers", async () => {
+  it("counts each watch against the limit of watchers", async () => {
     await start({ watchers: 1 });
     const first = open(`http://${server.grpcAddress}`, WATCH);
     first.stream.end(frame(health("")));

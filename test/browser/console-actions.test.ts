@@ -261,7 +261,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       await open.page.keyboard.press("Escape");
     });
 
-    it("deleting a message moves up what follows, and forks keep the message", async () => {
+    it("deleting a message moves up the messages after it, and forks keep the message", async () => {
       const { session } = await call("POST", `/session/${id}/fork`, {});
       await open.useTool(1, "Delete this message");
       await open.confirm("Delete");
@@ -272,7 +272,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       expect(await textsOf(session.sessionId)).toEqual(TEXTS);
     });
 
-    it("Erase wants the word typed, and erases the message in every fork", async () => {
+    it("Erase asks for its word to be typed, and erases the message in every fork", async () => {
       const { session } = await call("POST", `/session/${id}/fork`, {});
       await open.useTool(1, "Erase this message everywhere");
       const button = open.dialog.getByRole("button", { name: "Erase", exact: true });

@@ -30,7 +30,7 @@ await describeWith("finding sessions in the console", findBrowser, (browserPath)
   const items = () => open.page.locator(".session-item");
   const filter = (text: string) => open.page.getByLabel("Filter sessions").fill(text);
 
-  it("searches sessions that have not been read for words, and shows its progress", async () => {
+  it("filters by words among sessions that are not loaded yet, and shows its progress", async () => {
     let searched = 0;
     let goOn = () => {};
     const isSeen = new Promise<void>((resolve) => {
@@ -105,7 +105,7 @@ await describeWith("finding sessions in the console", findBrowser, (browserPath)
     await items().getByText("The needle").waitFor();
   });
 
-  it("puts forks below their parents, and leads from one to the other", async () => {
+  it("shows forks below their parents, with links from one to the other", async () => {
     await call("POST", "/session", { sessionId: "root", title: "Root" });
     const messages = ["a", "b", "c"].map((id) => textMessage(id, "user", `Message ${id}`));
     await call("POST", "/session/root/message:batch", { messages });

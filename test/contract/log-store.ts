@@ -20,7 +20,7 @@ export interface LogStoreHarness {
   advance?(ms: number): void | Promise<void>;
 }
 
-/** What a case works on; read its members inside `it` only. */
+/** What a case works on. Its members may be read only inside `it`. */
 export interface LogStoreSubject {
   readonly harness: LogStoreHarness;
   readonly database: LogDatabase;
@@ -28,7 +28,7 @@ export interface LogStoreSubject {
   readonly store: LogStore;
 }
 
-/** The contract of log-store.ts: every store must pass it unchanged. */
+/** Describes the contract of log-store.ts, which every store must pass unchanged. */
 export function describeLogStore(name: string, harness: LogStoreHarness): void {
   describe(`LogStore on ${name}`, () => {
     let database: LogDatabase;

@@ -46,7 +46,7 @@ export interface StorageProviderHarness {
   open(now: () => number): Promise<OpenedStorage>;
 }
 
-/** What a case works on; read its members inside `it` only. */
+/** What a case works on. Its members may be read only inside `it`. */
 export interface StorageProviderSubject {
   readonly provider: StorageOperations;
   /** Whether the store can find messages by their words. The provider must have been opened with `search`. */

@@ -37,7 +37,7 @@ export function describeNamespaces(subject: LogStoreSubject): void {
       expect(await store.scanRecords("", 10)).toEqual([dead]);
     });
 
-    it("share the logs, which uids name", async () => {
+    it("share the logs, because logs are named by uids", async () => {
       await fill(subject.store, "u.1", 1, 3);
       expect(await seqs(subject.database.namespace("other"), "u.1", 1, 9)).toEqual([1, 2, 3]);
     });

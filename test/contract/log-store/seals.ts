@@ -24,7 +24,7 @@ export function describeSeals(subject: LogStoreSubject): void {
       expect(await subject.store.seal("u.1", 3)).toBe(3);
     });
 
-    it("seals a log that nobody has written", async () => {
+    it("seals a log without entries", async () => {
       expect(await subject.store.seal("u.1")).toBe(0);
       expect(await subject.store.tail("u.1")).toMatchObject({ last: null, state: "sealed" });
       expect(await subject.store.append("u.1", 1, [entry("u.1", 1)])).toBe(0);

@@ -158,7 +158,7 @@ export function describeSweeping(subject: LogStoreSubject): void {
       expect(await seqs(subject.store, "v.1", 10, 10)).toEqual([10]);
     });
 
-    it("returns false when there is nothing", async () => {
+    it("returns false when there is nothing to delete", async () => {
       expect(await subject.store.deleteEntries({ uid: "u" }, 10)).toBe(false);
       expect(await subject.store.deleteEntries({ log: "u.1", first: 1, last: 9 }, 10)).toBe(false);
     });

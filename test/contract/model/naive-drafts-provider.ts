@@ -22,7 +22,7 @@ import type { NaiveMessage, NaiveSession } from "./naive-session.js";
 
 /** The part of the naive model that knows drafts and erasing. */
 export abstract class NaiveDraftsProvider extends StorageProvider {
-  /** not_found: no such session. */
+  /** Returns the session. not_found: no such session. */
   protected abstract find(sessionId: string): NaiveSession;
   protected abstract get all(): readonly NaiveSession[];
   protected abstract get nowMicros(): number;

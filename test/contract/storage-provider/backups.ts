@@ -41,7 +41,7 @@ export function describeBackups(subject: StorageProviderSubject): void {
   });
 
   describe("snapshotSession", () => {
-    it("shows one moment, whatever happens afterwards", async () => {
+    it("shows the session at one moment, whatever happens afterwards", async () => {
       await sessionWith(subject.provider, "s", ["m1", "m2", "m3"]);
       const snapshot = await snapshotOf("s");
       await subject.other.truncateMessages("s", "m1");
@@ -49,7 +49,7 @@ export function describeBackups(subject: StorageProviderSubject): void {
       expect((await readAll(snapshot, snapshot.messages)).map(({ id }) => id)).toEqual(["m1", "m2", "m3"]);
     });
 
-    it("holds what a revert removed, until an append", async () => {
+    it("holds the messages that a revert removed, until an append", async () => {
       await sessionWith(subject.provider, "s", ["m1", "m2"]);
       await subject.provider.truncateMessages("s", "m1", { keepForUnrevert: true });
       const reverted = await snapshotOf("s");

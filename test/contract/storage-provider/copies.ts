@@ -95,7 +95,7 @@ export function describeCopies(subject: StorageProviderSubject): void {
       expect(target.revision).toBeGreaterThan(revision);
     });
 
-    it("keeps what it copied when the source is cut, deleted and swept", async () => {
+    it("keeps copied messages when the source is truncated, deleted and swept", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await sessionWith(subject.provider, "empty");
       await sessionWith(subject.provider, "full", ["x"]);

@@ -35,7 +35,7 @@ export function describeCursors(subject: StorageProviderSubject): void {
       expect(await goOn("s", newest, { newestFirst: true })).toEqual(["m3", "m2", "m1"]);
     });
 
-    it("neither repeats nor skips when older messages are put in meanwhile", async () => {
+    it("neither repeats nor skips when older messages are inserted meanwhile", async () => {
       const ids = [10, 20, 30, 40].map((seconds) => messageAt(`m${seconds}`, seconds));
       await sessionWith(subject.provider, "s", ids);
       const oldest = await cursorOf("s");
@@ -54,7 +54,7 @@ export function describeCursors(subject: StorageProviderSubject): void {
       expect(await goOn("s", cursor, { newestFirst: true })).toEqual(["m3", "m2", "m1"]);
     });
 
-    it("continues when what was removed comes after it", async () => {
+    it("continues when only messages after it were removed", async () => {
       await sessionWith(subject.provider, "s", numbered(5));
       const cursor = await cursorOf("s");
       await subject.provider.truncateMessages("s", "m3");

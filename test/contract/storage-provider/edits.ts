@@ -69,7 +69,7 @@ export function describeEdits(subject: StorageProviderSubject): void {
       expect(await subject.other.getMessage("s", "m2")).toMatchObject({ role: "user", position: 1 });
     });
 
-    it("cuts inside what a fork took and inside older messages", async () => {
+    it("can cut among inherited messages and among older messages", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 10), messageAt("m2", 20), messageAt("m3", 30)]);
       await subject.provider.logMessages("s", [messageAt("a", 15), messageAt("b", 16)]);
       await subject.provider.forkConversation("s", "fork", { as: "fork" });
@@ -126,7 +126,7 @@ export function describeEdits(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(["m1"]);
     });
 
-    it("gives later messages no time before the last remaining one's", async () => {
+    it("gives later messages no time before that of the last remaining message", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 50), messageAt("m2", 100)]);
       await subject.provider.truncateMessages("s", "m1");
       await subject.provider.logMessages("s", [message("a")]);
@@ -161,7 +161,7 @@ export function describeEdits(subject: StorageProviderSubject): void {
       expect(await history(subject.provider, "s")).toEqual(outcome[0] === 2 ? numbered(4) : []);
     });
 
-    it("by two providers both take effect", async () => {
+    it("by two providers all take effect", async () => {
       await sessionWith(subject.provider, "s", numbered(6));
       // If the other truncate came first, m4 is gone.
       const outcome = await Promise.all([

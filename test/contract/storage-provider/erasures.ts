@@ -62,7 +62,7 @@ export function describeErasures(subject: StorageProviderSubject): void {
       expect(await shown("s")).toEqual(erased);
     });
 
-    it("reaches what a revert removed, and what comes back", async () => {
+    it("reaches messages that a revert removed, which stay erased when they come back", async () => {
       await sessionWith(subject.provider, "s", ["m1", secret(), "m3"]);
       await subject.provider.truncateMessages("s", "m1", { keepForUnrevert: true });
       expect(await subject.provider.eraseMessage("s", "secret")).toEqual({ copies: 1 });
@@ -70,7 +70,7 @@ export function describeErasures(subject: StorageProviderSubject): void {
       expect(await shown("s")).toEqual(erased);
     });
 
-    it("reaches what a truncate has cut off, as long as it is stored", async () => {
+    it("reaches messages that a truncate has removed, as long as they are stored", async () => {
       await sessionWith(subject.provider, "s", ["m1", secret()]);
       await subject.provider.forkConversation("s", "fork", { as: "fork" });
       await subject.provider.truncateMessages("s", "m1");
@@ -151,7 +151,7 @@ export function describeErasures(subject: StorageProviderSubject): void {
   });
 
   describe("a follower of a session whose message is erased", () => {
-    it("gets the message anew", async () => {
+    it("gets the erased message as an update", async () => {
       await sessionWith(subject.provider, "s", ["m1", secret(), "m3"]);
       const ending = new AbortController();
       const events = await subject.other.followMessages("s", 0, { signal: ending.signal });

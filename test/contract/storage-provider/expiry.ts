@@ -39,7 +39,7 @@ export function describeExpiry(subject: StorageProviderSubject): void {
       await refusal(other, "already_exists");
     });
 
-    it("changes no message, and leaves what can be unreverted", async () => {
+    it("changes no message, and leaves an unrevert possible", async () => {
       await sessionWith(subject.provider, "s", ["m1", "m2"]);
       await subject.provider.truncateMessages("s", "m1", { keepForUnrevert: true });
       expect(await subject.provider.updateSession("s", { expireTimeMicros: FUTURE })).toMatchObject({
@@ -160,7 +160,7 @@ export function describeExpiry(subject: StorageProviderSubject): void {
     const ago = 1000;
     const opened = () => subject.open({ retentionMs: ago });
 
-    it("hides sessions that were not changed for so long, and the sweep deletes them", async () => {
+    it("hides sessions that were not changed for that long, and lets the sweep delete them", async () => {
       const old = await subject.provider.createSession({ sessionId: "s" });
       const retaining = opened();
       subject.nowMicros = Math.max(subject.nowMicros, old.updateTimeMicros) + ago * 1000;

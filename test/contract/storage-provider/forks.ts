@@ -109,7 +109,7 @@ export function describeForks(subject: StorageProviderSubject): void {
       });
     });
 
-    it("keeps inherited_count and fork_point_id when it is cut", async () => {
+    it("keeps inherited_count and fork_point_id when it is truncated", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await fork("s", "f");
       await subject.provider.truncateMessages("f", "m1");
@@ -137,14 +137,14 @@ export function describeForks(subject: StorageProviderSubject): void {
   });
 
   describe("a retry of a fork", () => {
-    it("returns what the first call made, whatever its title", async () => {
+    it("returns the fork that the first call made, whatever its title", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       const first = await fork("s", "f", { upToMessageId: "m2" });
       const again = await subject.other.forkConversation("s", "f", { as: "fork", upToMessageId: "m2", title: "t" });
       expect(again).toEqual(first);
     });
 
-    it("returns it even if the source has grown, was cut, or is gone", async () => {
+    it("returns the fork even if the source has grown, was truncated, or is gone", async () => {
       await sessionWith(subject.provider, "s", numbered(3));
       await fork("s", "f");
       const copied = { forkPointId: "m3", copiedCount: 3, session: { messageCount: 3 } };

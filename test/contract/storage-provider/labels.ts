@@ -20,7 +20,7 @@ export function describeLabels(subject: StorageProviderSubject): void {
   };
 
   describe("labels", () => {
-    it("are in every answer, and no labels are absent or empty", async () => {
+    it("are in every answer, and are absent or empty when none are set", async () => {
       const labels = Object.fromEntries([
         ["user", "ada"],
         ["__proto__", ""],
@@ -90,7 +90,7 @@ export function describeLabels(subject: StorageProviderSubject): void {
       expect(await listed(["a=1"], 1, "q")).toEqual([]);
     });
 
-    it("find no deleted session, and do not come back with its id", async () => {
+    it("find no deleted session, and are gone when its id is used again", async () => {
       await make("s", { a: "1" });
       await subject.provider.deleteSession("s");
       await make("s");

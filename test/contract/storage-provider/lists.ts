@@ -17,7 +17,7 @@ export function describeLists(subject: StorageProviderSubject): void {
       expect(newestFirst).toHaveLength(Math.ceil(7 / limit));
     });
 
-    it("reads a history of many pieces", async () => {
+    it("reads a history of many segments", async () => {
       await sessionWith(subject.provider, "s", [messageAt("b", 10), messageAt("d", 30)]);
       await subject.provider.logMessages("s", [messageAt("c", 20)]);
       await subject.provider.logMessages("s", [messageAt("a", 5)]);
@@ -30,7 +30,7 @@ export function describeLists(subject: StorageProviderSubject): void {
       }
     });
 
-    it("skips as many as the offset says, from the end that it counts from", async () => {
+    it("skips as many messages as the offset says, from the end at which the list begins", async () => {
       await sessionWith(subject.provider, "s", numbered(5));
       const list = async (offset: number, newestFirst: boolean) =>
         idsOf((await subject.other.listMessages("s", { limit: 2, offset, newestFirst })).messages);
@@ -94,7 +94,7 @@ export function describeLists(subject: StorageProviderSubject): void {
       await subject.provider.logMessages("s", [messageAt("m1", 0), messageAt("m2", 5)]);
     };
 
-    it("puts the messages of the parent chain in front, as their sessions', without a position", async () => {
+    it("puts the messages of the parent chain in front, with their own sessions' ids and without positions", async () => {
       await make();
       const list = await subject.other.getSessionMessages("s", { includeAncestors: true });
       expect(list.map(({ id, sessionId, position }) => [id, sessionId, position])).toEqual([

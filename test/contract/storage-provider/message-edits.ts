@@ -46,7 +46,7 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(numbered(3));
     });
 
-    it("keeps what the change does not name", async () => {
+    it("keeps the fields that the change does not name", async () => {
       await sessionWith(subject.provider, "s", [message("m1", { metadata: { a: 1 } })]);
       await subject.provider.updateMessage("s", "m1", { role: "tool" });
       expect(await subject.other.getMessage("s", "m1")).toMatchObject({
@@ -281,7 +281,7 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
       expect(await texts(subject.other, "s")).toEqual(old("m2", "m1"));
     });
 
-    it("is not_found when the message is gone, also at another revision and when an earlier try removed it", async () => {
+    it("fails with not_found when the message is gone, even at another revision or when an earlier try removed it", async () => {
       await sessionWith(subject.provider, "s", numbered(2));
       await subject.provider.deleteMessage("s", "m1", { expectedRevision: 1 });
       const error = await refusal(subject.other.deleteMessage("s", "m1", { expectedRevision: 1 }), "not_found");
@@ -326,7 +326,7 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
   });
 
   describe("concurrent edits of messages", () => {
-    it("by two providers, and appends, all take effect once", async () => {
+    it("and appends by two providers all take effect once", async () => {
       await sessionWith(subject.provider, "s", numbered(8));
       const update = async (provider: StorageOperations, id: string) => {
         for (const round of [1, 2]) await provider.updateMessage("s", id, text(`${id} ${round}`));

@@ -70,7 +70,7 @@ export function describeOlderMessages(subject: StorageProviderSubject): void {
       },
     );
 
-    it("is at its end of the range, and is found by time there", async () => {
+    it("may have a timestamp at either end of the range, and is found by it", async () => {
       const provider = subject.open({ limits: { futureMs: 2 ** 53 } });
       await sessionWith(provider, "s", [messageAt("m", 0)]);
       await provider.logMessages("s", [message("first", { timestampMicros: Number.MIN_SAFE_INTEGER })]);
@@ -147,7 +147,7 @@ export function describeOlderMessages(subject: StorageProviderSubject): void {
         messageAt("m5", 30),
       ]);
 
-    it("takes since inclusively and until exclusively", async () => {
+    it("select the times from since, inclusive, to until, exclusive", async () => {
       await make();
       expect(await inTime(10, undefined)).toEqual(["m1", "m2", "m3", "m4", "m5"]);
       expect(await inTime(11, undefined)).toEqual(["m3", "m4", "m5"]);
@@ -158,17 +158,17 @@ export function describeOlderMessages(subject: StorageProviderSubject): void {
       expect(await inTime(31, undefined)).toEqual([]);
     });
 
-    it("gives no messages when they are equal", async () => {
+    it("select no messages when they are equal", async () => {
       await make();
       expect(await inTime(20, 20)).toEqual([]);
     });
 
-    it("works from the newest, too", async () => {
+    it("work in lists that begin with the newest message, too", async () => {
       await make();
       expect(await inTime(10, 30, true)).toEqual(["m3", "m2", "m1"]);
     });
 
-    it("applies the offset within the time range", async () => {
+    it("make the offset count within their range", async () => {
       await make();
       const { messages } = await subject.provider.listMessages("s", {
         limit: 2,

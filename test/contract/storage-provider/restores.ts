@@ -103,7 +103,7 @@ export function describeRestores(subject: StorageProviderSubject): void {
       await refusal(subject.provider.restoreMessages("nobody"), "not_found");
     });
 
-    it("undoes reverts of a fork to what the fork had", async () => {
+    it("brings back in a fork what its reverts removed", async () => {
       await sessionWith(subject.provider, "s", numbered(4));
       await subject.provider.forkConversation("s", "fork", { as: "fork" });
       await subject.provider.logMessages("fork", [message("f1")]);

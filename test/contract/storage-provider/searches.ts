@@ -141,7 +141,7 @@ export function describeSearches(subject: StorageProviderSubject): void {
       expect((await searching.searchMessages({ terms: parseSearch("text"), limit: 7 })).next).toBeUndefined();
     });
 
-    searches("keeps the order of timestamps at the ends of their range, and when thousands are the same", async () => {
+    searches("keeps the order of timestamps at the ends of their range, and when thousands are equal", async () => {
       const times = [Number.MIN_SAFE_INTEGER, -1, 0, T0];
       const many = Array.from({ length: 1100 }, (_, i) => message(`x${i}`, { timestampMicros: 7 }));
       const messages = times.map((timestampMicros) => message(`t${timestampMicros}`, { timestampMicros }));
@@ -154,7 +154,7 @@ export function describeSearches(subject: StorageProviderSubject): void {
       expect(ids.filter((id) => id.startsWith("x"))).toEqual(many.map(({ id }) => id).reverse());
     });
 
-    searches("finds nothing that was truncated or reverted, until that is undone", async () => {
+    searches("finds no message that was truncated or reverted, until the revert is undone", async () => {
       await sessionWith(subject.provider, "s", ["m1", "m2", "m3", "m4"]);
       await subject.provider.truncateMessages("s", "m3");
       expect(await found("text")).toEqual(["s/m3", "s/m2", "s/m1"]);
@@ -164,7 +164,7 @@ export function describeSearches(subject: StorageProviderSubject): void {
       expect(await found("text")).toEqual(["s/m3", "s/m2", "s/m1"]);
     });
 
-    searches("finds what a message says now, and nothing once it is gone", async () => {
+    searches("finds the current text of a message, and nothing once the message is gone", async () => {
       await sessionWith(subject.provider, "s", [said("m1", "before"), said("m2", "other")]);
       await subject.provider.updateMessage("s", "m1", { parts: [{ id: "", type: "text", text: "after" }] });
       expect(await found("before")).toEqual([]);

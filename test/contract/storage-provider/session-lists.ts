@@ -27,7 +27,7 @@ export function describeSessionLists(subject: StorageProviderSubject): void {
       expect(next).toBeUndefined();
     });
 
-    it("lists the children of one session only, deleted parents' too", async () => {
+    it("lists only the children of one session, even if that session is deleted", async () => {
       await make("parent");
       for (const id of ["c1", "c2"]) await make(id, "parent");
       await make("grandchild", "c1");
@@ -50,7 +50,7 @@ export function describeSessionLists(subject: StorageProviderSubject): void {
       expect(listed).toEqual([...ids].reverse());
     });
 
-    it("neither skips nor repeats what is not updated meanwhile", async () => {
+    it("neither skips nor repeats sessions that are not updated meanwhile", async () => {
       for (const id of ["a", "b", "c", "d", "e"]) await make(id);
       const first = await subject.provider.listSessions({ parentId: "", limit: 2 });
       subject.nowMicros += SECOND;

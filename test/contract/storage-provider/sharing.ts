@@ -15,7 +15,7 @@ export function describeSharing(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "shared")).toEqual(["m1", "m2"]);
     });
 
-    it("is a snapshot: later changes of the source do not show", async () => {
+    it("is a snapshot, in which later changes of the source do not show", async () => {
       await sessionWith(subject.provider, "s", numbered(2));
       await share("s", "shared");
       await subject.provider.logMessages("s", [message("m3")]);

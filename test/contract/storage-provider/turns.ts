@@ -56,7 +56,7 @@ export function describeTurns(subject: StorageProviderSubject): void {
       expect(await history(subject.provider, "s")).toEqual(["m1"]);
     });
 
-    it("puts older messages in their places, among others", async () => {
+    it("puts older messages in their places, beside appends at the end", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 10), messageAt("m2", 20)]);
       const outcomes = await subject.provider.logTurn("s", [
         { messages: [messageAt("a", 30)] },
