@@ -159,9 +159,15 @@ describe("Connect answers", () => {
     if (code !== undefined) expect(await response.json()).toMatchObject({ code });
   });
 
-  it("405 to a GET of an RPC with side effects", async () => {
-    const url = `${server.httpUrl}/sessionpool.v1.SessionService/DeleteSession?encoding=json&message=%7B%7D`;
-    expect((await fetch(url)).status).toBe(405);
+  it.each([
+    ["GET", "/sessionpool.v1.SessionService/DeleteSession?encoding=json&message=%7B%7D", "POST"],
+    ["PUT", "/sessionpool.v1.SessionService/DeleteSession", "POST"],
+    ["DELETE", COUNT, "GET, POST"],
+    ["OPTIONS", COUNT, "GET, POST"],
+    ["GET", "/sessionpool.v1.MessageService/WatchMessages", "POST"],
+  ])("405 with the methods that are allowed to %s %s", async (method, path, allow) => {
+    const response = await fetch(server.httpUrl + path, { method });
+    expect([response.status, response.headers.get("allow")]).toEqual([405, allow]);
   });
 
   it("415 to other media types", async () => {

@@ -7,7 +7,7 @@ import {
   createContextValues,
   type HandlerContext,
 } from "@connectrpc/connect";
-import type { UniversalHandler, UniversalServerRequest } from "@connectrpc/connect/protocol";
+import type { UniversalHandler, UniversalServerRequest, UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { toApiError } from "../../api/error-mapping.js";
 import type { ApiMethod } from "../../api/method-table.js";
@@ -87,9 +87,15 @@ async function serve(handler: UniversalHandler, exchange: Exchange): Promise<voi
     contextValues: createContextValues().set(exchangeKey, exchange),
     ...emptyRequest(request, format, knowsEncoding(request, format)),
   };
-  const answer = await withJson(await handler(universal), exchange);
+  const answer = await withJson(withAllow(await handler(universal), handler), exchange);
   if (handler.method.methodKind === "unary") return sendUnary(answer, response, exchange.admission);
   await sendStream(answer, response, exchange);
+}
+
+/** HTTP requires the header with this status; connect-node leaves it out. */
+function withAllow(answer: UniversalServerResponse, { allowedMethods }: UniversalHandler): UniversalServerResponse {
+  if (answer.status !== 405) return answer;
+  return { ...answer, header: new Headers({ allow: allowedMethods.toSorted().join(", ") }) };
 }
 
 function handlersOf({ methods, caller, limits }: ConnectOptions): Map<string, UniversalHandler> {
