@@ -10,6 +10,7 @@ import { SessionSchema, SessionView } from "../../../../gen/sessionpool/v1/sessi
 import { ListTodosResponseSchema } from "../../../../gen/sessionpool/v1/todo_service_pb.js";
 import { ApiError } from "../../../../src/api/api-error.js";
 import { DomainError } from "../../../../src/domain/errors.js";
+import { REST_PATHS } from "../../../interop/table/rest-paths.js";
 import { type Answer, type RequestOptions, RestServer } from "./rest-server.js";
 
 const BODY_BYTES = 64 * 1024;
@@ -196,6 +197,52 @@ describe("methods", () => {
   test("X-HTTP-Method-Override is ignored", async () => {
     const headers = { "x-http-method-override": "DELETE" };
     expect(await reached("GET /session/s", { headers })).toEqual(["GetSession", { sessionId: "s" }]);
+  });
+});
+
+describe("every path", () => {
+  const CALLS = Object.values(REST_PATHS).map(({ method, path, body }) => {
+    return { method, path: path.replaceAll(/\{\w+\}/g, "x"), body };
+  });
+  const methodsOf = (path: string): Set<string> => {
+    const methods = new Set(["OPTIONS", ...CALLS.filter((call) => call.path === path).map((call) => call.method)]);
+    // The last segment may also be the id of a message or a draft.
+    if (path.endsWith(":erase")) for (const method of ["DELETE", "GET", "PATCH"]) methods.add(method);
+    if (path.endsWith(":extend") || path.endsWith(":finish")) methods.add("DELETE");
+    if (methods.has("GET")) methods.add("HEAD");
+    return methods;
+  };
+
+  test.each([...new Set(CALLS.map(({ path }) => path))])("%s says which methods it has", async (path) => {
+    const allow = [...methodsOf(path)].sort().join(", ");
+    const options = await send(`OPTIONS ${path}`);
+    expect([options.status, options.headers.allow, options.body.length]).toEqual([204, allow, 0]);
+    for (const method of ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE"]) {
+      const { status, headers } = await send(`${method} ${path}?colour=1`);
+      expect([method, status, headers.allow]).toEqual(
+        methodsOf(path).has(method) ? [method, 400, undefined] : [method, 405, allow],
+      );
+    }
+    expect(server.caller.calls).toEqual([]);
+  });
+
+  test.each(CALLS)("$method $path refuses what it does not know", async ({ method, path, body }) => {
+    const withBody = (json: string): RequestOptions => ({
+      headers: { ...JSON_TYPE, "content-length": String(json.length) },
+      body: json,
+    });
+    expectProblem(
+      await send(`${method} ${path}?colour=1`),
+      400,
+      Code.InvalidArgument,
+      /Unknown query parameter "colour"/,
+    );
+    expectProblem(await send(`${method} ${path}/`), 404, Code.NotFound, /No such path/);
+    const problem = body === undefined ? /takes no body/ : /body: (unknown field "colour"|expected an object)/;
+    for (const json of ['{"colour":null}', "null", "[]", '"x"', "0"]) {
+      expectProblem(await send(`${method} ${path}`, withBody(json)), 400, Code.InvalidArgument, problem);
+    }
+    expect(server.caller.calls).toEqual([]);
   });
 });
 
