@@ -1,5 +1,6 @@
 import {
   create,
+  type DescEnum,
   type DescField,
   type DescMessage,
   fromJson,
@@ -148,6 +149,8 @@ function compileValue(field: DescField): ValueReader | undefined {
       if (field.listKind === "scalar") return field.longAsString ? undefined : SCALARS[field.scalar];
       // In lists, Structs are messages rather than plain objects.
       return field.listKind === "message" && !isStruct(field.message) ? compileMessageValue(field.message) : undefined;
+    case "enum":
+      return field.enum.typeName === "google.protobuf.NullValue" ? undefined : enumReader(field.enum);
     case "map":
       return field.mapKey === ScalarType.STRING && field.scalar === ScalarType.STRING ? readTextMap : undefined;
     default:
@@ -192,6 +195,15 @@ function readInt64(json: unknown): bigint {
     if (BigInt.asIntN(64, value) === value) return value;
   }
   throw expected("a 64-bit integer (as a string when it is beyond 2^53)", json);
+}
+
+/** A number need not be one that the enum knows, because enums may grow. */
+function enumReader({ values }: DescEnum): ValueReader {
+  return (json) => {
+    const value = values.find(({ name }) => name === json)?.number ?? json;
+    if (typeof value === "number" && (value | 0) === value) return value | 0;
+    throw expected(values.map(({ name }) => name).join(" or "), json);
+  };
 }
 
 const RFC3339 = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;

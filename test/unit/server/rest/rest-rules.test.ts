@@ -200,7 +200,7 @@ describe("methods", () => {
   });
 });
 
-describe("every path", () => {
+describe("every path of the API", () => {
   const CALLS = Object.values(REST_PATHS).map(({ method, path, body }) => {
     return { method, path: path.replaceAll(/\{\w+\}/g, "x"), body };
   });
@@ -307,6 +307,31 @@ describe("queries", () => {
     ["toString=1", /Unknown query parameter "toString"/],
   ])("?%s is refused", async (query, problem) => {
     expectProblem(await send(`GET /session/s/message?${query}`), 400, Code.InvalidArgument, problem);
+    expect(server.caller.calls).toEqual([]);
+  });
+
+  test("name the fields of a mask as JSON does", async () => {
+    const [, fields] = await reached("PATCH /session/s/message/m?update_mask=parts,info.metadata");
+    expect(fields).toMatchObject({ updateMask: { paths: ["parts", "info.metadata"] } });
+    for (const query of [
+      "update_mask=info_role",
+      "updateMask=info.role&update_mask=parts",
+      "update_mask.paths=parts",
+    ]) {
+      expectProblem(await send(`PATCH /session/s/message/m?${query}`), 400, Code.InvalidArgument, /update_?mask/i);
+    }
+    const body = { headers: JSON_TYPE, body: '{"updateMask":"expire_time"}' };
+    expectProblem(await send("PATCH /session/s", body), 400, Code.InvalidArgument, /update_mask: .*lowerCamelCase/);
+  });
+
+  test("name the value of an enum", async () => {
+    const view = SessionView.FULL;
+    expect(await reached("GET /session?view=SESSION_VIEW_FULL")).toEqual(["ListSessions", { view }]);
+    server.caller.calls.length = 0;
+    for (const value of ["2", "9", "-1", "", "SESSION_VIEW_NONE", "session_view_full"]) {
+      const problem = /view: expected SESSION_VIEW_UNSPECIFIED or SESSION_VIEW_BASIC or SESSION_VIEW_FULL, got "/;
+      expectProblem(await send(`GET /session?view=${value}`), 400, Code.InvalidArgument, problem);
+    }
     expect(server.caller.calls).toEqual([]);
   });
 
