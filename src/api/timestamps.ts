@@ -17,14 +17,14 @@ export function toTimestamp(micros: number): Timestamp {
 export function fromMessageTimestamp(field: string, timestamp: Timestamp | undefined): number | undefined {
   const micros = fromTimestamp(field, timestamp, Math.floor);
   if (micros === undefined || Number.isSafeInteger(micros)) return micros;
-  throw invalidArgument(`${field} is out of range: messages are kept from the year 1684 to 2255`);
+  throw invalidArgument(`${field} is out of range: messages are kept from July 1684 to June 2255`);
 }
 
 /** The time at which a session expires, rounded up to whole microseconds. */
 export function fromExpireTime(field: string, timestamp: Timestamp | undefined): number | undefined {
   const micros = fromTimestamp(field, timestamp, Math.ceil);
   if (micros === undefined || Number.isSafeInteger(micros)) return micros;
-  throw invalidArgument(`${field} is out of range: it may be from the year 1684 to 2255`);
+  throw invalidArgument(`${field} is out of range: it may be from July 1684 to June 2255`);
 }
 
 /**

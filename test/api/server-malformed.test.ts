@@ -66,6 +66,7 @@ describe("the gRPC port answers", () => {
     ["good deflate", { "grpc-encoding": "deflate" }, frame(deflateSync(VALID), 1), "5"],
     ["an unknown compression", { "grpc-encoding": "zip" }, frame(VALID, 1), "12"],
     ["a broken timeout", { "grpc-timeout": "soon" }, frame(VALID), "3"],
+    ["a timeout of no time at all", { "grpc-timeout": "0S" }, frame(VALID), "4"],
     ["a timeout beyond all timers", { "grpc-timeout": "99999999M" }, frame(VALID), "5"],
     ["no message", {}, Buffer.alloc(0), "12"],
     ["two messages", {}, Buffer.concat([frame(VALID), frame(VALID)]), "12"],
@@ -134,6 +135,7 @@ describe("Connect answers", () => {
       "resource_exhausted",
     ],
     ["a broken timeout", { "connect-timeout-ms": "soon" }, VALID, 400, "invalid_argument"],
+    ["a timeout of no time at all", { "connect-timeout-ms": "0" }, VALID, 504, "deadline_exceeded"],
     ["good gzip", { "content-encoding": "gzip" }, gzipSync(VALID), 404, "not_found"],
     ["a timeout longer than any timer", { "connect-timeout-ms": "9999999999" }, VALID, 404, "not_found"],
   ])("%s (binary)", async (_what, headers, body, status, code) => {

@@ -52,7 +52,7 @@ export const MessageWithPartsSchema: GenMessage<MessageWithParts> = /*@__PURE__*
  */
 export type MessageInfo = Message<"sessionpool.v1.MessageInfo"> & {
   /**
-   * Id, unique within the session: 1-128 bytes of UTF-8 without control characters. A ULID is made when it is empty.
+   * Id, unique within the session: 1-128 bytes of UTF-8 without control characters, not `.` or `..`. A ULID is made when it is empty.
    *
    * @generated from field: string id = 1;
    */
@@ -66,7 +66,8 @@ export type MessageInfo = Message<"sessionpool.v1.MessageInfo"> & {
   role: string;
 
   /**
-   * When, to the microsecond, from 1684 to 2255; the time of storing when absent. Histories are ordered by it.
+   * When, to the microsecond: at most 2^53 - 1 microseconds before or after 1970, so from July 1684 to June 2255. The time of storing
+   * when absent. Histories are ordered by it.
    *
    * @generated from field: google.protobuf.Timestamp timestamp = 3;
    */
@@ -1785,8 +1786,8 @@ export const MessageService: GenService<{
    *
    * Anyone may finish a draft. Repeated with the same version and content, it answers the place that the message has now. Errors:
    * `aborted` (`version` is not the draft's, or `expected_position` is not the place the message would get), `failed_precondition`
-   * (the draft was discarded, or finished with other content), `already_exists` (another message took its id), `not_found` (the session,
-   * or the draft).
+   * (the draft was discarded, was finished with other content, or its message was removed since), `already_exists` (another message took
+   * its id), `not_found` (the session, or the draft).
    *
    * @generated from rpc sessionpool.v1.MessageService.FinishDraft
    */

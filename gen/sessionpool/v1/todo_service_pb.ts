@@ -22,7 +22,7 @@ export const file_sessionpool_v1_todo_service: GenFile = /*@__PURE__*/
  */
 export type Todo = Message<"sessionpool.v1.Todo"> & {
   /**
-   * Id, unique in the list.
+   * Id, unique in the list: 1-128 bytes of UTF-8 without control characters, not `.` or `..`.
    *
    * @generated from field: string id = 1;
    */

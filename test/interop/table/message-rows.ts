@@ -70,6 +70,13 @@ export const MESSAGE_ROWS: readonly Row[] = [
   },
   {
     rpc: "MessageService.AppendMessage",
+    what: "an id that is only dots",
+    given: EMPTY,
+    request: { sessionId: "s", message: { info: { id: "..", role: "user" } } },
+    error: { code: "invalid_argument", message: 'message.info.id must not be "." or ".."' },
+  },
+  {
+    rpc: "MessageService.AppendMessage",
     what: "a part without a type",
     given: EMPTY,
     request: { sessionId: "s", message: { info: { id: "m9", role: "user" }, parts: [{ text: "x" }] } },

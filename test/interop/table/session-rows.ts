@@ -337,7 +337,7 @@ export const SESSION_ROWS: readonly Row[] = [
     what: "a time of expiry that is out of range",
     given: [EXPIRING],
     request: { sessionId: "s", expireTime: "9999-01-01T00:00:00Z" },
-    error: { code: "invalid_argument", message: "expire_time is out of range: it may be from the year 1684 to 2255" },
+    error: { code: "invalid_argument", message: "expire_time is out of range: it may be from July 1684 to June 2255" },
   },
   {
     rpc: "SessionService.UpdateSession",

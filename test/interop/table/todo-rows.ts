@@ -52,6 +52,25 @@ export const TODO_ROWS: readonly Row[] = [
     error: { code: "already_exists", message: 'Todo "t1" already exists' },
   },
   {
+    rpc: "TodoTrackerService.AddTodo",
+    what: "an id over its limit",
+    request: { todo: { ...TODO, id: "x".repeat(129) } },
+    error: { code: "invalid_argument", message: "todo.id is 129 bytes; at most 128 are allowed" },
+  },
+  {
+    rpc: "TodoTrackerService.AddTodo",
+    what: "an id that is only a dot",
+    request: { todo: { ...TODO, id: "." } },
+    error: { code: "invalid_argument", message: 'todo.id must not be "." or ".."' },
+  },
+  {
+    rpc: "TodoTrackerService.UpdateTodo",
+    what: "the fields that are not empty",
+    given: GIVEN,
+    request: { todo: { id: "t1", content: "", status: "completed" } },
+    answer: { ...TODO, status: "completed" },
+  },
+  {
     rpc: "TodoTrackerService.UpdateTodo",
     what: "the fields of the mask",
     given: GIVEN,
