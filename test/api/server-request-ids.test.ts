@@ -118,7 +118,7 @@ it("the body of a REST error holds the request id, too", async () => {
   });
 });
 
-it("a call by gRPC whose timeout is refused keeps its id", async () => {
+it("a gRPC call whose timeout is refused keeps its request id", async () => {
   const client = connectH2(`http://${server.grpcAddress}`);
   const stream = client.request({
     ":method": "POST",

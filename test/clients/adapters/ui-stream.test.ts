@@ -249,7 +249,7 @@ describe("a page that is loaded again in the middle of an answer", () => {
     await poll(async () => {
       const { drafts } = await client.messages.listDrafts({ sessionId: "page" }).catch(() => ({ drafts: [] }));
       return drafts.length > 0;
-    }, "the draft holds the first text");
+    }, "the draft exists");
     const stream = await transport.reconnectToStream({ chatId: "page" });
     const read = lastState(stream!);
     write({ type: "text-delta", id: "t", delta: " April" });
