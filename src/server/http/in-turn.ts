@@ -4,20 +4,29 @@ import type { Socket } from "node:net";
 /** The answer to the last request that arrived on a connection, which may not have been begun yet. */
 export type LastAnswers = WeakMap<Socket, ServerResponse>;
 
+/** As many requests may wait on a connection as an HTTP/2 connection may have streams. */
+export const MAX_WAITING = 256;
+
 type Http1Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
  * Handles one request of a connection at a time. By itself, Node starts everything that a client sent ahead at once: a
  * POST would run beside the requests before it, and a few KB of requests would pile up answers as large as pages while
- * the client reads none of them.
+ * the client reads none of them. A client that sends too far ahead is disconnected: each request that waits takes some
+ * KB, while the one before it, such as a watch, may take any time.
  */
 export function inTurn(handler: Http1Handler, lastAnswers: LastAnswers = new WeakMap()): Http1Handler {
+  const waiting = new WeakMap<Socket, number>();
   return (request, response) => {
     const { socket } = request;
     const before = lastAnswers.get(socket);
     lastAnswers.set(socket, response);
     if (before === undefined || before.closed) return handler(request, response);
+    const others = waiting.get(socket) ?? 0;
+    if (others >= MAX_WAITING) return void socket.destroy();
+    waiting.set(socket, others + 1);
     before.once("close", () => {
+      waiting.set(socket, (waiting.get(socket) ?? 1) - 1);
       if (!socket.destroyed) handler(request, response);
     });
   };

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { inTurn } from "../../../../src/server/http/in-turn.js";
+import { inTurn, MAX_WAITING } from "../../../../src/server/http/in-turn.js";
 import { poll } from "../../../support/poll.js";
 
 let server: Server;
@@ -51,6 +51,17 @@ describe("pipelined requests", () => {
     client.destroy();
     await closed;
     expect(begun).toEqual(["/a"]);
+  });
+
+  it("may be as many as the limit, and beyond it their client is disconnected", async () => {
+    client.write(get("/a").repeat(1 + MAX_WAITING));
+    for (let answered = 0; answered <= MAX_WAITING; answered++) {
+      await poll(() => open.length === 1, "the next begins");
+      open.pop()?.end();
+    }
+    client.resume().write(get("/b").repeat(2 + MAX_WAITING));
+    await once(client, "close");
+    expect(begun.filter((path) => path === "/b")).toHaveLength(1);
   });
 
   it("begin at once on another connection", async () => {
