@@ -65,6 +65,16 @@ export function describeDrafts(subject: StorageProviderSubject): void {
       expect(await draftIds()).toEqual(["d"]);
     });
 
+    it("compares the timestamp of a retry only if the retry sets one", async () => {
+      await sessionWith(subject.provider, "s");
+      const first = await start("d", { timestampMicros: T0 - SECOND });
+      expect(await start("d", { timestampMicros: T0 - SECOND })).toEqual(first);
+      expect(await start("d")).toEqual(first);
+      await refusal(start("d", { timestampMicros: T0 }), "already_exists");
+      await start("e");
+      await refusal(start("e", { timestampMicros: T0 }), "already_exists");
+    });
+
     it("reserves the id", async () => {
       await sessionWith(subject.provider, "s", ["m1"]);
       await sessionWith(subject.provider, "t", ["d", "e"]);

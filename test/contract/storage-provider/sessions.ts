@@ -125,6 +125,16 @@ export function describeSessions(subject: StorageProviderSubject): void {
       expect(await subject.provider.getSession("s")).toMatchObject({ title: "a", revision: changed.revision });
     });
 
+    it("raises no revision when nothing changes, but compares the expected one", async () => {
+      const { revision } = await subject.provider.createSession({ sessionId: "s", title: "t", labels: { a: "1" } });
+      const same = { title: "t", labels: { a: "1" } };
+      expect(await subject.provider.updateSession("s", same, { expectedRevision: revision })).toMatchObject({
+        revision,
+      });
+      await refusal(subject.other.updateSession("s", same, { expectedRevision: revision + 1 }), "aborted");
+      await refusal(subject.other.updateSession("s", {}, { expectedRevision: revision + 1 }), "aborted");
+    });
+
     it("lets one of two callers win that expect the same revision", async () => {
       const { revision } = await subject.provider.createSession({ sessionId: "s" });
       const outcomes = await Promise.allSettled([

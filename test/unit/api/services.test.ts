@@ -100,8 +100,8 @@ describe("SessionService", () => {
     const more = await call(method.listSessions, { parentId: "p", pageToken }, answers);
     const list = { parentId: "p", labels: [], view: "basic", limit: 100, cursor: { ...next, labels: [] } };
     expect(more.asked).toStrictEqual([["listSessions", { ...list, ...CALL }]]);
-    const full = await call(method.listSessions, { view: SessionView.FULL }, answers);
-    expect(full.asked).toMatchObject([["listSessions", { view: "full" }]]);
+    const full = await call(method.listSessions, { parentId: "p", pageToken, view: SessionView.FULL }, answers);
+    expect(full.asked).toMatchObject([["listSessions", { view: "full", cursor: next }]]);
     await expect(call(method.listSessions, { view: 7 as never }, answers)).rejects.toMatchObject({
       code: "invalid_argument",
       message: "view is 7; it must be SESSION_VIEW_BASIC or SESSION_VIEW_FULL",

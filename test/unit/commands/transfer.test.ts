@@ -37,6 +37,23 @@ describe("export and import", () => {
     expect(readFileSync(second, "utf8")).toBe(readFileSync(file, "utf8"));
   });
 
+  it("make tokens of the old store invalid in the new one", async () => {
+    const { next, at } = await use(from, async (pool) => {
+      await fill(pool);
+      const { next } = await pool.sessions.listMessages("parent", { limit: 1 });
+      const events = await pool.sessions.followMessages("parent", 0);
+      for await (const { at } of events) return { next, at };
+      throw new Error("No event");
+    });
+    await exportSessions(target(from), file);
+    await importSessions(target(to), file);
+    await use(to, async ({ sessions }) => {
+      const refused = { code: "invalid_argument" };
+      await expect(sessions.listMessages("parent", { limit: 1, cursor: next! })).rejects.toMatchObject(refused);
+      await expect(sessions.followMessages("parent", at!)).rejects.toMatchObject(refused);
+    });
+  });
+
   it("keep all messages of a fork or a child whose parent is deleted", async () => {
     await use(from, async (pool) => {
       await fill(pool);
