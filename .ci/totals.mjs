@@ -1,5 +1,6 @@
-// Ends a run: names what was skipped and what failed, prints the totals of all test runs as the last line, and exits with 1 unless all is well.
-// Arguments: how many other checks failed, then for each test run its results and its exit code.
+// Ends a run: names what was skipped and what failed, prints the totals of all test runs as the last line, and exits
+// with 1 unless all is well. Arguments: the number of other checks that failed, then for each test run the path of its
+// results and its exit code.
 import { existsSync, readFileSync } from "node:fs";
 import { relative } from "node:path";
 

@@ -103,6 +103,22 @@ export class ConsolePage {
     return this.page.locator(`article[data-position="${position}"]`);
   }
 
+  /** Resolves once the list has kept its place and its length for 20 frames in a row. */
+  async isStill(): Promise<void> {
+    await this.page.evaluate(`new Promise((resolve) => {
+      const list = document.querySelector(".scroller");
+      let frames = 0;
+      let last;
+      const look = () => {
+        const now = list.scrollTop + " " + list.scrollHeight;
+        frames = now === last ? frames + 1 : 0;
+        last = now;
+        frames === 20 ? resolve() : requestAnimationFrame(look);
+      };
+      look();
+    })`);
+  }
+
   /** Selects a message and presses one of its buttons. */
   async useTool(position: number, label: string): Promise<void> {
     await this.message(position)

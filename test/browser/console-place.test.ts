@@ -65,27 +65,26 @@ await describeWith("places in the console", findBrowser, (browserPath) => {
       await open.openSession("s");
       const head = open.message(COUNT).locator(".call-head");
       await head.waitFor();
-      const settle = () => open.page.waitForTimeout(300);
       const top = async () => Math.round((await head.boundingBox())!.y);
-      await settle();
+      await open.isStill();
       // On a phone the tools of the message take up room above the call, and they go when the call is tapped.
       await open.message(COUNT - 2).click();
       await open
         .message(COUNT - 2)
         .locator(".message-tools")
         .waitFor();
-      await settle();
+      await open.isStill();
       await open.page.evaluate("document.querySelector('.scroller').scrollTop = 1e6");
       // The place is measured once the list is at its end and the rows have their final sizes.
-      await settle();
+      await open.isStill();
       const before = await top();
       await head.click();
       await open.message(COUNT).getByText("Arguments").waitFor();
-      await settle();
+      await open.isStill();
       expect(Math.abs((await top()) - before)).toBeLessThanOrEqual(1);
       await head.click();
       await open.message(COUNT).getByText("Arguments").waitFor({ state: "detached" });
-      await settle();
+      await open.isStill();
       expect(Math.abs((await top()) - before)).toBeLessThanOrEqual(1);
     }),
   );
@@ -116,7 +115,7 @@ await describeWith("places in the console", findBrowser, (browserPath) => {
       // This message is so near the end that it cannot be the first one on the screen.
       await open.openSession("s", `?at=${COUNT}`);
       await isMarked(COUNT);
-      await open.page.waitForTimeout(400);
+      await open.isStill();
       await isMarked(COUNT);
       await open.page.locator(".session-tools").getByRole("button", { name: "Forks", exact: true }).click();
       const link = open.page.getByRole("complementary", { name: "Forks" }).getByRole("link", { name: "left at #7" });
