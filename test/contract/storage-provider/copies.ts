@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { StorageProviderSubject } from "../storage-provider.js";
-import { history, message, messageAt, numbered, refusal, sessionWith } from "./fixtures.js";
+import { history, message, messageAt, numbered, refusal, sessionWith, sweepAway } from "./fixtures.js";
 
 export function describeCopies(subject: StorageProviderSubject): void {
   const copy = (source: string, target: string, upToMessageId?: string) =>
@@ -103,8 +103,11 @@ export function describeCopies(subject: StorageProviderSubject): void {
       await copy("s", "full");
       await subject.provider.truncateMessages("s", "m1");
       await subject.provider.deleteSession("s");
-      await subject.provider.sweep();
+      expect(await sweepAway(subject)).toMatchObject({ sessions: 0 });
       expect(await history(subject.other, "empty")).toEqual(numbered(3));
+      // Nothing names the source's log any more when this session is gone.
+      await subject.provider.deleteSession("empty");
+      expect(await sweepAway(subject)).toMatchObject({ sessions: 2 });
       expect((await history(subject.other, "full")).toSorted()).toEqual([...numbered(3), "x"]);
     });
 
@@ -122,8 +125,10 @@ export function describeCopies(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(["s1", "t1", "f1"]);
       expect(await history(subject.other, "t")).toEqual(["s1", "t1", "f1"]);
       for (const id of ["s", "t"]) await subject.provider.deleteSession(id);
-      await subject.provider.sweep();
+      expect(await sweepAway(subject)).toMatchObject({ sessions: 1 });
       expect(await history(subject.other, "f")).toEqual(["s1", "t1", "f1"]);
+      await subject.provider.deleteSession("f");
+      expect(await sweepAway(subject)).toMatchObject({ sessions: 2 });
     });
 
     it("merges histories of many segments by timestamp", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
 import type { StorageProviderSubject } from "../storage-provider.js";
-import { history, message, refusal, SECOND, sessionWith } from "./fixtures.js";
+import { history, message, refusal, SECOND, sessionWith, sweepAway } from "./fixtures.js";
 
 /**
  * A store with its own clock ignores the clock of the test cases. By every clock, 1970 is in the past and the year 2200
@@ -114,10 +114,12 @@ export function describeExpiry(subject: StorageProviderSubject): void {
       }
       await subject.provider.createSession({ sessionId: "child", parentId: "s" });
       await expire("s");
-      await subject.provider.sweep();
+      expect(await sweepAway(subject)).toMatchObject({ sessions: 0 });
       for (const id of ["fork", "share"]) expect(await history(subject.other, id)).toEqual(["m1", "m2"]);
       const all = await subject.other.getSessionMessages("child", { includeAncestors: true });
       expect(all.map(({ id }) => id)).toEqual(["m1", "m2"]);
+      for (const id of ["fork", "share", "child"]) await subject.provider.deleteSession(id);
+      expect(await sweepAway(subject)).toMatchObject({ sessions: 4 });
     });
 
     it("leaves pages of lists full, and hides nothing else", async () => {

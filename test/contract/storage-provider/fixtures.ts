@@ -3,6 +3,7 @@ import type { ChatMessage, NewChatMessage } from "../../../src/domain/chat-messa
 import type { ErrorCode } from "../../../src/domain/errors.js";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
 import type { ListMessagesOptions } from "../../../src/storage/storage-provider.js";
+import type { StorageProviderSubject } from "../storage-provider.js";
 
 /** Where the cases' clock begins: 2026-01-01, microseconds since 1970. */
 export const T0 = Date.UTC(2026, 0, 1) * 1000;
@@ -63,6 +64,20 @@ export async function pages(
     cursor = page.next;
   } while (cursor !== undefined);
   return all;
+}
+
+/**
+ * Sweeps until nothing is left to remove. The first sweep only marks, and for this provider what it marks is old enough
+ * for the second one. Resolves to how many deleted sessions and how many ranges of living ones were removed.
+ */
+export async function sweepAway(
+  subject: StorageProviderSubject,
+): Promise<{ readonly sessions: number; readonly ranges: number }> {
+  const sweeper = subject.open({ sweepAgeMs: 0 });
+  const first = await sweeper.sweep();
+  subject.nowMicros += SECOND;
+  const second = await sweeper.sweep();
+  return { sessions: first.sessions + second.sessions, ranges: first.ranges + second.ranges };
 }
 
 /** Asserts that a call is refused with this code. Resolves to the error. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ForkOptions } from "../../../src/storage/storage-provider.js";
 import type { StorageProviderSubject } from "../storage-provider.js";
-import { history, message, messageAt, messages, numbered, refusal, sessionWith } from "./fixtures.js";
+import { history, message, messageAt, messages, numbered, refusal, sessionWith, sweepAway } from "./fixtures.js";
 
 export function describeForks(subject: StorageProviderSubject): void {
   const fork = (source: string, target: string, options: Omit<ForkOptions, "as"> = {}) =>
@@ -99,7 +99,7 @@ export function describeForks(subject: StorageProviderSubject): void {
       await fork("f", "g", { upToMessageId: "m3" });
       await subject.provider.deleteSession("s");
       await subject.other.deleteSession("f");
-      await subject.provider.sweep();
+      expect(await sweepAway(subject)).toMatchObject({ sessions: 0 });
       expect(await history(subject.provider, "g")).toEqual(numbered(3));
       expect(await subject.other.logMessages("g", [message("m4")])).toMatchObject({ position: 3 });
       expect(await subject.other.getSession("g")).toMatchObject({
@@ -107,6 +107,8 @@ export function describeForks(subject: StorageProviderSubject): void {
         forkPointId: "m3",
         inheritedCount: 3,
       });
+      await subject.provider.deleteSession("g");
+      expect(await sweepAway(subject)).toMatchObject({ sessions: 3 });
     });
 
     it("keeps inherited_count and fork_point_id when it is truncated", async () => {

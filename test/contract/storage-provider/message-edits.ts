@@ -2,7 +2,18 @@ import { describe, expect, it } from "vitest";
 import type { MessageChange } from "../../../src/domain/chat-message.js";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
 import type { StorageProviderSubject } from "../storage-provider.js";
-import { history, message, messageAt, numbered, pages, refusal, SECOND, sessionWith, T0 } from "./fixtures.js";
+import {
+  history,
+  message,
+  messageAt,
+  numbered,
+  pages,
+  refusal,
+  SECOND,
+  sessionWith,
+  sweepAway,
+  T0,
+} from "./fixtures.js";
 
 /** New content that differs from one update to the next. */
 function text(words: string): MessageChange {
@@ -231,12 +242,14 @@ export function describeMessageEdits(subject: StorageProviderSubject): void {
       await subject.provider.forkConversation("s", "fork", { as: "fork" });
       for (const words of ["one", "two", "three"]) await subject.provider.updateMessage("s", "m2", text(words));
       await subject.provider.deleteMessage("s", "m1");
-      for (let i = 0; i < 3; i++) {
-        subject.nowMicros += 3_600 * SECOND;
-        await subject.other.sweep();
-      }
+      expect(await sweepAway(subject)).toEqual({ sessions: 0, ranges: 0 });
       expect(await texts(subject.other, "s")).toEqual(["three", "text of m3"]);
       expect(await texts(subject.other, "fork")).toEqual(old("m1", "m2", "m3"));
+      await subject.provider.deleteSession("fork");
+      const { sessions, ranges } = await sweepAway(subject);
+      expect(sessions).toBe(1);
+      expect(ranges).toBeGreaterThan(0);
+      expect(await texts(subject.other, "s")).toEqual(["three", "text of m3"]);
     });
   });
 
