@@ -24,8 +24,7 @@ describe.each(["atomic", "weak"] as const)("a draft whose id another message has
     await writer.startDraft("a", { id: "d", role: "assistant", parts: [], metadata: { model: "x" } });
     await writer.extendDraft("a", "d", 1, [{ kind: "append_text", partId: "", text: "of the draft" }]);
     spare = world.record("a").drafts[0]?.log ?? "";
-    await slow.gates.open("append");
-    await slow.gates.open("insert");
+    await slow.gates.open("append", "insert");
     expect(await taken).toBe("at 1");
   });
 
@@ -96,8 +95,7 @@ describe.each(["atomic", "weak"] as const)("a draft whose id another message has
     other.gates.close("replaceRecord");
     void other.endAbandonedDrafts();
     await settle();
-    await slow.gates.open("append");
-    await slow.gates.open("insert");
+    await slow.gates.open("append", "insert");
     await ended;
     expect(await world.process().ids("a")).toBe("m d");
   });
@@ -115,10 +113,7 @@ describe.each(["atomic", "weak"] as const)("a draft whose id another message has
     writer.gates.close("insert");
     const finished = told(writer.finishDraft("b", "d", { version: 1 }));
     await settle();
-    for (const { gates } of [slow, writer]) {
-      await gates.open("append");
-      await gates.open("insert");
-    }
+    for (const { gates } of [slow, writer]) await gates.open("append", "insert");
     expect(await taken).toBe("at 1");
     const answer = JSON.stringify({ messageIds: [world.record("b").drafts[0]?.log], position: 2 });
     expect(await finished).toBe(answer);

@@ -35,6 +35,12 @@ export class WeakSimStore extends SimStore {
     this.#sizes = sizes;
   }
 
+  /** Learns the time of the database, as a process does that connects to it. */
+  connect(): this {
+    this.latestMs = this.db.timeMs();
+    return this;
+  }
+
   override async createRecord(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
     for (let isRepeat = false; ; isRepeat = true) {
       const made = await orUnknown(this.request(call, "createRecord", [record], () => this.db.createRecord(record)));

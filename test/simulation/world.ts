@@ -77,7 +77,7 @@ export class World {
   }
 
   #weak(steps: Steps): WeakSimStore {
-    return new WeakSimStore(this.db, steps, { block: 2, wall: 16 });
+    return new WeakSimStore(this.db, steps, { block: 2, wall: 16 }).connect();
   }
 }
 
@@ -118,6 +118,8 @@ export class Gates {
   readonly #lost = new Set<string>();
   readonly #delayed = new Map<string, (() => unknown) | null>();
   readonly #waiting: { readonly name: string; readonly go: () => void }[] = [];
+  /** The closed gates that have held up a request. */
+  readonly #reached = new Set<string>();
 
   /**
    * From now on requests with this name wait; with "answer of name", their answers do. `which` picks requests by their
@@ -125,6 +127,7 @@ export class Gates {
    */
   close(name: string, which: (args: readonly unknown[]) => boolean = () => true): void {
     this.#closed.set(name, which);
+    this.#reached.delete(name);
   }
 
   /** The next request with this name is carried out, but its answer never arrives. */
@@ -166,15 +169,22 @@ export class Gates {
     await settle();
   }
 
-  /** Lets all waiting requests through, and opens the gate. */
-  async open(name: string): Promise<void> {
-    this.#closed.delete(name);
-    while (this.waiting(name) > 0) await this.letOne(name);
+  /**
+   * Lets all requests with these names through, and opens the gates. Throws when none of the gates has held up a
+   * request, because a schedule in which nothing has waited shows nothing.
+   */
+  async open(...names: readonly string[]): Promise<void> {
+    if (!names.some((name) => this.#reached.has(name))) throw new Error(`No ${names.join(" or ")} was held up`);
+    for (const name of names) {
+      this.#closed.delete(name);
+      while (this.waiting(name) > 0) await this.letOne(name);
+    }
     await settle();
   }
 
   async pass(name: string, args: readonly unknown[]): Promise<void> {
     if (!this.#closed.get(name)?.(args)) return;
+    this.#reached.add(name);
     await new Promise<void>((go) => this.#waiting.push({ name, go }));
   }
 }

@@ -82,6 +82,5 @@ export async function beforeWriting(
 }
 
 export async function goOn(process: Process): Promise<void> {
-  await process.gates.open("insert");
-  await process.gates.open("append");
+  await process.gates.open("insert", "append");
 }

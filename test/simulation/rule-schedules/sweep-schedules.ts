@@ -161,11 +161,13 @@ export const SWEEP_SCHEDULES: readonly RuleSchedule[] = [
       await world.process().sweep();
       world.nowMs += ABANDONED_MS;
       const slow = world.process();
+      // The first change that the sweep makes to the record, with the rule and without it.
+      slow.gates.close("answer of replaceRecord");
       slow.gates.close("deleteRecord");
       const swept = slow.sweep();
       await settle();
       await restorer.gates.open("publishRecord");
-      await slow.gates.open("deleteRecord");
+      await slow.gates.open("answer of replaceRecord", "deleteRecord");
       await swept;
       return `${await restored}, ${await idsOf(world, "a")}`;
     },
