@@ -1,0 +1,208 @@
+import { describe, expect, it } from "vitest";
+import { fork, idsOf, markForLater, sessionOf, sweepLater } from "./rule-schedules/scenes.js";
+import { settle, told, World } from "./world.js";
+
+// Races with deletes and sweeps that earlier designs lost (docs/history.md), except for those that rule-schedules/ shows.
+
+/** Deletes these sessions, which are the last ones, and checks that sweeps then remove every record and entry. */
+async function leavesNothing(world: World, ...sessionIds: string[]): Promise<void> {
+  for (const id of sessionIds) await world.process().deleteSession(id);
+  await sweepLater(world, 3);
+  expect(world.db.records()).toEqual([]);
+  expect(world.db.logNames()).toEqual([]);
+}
+
+describe("a fork", () => {
+  it.each([
+    ["before it has counted itself", "raiseForks", "not_found", "not_found"],
+    ["before it has read the end of the source's log", "tail", "took 2", "m n"],
+    ["before it makes the child", "createRecord", "took 2", "m n"],
+  ])(
+    "that pauses while its source is deleted and swept, %s (%s), ends with %s",
+    async (_moment, request, answer, shown) => {
+      const world = new World("atomic");
+      const process = await sessionOf(world, "m", "n");
+      const forker = world.process();
+      forker.gates.close(request);
+      const forked = fork(forker, "a", "b");
+      await settle();
+      await process.deleteSession("a");
+      await sweepLater(world);
+      expect(world.db.records()).toHaveLength(shown === "not_found" ? 0 : 1);
+      await forker.gates.open(request);
+      expect(await forked).toBe(answer);
+      await sweepLater(world);
+      expect(await idsOf(world, "b")).toBe(shown);
+    },
+  );
+
+  it("keeps the count that it has raised when sweeps run before it makes the child", async () => {
+    const world = new World("atomic");
+    await sessionOf(world, "m", "n");
+    const forker = world.process();
+    forker.gates.close("createRecord");
+    const forked = fork(forker, "a", "b");
+    await settle();
+    await sweepLater(world);
+    expect(world.record("a").forks).toBe(1);
+    await forker.gates.open("createRecord");
+    expect(await forked).toBe("took 2");
+    await world.process().deleteSession("a");
+    await sweepLater(world);
+    expect(await idsOf(world, "b")).toBe("m n");
+    await leavesNothing(world, "b");
+  });
+});
+
+describe("a session that was recreated under its id", () => {
+  it("is not affected by a slow sweeper of the old one", async () => {
+    const world = new World("atomic");
+    const process = await sessionOf(world, "m");
+    const { uid } = world.record("a");
+    await process.deleteSession("a");
+    await markForLater(world);
+    const sweeper = world.process();
+    sweeper.gates.close("deleteEntries");
+    sweeper.gates.close("deleteRecord");
+    const swept = sweeper.sweep();
+    await settle();
+    await process.createSession({ sessionId: "a" });
+    await process.say("a", "q");
+    await sweeper.gates.open("deleteEntries");
+    expect(await idsOf(world, "a")).toBe("q");
+    await sweeper.gates.open("deleteRecord");
+    expect(await swept).toMatchObject({ sessions: 1 });
+    expect(world.db.document(uid)).toBeNull();
+    expect(await idsOf(world, "a")).toBe("q");
+    expect(await process.say("a", "r")).toBe("at 1");
+  });
+
+  it("is another session for a deleter that has read the old one", async () => {
+    const world = new World("atomic");
+    const process = await sessionOf(world, "m");
+    const deleter = world.process();
+    deleter.gates.close("replaceRecord");
+    const deleted = told(deleter.deleteSession("a"));
+    await settle();
+    await process.deleteSession("a");
+    await process.createSession({ sessionId: "a" });
+    await process.say("a", "q");
+    deleter.gates.close("seal");
+    await deleter.gates.open("replaceRecord");
+    expect(await idsOf(world, "a")).toBe("q");
+    await deleter.gates.open("seal");
+    await deleted;
+    expect(await idsOf(world, "a")).toBe("not_found");
+  });
+
+  it("cannot be copied onto itself", async () => {
+    const world = new World("atomic");
+    const process = await sessionOf(world, "m");
+    expect(await told(process.forkConversation("a", "a", { as: "copy" }))).toBe("invalid_argument");
+  });
+});
+
+describe("sessions copied into each other", () => {
+  it("leave nothing behind when they are deleted", async () => {
+    const world = new World("atomic");
+    const process = await sessionOf(world, "m");
+    await process.createSession({ sessionId: "b" });
+    const toB = world.process();
+    toB.gates.close("addFork");
+    const first = toB.forkConversation("a", "b", { as: "copy" });
+    await settle();
+    await process.say("b", "o");
+    await process.forkConversation("b", "a", { as: "copy" });
+    await toB.gates.open("addFork");
+    await first;
+    expect(await idsOf(world, "a")).toBe("m o");
+    expect(await idsOf(world, "b")).toBe("o m");
+    await leavesNothing(world, "a", "b");
+  });
+
+  it("leave nothing behind when one of them was emptied and gets its messages back", async () => {
+    const world = new World("atomic");
+    const process = await sessionOf(world, "m");
+    await process.createSession({ sessionId: "b" });
+    await process.forkConversation("a", "b", { as: "copy" });
+    await process.truncateMessages("a", null);
+    await process.forkConversation("b", "a", { as: "copy" });
+    for (const id of ["a", "b"]) expect(await idsOf(world, id)).toBe("m");
+    await leavesNothing(world, "a", "b");
+  });
+});
+
+describe("an edit whose answer is lost", () => {
+  it("has an unknown outcome when the record has changed since, and lowers no count", async () => {
+    const world = new World("atomic");
+    const process = await sessionOf(world, "m", "n");
+    await process.createSession({ sessionId: "b" });
+    const copier = world.process();
+    copier.gates.loseNext("replaceRecord");
+    copier.gates.close("readBack");
+    const copied = told(copier.forkConversation("a", "b", { as: "copy" }));
+    await settle();
+    await world.process().updateSession("b", { title: "new" });
+    await copier.gates.open("readBack");
+    expect(await copied).toBe("unavailable");
+    expect(world.record("a").forks).toBe(1);
+    await process.deleteSession("a");
+    await sweepLater(world);
+    expect(await idsOf(world, "b")).toBe("m n");
+    await leavesNothing(world, "b");
+  });
+
+  it("succeeds when the record is still the one that it wrote", async () => {
+    const world = new World("atomic");
+    await sessionOf(world, "m", "n");
+    const editor = world.process();
+    editor.gates.loseNext("replaceRecord");
+    expect(await told(editor.truncateMessages("a", "m"))).toBe("1");
+    expect(await idsOf(world, "a")).toBe("m");
+  });
+});
+
+describe("a follower", () => {
+  it("is told to resume when it reads a batch whose end was cut off and swept meanwhile", async () => {
+    const world = new World("weak");
+    const process = await sessionOf(world);
+    await process.say("a", "m", "n", "o", "p");
+    const reader = world.process({ chunk: 2 });
+    reader.gates.close("readRange");
+    const events = (await reader.followMessages("a", 0))[Symbol.asyncIterator]();
+    const first = told(events.next().then(({ value }) => value.message.id));
+    await settle();
+    await process.truncateMessages("a", "n");
+    await sweepLater(world);
+    await reader.gates.open("readRange");
+    expect(await first).toBe("m");
+    expect(await told(events.next().then(({ value }) => value.message.id))).toBe("n");
+    expect(await told(events.next())).toBe("unavailable");
+  });
+});
+
+describe("a log for older messages", () => {
+  it.each(["atomic", "weak"] as const)(
+    "is not written again after a range of it was dropped, because a slow sweeper may be deleting there (%s)",
+    async (kind) => {
+      const world = new World(kind);
+      const process = await sessionOf(world, "m@1", "p@9");
+      await process.say("a", "o@5");
+      const [before] = world.record("a").namedLogs;
+      await process.truncateMessages("a", "m");
+      expect(world.record("a").namedLogs).toEqual([]);
+      await markForLater(world);
+      const slow = world.process();
+      slow.gates.close(kind === "atomic" ? "deleteEntries" : "findKeys");
+      const swept = slow.sweep();
+      await settle();
+      await world.process().sweep();
+      await world.process().say("a", "q@9");
+      await world.process().say("a", "r@5");
+      expect(world.record("a").namedLogs[0]?.log).not.toBe(before?.log);
+      await slow.gates.open(kind === "atomic" ? "deleteEntries" : "findKeys");
+      await swept;
+      expect(await idsOf(world, "a")).toBe("m r q");
+    },
+  );
+});
