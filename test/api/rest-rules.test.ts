@@ -169,6 +169,21 @@ describe("messages", () => {
     expect(Object.keys(part.data)).toContain("__proto__");
   });
 
+  test("and drafts may have any characters in their ids, also in front of a verb", async () => {
+    const path = await makeSession("odd/ids:x", 0);
+    for (const id of ["a/b", "a:erase", ":erase", "a:", "a:extend", "%2e", "100%", "a b+c", "?#", "..a", "👋🏽"]) {
+      const encoded = encodeURIComponent(id);
+      expect(await ok(`POST ${path}/draft`, { message: user("x", id) })).toEqual({ messageId: id, version: "1" });
+      const deltas = [{ appendText: { text: "y" } }];
+      expect(await ok(`POST ${path}/draft/${encoded}:extend`, { version: "1", deltas })).toEqual({ version: "2" });
+      expect(await ok(`POST ${path}/draft/${encoded}:finish`, { version: "2" })).toMatchObject({ messageId: id });
+      expect((await ok(`PATCH ${path}/message/${encoded}`, { info: { role: "tool" } })).info.id).toBe(id);
+      expect(await ok(`POST ${path}/message/${encoded}:erase`)).toMatchObject({ copyCount: expect.any(String) });
+      expect((await ok(`GET ${path}/message/${encoded}`)).parts).toEqual([{ id: "", type: "erased", text: "" }]);
+      expect(await ok(`DELETE ${path}/message/${encoded}`)).toEqual({});
+    }
+  });
+
   test("are truncated and copied", async () => {
     const path = await makeSession("long", 4);
     await makeSession("target", 0);
