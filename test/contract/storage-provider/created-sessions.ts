@@ -43,5 +43,15 @@ export function describeCreatedSessions(subject: StorageProviderSubject): void {
       await refusal(one.appendMessages("s", [message("m1")], { ...creating, expectedPosition: 7 }), "aborted");
       expect(await subject.other.getSession("s")).toMatchObject({ messageCount: 0 });
     });
+
+    it("makes no session for a message that is malformed or too far ahead", async () => {
+      const [one] = pools() as [RootPool["sessions"]];
+      const ahead = message("m1", { timestampMicros: subject.nowMicros + 301_000_000 });
+      for (const refused of [ahead, message("m1", { role: "" }), message("..")]) {
+        await refusal(one.appendMessages("s", [refused], creating), "invalid_argument");
+        await refusal(one.drafts.start("s", refused, creating), "invalid_argument");
+      }
+      await refusal(subject.other.getSession("s"), "not_found");
+    });
   });
 }

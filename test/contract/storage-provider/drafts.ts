@@ -104,6 +104,7 @@ export function describeDrafts(subject: StorageProviderSubject): void {
       await sessionWith(subject.provider, "s");
       for (const id of numbered(16)) await start(id);
       expect((await refusal(start("d"), "resource_exhausted")).message).toContain("16");
+      expect(await start("m7")).toEqual({ messageId: "m7", version: 1 });
       await subject.other.discardDraft("s", "m7");
       await start("d");
       expect(await draftIds()).toEqual([...numbered(16).filter((id) => id !== "m7"), "d"]);

@@ -36,6 +36,15 @@ export function describeSessions(subject: StorageProviderSubject): void {
       await refusal(subject.provider.createSession({ sessionId: "s", title: "old" }), "already_exists");
     });
 
+    it("returns the session to a retry after its parent was deleted or made again", async () => {
+      await subject.provider.createSession({ sessionId: "parent" });
+      const made = await subject.provider.createSession({ sessionId: "s", parentId: "parent" });
+      await subject.provider.deleteSession("parent");
+      expect(await subject.other.createSession({ sessionId: "s", parentId: "parent" })).toEqual(made);
+      await subject.provider.createSession({ sessionId: "parent" });
+      expect(await subject.other.createSession({ sessionId: "s", parentId: "parent" })).toEqual(made);
+    });
+
     it("treats an absent Struct as an empty one", async () => {
       await subject.provider.createSession({ sessionId: "s" });
       expect(await subject.provider.createSession({ sessionId: "s", metadata: {} })).toMatchObject({ sessionId: "s" });
