@@ -130,7 +130,7 @@ describe.skipIf(!server?.process)("on a MongoDB that no longer answers", () => {
     child.kill("SIGTERM");
     const ended = await inTime(child.ended());
     expect(ended).toMatchObject({ code: 0, signal: null });
-    expect(ended.stderr).toContain("The update times of 1 sessions could not be written");
+    expect(ended.stderr).toContain("The update time of 1 session could not be written");
     await proxy.close();
   });
 });

@@ -84,7 +84,8 @@ export class UpdateTimes {
       this.#isFailing = false;
     } catch (error) {
       if (signal.aborted || !this.#isFailing) {
-        this.#context.options.onAnomaly(`The update times of ${times.size} sessions could not be written`, error);
+        const what = times.size === 1 ? "update time of 1 session" : `update times of ${times.size} sessions`;
+        this.#context.options.onAnomaly(`The ${what} could not be written`, error);
       }
       this.#isFailing = true;
       if (signal.aborted) return;

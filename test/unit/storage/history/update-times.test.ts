@@ -84,7 +84,7 @@ it("keeps times that could not be written, reports them once, and writes them la
   nowMicros = 2;
   note("b");
   await elapse(5000);
-  expect(failures).toEqual(["The update times of 1 sessions could not be written"]);
+  expect(failures).toEqual(["The update time of 1 session could not be written"]);
   fail = null;
   await elapse(5000);
   expect(written).toEqual([
@@ -112,9 +112,10 @@ it("does not replace a newer time with an older one", async () => {
 
 it("reports, when it is closed, the times that were not written by the deadline", async () => {
   note("a");
+  note("b");
   fail = new Error("gone");
   await updateTimes.close({ deadlineMs: 0 });
-  expect(failures).toEqual(["The update times of 1 sessions could not be written"]);
+  expect(failures).toEqual(["The update times of 2 sessions could not be written"]);
   expect(timers).toEqual([]);
 });
 
