@@ -1,3 +1,4 @@
+import type { DescMessage } from "@bufbuild/protobuf";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { beforeAll, describe, expect, test } from "vitest";
 import { comments } from "../../../../../gen/comments.js";
@@ -30,6 +31,12 @@ function* valuesOf(value: Json, key: string): Generator<Json> {
     if (name === key) yield inner;
     yield* valuesOf(inner, key);
   }
+}
+
+/** What a message needs comments on: its fields, and itself unless the comment on its RPC describes it. */
+function namesIn({ typeName, fields, nestedMessages }: DescMessage): string[] {
+  const own = /(Request|Response)$/.test(typeName) ? [] : [typeName];
+  return [...own, ...fields.map(({ name }) => `${typeName}.${name}`), ...nestedMessages.flatMap(namesIn)];
 }
 
 describe("openApiDocument", () => {
@@ -114,13 +121,14 @@ describe("openApiDocument", () => {
     for (const one of operations()) expect(one.summary).toMatch(/^[A-Z].*[^.]$/);
   });
 
-  test("finds a comment on every field of a request or response", () => {
-    const uncommented = METHODS.filter(({ grpcOnly }) => !grpcOnly).flatMap(({ desc }) =>
-      [desc.input, desc.output].flatMap((message) =>
-        message.fields.map((field) => `${message.typeName}.${field.name}`),
-      ),
-    );
-    expect(uncommented.filter((name) => !comments[name])).toEqual([]);
+  test("finds a comment on every service, RPC, message and field of the API", () => {
+    const files = new Set(METHODS.map(({ desc }) => desc.parent.file));
+    const names = [...files].flatMap(({ services, messages }) => [
+      ...services.flatMap(({ typeName, methods }) => [typeName, ...methods.map(({ name }) => `${typeName}.${name}`)]),
+      ...messages.flatMap(namesIn),
+    ]);
+    expect(names.length).toBeGreaterThan(METHODS.length);
+    expect(names.filter((name) => !comments[name])).toEqual([]);
   });
 
   test("describes queries, bodies and answers as the bindings define them", () => {
