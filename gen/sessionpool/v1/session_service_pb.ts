@@ -67,7 +67,8 @@ export type Session = Message<"sessionpool.v1.Session"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * When the session or its history last changed. Exact in GetSession; elsewhere it may be a minute behind appends.
+   * When the session or its history last changed. Exact in GetSession; elsewhere it may be a minute behind appends. ExtendDraft moves it
+   * too, to the second.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 7;
    */

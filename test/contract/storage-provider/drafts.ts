@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { DraftDelta } from "../../../src/domain/draft.js";
 import type { JsonObject } from "../../../src/domain/json.js";
+import { poll } from "../../support/poll.js";
 import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, messageAt, messages, numbered, refusal, SECOND, sessionWith, T0 } from "./fixtures.js";
 
@@ -144,6 +145,15 @@ export function describeDrafts(subject: StorageProviderSubject): void {
       expect(await extend("d", 2, "b")).toBe(3);
       expect(await subject.other.extendDraft("s", "d", 1, [says("a")])).toBe(2);
       expect((await drafts())[0]?.message.parts).toMatchObject([{ text: "ab" }]);
+    });
+
+    it("moves the session's update time when that is more than a second old", async () => {
+      await sessionWith(subject.provider, "s");
+      await start("d");
+      subject.nowMicros += 2 * SECOND;
+      await extend("d", 1, "a");
+      const updateTime = async () => (await subject.other.getSession("s")).updateTimeMicros;
+      await poll(async () => (await updateTime()) === T0 + 2 * SECOND, "the update time moves");
     });
 
     it("refuses another version, and names the current one", async () => {
