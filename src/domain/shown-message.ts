@@ -13,7 +13,7 @@ export function shownMessage(fields: ShownFields, body: MessageBody): ChatMessag
   return { id, sessionId, role, timestampMicros, parts, metadata, position, originSessionId };
 }
 
-/** The body that a message was made with, if it is stored text; undefined for any other message. */
+/** The body that a message was made with, if a store keeps it; undefined for any other message. */
 export function storedBodyOf(message: ChatMessage): MessageBody | undefined {
   return LazyMessage.bodyOf(message);
 }
