@@ -364,6 +364,16 @@ export function describeDrafts(subject: StorageProviderSubject): void {
   });
 
   describe("sweep of drafts", () => {
+    it("keeps the ids of the last 32 drafts that have ended", async () => {
+      await sessionWith(subject.provider, "s");
+      for (const id of numbered(33)) {
+        await start(id);
+        await subject.provider.discardDraft("s", id);
+      }
+      for (const id of ["m2", "m33"]) await refusal(start(id), "failed_precondition");
+      expect(await start("m1")).toEqual({ messageId: "m1", version: 1 });
+    });
+
     it("frees the id of an ended draft, also in a session with forks", async () => {
       const provider = subject.open({ sweepAgeMs: 0 });
       await sessionWith(subject.provider, "s", ["m1"]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ERASED_PARTS } from "../../../src/domain/erasure.js";
 import type { StorageProviderSubject } from "../storage-provider.js";
-import { history, message, messageAt, messages, refusal, sessionWith } from "./fixtures.js";
+import { history, message, messageAt, messages, refusal, SECOND, sessionWith } from "./fixtures.js";
 
 export function describeErasures(subject: StorageProviderSubject): void {
   const secret = (given = {}) => message("secret", { metadata: { from: "a.b" }, ...given });
@@ -96,7 +96,7 @@ export function describeErasures(subject: StorageProviderSubject): void {
       expect(await shown("fork")).toMatchObject({ metadata: { from: "a.b" } });
     });
 
-    it("gives every session that shows the message a new revision, and no other", async () => {
+    it("gives every session that shows the message a new revision but no new time, and no other", async () => {
       await sessionWith(subject.provider, "s", ["m1", secret()]);
       await subject.provider.forkConversation("s", "with", { as: "fork" });
       await subject.provider.forkConversation("s", "without", { as: "fork", upToMessageId: "m1" });
@@ -105,8 +105,11 @@ export function describeErasures(subject: StorageProviderSubject): void {
         return found.map(({ revision }) => revision);
       };
       const [s = 0, withIt = 0, without = 0] = await revisions();
+      const { updateTimeMicros } = await subject.other.getSession("s");
+      subject.nowMicros += SECOND;
       await subject.provider.eraseMessage("s", "secret");
       expect(await revisions()).toEqual([s + 1, withIt + 1, without]);
+      expect(await subject.other.getSession("s")).toMatchObject({ updateTimeMicros });
     });
 
     it("keeps an undo unchanged", async () => {
