@@ -1811,6 +1811,8 @@ export const MessageService: GenService<{
   /**
    * Lists the open drafts of a session as they are now, in the order in which they were started.
    *
+   * Each is whole, and may have 3 MiB: with several large ones a gRPC client must accept more than the usual 4 MiB.
+   *
    * @generated from rpc sessionpool.v1.MessageService.ListDrafts
    */
   listDrafts: {

@@ -306,7 +306,7 @@ export type LoadSessionResponse = Message<"sessionpool.v1.LoadSessionResponse"> 
   nextPageToken: string;
 
   /**
-   * Its open drafts, as in ListDrafts, of the same moment. None with a `page_token`.
+   * Its open drafts, as in ListDrafts, of the same moment. None with a `page_token`. They come on top of the 3 MiB of messages.
    *
    * @generated from field: repeated sessionpool.v1.Draft drafts = 4;
    */
@@ -325,7 +325,7 @@ export const LoadSessionResponseSchema: GenMessage<LoadSessionResponse> = /*@__P
  */
 export type ListSessionsRequest = Message<"sessionpool.v1.ListSessionsRequest"> & {
   /**
-   * Most sessions to return: 100 when absent, more than 1000 is taken as 1000.
+   * Most sessions to return: 100 when absent, more than 1000 is taken as 1000. A page also ends before 3 MiB.
    *
    * @generated from field: optional int32 limit = 1;
    */

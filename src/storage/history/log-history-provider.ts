@@ -168,10 +168,9 @@ export class LogHistoryProvider extends StorageProvider {
     await this.#updateTimes.flush();
     const filter = { parentId, labels };
     const records = await this.#lister.unexpired(filter, { limit: limit + 1, after: cursor }, call);
-    const shown = records.slice(0, limit);
-    const last = shown.at(-1);
-    const sessions = await this.#lister.list(shown, view, call);
-    if (records.length <= limit || !last) return { sessions };
+    const sessions = await this.#lister.list(records.slice(0, limit), view, call);
+    const last = records[sessions.length - 1];
+    if (records.length <= sessions.length || !last) return { sessions };
     return { sessions, next: { ...filter, updateTimeMicros: last.updateTimeMicros, sessionId: last.sessionId } };
   }
 

@@ -61,6 +61,31 @@ export function describeSessionLists(subject: StorageProviderSubject): void {
       expect(await allOf(subject.other, "", 2, first.next)).toEqual(["c", "a"]);
     });
 
+    it.each(["basic", "full"] as const)(
+      "ends a page before the limit of bytes, but with at least one session, and continues (%s view)",
+      async (view) => {
+        for (const [sessionId, kib] of [
+          ["a", 60],
+          ["b", 1],
+          ["c", 3],
+          ["d", 1],
+          ["e", 1],
+        ] as const) {
+          subject.nowMicros += SECOND;
+          await subject.provider.createSession({ sessionId, metadata: { text: "x".repeat(kib * 1024) } });
+        }
+        const narrow = subject.open({ limits: { pageBytes: 4 * 1024 } });
+        const pages: string[] = [];
+        for (let cursor: SessionCursor | undefined; ; ) {
+          const { sessions, next } = await narrow.listSessions({ parentId: "", limit: 100, view, cursor });
+          pages.push(sessions.map(({ sessionId }) => sessionId).join(""));
+          if (next === undefined) break;
+          cursor = next;
+        }
+        expect(pages).toEqual(["ed", "c", "b", "a"]);
+      },
+    );
+
     it("has no next page when the last one is full", async () => {
       for (const id of ["a", "b"]) await make(id);
       expect((await subject.provider.listSessions({ parentId: "", limit: 2 })).next).toBeUndefined();
