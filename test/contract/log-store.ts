@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe } from "vitest";
+import { afterEach, beforeEach, describe, expect } from "vitest";
 import type { LogDatabase, LogStore } from "../../src/storage/history/log-store.js";
 import { describeAppends } from "./log-store/appends.js";
 import { describeErasures } from "./log-store/erasures.js";
@@ -43,6 +43,7 @@ export function describeLogStore(name: string, harness: LogStoreHarness): void {
     };
 
     beforeEach(async () => {
+      expect.hasAssertions();
       database = await harness.open();
     });
     afterEach(() => database.close());

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe } from "vitest";
+import { afterEach, beforeEach, describe, expect } from "vitest";
 import type { HistoryOptions } from "../../src/storage/history/log-history-provider.js";
 import { StorageManager, type StorageOperations } from "../../src/storage/storage-manager.js";
 import type { StorageProvider } from "../../src/storage/storage-provider.js";
@@ -96,6 +96,7 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   };
 
   beforeEach(async () => {
+    expect.hasAssertions();
     opened = await harness.open(() => subject.nowMicros / 1000);
     providers = [];
     subject.nowMicros = T0;

@@ -13,16 +13,19 @@ type Call = "createRecord" | "append";
 function holdAnswer(process: Process, name: Call): () => Promise<void> {
   const store = process.simStore as unknown as Record<Call, (...args: unknown[]) => Promise<unknown>>;
   const original = store[name].bind(store);
+  let isHeld = false;
   let release = () => {};
   const held = new Promise<void>((resolve) => {
     release = resolve;
   });
   store[name] = async (...args) => {
     const answer = await original(...args);
+    isHeld = true;
     await held;
     return answer;
   };
   return async () => {
+    if (!isHeld) throw new Error(`No answer to ${name} was held back`);
     store[name] = original;
     release();
     await settle();

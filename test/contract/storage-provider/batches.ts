@@ -117,15 +117,20 @@ export function describeBatches(subject: StorageProviderSubject): void {
       await subject.provider.createSession({ sessionId: "s" });
       const size = 40;
       let isWriting = true;
+      const seen = new Set<number>();
       const write = async () => {
         for (let i = 0; i < 10; i++) {
           await subject.provider.logMessages("s", messages(...numbered(size, `b${i}.`)));
+          // On a store that writes synchronously, the reader would otherwise find either nothing or everything.
+          await setImmediate();
         }
         isWriting = false;
       };
       const read = async () => {
         do {
-          expect((await subject.other.getMessageCount("s")) % size).toBe(0);
+          const count = await subject.other.getMessageCount("s");
+          seen.add(count);
+          expect(count % size).toBe(0);
           expect((await subject.other.getSessionMessages("s")).length % size).toBe(0);
           // On a store that reads synchronously, this loop would otherwise never let the writer run.
           await setImmediate();
@@ -133,6 +138,8 @@ export function describeBatches(subject: StorageProviderSubject): void {
       };
       await Promise.all([write(), read()]);
       expect(await subject.other.getMessageCount("s")).toBe(10 * size);
+      // The reader has looked while batches were being written.
+      expect([...seen].some((count) => count > 0 && count < 10 * size)).toBe(true);
     });
   });
 }

@@ -75,15 +75,15 @@ class Page {
       }
       case "draft_ended":
         this.told.push(`${event.finished ? "finished" : "discarded"} ${event.messageId}`);
-        this.#endDraft(event.messageId);
+        this.#endDraft(event.messageId, event.finished);
     }
   }
 
   /** Checks that the events about a draft add up to the message that replaces it. */
-  #endDraft(id: string): void {
+  #endDraft(id: string, isFinished: boolean): void {
     const parts = this.drafts.get(id)?.content.parts;
     const found = this.messages.find((one) => one.id === id);
-    if (found) expect(parts).toEqual(found.parts);
+    expect(found?.parts).toEqual(isFinished ? parts : undefined);
     this.drafts.delete(id);
   }
 }
@@ -159,11 +159,17 @@ export function describeDraftFollowing(subject: StorageProviderSubject): void {
         const page = new Page();
         pages.push(page);
         await page.open(version % 2 ? subject.provider : subject.other);
+        await page.until(({ drafts }) => drafts.has("d"));
       }
       await subject.provider.finishDraft("s", "d", { version: 21 });
       for (const page of pages) {
-        await page.until(({ told }) => told.includes("appended d"));
-        await page.until(({ drafts }) => drafts.size === 0);
+        await page.until(({ told }) => told.includes("finished d"));
+        expect(page.told.filter((event) => event === "draft d")).toHaveLength(1);
+        expect(page.text("d")).toBe(
+          numbered(20, "")
+            .map((n) => `${n},`)
+            .join(""),
+        );
         await page.close();
       }
     });

@@ -110,7 +110,7 @@ export function describeExpiry(subject: StorageProviderSubject): void {
       await subject.provider.updateSession("s", { expireTimeMicros: FUTURE });
       for (const as of ["fork", "share"] as const) {
         const { session } = await subject.provider.forkConversation("s", as, { as });
-        expect(session?.expireTimeMicros).toBeUndefined();
+        expect(session).toMatchObject({ sessionId: as, expireTimeMicros: undefined });
       }
       await subject.provider.createSession({ sessionId: "child", parentId: "s" });
       await expire("s");

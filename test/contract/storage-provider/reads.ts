@@ -96,11 +96,11 @@ export function describeReads(subject: StorageProviderSubject): void {
 
     it("gives the right positions wherever it begins", async () => {
       await sessionWith(subject.provider, "s", numbered(5));
-      for (const options of [{}, { limit: 2 }, { limit: 2, offset: 1 }]) {
-        for (const { id, position } of await subject.other.getSessionMessages("s", options)) {
-          expect(id).toBe(`m${(position as number) + 1}`);
-        }
-      }
+      const positions = async (options: GetMessagesOptions) =>
+        (await subject.other.getSessionMessages("s", options)).map(({ id, position }) => `${id} at ${position}`);
+      expect(await positions({})).toEqual(["m1 at 0", "m2 at 1", "m3 at 2", "m4 at 3", "m5 at 4"]);
+      expect(await positions({ limit: 2 })).toEqual(["m4 at 3", "m5 at 4"]);
+      expect(await positions({ limit: 2, offset: 1 })).toEqual(["m2 at 1", "m3 at 2"]);
     });
 
     it("refuses an unknown session", async () => {
