@@ -107,6 +107,11 @@ describe("WatchMessages", () => {
     expect({ resumeToken, fromPosition }).toEqual(fields);
   });
 
+  test("ignores Last-Event-ID when it answers JSON lines", async () => {
+    await server.request("GET", `${PATH}?from_position=1`, { headers: { "last-event-id": "t9" } });
+    expect(server.caller.last.request).toMatchObject({ resumeToken: "", fromPosition: 1n });
+  });
+
   test("sends headers before the first event, and each event as it comes", async () => {
     const steps = [deferred(), deferred()];
     server.caller.events = async function* () {
