@@ -66,18 +66,25 @@ export async function pages(
   return all;
 }
 
+/** A sweep marks, the next one removes, which may leave something else to mark, and so on. */
+const SWEEPS = 4;
+
 /**
- * Sweeps until nothing is left to remove. The first sweep only marks, and for this provider what it marks is old enough
- * for the second one. Resolves to how many deleted sessions and how many ranges of living ones were removed.
+ * Sweeps until nothing is left to remove. For this provider, what one sweep has marked is old enough for the next one.
+ * Resolves to how many deleted sessions and how many ranges of living ones were removed.
  */
 export async function sweepAway(
   subject: StorageProviderSubject,
 ): Promise<{ readonly sessions: number; readonly ranges: number }> {
   const sweeper = subject.open({ sweepAgeMs: 0 });
-  const first = await sweeper.sweep();
-  subject.nowMicros += SECOND;
-  const second = await sweeper.sweep();
-  return { sessions: first.sessions + second.sessions, ranges: first.ranges + second.ranges };
+  const removed = { sessions: 0, ranges: 0 };
+  for (let i = 0; i < SWEEPS; i++) {
+    const { sessions, ranges } = await sweeper.sweep();
+    removed.sessions += sessions;
+    removed.ranges += ranges;
+    subject.nowMicros += SECOND;
+  }
+  return removed;
 }
 
 /** Asserts that a call is refused with this code. Resolves to the error. */
