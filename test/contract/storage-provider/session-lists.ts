@@ -86,6 +86,22 @@ export function describeSessionLists(subject: StorageProviderSubject): void {
       },
     );
 
+    it.each([[[]], [["k=v"]], [["k=v", "l="]]])(
+      "lists ids that UTF-8 and UTF-16 order differently once each, with the labels %j",
+      async (labels) => {
+        const ids = ["\u{ffff}", "😀", "\u{e000}", "é", "e\u0301", "z", "Z", "10", "9", " "];
+        for (const sessionId of ids) await subject.provider.createSession({ sessionId, labels: { k: "v", l: "" } });
+        const listed: string[] = [];
+        for (let cursor: SessionCursor | undefined; ; ) {
+          const { sessions, next } = await subject.other.listSessions({ parentId: "", labels, limit: 1, cursor });
+          listed.push(...sessions.map(({ sessionId }) => sessionId));
+          if (next === undefined) break;
+          cursor = next;
+        }
+        expect(listed.toSorted()).toEqual(ids.toSorted());
+      },
+    );
+
     it("has no next page when the last one is full", async () => {
       for (const id of ["a", "b"]) await make(id);
       expect((await subject.provider.listSessions({ parentId: "", limit: 2 })).next).toBeUndefined();
