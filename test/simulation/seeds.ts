@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ProfileName } from "./profiles.js";
 import { failureOf } from "./replay.js";
-import type { StoreKind } from "./sim-run.js";
+import type { SimReport, StoreKind } from "./sim-run.js";
 
 const SEEDS_PER_CASE = 250;
 const CASE_TIMEOUT_MS = 300_000;
@@ -30,14 +30,19 @@ export function describeSeeds(store: StoreKind, seeds: number): void {
       it(
         `keep every history correct with the seeds ${first} to ${last}`,
         async () => {
-          let undecided = 0;
+          const reports: SimReport[] = [];
           for (let seed = first; seed <= last; seed++) {
-            const failure = await failureOf(seed, options, (report) => {
-              undecided += report.undecided;
-            });
+            const failure = await failureOf(seed, options, (report) => reports.push(report));
             if (failure !== null) expect.fail(failure);
           }
-          expect(undecided).toBeLessThanOrEqual(MOST_UNDECIDED);
+          const total = (of: "deaths" | "losses" | "followed" | "listed" | "undecided") =>
+            reports.reduce((sum, report) => sum + report[of], 0);
+          expect(total("undecided")).toBeLessThanOrEqual(MOST_UNDECIDED);
+          // So many seeds with all profiles must have included each of these.
+          if (reports.length < SEEDS_PER_CASE || options.profile) return;
+          for (const of of ["deaths", "losses", "followed", "listed"] as const) {
+            expect(total(of), of).toBeGreaterThan(0);
+          }
         },
         CASE_TIMEOUT_MS,
       );

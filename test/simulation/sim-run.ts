@@ -17,6 +17,8 @@ export interface SimReport {
   readonly deaths: number;
   readonly losses: number;
   readonly followed: number;
+  /** How many lists of sessions were compared with what the clients had done. */
+  readonly listed: number;
   /** 1 when the search for a legal order was given up. */
   readonly undecided: number;
 }

@@ -59,6 +59,7 @@ class Simulation {
   #moment = 0;
   #number = 0;
   #followed = 0;
+  #listed = 0;
   #undecided = 0;
   #clientsLeft = CLIENTS;
   #left = 0;
@@ -86,8 +87,8 @@ class Simulation {
       throw new SimFailure(text, seen, { cause: error });
     }
     const { steps, deaths, losses } = this.#scheduler;
-    const [operations, followed, undecided] = [this.#history.length, this.#followed, this.#undecided];
-    return { steps, operations, deaths, losses, followed, undecided };
+    const [operations, followed, listed] = [this.#history.length, this.#followed, this.#listed];
+    return { steps, operations, deaths, losses, followed, listed, undecided: this.#undecided };
   }
 
   /** Makes the first sessions, one after the other. */
@@ -234,6 +235,7 @@ class Simulation {
     if (this.#store === "weak" && !isFair) return;
     const lagMs = this.#store === "weak" ? 10 * TOUCH_DELAY_MS : 0;
     for (const listing of this.#listings) checkListing(listing, this.#history, lagMs);
+    this.#listed = this.#listings.length;
   }
 
   /**
