@@ -1,6 +1,9 @@
 /** The tests that are quick enough to run for every mutant. They run in one process and break no rule on purpose. */
 const UNIT_HISTORY = "test/unit/storage/history/**/*.test.ts";
-const SCHEDULES = ["test/mutation/schedules.mutation.ts", "test/simulation/{late-answers,races,taken-drafts}.test.ts"];
+const SCHEDULES = [
+  "test/mutation/schedules.mutation.ts",
+  "test/simulation/{late-answers,races,sweep-races,taken-drafts}.test.ts",
+];
 const PROVIDER = "test/mutation/provider.mutation.ts";
 
 /** Tests that measure sizes and counts of calls on long histories, or make long chains of forks, take seconds each. */
