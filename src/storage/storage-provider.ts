@@ -207,8 +207,8 @@ export abstract class StorageProvider {
    * Sessions, most recently updated first: only children of `parentId` unless that is empty, and only those that have
    * all of `labels`, each written `key=value`. Filtering by one label costs no more than no filter; with several
    * labels, or a parent as well, the list scans the sessions of the first label. `full` adds `messageCount` and
-   * `lastMessage`; those of one session are as of one moment, not earlier than the call. A page ends before the limit of
-   * bytes, but has at least one session.
+   * `lastMessage`; those of one session are as of one moment, not earlier than the call. A page ends before the limit
+   * of bytes, but has at least one session.
    */
   listSessions(
     _options: {

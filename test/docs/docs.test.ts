@@ -43,6 +43,25 @@ describe("the documents", () => {
   });
 });
 
+it("comments wrap at the formatter's width", () => {
+  const { formatter } = JSON.parse(read(".biome.json")) as { formatter: { lineWidth: number } };
+  const wide = sources
+    .filter((path) => /\.(ts|mjs|js)$/.test(path))
+    .flatMap((path) =>
+      read(path)
+        .split("\n")
+        .flatMap((line, i) =>
+          isCommentThatWraps(line) && line.length > formatter.lineWidth ? [`${path}:${i + 1}`] : [],
+        ),
+    );
+  expect(wide).toEqual([]);
+});
+
+/** Addresses and instructions to tools cannot be wrapped. */
+function isCommentThatWraps(line: string): boolean {
+  return /^\s*(\*|\/\/|\/\*)/.test(line) && !/https?:\/\/|biome-ignore/.test(line);
+}
+
 function listFiles(): readonly string[] {
   const tracked = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
     cwd: ROOT,

@@ -3,7 +3,8 @@ import type { Entry } from "../../src/storage/history/log-store.js";
 import { cut, idsOf, LATER_MS, sessionOf } from "./rule-schedules/scenes.js";
 import { settle, told, World } from "./world.js";
 
-// Races that earlier designs lost (docs/history.md), except for those that rule-schedules/ and sweep-races.test.ts show.
+// Races that earlier designs lost (docs/history.md), except for those that rule-schedules/ and sweep-races.test.ts
+// show.
 
 /** Leaves what a sealer leaves when it dies half way: seals with a free place before them. */
 function leaveHalfASeal(world: World): string {

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { fork, idsOf, markForLater, sessionOf, sweepLater } from "./rule-schedules/scenes.js";
 import { settle, told, World } from "./world.js";
 
-// Races with deletes and sweeps that earlier designs lost (docs/history.md), except for those that rule-schedules/ shows.
+// Races with deletes and sweeps that earlier designs lost (docs/history.md), except for those that rule-schedules/
+// shows.
 
 /** Deletes these sessions, which are the last ones, and checks that sweeps then remove every record and entry. */
 async function leavesNothing(world: World, ...sessionIds: string[]): Promise<void> {
