@@ -1,11 +1,12 @@
 import type { Call } from "./call.js";
 import { checkCall } from "./call.js";
 
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** Node takes a longer delay for one of 1 ms. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Calls `ended` once, with the error, when the call ends; in a later task when it has ended already. Returns a function
- * that stops watching.
+ * Calls `ended` once, with the error, when the call ends; if it has ended already, after this returns. Returns a
+ * function that stops watching.
  */
 export function onCallEnd(call: Call | undefined, ended: (error: unknown) => void): () => void {
   const { signal, deadlineMs } = call ?? {};

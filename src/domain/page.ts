@@ -113,3 +113,17 @@ export type FollowEvent =
       readonly finished: boolean;
       readonly at: FollowPosition;
     };
+
+/** As many of the first items as fit into the limit of bytes, but at least one. */
+export function cutAtBytes<Item>(
+  items: readonly Item[],
+  limitBytes: number,
+  sizeOf: (item: Item) => number,
+): readonly Item[] {
+  let bytes = 0;
+  const end = items.findIndex((item, i) => {
+    bytes += sizeOf(item);
+    return i > 0 && bytes > limitBytes;
+  });
+  return end < 0 ? items : items.slice(0, end);
+}

@@ -2,7 +2,13 @@ import type { ChatMessage } from "../domain/chat-message.js";
 import { DomainError, invalidArgument } from "../domain/errors.js";
 import type { Limits } from "../domain/limits.js";
 import { embeddedSize, messageSize } from "../domain/message-size.js";
-import type { LoadedSession, MessageCursor, MessagePage, MessageQuery } from "../domain/page.js";
+import {
+  cutAtBytes,
+  type LoadedSession,
+  type MessageCursor,
+  type MessagePage,
+  type MessageQuery,
+} from "../domain/page.js";
 import type { Session } from "../domain/session.js";
 import { sizesOf } from "../domain/shown-message.js";
 import type { ListMessagesOptions } from "../storage/storage-provider.js";
@@ -18,7 +24,7 @@ export function computePage(
   const inTime = messages.filter((message) => isInTime(message, query));
   const list = query.newestFirst ? inTime.toReversed() : inTime;
   const start = options.cursor ? placeBehind(options.cursor, sessionId, query, list) : (options.offset ?? 0);
-  const page = cutAtBytes(list.slice(start, start + options.limit), limits.pageBytes);
+  const page = cutAtBytes(list.slice(start, start + options.limit), limits.pageBytes, listedSize);
   const last = page.at(-1);
   if (last === undefined || start + page.length >= list.length) return { messages: page };
   return { messages: page, next: cursorAfter(last, start + page.length, sessionId, query) };
@@ -61,13 +67,8 @@ function queryOf({ newestFirst, includeAncestors, sinceMicros, untilMicros }: Me
 }
 
 /** Keeps as many messages from the start as fit, and at least one. */
-function cutAtBytes(messages: readonly ChatMessage[], limit: number): readonly ChatMessage[] {
-  let bytes = 0;
-  const end = messages.findIndex((message, i) => {
-    bytes += embeddedSize(messageSize(message, message, sizesOf(message)));
-    return i > 0 && bytes > limit;
-  });
-  return end < 0 ? messages : messages.slice(0, end);
+function listedSize(message: ChatMessage): number {
+  return embeddedSize(messageSize(message, message, sizesOf(message)));
 }
 
 function isInTime({ timestampMicros }: ChatMessage, { sinceMicros, untilMicros }: MessageQuery): boolean {

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Server } from "@grpc/grpc-js";
+import { LONGEST_TIMER_MS } from "../../domain/call-end.js";
 import { readGrpcTimeout } from "../deadline.js";
 
 type StreamHandler = (interceptors: unknown, stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
@@ -8,7 +9,6 @@ type StreamHandler = (interceptors: unknown, stream: ServerHttp2Stream, headers:
 type WithStreamHandlers = Record<"_streamHandler" | "_channelzHandler", StreamHandler>;
 
 const HEADER = "grpc-timeout";
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 const WITHHELD = Symbol("timeout");
 

@@ -3,6 +3,7 @@ import type { Http2ServerRequest } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import type { Admission } from "../load/admissions.js";
 import { inflate } from "../load/inflate.js";
+import { isGone } from "./is-gone.js";
 import { HttpProblem } from "./problem.js";
 
 export type Request = IncomingMessage | Http2ServerRequest;
@@ -48,7 +49,7 @@ export async function readBody(
 ): Promise<Buffer> {
   checkTransferCoding(request.headers["transfer-encoding"]);
   // A request that has been closed already tells nobody, so its end would be waited for until the time is over.
-  if (hasGone(request)) throw aborted();
+  if (isGone(request)) throw aborted();
   const bytes = await readBytes(request, limits, admission, framingBytes);
   const encoding = contentEncoding(request.headers["content-encoding"]);
   if (encoding !== "gzip" && encoding !== "br") return bytes;
@@ -84,10 +85,6 @@ function readBytes(
     };
     request.on("data", onData).on("end", onEnd).on("close", onClose);
   });
-}
-
-function hasGone(request: Request): boolean {
-  return "stream" in request ? request.stream.destroyed || request.stream.closed : request.destroyed;
 }
 
 /** Node undoes only the coding `chunked`, but accepts others before it. */

@@ -2,7 +2,8 @@ import { setMaxListeners } from "node:events";
 import type { Socket } from "node:net";
 import { CallSignal } from "../call-signal.js";
 import type { Request } from "./body.js";
-import { isGone, type Response } from "./respond.js";
+import { isGone } from "./is-gone.js";
+import type { Response } from "./respond.js";
 
 const signals = new WeakMap<Socket, AbortSignal>();
 

@@ -6,6 +6,7 @@ import { STALL_MS } from "../load/stall.js";
 import { REQUEST_ID } from "../request-id.js";
 import { hasBody, type Request } from "./body.js";
 import { chooseEncoding, compress, MIN_COMPRESSED_BYTES } from "./compression.js";
+import { isGone } from "./is-gone.js";
 import { type HttpProblem, problemJson } from "./problem.js";
 import { requestIdOf } from "./request-id.js";
 
@@ -90,11 +91,6 @@ export function abandonUnread(response: Response, stalledMs = STALL_MS): void {
 export function endWhenSent(admission: Admission, response: Response): void {
   if (isGone(response)) admission.end();
   else response.on("close", () => admission.end());
-}
-
-/** Whether the client can no longer be reached. */
-export function isGone(response: Response): boolean {
-  return "stream" in response ? response.stream.destroyed || response.stream.closed : response.destroyed;
 }
 
 /**

@@ -6,8 +6,9 @@ import { onOneLine } from "../../domain/json.js";
 import type { MessageWriter } from "../codec/json-writer.js";
 import type { Request } from "../http/body.js";
 import { readQualities } from "../http/compression.js";
+import { isGone } from "../http/is-gone.js";
 import { problemJson, toProblem } from "../http/problem.js";
-import { header, isGone, type Response, writeHead } from "../http/respond.js";
+import { header, type Response, writeHead } from "../http/respond.js";
 
 /** How events of a stream, and the error that ends it, are written. */
 interface Framing {

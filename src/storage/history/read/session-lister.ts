@@ -1,5 +1,6 @@
 import type { Call } from "../../../domain/call.js";
 import { previewOf } from "../../../domain/message-preview.js";
+import { cutAtBytes } from "../../../domain/page.js";
 import type { Session, SessionView } from "../../../domain/session.js";
 import { listedSize } from "../../../domain/session-size.js";
 import type { HistoryContext } from "../heads.js";
@@ -32,16 +33,7 @@ export class SessionLister {
 
   /** The sessions of the records, or as many of the first as fit into a page, but at least one. */
   async list(records: readonly SessionRecord[], view: SessionView, call?: Call): Promise<readonly Session[]> {
-    return this.#fitting(await this.#all(records, view, call));
-  }
-
-  #fitting(sessions: readonly Session[]): readonly Session[] {
-    let bytes = 0;
-    const end = sessions.findIndex((session, i) => {
-      bytes += listedSize(session);
-      return i > 0 && bytes > this.#context.options.limits.pageBytes;
-    });
-    return end < 0 ? sessions : sessions.slice(0, end);
+    return cutAtBytes(await this.#all(records, view, call), this.#context.options.limits.pageBytes, listedSize);
   }
 
   async #all(records: readonly SessionRecord[], view: SessionView, call?: Call): Promise<readonly Session[]> {
