@@ -1,5 +1,6 @@
 import type { ChatMessage } from "./chat-message.js";
 import type { Draft, DraftDelta } from "./draft.js";
+import { invalidArgument } from "./errors.js";
 import type { Session } from "./session.js";
 
 /** Selects the messages of a list and their order. A cursor belongs to one such list of one session. */
@@ -113,6 +114,28 @@ export type FollowEvent =
       readonly finished: boolean;
       readonly at: FollowPosition;
     };
+
+/** The same query with every member set, so that two that mean the same are equal member by member. */
+export function fullQuery({ newestFirst, includeAncestors, sinceMicros, untilMicros }: MessageQuery): MessageQuery {
+  return { newestFirst: newestFirst ?? false, includeAncestors: includeAncestors ?? false, sinceMicros, untilMicros };
+}
+
+/**
+ * Throws `invalid_argument` unless the cursor belongs to this list of this session. A session made again under the same
+ * id has another `uid`. `query` is a full one.
+ */
+export function checkCursor(
+  cursor: MessageCursor,
+  { sessionId, uid }: { readonly sessionId: string; readonly uid: string },
+  query: MessageQuery,
+): void {
+  if (cursor.sessionUid !== uid) {
+    throw invalidArgument(`page_token belongs to another session than ${JSON.stringify(sessionId)}`);
+  }
+  const given = fullQuery(cursor.query);
+  const isSame = (Object.keys(given) as (keyof MessageQuery)[]).every((key) => given[key] === query[key]);
+  if (!isSame) throw invalidArgument("page_token belongs to a list in another order or with other filters");
+}
 
 /** As many of the first items as fit into the limit of bytes, but at least one. */
 export function cutAtBytes<Item>(

@@ -1,9 +1,11 @@
 import type { ChatMessage } from "../domain/chat-message.js";
-import { DomainError, invalidArgument } from "../domain/errors.js";
+import { DomainError } from "../domain/errors.js";
 import type { Limits } from "../domain/limits.js";
 import { embeddedSize, messageSize } from "../domain/message-size.js";
 import {
+  checkCursor,
   cutAtBytes,
+  fullQuery,
   type LoadedSession,
   type MessageCursor,
   type MessagePage,
@@ -20,10 +22,11 @@ export function computePage(
   options: ListMessagesOptions,
   limits: Limits,
 ): MessagePage {
-  const query = queryOf(options);
+  const query = fullQuery(options);
+  if (options.cursor) checkCursor(options.cursor, { sessionId, uid: sessionId }, query);
   const inTime = messages.filter((message) => isInTime(message, query));
   const list = query.newestFirst ? inTime.toReversed() : inTime;
-  const start = options.cursor ? placeBehind(options.cursor, sessionId, query, list) : (options.offset ?? 0);
+  const start = options.cursor ? placeAfter(options.cursor, list) : (options.offset ?? 0);
   const page = cutAtBytes(list.slice(start, start + options.limit), limits.pageBytes, listedSize);
   const last = page.at(-1);
   if (last === undefined || start + page.length >= list.length) return { messages: page };
@@ -57,16 +60,7 @@ export function computeSession(sessionId: string, messages: readonly ChatMessage
   };
 }
 
-function queryOf({ newestFirst, includeAncestors, sinceMicros, untilMicros }: MessageQuery): MessageQuery {
-  return {
-    newestFirst: newestFirst === true,
-    includeAncestors: includeAncestors === true,
-    sinceMicros,
-    untilMicros,
-  };
-}
-
-/** Keeps as many messages from the start as fit, and at least one. */
+/** The size that a message has in the answer of a page. */
 function listedSize(message: ChatMessage): number {
   return embeddedSize(messageSize(message, message, sizesOf(message)));
 }
@@ -86,21 +80,7 @@ function cursorAfter(last: ChatMessage, seq: number, sessionId: string, query: M
   return { sessionUid: sessionId, query, log: last.sessionId, seq, messageId: last.id };
 }
 
-function placeBehind(
-  cursor: MessageCursor,
-  sessionId: string,
-  query: MessageQuery,
-  list: readonly ChatMessage[],
-): number {
-  const of = queryOf(cursor.query);
-  const sameQuery =
-    of.newestFirst === query.newestFirst &&
-    of.includeAncestors === query.includeAncestors &&
-    of.sinceMicros === query.sinceMicros &&
-    of.untilMicros === query.untilMicros;
-  if (cursor.sessionUid !== sessionId || !sameQuery) {
-    throw invalidArgument("The page token belongs to another list");
-  }
+function placeAfter(cursor: MessageCursor, list: readonly ChatMessage[]): number {
   const place = list.findIndex(({ id, sessionId: shownBy }) => id === cursor.messageId && shownBy === cursor.log);
   if (place < 0) {
     throw new DomainError("failed_precondition", "The message of the page token is no longer in the history");

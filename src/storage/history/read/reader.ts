@@ -1,8 +1,15 @@
 import { type Call, checkCall } from "../../../domain/call.js";
 import type { ChatMessage } from "../../../domain/chat-message.js";
 import type { Draft } from "../../../domain/draft.js";
-import { DomainError, invalidArgument, notFound } from "../../../domain/errors.js";
-import type { LoadedSession, MessageCursor, MessagePage, MessageQuery } from "../../../domain/page.js";
+import { DomainError, notFound } from "../../../domain/errors.js";
+import {
+  checkCursor,
+  fullQuery,
+  type LoadedSession,
+  type MessageCursor,
+  type MessagePage,
+  type MessageQuery,
+} from "../../../domain/page.js";
 import type { Session } from "../../../domain/session.js";
 import type { GetMessagesOptions, ListMessagesOptions } from "../../storage-provider.js";
 import { endMicros, type Head, type HistoryContext } from "../heads.js";
@@ -50,7 +57,7 @@ export class Reader {
   /** See StorageProvider.listMessages. */
   list(sessionId: string, options: ListMessagesOptions): Promise<MessagePage> {
     const { cursor, limit, offset = 0 } = options;
-    const query = queryOf(options);
+    const query = fullQuery(options);
     return this.#reading(sessionId, options, async () => {
       const hasTimes = query.sinceMicros !== undefined || query.untilMicros !== undefined;
       const needsEnd = hasTimes || (query.newestFirst && !cursor);
@@ -70,7 +77,7 @@ export class Reader {
     sessionId: string,
     options: { limit: number; cursor?: MessageCursor | undefined } & Call,
   ): Promise<LoadedSession> {
-    const query = queryOf({ newestFirst: true });
+    const query = fullQuery({ newestFirst: true });
     return this.#reading(sessionId, options, async () => {
       const head = await this.#context.need(sessionId, options);
       const { cursor, limit } = options;
@@ -88,7 +95,7 @@ export class Reader {
   getAll(sessionId: string, options: GetMessagesOptions): Promise<ChatMessage[]> {
     return this.#reading(sessionId, options, async () => {
       const head = await this.#context.need(sessionId, options);
-      const pieces = await piecesOf(this.#context, head.record, head, queryOf(options), options);
+      const pieces = await piecesOf(this.#context, head.record, head, fullQuery(options), options);
       const total = totalLength(pieces);
       const { limit = total, offset = Math.max(total - limit, 0) } = options;
       const messages: ChatMessage[] = [];
@@ -164,20 +171,4 @@ export class Reader {
     const { ancestor } = last.piece;
     return { messages, next: { sessionUid: record.uid, query, log, seq, messageId: id, ancestor } };
   }
-}
-
-function queryOf({ newestFirst, includeAncestors, sinceMicros, untilMicros }: MessageQuery): MessageQuery {
-  return { newestFirst: newestFirst ?? false, includeAncestors: includeAncestors ?? false, sinceMicros, untilMicros };
-}
-
-/**
- * Checks that a cursor belongs to this list of this session. A session made again under the same id is a different one.
- */
-function checkCursor(cursor: MessageCursor, record: SessionRecord, query: MessageQuery): void {
-  if (cursor.sessionUid !== record.uid) {
-    throw invalidArgument(`page_token belongs to another session than ${JSON.stringify(record.sessionId)}`);
-  }
-  const given = queryOf(cursor.query);
-  const isSame = (Object.keys(given) as (keyof MessageQuery)[]).every((key) => given[key] === query[key]);
-  if (!isSame) throw invalidArgument("page_token belongs to a list in another order or with other filters");
 }
