@@ -79,7 +79,9 @@ function checkPart(field: string, part: Part, limits: Limits): void {
   checkStruct(`${field}.data`, part.data, limits);
 }
 
-function checkIdsDiffer(messages: readonly NewChatMessage[]): void {
+/** Throws `invalid_argument` if two messages have the same id. Those without one will get different ids. */
+export function checkIdsDiffer(messages: readonly Pick<NewChatMessage, "id">[]): void {
+  if (messages.length === 1) return;
   const seen = new Set<string>();
   for (const { id } of messages) {
     if (!id) continue;

@@ -1,6 +1,7 @@
 import { type Call, checkCall } from "../../../domain/call.js";
 import type { NewChatMessage } from "../../../domain/chat-message.js";
 import { invalidArgument } from "../../../domain/errors.js";
+import { checkIdsDiffer } from "../../../domain/validate-message.js";
 import type { TurnAppend, TurnOutcome } from "../../storage-provider.js";
 import type { ResolvedHistoryOptions } from "../history-options.js";
 
@@ -67,15 +68,6 @@ export function checkNotAhead(messages: TurnAppend["messages"], own: ResolvedHis
     if (timestampMicros !== undefined && timestampMicros > latest) {
       throw invalidArgument(`timestamp is more than ${futureMs / 1000} s ahead of the service's clock`);
     }
-  }
-}
-
-function checkIdsDiffer(given: readonly Given[]): void {
-  if (given.length === 1) return;
-  const seen = new Set<string>();
-  for (const { id } of given) {
-    if (seen.has(id)) throw invalidArgument(`messages holds the id ${JSON.stringify(id)} twice`);
-    seen.add(id);
   }
 }
 
