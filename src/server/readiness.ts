@@ -1,3 +1,4 @@
+import { endsBy } from "../domain/call.js";
 import { DomainError } from "../domain/errors.js";
 import type { Logger } from "./logging.js";
 
@@ -36,15 +37,11 @@ export class Readiness {
   /** Undefined when ready, otherwise the reason. */
   async problem(): Promise<string | undefined> {
     if (!this.#isOn) return "The server is starting or stopping";
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<string>((resolve) => {
-      timer = setTimeout(() => resolve(NO_ANSWER), ANSWER_MS);
-    });
-    const answer = this.#pingStorage().then(
-      () => undefined,
-      (error: unknown) => (error instanceof DomainError ? `The store cannot be used: ${error.message}` : NO_ANSWER),
-    );
-    return Promise.race([answer, timeout]).finally(() => clearTimeout(timer));
+    try {
+      return (await endsBy(Date.now() + ANSWER_MS, this.#pingStorage())) ? undefined : NO_ANSWER;
+    } catch (error) {
+      return error instanceof DomainError ? `The store cannot be used: ${error.message}` : NO_ANSWER;
+    }
   }
 
   #lookLater(before: string | undefined, onChange: (isReady: boolean) => void): void {

@@ -1,5 +1,6 @@
 import { API_METHODS } from "../api/method-table.js";
 import { isKeyed, type ServeConfig } from "../config.js";
+import { endsBy } from "../domain/call.js";
 import { VERSION } from "../version.js";
 import {
   type Authenticator,
@@ -113,13 +114,10 @@ export class RunningServer {
     this.#readiness.stop();
     this.#grpc.health.setServing(false);
     const drained = Promise.all([this.#grpc.drain(), ...this.#listeners.map((listener) => listener.drain())]);
-    const haveEnded = await atMost(
-      this.#shutdownMs,
-      this.#caller.stop().then(() => true),
-    );
+    const haveEnded = await endsBy(Date.now() + this.#shutdownMs, this.#caller.stop());
     if (!haveEnded) this.#logger.warn("Calls that were still running have been cut off");
     for (const listener of this.#listeners) listener.closeIdle();
-    await atMost(CLOSE_MS, drained);
+    await endsBy(Date.now() + CLOSE_MS, drained);
     this.#grpc.kill();
     for (const listener of this.#listeners) listener.kill();
     await drained;
@@ -177,17 +175,4 @@ function makeMetricsRoutes(options: ServerOptions): StaticRoutes {
 
 async function metricsAnswer({ metricsText }: ServerOptions): Promise<StaticAnswer> {
   return { contentType: METRICS_CONTENT_TYPE, text: await metricsText() };
-}
-
-/** Waits for `work`, but no longer than `timeoutMs`; rejects if `work` does. */
-async function atMost<T>(timeoutMs: number, work: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), timeoutMs);
-  });
-  try {
-    return await Promise.race([work, timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
