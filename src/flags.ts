@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { InvalidArgumentError, Option } from "commander";
+import { isScope, type Scope } from "./api/api-method.js";
 
 /** The values that commander has read, by camel-case flag name. */
 export type Flags = Record<string, unknown>;
@@ -12,8 +13,8 @@ export function flag(names: string, description: string): Option {
 }
 
 /** Parses the scope of a key. */
-export function parseScope(text: string): "read" | "write" | "admin" {
-  if (text === "read" || text === "write" || text === "admin") return text;
+export function parseScope(text: string): Scope {
+  if (isScope(text)) return text;
   throw new InvalidArgumentError("It must be read, write or admin.");
 }
 

@@ -10,8 +10,14 @@ import type { Call } from "../domain/call.js";
 import type { Limits } from "../domain/limits.js";
 import type { RootPool } from "../pool/root-pool.js";
 
-/** What a key must be allowed to do before a call is made. */
-export type Scope = "read" | "write" | "admin";
+export const SCOPES = ["read", "write", "admin"] as const;
+
+/** What a key permits, and what an RPC needs. Each scope includes the ones before it. */
+export type Scope = (typeof SCOPES)[number];
+
+export function isScope(value: unknown): value is Scope {
+  return (SCOPES as readonly unknown[]).includes(value);
+}
 
 /** What a front passes with each call: the pool of the namespace, and the caller's deadline and signal. */
 export interface ApiContext extends Call {

@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { existsSync, type Stats } from "node:fs";
 import { chmod, chown, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
+import type { Scope } from "../api/api-method.js";
 import { readKeyFile } from "../server/auth/key-file.js";
 import { hashChosenKey, hashRandomKey, newKey } from "../server/auth/key-hash.js";
-import type { Scope } from "../server/principal.js";
 
 export interface NewKey {
   readonly name: string;

@@ -1,5 +1,4 @@
-/** The permission of a key; each value includes the ones before it. */
-export type Scope = "read" | "write" | "admin";
+import type { Scope } from "../api/api-method.js";
 
 /** Who is calling. `Caller.authenticate` makes it from the headers of a request. */
 export interface Principal {

@@ -11,9 +11,10 @@ import {
   jwtVerify,
 } from "jose";
 import { ApiError } from "../../api/api-error.js";
+import { SCOPES, type Scope } from "../../api/api-method.js";
 import type { JwtConfig } from "../../config.js";
 import type { Logger } from "../logging.js";
-import type { Principal, Scope } from "../principal.js";
+import type { Principal } from "../principal.js";
 import { RepeatedLines } from "../repeated-lines.js";
 import { watchFiles } from "../watched-files.js";
 import type { CredentialChecker } from "./authenticator.js";
@@ -178,7 +179,7 @@ const CONCERNS_TOKEN = [
 function widestScope(claim: unknown): Scope | undefined {
   const words: readonly unknown[] = typeof claim === "string" ? claim.split(" ") : Array.isArray(claim) ? claim : [];
   const scopes = words.map((word) => (typeof word === "string" ? word.replace(/^session-pool:/, "") : undefined));
-  return (["admin", "write", "read"] as const).find((scope) => scopes.includes(scope));
+  return SCOPES.findLast((scope) => scopes.includes(scope));
 }
 
 function readJwksFile(path: string): JWTVerifyGetKey {

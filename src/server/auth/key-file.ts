@@ -1,7 +1,8 @@
 import { setMaxListeners } from "node:events";
 import { readFileSync } from "node:fs";
+import { isScope, SCOPES } from "../../api/api-method.js";
 import type { Logger } from "../logging.js";
-import type { Principal, Scope } from "../principal.js";
+import type { Principal } from "../principal.js";
 import { watchFiles } from "../watched-files.js";
 import type { CredentialChecker } from "./authenticator.js";
 import { type KeyHash, matchesHash, parseKeyHash, sha256 } from "./key-hash.js";
@@ -15,7 +16,6 @@ interface KeyEntry {
   readonly revoke: () => void;
 }
 
-const SCOPES: readonly Scope[] = ["read", "write", "admin"];
 /** How many wrong keys are remembered, so that none costs a slow comparison twice. */
 const REMEMBERED_WRONG = 10_000;
 
@@ -167,10 +167,6 @@ function parseEntry(value: unknown, where: string): KeyEntry {
   setMaxListeners(0, revoked.signal);
   const principal = { name, namespace, scope, revoked: revoked.signal };
   return { principal, hash, id: JSON.stringify([name, text, namespace, scope]), revoke: () => revoked.abort() };
-}
-
-function isScope(value: unknown): value is Scope {
-  return (SCOPES as readonly unknown[]).includes(value);
 }
 
 /**

@@ -2,6 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import type { Span } from "@opentelemetry/api";
 import { ApiError } from "../../api/api-error.js";
+import { SCOPES } from "../../api/api-method.js";
 import { toApiError } from "../../api/error-mapping.js";
 import type { ApiContext, ApiMethod } from "../../api/method-table.js";
 import type { LoadLimits } from "../../config.js";
@@ -11,7 +12,7 @@ import type { Arrival, Caller, FrontCall } from "../front-call.js";
 import { type Admission, type AdmissionKind, Admissions } from "../load/admissions.js";
 import type { Connection } from "../load/connections.js";
 import type { Logger } from "../logging.js";
-import type { Principal, RequestFacts, Scope } from "../principal.js";
+import type { Principal, RequestFacts } from "../principal.js";
 import { CallLog } from "./call-log.js";
 import type { Tracing } from "./load-tracing.js";
 import type { Metrics } from "./metrics.js";
@@ -33,8 +34,6 @@ export interface CallerOptions {
   /** Makes spans; without it none are made. */
   readonly tracing?: Pick<Tracing, "withSpan" | "endSpan"> | undefined;
 }
-
-const SCOPE_RANK: Record<Scope, number> = { read: 0, write: 1, admin: 2 };
 
 /** The checks around every implementation, once for all fronts. */
 export class CheckedCaller implements Caller {
@@ -272,7 +271,7 @@ export class CheckedCaller implements Caller {
 }
 
 function checkScope(method: ApiMethod, { name, scope }: Principal): void {
-  if (SCOPE_RANK[scope] >= SCOPE_RANK[method.scope]) return;
+  if (SCOPES.indexOf(scope) >= SCOPES.indexOf(method.scope)) return;
   const text = `The key ${JSON.stringify(name)} has the scope ${scope}; ${method.desc.name} needs ${method.scope}`;
   throw new ApiError(Code.PermissionDenied, text);
 }
