@@ -145,12 +145,22 @@ function isTimeout(error: unknown): boolean {
 function isDuplicate(error: unknown): boolean {
   if (!(error instanceof MongoServerError)) return false;
   if (!(error instanceof MongoBulkWriteError)) return error.code === DUPLICATE_KEY;
+  if (isUnconfirmed(error)) return false;
   const refusals = [error.writeErrors].flat();
   return refusals.length > 0 && refusals.every(({ code }) => code === DUPLICATE_KEY);
 }
 
+/**
+ * Whether too few nodes have confirmed the documents that a bulk write did store. A new primary may not have them, so a
+ * duplicate key among the others does not tell that those before it are stored for good.
+ */
+function isUnconfirmed(error: MongoBulkWriteError): boolean {
+  return Boolean(error.result?.getWriteConcernError?.());
+}
+
 function isUnavailable(error: unknown): boolean {
   if (!(error instanceof MongoError)) return false;
+  if (error instanceof MongoBulkWriteError && isUnconfirmed(error)) return true;
   if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;
   if (UNAVAILABLE_NAMES.has(error.name) || UNAVAILABLE_CODES.has(Number(error.code))) return true;
   if (error instanceof MongoServerError && isConflict(error)) return true;

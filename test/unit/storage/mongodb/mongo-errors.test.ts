@@ -27,6 +27,22 @@ function bulk(code: number | undefined, writeErrors: unknown): MongoBulkWriteErr
   return new MongoBulkWriteError({ message: "text", code, writeErrors } as never, result as never);
 }
 
+/** The error for a bulk write whose second document was refused, while too few nodes have confirmed the first one. */
+function unconfirmed(): MongoBulkWriteError {
+  const answer = {
+    ok: 1,
+    nInserted: 1,
+    insertedIds: [],
+    writeErrors: [{ index: 1, code: 11000, errmsg: DUPLICATE }],
+    writeConcernErrors: [{ code: 64, errmsg: "waiting for replication timed out" }],
+  };
+  const result = { ...answer, getWriteConcernError: () => answer.writeConcernErrors[0] };
+  return new MongoBulkWriteError(
+    { message: "text", code: 11000, writeErrors: answer.writeErrors } as never,
+    result as never,
+  );
+}
+
 describe("mongoError", () => {
   it.each([
     ["a lost connection", new MongoNetworkError("gone"), "unavailable"],
@@ -67,6 +83,7 @@ describe("the outcome of a write", () => {
   it("is unknown after everything that makes the server unavailable", () => {
     expect(isUnknownOutcome(mongoError(new MongoNetworkError("gone")))).toBe(true);
     expect(isUnknownOutcome(mongoError(bulk(undefined, [])))).toBe(true);
+    expect(isUnknownOutcome(mongoError(unconfirmed()))).toBe(true);
     expect(isUnknownOutcome(mongoError(server(11000, DUPLICATE)))).toBe(false);
     expect(isUnknownOutcome(mongoError(server(13)))).toBe(false);
     expect(isUnknownOutcome(new DomainError("canceled", "gone"))).toBe(false);
@@ -103,5 +120,6 @@ describe("the outcome of a write", () => {
     expect(duplicateKey(mongoError(second))).toEqual({ key: "log_id", at: 1 });
     expect(duplicateKey(mongoError(bulk(11000, [{ index: 0, code: 13, errmsg: "no" }])))).toBeNull();
     expect(duplicateKey(mongoError(new MongoNetworkError("gone")))).toBeNull();
+    expect(duplicateKey(mongoError(unconfirmed()))).toBeNull();
   });
 });
