@@ -50,7 +50,7 @@ export class Brancher {
       (sameStruct(metadata, {}) || sameStruct(record.metadata, metadata)) &&
       (sameStruct(labels, {}) || sameStruct(record.labels, labels)) &&
       (expireTimeMicros === undefined || record.expireTimeMicros === expireTimeMicros);
-    if (parentId === "") return this.#born(newRecord(this.#context, fields), isRetry, call);
+    if (parentId === "") return this.#born(fields, isRetry, call);
     return this.#fromSource(parentId, sessionId, isRetry, call, async (parent) => {
       const ancestry = await ancestryUnder(this.#context, this.#placer, parent, call);
       return newRecord(this.#context, { ...fields, ancestry, sources: [parent.record.uid] });
@@ -149,9 +149,15 @@ export class Brancher {
     throw error;
   }
 
-  async #born(record: NextRecord, isRetry: (existing: Head) => boolean, call?: Call): Promise<Head> {
-    return this.#context.retrying(record.sessionId, call, async () => {
+  async #born(
+    fields: Parameters<typeof newRecord>[1],
+    isRetry: (existing: Head) => boolean,
+    call?: Call,
+  ): Promise<Head> {
+    return this.#context.retrying(fields.sessionId, call, async () => {
       const atMs = this.#context.knownMs();
+      // Each attempt has a uid of its own, because a store may have made the uid of a refused one impossible for ever.
+      const record = newRecord(this.#context, fields);
       if ((await this.#context.store.createRecord(record, call)) === "created") return this.#newHead(record, atMs);
       return answerExisting(await this.#existing(record.sessionId, call), isRetry);
     });

@@ -160,6 +160,25 @@ describe("a call to create a session whose id is taken when it begins", () => {
     expect(await created).toBe("mine");
   });
 
+  it("creates it even if the store refuses for ever a uid that it has refused once", async () => {
+    const creator = world.process();
+    const { simStore } = creator;
+    const create = simStore.createRecord.bind(simStore);
+    const refused = new Set<string>();
+    // So does MongoDB after an unknown outcome: it blocks the uid, so that the first send cannot arrive late.
+    simStore.createRecord = async (record, call) => {
+      const answer = refused.has(record.uid) ? "exists" : await create(record, call);
+      if (answer === "exists") refused.add(record.uid);
+      return answer;
+    };
+    creator.gates.close("answer of createRecord");
+    const created = told(creator.createSession({ sessionId: "t", title: "mine" }).then(({ title }) => title));
+    await settle();
+    await process.deleteSession("t");
+    await creator.gates.open("answer of createRecord");
+    expect(await created).toBe("mine");
+  });
+
   it("leaves alone another session that takes the id meanwhile", async () => {
     const creator = world.process();
     creator.gates.close("answer of createRecord");
