@@ -86,8 +86,9 @@ export interface FoundEntries {
  */
 export interface LogStore {
   /**
-   * Adds a record with `forks` 0. `exists`: a living record has the session id; nothing was stored. Sending the same
-   * uid again gives `created`. A record that is being restored is added with `deleted` set.
+   * Adds a record with `forks` 0. `exists`: a living record has the session id; nothing was stored, and the uid must
+   * not be used again, because a store may have blocked it. Sending a stored uid again gives `created`. A record that
+   * is being restored is added with `deleted` set.
    */
   createRecord(record: NextRecord, call?: Call): Promise<"created" | "exists">;
 
@@ -102,7 +103,8 @@ export interface LogStore {
 
   /**
    * Replaces the record with this uid if its revision is still `ifRevision`, and resolves to what is stored then; null
-   * when the revision differs. Never changes `forks`. An unknown outcome is read back: if the record was made by this
+   * when the revision differs. Never changes `forks`, and never lowers the `updateTimeMicros` of a living record, which
+   * may have advanced since the caller read it. An unknown outcome is read back: if the record was made by this
    * very write, it is returned; if another write made the next revision, null. If the record has changed further since,
    * or is gone, nobody can tell any more, and this rejects with `unavailable`. It must not return null then, because
    * the caller would undo what the record may name.
@@ -132,8 +134,7 @@ export interface LogStore {
   /**
    * Raises `updateTimeMicros` of those records that still live; never lowers one and never changes `revision`. If this
    * method is absent, `append` does it in the step that writes: when the owner of the log lives and its time is more
-   * than a second old by the store's clock, the time becomes that clock's. In that case, `replaceRecord` must never
-   * lower the time of a living record.
+   * than a second old by the store's clock, the time becomes that clock's.
    */
   touchRecords?(times: ReadonlyMap<string, number>, call?: Call): Promise<void>;
 

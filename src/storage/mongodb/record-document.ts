@@ -99,8 +99,9 @@ export function toNewDocument(namespace: string, record: NextRecord, write: Obje
 }
 
 /**
- * The pipeline that replaces a record and keeps its `forks`. With `nextRevision`, the new revision is one more than the
- * one found, whatever the record says. Everything that a caller chose is inside `$literal`.
+ * The pipeline that replaces a record. It keeps the stored `forks`, and the stored update time if that is later. With
+ * `nextRevision`, the new revision is one more than the one found, whatever the record says. Everything that a caller
+ * chose is inside `$literal`.
  */
 export function toReplacement(
   namespace: string,
@@ -108,8 +109,15 @@ export function toReplacement(
   write: ObjectId,
   { nextRevision = false }: { readonly nextRevision?: boolean } = {},
 ): Document[] {
-  const stored = { forks: "$forks", ...(nextRevision && { revision: { $add: ["$revision", 1] } }) };
-  return [{ $replaceWith: { $mergeObjects: [{ $literal: givenFields(namespace, record, write) }, stored] } }];
+  const given = givenFields(namespace, record, write);
+  // An append may have advanced it since the caller read the record.
+  const isLater = { $gt: ["$update_time", given.update_time] };
+  const stored = {
+    forks: "$forks",
+    update_time: { $cond: [isLater, "$update_time", given.update_time] },
+    ...(nextRevision && { revision: { $add: ["$revision", 1] } }),
+  };
+  return [{ $replaceWith: { $mergeObjects: [{ $literal: given }, stored] } }];
 }
 
 export function toRecord(document: RecordDocument): SessionRecord {

@@ -243,6 +243,14 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       expect(await subject.store.readRecordByUid("unknown")).toBeNull();
     });
 
+    it("is not undone by a caller who read the record before", async () => {
+      const before = await created(subject.store, "u1", { labels: { a: "1" }, updateTimeMicros: T0 });
+      await subject.store.touchRecords?.(new Map([["u1", T0 + 5]]));
+      const after = { title: "t", updateTimeMicros: T0 + 5 };
+      expect(await replaced(subject.store, before, { title: "t" })).toMatchObject(after);
+      expect(await subject.store.scanRecords("", 1)).toMatchObject([after]);
+    });
+
     it("moves records in lists of their labels, too", async () => {
       await created(subject.store, "u1", { labels: { a: "1" }, updateTimeMicros: T0 });
       await created(subject.store, "u2", { labels: { a: "1" }, updateTimeMicros: T0 + 1 });
