@@ -2,7 +2,7 @@
 import { create, equals } from "@bufbuild/protobuf";
 import type { UIMessage } from "ai";
 import { MessageWithPartsSchema } from "../../gen/sessionpool/v1/message_service_pb.js";
-import type { NewMessage, SessionPoolClient, StoredMessage } from "../client/index.js";
+import { Code, ConnectError, type NewMessage, type SessionPoolClient, type StoredMessage } from "../client/index.js";
 import { unlessMissing } from "./missing.js";
 import { fromUIMessage, toUIMessage, unlessEmpty } from "./ui-message.js";
 
@@ -45,7 +45,7 @@ export async function saveUIMessages(
   });
   const firstOther = wanted.findIndex((message, i) => message.info?.id !== stored[i]?.info?.id);
   const kept = firstOther < 0 ? wanted.length : firstOther;
-  if (stored.length > kept) await cutAfter(client, sessionId, wanted[kept - 1]);
+  if (stored.length > kept) await cutAfter(client, sessionId, wanted[kept - 1], stored.length - kept);
   for (let i = 0; i < kept; i++) {
     const message = wanted[i] as NewMessage;
     if (!isSame(message, stored[i] as StoredMessage)) await update(client, sessionId, message);
@@ -61,9 +61,18 @@ async function appendAll(client: SessionPoolClient, sessionId: string, added: re
   }
 }
 
-async function cutAfter(client: SessionPoolClient, sessionId: string, last: NewMessage | undefined): Promise<void> {
+/** Reverts `count` messages. If there were more, because another program has appended some, they are brought back. */
+async function cutAfter(
+  client: SessionPoolClient,
+  sessionId: string,
+  last: NewMessage | undefined,
+  count: number,
+): Promise<void> {
   const upTo = last === undefined ? { toStart: true } : { upToMessageId: last.info?.id ?? "" };
-  await client.sessions.revertSession({ sessionId, ...upTo });
+  const { removedCount } = await client.sessions.revertSession({ sessionId, ...upTo });
+  if (removedCount <= count) return;
+  await client.sessions.unrevertSession({ sessionId });
+  throw new ConnectError(`Another program has appended messages to session ${JSON.stringify(sessionId)}`, Code.Aborted);
 }
 
 async function update(client: SessionPoolClient, sessionId: string, message: NewMessage): Promise<void> {

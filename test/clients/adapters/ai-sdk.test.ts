@@ -1,7 +1,7 @@
 import type { UIMessage } from "ai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadUIMessages, saveUIMessages } from "../../../src/adapters/ai-sdk.js";
-import { createSessionPoolClient, type SessionPoolClient, text } from "../../../src/client/index.js";
+import { Code, createSessionPoolClient, type SessionPoolClient, text } from "../../../src/client/index.js";
 import { startTestServer, type TestServer } from "../../support/server.js";
 
 let server: TestServer;
@@ -78,6 +78,26 @@ describe("messages of the AI SDK", () => {
     expect((await loadUIMessages(client, "again")).map(({ id }) => id)).toEqual(["q", "b"]);
     await saveUIMessages(client, "again", []);
     expect(await loadUIMessages(client, "again")).toEqual([]);
+  });
+
+  it("that another program appends during a regeneration stay, and the call fails with aborted", async () => {
+    await saveUIMessages(client, "race", [question, answer]);
+    const { sessions } = client;
+    const racing: SessionPoolClient = Object.create(client, {
+      sessions: {
+        value: Object.create(sessions, {
+          revertSession: {
+            value: async (request: Parameters<typeof sessions.revertSession>[0]) => {
+              await client.append("race", text("user", "Me, too", { id: "x" }));
+              return sessions.revertSession(request);
+            },
+          },
+        }),
+      },
+    });
+    const saved = saveUIMessages(racing, "race", [question, { ...answer, id: "b" }]);
+    await expect(saved).rejects.toMatchObject({ code: Code.Aborted });
+    expect((await loadUIMessages(client, "race")).map(({ id }) => id)).toEqual(["q", "a", "x"]);
   });
 
   it("are stored without the state that says whether a text is still streaming", async () => {
