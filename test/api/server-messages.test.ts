@@ -105,10 +105,12 @@ it("hides sessions that were not changed for the time of retention, and sweeps t
 
 it("ends a session and its watches at its expire_time", async () => {
   const served = await serve(newFile(), "--sweep-interval-s", "1");
-  const expireTime = new Date(Date.now() + 1500).toISOString();
-  await send(served, "POST", "/session", { sessionId: "s", expireTime });
+  await send(served, "POST", "/session", { sessionId: "s" });
   await send(served, "POST", "/session/s/message", { info: { role: "user" }, parts: [{ type: "text", text: "x" }] });
   const events = follow(served, "s");
+  await poll(() => events.some((event) => "appended" in event), "the watch has begun");
+  const expireTime = new Date(Date.now() + 1500).toISOString();
+  expect(await send(served, "PATCH", "/session/s", { expireTime })).toMatchObject({ status: 200 });
   await poll(async () => (await send(served, "GET", "/session/s")).status === 404, "the session has expired");
   await poll(() => events.at(-1)?.code === Code.NotFound, "the watch has ended");
   expect(await send(served, "POST", "/session/s/message", { info: { role: "user" } })).toMatchObject({ status: 404 });
