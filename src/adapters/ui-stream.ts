@@ -10,8 +10,8 @@ type DraftDeltas = Extract<WatchEvent["event"], { case: "draftExtended" }>["valu
 
 export interface KeepOptions {
   /**
-   * Called at most once: the draft was ended from elsewhere, for example by a stop button, or cannot be written. Stop
-   * the model then.
+   * Called at most once, when the draft was ended by somebody else, for example with a stop button, or cannot be
+   * written any more. Stop the model then.
    */
   readonly onStop?: (error: unknown) => void;
 }

@@ -1,12 +1,12 @@
 import type { Call } from "./call.js";
 import { checkCall } from "./call.js";
 
-/** Node takes a longer delay for one of 1 ms. */
+/** The longest delay of a timer. Node treats a longer one as 1 ms. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Calls `ended` once, with the error, when the call ends; if it has ended already, after this returns. Returns a
- * function that stops watching.
+ * Calls `ended` once, with the error, when the call ends. If the call has ended already, `ended` is called after this
+ * function has returned. Returns a function that stops watching.
  */
 export function onCallEnd(call: Call | undefined, ended: (error: unknown) => void): () => void {
   const { signal, deadlineMs } = call ?? {};

@@ -26,7 +26,7 @@ export interface MessageChange {
   readonly parts?: readonly Part[] | undefined;
   /** Replaces all metadata; an empty object removes it. */
   readonly metadata?: JsonObject | undefined;
-  /** Not changed: the message must have this time already, so that no caller believes it can be set. */
+  /** Must be the time that the message has already. It cannot be changed, and a caller that tries gets an error. */
   readonly timestampMicros?: number | undefined;
 }
 

@@ -9,7 +9,7 @@ export const MOST_QUERY_BYTES = 256;
  * most scripts that are written without spaces.
  */
 const LEAST_PREFIX_BYTES = 3;
-/** Every prefix makes a store gather all words that begin with it, wherever they stand. */
+/** A store has to gather all words that begin with a prefix, wherever they stand, so each prefix is expensive. */
 const MOST_PREFIXES = 4;
 
 /** Words that a message must contain, one right after another. */

@@ -15,7 +15,7 @@ export interface Principal {
 
 /** The facts about a request that authentication and log lines need. */
 export interface RequestFacts {
-  /** What log lines and answers call the request. */
+  /** The id that names the request in log lines and answers. */
   readonly requestId: string;
   /** Takes the name in lower case. */
   header(name: string): string | undefined;

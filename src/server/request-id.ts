@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 
-/** Header of HTTP, and metadata of gRPC, in which an id comes and is sent back. */
+/** The HTTP header, and the gRPC metadata, in which a request brings its id and an answer returns it. */
 export const REQUEST_ID = "x-request-id";
 
-/** 1 to 128 visible characters of ASCII. */
+/** An id is 1 to 128 visible characters of ASCII. */
 const SANE_ID = /^[!-~]{1,128}$/;
 
-/** What a proxy or a client calls the request; one that they give no sane name gets one here. */
+/** The id of a request: the one that its client or a proxy gave it, if that is valid, and otherwise a new one. */
 export function requestIdFrom(given: string | undefined): string {
   return given !== undefined && SANE_ID.test(given) ? given : randomUUID();
 }

@@ -114,7 +114,7 @@ export class JwtChecker implements CredentialChecker {
     const name: unknown = payload.sub ?? "token";
     if (typeof name !== "string") return undefined;
     if (typeof namespace !== "string" || !isNamespace(namespace) || scope === undefined) return undefined;
-    // jose has checked that it is present and a number.
+    // jose has checked that `exp` is there and is a number.
     return { name, namespace, scope, expiresMs: payload.exp! * 1000 };
   }
 
@@ -145,7 +145,7 @@ async function verifyWithAny(token: string, keys: JWTVerifyGetKey, options: JWTV
       try {
         return (await jwtVerify(token, key, options)).payload;
       } catch (failure) {
-        // The signature is right, and something else is wrong.
+        // The signature is right, so another key would not help.
         if (failure instanceof errors.JOSEError && !(failure instanceof errors.JWSSignatureVerificationFailed))
           throw failure;
       }
@@ -172,7 +172,7 @@ const CONCERNS_TOKEN = [
   errors.JWKSNoMatchingKey,
   errors.JWKSMultipleMatchingKeys,
   errors.JOSENotSupported,
-  // By this, WebCrypto refuses a key.
+  // WebCrypto refuses a key with this error.
   DOMException,
 ];
 

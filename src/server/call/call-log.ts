@@ -42,8 +42,8 @@ export class CallLog {
   }
 
   /**
-   * Failures of the service and refusals are logged at `info`; everything else, including errors of the caller, at
-   * `debug`.
+   * Failures of the service and refusals are logged at `warn` or `error`; everything else, including other errors of
+   * the caller, at `debug`.
    */
   ended(ended: EndedCall): void {
     const { method, call, failure } = ended;

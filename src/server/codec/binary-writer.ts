@@ -19,7 +19,7 @@ const PLAIN_TYPES: ReadonlySet<string> = new Set([
 
 interface Scalar {
   readonly wireType: WireType;
-  /** The value that is not written when presence is not tracked. */
+  /** The value that is left out if the field does not track presence. */
   readonly zero: unknown;
   readonly write: Write;
 }

@@ -58,7 +58,7 @@ const ADMITTED = Symbol("admitted");
 
 type PassedMetadata = Metadata & { [ADMITTED]?: Admitted };
 
-/** The request that this is the metadata of. */
+/** The admitted request that this metadata belongs to. */
 export function admittedOf(metadata: PassedMetadata): Admitted {
   const admitted = metadata[ADMITTED];
   if (admitted === undefined) throw new Error("The gate lets only calls through that it has admitted");
@@ -187,7 +187,7 @@ class GatedCall {
     this.#stopReading();
   }
 
-  /** After the answer. By itself, grpc-js would keep the stream open until its client ends it. */
+  /** Called after the answer, because grpc-js itself would keep the stream open until its client ends it. */
   #stopReading(): void {
     setImmediate(() => {
       if (!this.#stream.destroyed) this.#stream.close();

@@ -15,7 +15,7 @@ const METHODS = ["v1", "v1alpha"].map((version) => ({
   requestStream: true,
   responseStream: true,
 }));
-/** grpcurl asks for fewer than a hundred symbols on one stream. */
+/** Enough for the requests of one stream: grpcurl asks for fewer than a hundred symbols. */
 const MAX_BYTES = 8 * 1024;
 const LIFETIME_MS = 120_000;
 

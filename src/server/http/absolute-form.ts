@@ -3,8 +3,8 @@ import type { IncomingMessage } from "node:http";
 const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/is;
 
 /**
- * Makes of a target in absolute form, as proxies get it, the one that everything else reads. Its host counts, as RFC
- * 9112 demands, and not that of the `Host` header.
+ * Turns a target in absolute form, as proxies receive it, into the origin form that all other code reads. The host of
+ * the target replaces the `Host` header, as RFC 9112 demands.
  */
 export function readAbsoluteForm(request: IncomingMessage): void {
   const { url = "", headers } = request;

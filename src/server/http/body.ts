@@ -48,7 +48,7 @@ export async function readBody(
   framingBytes = 0,
 ): Promise<Buffer> {
   checkTransferCoding(request.headers["transfer-encoding"]);
-  // A request that has been closed already tells nobody, so its end would be waited for until the time is over.
+  // A request that is closed already emits no further event, so this would wait until the time is over.
   if (isGone(request)) throw aborted();
   const bytes = await readBytes(request, limits, admission, framingBytes);
   const encoding = contentEncoding(request.headers["content-encoding"]);

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 /** The answer to the last request that arrived on a connection, which may not have been begun yet. */
 export type LastAnswers = WeakMap<Socket, ServerResponse>;
 
-/** As many requests may wait on a connection as an HTTP/2 connection may have streams. */
+/** How many requests may wait on one connection: as many as an HTTP/2 connection may have streams. */
 export const MAX_WAITING = 256;
 
 type Http1Handler = (request: IncomingMessage, response: ServerResponse) => void;

@@ -147,8 +147,8 @@ function makeHttp1Server({ handler, load }: HttpListenerOptions): Http1Server {
 }
 
 /**
- * Whether the client waits for the answer to a whole request, for which it would take the refusal of what came after.
- * If the request itself is malformed in its body, the refusal is its answer.
+ * Whether the client is still waiting for the answer to a complete request. It would take an error about what it sent
+ * after that request for this answer. An error in the body of the request itself is its answer.
  */
 function isAwaited(answer: ServerResponse | undefined): boolean {
   if (answer === undefined || answer.closed) return false;

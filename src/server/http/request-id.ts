@@ -3,7 +3,7 @@ import type { Request } from "./body.js";
 
 const ID = Symbol("request id");
 
-/** The id of a request, the same for every caller. */
+/** The id of a request, which stays the same however often it is asked for. */
 export function requestIdOf(request: Request & { [ID]?: string }): string {
   // A property, because collecting garbage takes long with a WeakMap that gets an entry for each request.
   let id = request[ID];

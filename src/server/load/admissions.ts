@@ -159,7 +159,8 @@ export class Admission {
   }
 
   /**
-   * The same for a chunk of a request as it arrives, and what it takes besides: a client may send one byte at a time.
+   * Does the same for a chunk of a request as it arrives. Also counts the memory that a chunk takes besides its bytes,
+   * because a client may send one byte at a time.
    */
   holdChunk(chunk: Buffer): void {
     this.hold(chunk.length + CHUNK_BYTES);

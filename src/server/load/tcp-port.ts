@@ -26,7 +26,10 @@ const TCP_KEEP_ALIVE_MS = 60_000;
 export class TcpPort {
   readonly #options: TcpPortOptions;
   readonly #server: Server;
-  /** By the address and port of the other end, which is all that grpc-js tells about a call and what TLS preserves. */
+  /**
+   * Connections by the address and port of the other end. grpc-js tells nothing else about the connection of a call,
+   * and both stay the same after a TLS handshake.
+   */
   readonly #connections = new Map<string, Connection>();
 
   constructor(options: TcpPortOptions) {

@@ -9,13 +9,13 @@ export class Turns {
   }
 
   /**
-   * Runs a task now or later. Returns a function that must be called once, when the task has ended or is no longer
-   * wanted.
+   * Runs a task as soon as it is its turn. Returns a function that must be called once, when the task has ended or is
+   * no longer wanted.
    */
   take(run: () => void): () => void {
     if (this.#running < this.#limit) {
       this.#running += 1;
-      // Not before the caller has the function that ends it.
+      // Not run at once, because the task may end the turn by the function that is returned here.
       queueMicrotask(run);
     } else {
       this.#waiting.add(run);

@@ -38,7 +38,7 @@ const { appendMessages, getMessage, listMessages, countMessages, deleteMessage }
 /** OpenAI's limits on metadata. */
 const METADATA = { pairs: 16, keyLength: 64, valueLength: 512 };
 const ITEMS = { usual: 20, most: 100 };
-/** How often a page is read again when the history changed between finding `after` and reading on from there. */
+/** How often a page is read again because the history changed after `after` was found and before the page was read. */
 const ATTEMPTS = 5;
 
 export async function createConversation(rpc: Rpc, { body }: Asked): Promise<JsonObject> {

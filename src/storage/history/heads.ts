@@ -131,7 +131,7 @@ export class HistoryContext {
     });
   }
 
-  /** The head of a record that was read at this time. */
+  /** The head of a record. `atMs` is the store's time that was known before the record was read. */
   async headOf(record: SessionRecord, atMs: number, call?: Call): Promise<Head> {
     return headOf(record, await this.store.tail(record.log, call), atMs);
   }

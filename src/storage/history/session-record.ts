@@ -102,8 +102,8 @@ export interface EditMark {
   /** How many messages at the front it did not change. */
   readonly kept: number;
   /**
-   * What happened to the message right after those, if the edit changed only that one. Kept for the last edit only,
-   * because nobody asks about earlier ones.
+   * What happened to the first message after the kept ones, if the edit changed only that message. Kept for the last
+   * edit only, because nobody asks about earlier ones.
    */
   readonly single?: SingleEdit | undefined;
 }

@@ -45,8 +45,8 @@ export class Sweeper {
     for (;;) {
       checkCall(options);
       const batch = await store.listSweepable(untilMs, BATCH, options);
-      // A time after the batch was read, at which nothing needed what is being marked. Whatever is marked with it may
-      // be removed ten minutes later.
+      // A time after the batch was read. Nothing needed then what is being marked now, so a sweep may remove it once
+      // this time is ten minutes ago.
       const nowMs = batch.length === 0 ? 0 : await store.timeMs(options);
       let changed = 0;
       for (const record of batch) {

@@ -45,8 +45,8 @@ export class UpdateTimes {
     const times = new Map([[uid, nowMicros]]);
     return store.touchRecords(times, call).then(
       () => this.#remember(times),
-      // The append counts all the same. Its time is noted after it and written with the others, and a failure of that
-      // is reported.
+      // The append does not fail because of this. Its time is noted afterwards and written together with the others,
+      // and a failure of that write is reported.
       () => undefined,
     );
   }

@@ -22,7 +22,7 @@ export interface MessageDocument {
   readonly body: string;
   /** How many messages of its batch follow it; absent for 0. */
   readonly owed?: number;
-  /** What `indexedWords` returns for it, where the process that stored it had `--search`. */
+  /** What `indexedWords` returns for it; absent if the process that stored it ran without `--search`. */
   readonly words?: readonly string[];
   readonly seal?: undefined;
 }

@@ -85,7 +85,9 @@ export const INDEXES: readonly MongoIndex[] = [
   { collection: "sessions", name: KEY_DRAFTING, key: { namespace: 1, drafting: 1, _id: 1 }, unique: false },
 ];
 
-/** The index of words that `--search` adds. It has no condition, because it also finds the documents without words. */
+/**
+ * The index of words that `--search` adds. It covers all documents, because it also finds those that have no words yet.
+ */
 export const SEARCH_INDEX: MongoIndex = {
   collection: "messages",
   name: KEY_WORDS,

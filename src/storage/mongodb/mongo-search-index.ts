@@ -57,7 +57,7 @@ export class MongoSearchIndex {
     }, this.#notices);
   }
 
-  /** Documents without words, of which the larger ones come in smaller numbers. */
+  /** Some documents without words. The larger they are, the fewer come at once. */
   #some(signal: AbortSignal): Promise<readonly LogDocument[]> {
     return this.#commands.read({ signal }, async (limits) => {
       const cursor = this.#collections.messages.find({ words: null } as never, {

@@ -23,7 +23,7 @@ export class LabelTable {
     this.#namespace = namespace;
   }
 
-  /** Follows the write of a record that replaced `before`. */
+  /** Updates the rows after a record was written; `before` is the record that it replaced. */
   put(record: Labeled, before?: Labeled): void {
     const uid = toColumn(record.uid);
     if (before?.labels !== undefined && !before.deleted) this.#sql.deleteLabels.run(uid);
@@ -32,7 +32,7 @@ export class LabelTable {
     for (const label of labelTexts(record.labels)) this.#sql.insertLabel.run(uid, toColumn(label), ...place);
   }
 
-  /** Follows the move of a session to another place in lists. */
+  /** Updates the rows after the update time of a session has changed. */
   touch(uid: string, updateTimeMicros: number): void {
     this.#sql.touchLabels.run(updateTimeMicros, toColumn(uid));
   }

@@ -49,8 +49,8 @@ export class MessageTable {
   }
 
   /**
-   * The end of a log; `isNamed` is true if it is known to be the open log of a record, and false if that is to be
-   * asked.
+   * The end of a log. `isNamed` is true only if the log is the open log of a record; the caller has to find out whether
+   * a record names it otherwise.
    */
   tail(log: string, namespace: string): Tail {
     const [end, before] = this.#sql.tail.all(toColumn(log), toColumn(ownerOf(log)), namespace) as TailColumns[];

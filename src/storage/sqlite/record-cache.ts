@@ -7,9 +7,8 @@ const KEPT = 256;
 const MAX_BODY_LENGTH = 8192;
 
 /**
- * Keeps the records that were read last, because to parse one takes as long as to read it. A kept record is used only
- * for a row that is the
- * same in every column. It is frozen, because all its readers share it.
+ * Keeps the records that were read last, because parsing a record takes as long as reading it. A kept record is used
+ * only for a row that is the same in every column. It is frozen, because all its readers share it.
  */
 export class RecordCache {
   readonly #kept = new Map<string, { readonly row: Row; readonly record: SessionRecord }>();

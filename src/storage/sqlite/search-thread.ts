@@ -63,7 +63,10 @@ export class SearchThread {
     this.#files = files;
   }
 
-  /** Rejects when the call ends. Then a query that is waiting is left out, and one that is running goes on unheard. */
+  /**
+   * Rejects when the call ends. A query that is still waiting then is left out; the answer of one that is running is
+   * ignored.
+   */
   all(values: readonly Bound[], call: Call | undefined): Promise<Row[]> {
     const rows = this.#turn.runExclusive(() => {
       checkCall(call);
@@ -72,7 +75,9 @@ export class SearchThread {
     return untilCallEnd(rows, call);
   }
 
-  /** Resolves when the thread has closed its connection, or is told to when it is in the middle of a query. */
+  /**
+   * Resolves when the thread has closed its connection. If it is in the middle of a query, it is only told to do so.
+   */
   async close(): Promise<void> {
     this.#isClosed = true;
     const thread = this.#thread;

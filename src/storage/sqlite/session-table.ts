@@ -129,7 +129,10 @@ export class SessionTable {
     return { records, end: places.length < page.limit ? null : (places.at(-1) ?? null) };
   }
 
-  /** Notes that a log was just written to. `updateTime` is the update time of its owner before that. */
+  /**
+   * Moves the update time of the session whose log was just written to. `updateTime` is the time that was stored
+   * before.
+   */
   touchOwner(log: string, updateTime: number, nowMicros: number): void {
     const staleMicros = nowMicros - UPDATE_TIME_SLACK_MICROS;
     if (updateTime >= staleMicros) return;

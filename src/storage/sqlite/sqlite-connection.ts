@@ -50,7 +50,7 @@ export class SqliteConnection {
   #waiting: Job[] = [];
   #draining: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
-  /** When waiting writes are given up because the connection is closing. */
+  /** The time, in milliseconds since 1970, from which waiting writes are given up because the connection is closing. */
   #closeAtMs = Number.POSITIVE_INFINITY;
   readonly #files: DatabaseFiles | undefined;
   readonly #health: WriteHealth;
@@ -140,8 +140,8 @@ export class SqliteConnection {
   }
 
   /**
-   * A failed commit leaves the write-ahead log long enough for a small write although the disk has no room for any
-   * other.
+   * Whether the disk of the database is full. A small write does not show that: a failed commit leaves the write-ahead
+   * log long enough for one, even if the disk has no room left.
    */
   #isDiskFull(): boolean {
     return this.#files !== undefined && this.#files.freeBytes() < ROOM_BYTES;

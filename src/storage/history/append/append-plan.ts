@@ -40,7 +40,9 @@ export function idsToLookUp(end: Head, job: Job): string[] {
   return idsOf(job).filter((id) => !given.some((one) => one.id === id && one.isMade));
 }
 
-/** All ids that an append may store, for when each must be looked up. */
+/**
+ * All ids under which an append may store messages. They are looked up when even the open log may hold some of them.
+ */
 export function idsOf({ given, draft }: Job): string[] {
   const ids = given.map(({ id }) => id);
   return draft ? [...ids, draft.spare.id] : ids;

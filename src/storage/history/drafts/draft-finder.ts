@@ -58,7 +58,7 @@ export class DraftFinder {
     return this.read(record, ref, atMs, call);
   }
 
-  /** The draft of a record that was read at this time. */
+  /** A draft that a record names. `atMs` is the store's time that was known before the record was read. */
   async read(record: SessionRecord, ref: DraftRef, atMs: number, call?: Call): Promise<FoundDraft> {
     const found = { record, ref, atMs, state: await this.stateOf(ref.log, call) };
     if (ref.end === undefined && found.state.end === null) this.#keep(found);

@@ -3,9 +3,8 @@ import type { Head, HistoryContext } from "../heads.js";
 import type { NextRecord } from "../log-store.js";
 
 /**
- * Raises and lowers the `forks` of sessions whose logs another record is about to name. These steps ignore the end of
- * the call, because a caller that does not learn whether a count was raised could neither lower it nor leave it as it
- * is.
+ * Raises and lowers the `forks` of sessions whose logs another record is about to name. These steps go on after the end
+ * of the call, because a caller that does not learn whether a count was raised cannot know whether to lower it.
  */
 export class ForkCounts {
   readonly #context: HistoryContext;

@@ -137,7 +137,7 @@ export class SessionTail {
     const { clockMs } = this.#context.options;
     this.#isRunning = true;
     let pollMs = this.#pollMs.first;
-    /** When the session has to be read again, whatever was added to drafts until then. */
+    /** When the whole session is read next. Until then, only drafts that this process has extended are read. */
     let dueMs = clockMs();
     while (this.#holds > 0 && !this.#error) {
       if (!this.#isWoken && this.#extended.size > 0 && clockMs() < dueMs) {

@@ -205,7 +205,10 @@ export class Placer {
   }
 }
 
-/** The timestamp of the history's last message after these messages, sorted by timestamp, are inserted. */
+/**
+ * The timestamp that the last message of the history will have once these messages, which are sorted by timestamp, are
+ * inserted.
+ */
 function lastOf(head: Head, messages: readonly Unplaced[]): number | null {
   const last = messages.at(-1);
   return last ? Math.max(endMicros(head), last.timestampMicros) : head.lastTimestampMicros;

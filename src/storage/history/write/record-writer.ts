@@ -16,7 +16,7 @@ export interface HistoryChange {
   readonly undo: SessionRecord["undo"];
   /** How many messages at the front the edit does not change; null when it changes no message. */
   readonly kept: number | null;
-  /** What happens to the message right after those, when the edit changes only that one. */
+  /** What happens to the first message after the kept ones, if the edit changes only that message. */
   readonly single?: SingleEdit | undefined;
   /**
    * Whether the edit only inserts older messages, which is an append to callers and does not change the revision that
@@ -31,8 +31,8 @@ export interface HistoryChange {
 }
 
 /**
- * The drafts of a record after its open log was sealed at the end of a head and messages with the ids `added` were
- * added. Drafts whose messages are among them have ended.
+ * Returns the drafts that the record of a head has once its log is sealed and messages with the ids `added` are added
+ * to the history. Drafts whose messages are in that log, or are added, have ended.
  */
 export type DraftsAfterSeal = (
   head: Head,
@@ -120,7 +120,8 @@ export class RecordWriter {
       this.#context.forget(record.sessionId);
       return null;
     }
-    // If only the title changes before the record is replaced, the next try need not wait for an editor again.
+    // Noted so that, if somebody changes only the title before the record is replaced, the next try does not wait for
+    // this seal as for another editor's.
     this.#ownSeals.note(record);
     const atMs = this.#context.knownMs();
     const next: NextRecord = {
