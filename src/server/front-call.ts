@@ -17,8 +17,8 @@ export interface Arrival {
 /** A request of a front that has been admitted. */
 export interface FrontCall extends Arrival {
   /**
-   * What `Caller.admit` returned: the place of the call and the memory that it holds. The front ends it when the answer
-   * has been sent.
+   * What `CallPipeline.admit` returned: the place of the call and the memory that it holds. The front ends it when the
+   * answer has been sent.
    */
   readonly admission: Admission;
   /**
@@ -34,7 +34,7 @@ export interface FrontCall extends Arrival {
  * The only way from a front to an implementation. It wraps every call once in scope, limits, deadline, error mapping,
  * log, metric and span. Everything here rejects only with ApiError, ready to be sent.
  */
-export interface Caller {
+export interface CallPipeline {
   /** Resolves to the owner of the key in the `authorization` header; `unauthenticated` without a valid one. */
   authenticate(request: RequestFacts): Promise<Principal>;
 

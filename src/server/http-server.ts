@@ -3,7 +3,7 @@ import { Code } from "@connectrpc/connect";
 import type { ApiMethod } from "../api/method-table.js";
 import type { Address, LoadLimits } from "../config.js";
 import { createConnectHandler } from "./connect/connect.js";
-import type { Caller } from "./front-call.js";
+import type { CallPipeline } from "./front-call.js";
 import type { HostCheck } from "./hosts.js";
 import { makeAuthorityCheck } from "./http/authority.js";
 import { makeCors } from "./http/cors.js";
@@ -21,7 +21,7 @@ import type { TlsFiles } from "./tls-files.js";
 export interface HttpServerOptions {
   readonly address: Address;
   readonly methods: readonly ApiMethod[];
-  readonly caller: Caller;
+  readonly pipeline: CallPipeline;
   readonly load: LoadLimits;
   readonly connections: Connections;
   readonly corsOrigins: readonly string[];
@@ -39,25 +39,25 @@ const METRICS_CONNECTIONS = 64;
 
 /** Serves REST, Connect, gRPC-Web, gRPC and the pages on one port. */
 export function createHttpListener(options: HttpServerOptions): HttpListener {
-  const { address, methods, caller, load, connections, tls, staticRoutes, logger } = options;
+  const { address, methods, pipeline, load, connections, tls, staticRoutes, logger } = options;
   const cors = makeCors(options.corsOrigins);
   const checkAuthority = makeAuthorityCheck(options.isServedHost);
-  const connect = createConnectHandler({ methods, caller, limits: load, logger });
+  const connect = createConnectHandler({ methods, pipeline, limits: load, logger });
   const rest = createRestHandler({
     methods,
-    caller,
+    pipeline,
     limits: load,
     onUnexpected: (err) => logger.error({ err }, "A REST request failed unexpectedly"),
   });
 
   const onUnexpected = (err: unknown) => logger.error({ err }, "A request to OpenAI's API failed unexpectedly");
-  const openAi = options.openAi ? createOpenAiHandler({ methods, caller, limits: load, onUnexpected }) : () => false;
+  const openAi = options.openAi ? createOpenAiHandler({ methods, pipeline, limits: load, onUnexpected }) : () => false;
 
   function route(request: HttpRequest, response: HttpResponse): void {
     checkAuthority(request);
     if (cors(request, response)) return;
     const path = pathOf(request.url ?? "");
-    if (staticRoutes.serve(path, request, response, caller)) return;
+    if (staticRoutes.serve(path, request, response, pipeline)) return;
     if (openAi(path, request, response)) return;
     if (connect(path, request, response) || refuseUnknownRpc(path, request, response)) return;
     rest(request, response);
@@ -82,10 +82,10 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
 export function createMetricsListener(
   address: Address,
   routes: StaticRoutes,
-  { caller, load }: Pick<HttpServerOptions, "caller" | "load">,
+  { pipeline, load }: Pick<HttpServerOptions, "load" | "pipeline">,
 ): HttpListener {
   const handler = (request: HttpRequest, response: HttpResponse): void => {
-    if (routes.serve(pathOf(request.url ?? ""), request, response, caller)) return;
+    if (routes.serve(pathOf(request.url ?? ""), request, response, pipeline)) return;
     hearErrors(request, response);
     sendProblem(request, response, new HttpProblem(Code.NotFound, "Only /metrics is served here"));
   };

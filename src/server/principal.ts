@@ -1,6 +1,6 @@
 import type { Scope } from "../api/api-method.js";
 
-/** Who is calling. `Caller.authenticate` makes it from the headers of a request. */
+/** Who is calling. `CallPipeline.authenticate` makes it from the headers of a request. */
 export interface Principal {
   /** The name of the key, for logs; never the key itself. */
   readonly name: string;

@@ -9,10 +9,10 @@ import {
   openAuthenticator,
 } from "./auth/authenticator.js";
 import { KeyFile } from "./auth/key-file.js";
-import { type CallerOptions, CheckedCaller } from "./call/caller.js";
+import { type CallPipelineOptions, CheckedCallPipeline } from "./call/call-pipeline.js";
 import type { Tracing } from "./call/load-tracing.js";
 import { METRICS_CONTENT_TYPE, type Metrics } from "./call/metrics.js";
-import type { Caller } from "./front-call.js";
+import type { CallPipeline } from "./front-call.js";
 import { type GrpcServer, startGrpcServer } from "./grpc/grpc-server.js";
 import { makeHostCheck } from "./hosts.js";
 import type { HttpListener } from "./http/listener.js";
@@ -26,7 +26,7 @@ import { TlsFiles } from "./tls-files.js";
 
 export interface ServerOptions {
   readonly config: ServeConfig;
-  readonly usePool: CallerOptions["usePool"];
+  readonly usePool: CallPipelineOptions["usePool"];
   /** The console and its files. */
   readonly pages: readonly (StaticAnswer & { readonly path: string })[];
   /** Resolves when the store answers. */
@@ -51,7 +51,7 @@ export class RunningServer {
   readonly #grpc: GrpcServer;
   readonly #listeners: readonly HttpListener[];
   readonly #tls: TlsFiles | undefined;
-  readonly #caller: CheckedCaller;
+  readonly #pipeline: CheckedCallPipeline;
   readonly #authenticator: Authenticator;
   readonly #readiness: Readiness;
   readonly #shutdownMs: number;
@@ -64,7 +64,7 @@ export class RunningServer {
     this.#grpc = parts.grpc;
     this.#listeners = parts.listeners;
     this.#tls = parts.tls;
-    this.#caller = parts.caller;
+    this.#pipeline = parts.pipeline;
     this.#authenticator = parts.authenticator;
     this.#readiness = parts.readiness;
     this.#shutdownMs = parts.shutdownMs;
@@ -81,19 +81,19 @@ export class RunningServer {
     let tls: TlsFiles | undefined;
     try {
       tls = config.tls && new TlsFiles(config.tls, logger);
-      const caller = new CheckedCaller({ authenticator, usePool, limits, load, metrics, logger, tracing });
+      const pipeline = new CheckedCallPipeline({ authenticator, usePool, limits, load, metrics, logger, tracing });
       const isServedHost = makeHostCheck({ allowed: config.allowedHosts, isKeyed: isKeyed(config) });
       const connections = new Connections(load.connections);
-      const shared = { methods: API_METHODS, caller, load, connections, tls, logger, isServedHost };
-      const staticRoutes = makeStaticRoutes(options, caller, readiness);
+      const shared = { methods: API_METHODS, pipeline, load, connections, tls, logger, isServedHost };
+      const staticRoutes = makeStaticRoutes(options, pipeline, readiness);
       const { httpAddress: address, corsOrigins, openAi } = config;
       listeners.push(createHttpListener({ ...shared, address, corsOrigins, openAi, staticRoutes }));
       if (config.metricsAddress)
-        listeners.push(createMetricsListener(config.metricsAddress, makeMetricsRoutes(options), { caller, load }));
+        listeners.push(createMetricsListener(config.metricsAddress, makeMetricsRoutes(options), { pipeline, load }));
       const ports = await Promise.all(listeners.map((listener) => listener.listen()));
       const grpc = await startGrpcServer({ ...shared, address: config.grpcAddress, reflection: config.reflection });
       readiness.start((isReady) => grpc.health.setServing(isReady));
-      return new RunningServer({ grpc, listeners, tls, caller, authenticator, readiness, shutdownMs, logger }, ports);
+      return new RunningServer({ grpc, listeners, tls, pipeline, authenticator, readiness, shutdownMs, logger }, ports);
     } catch (error) {
       for (const listener of listeners) listener.kill();
       await Promise.all(listeners.map((listener) => listener.drain()));
@@ -114,7 +114,7 @@ export class RunningServer {
     this.#readiness.stop();
     this.#grpc.health.setServing(false);
     const drained = Promise.all([this.#grpc.drain(), ...this.#listeners.map((listener) => listener.drain())]);
-    const haveEnded = await endsBy(Date.now() + this.#shutdownMs, this.#caller.stop());
+    const haveEnded = await endsBy(Date.now() + this.#shutdownMs, this.#pipeline.stop());
     if (!haveEnded) this.#logger.warn("Calls that were still running have been cut off");
     for (const listener of this.#listeners) listener.closeIdle();
     await endsBy(Date.now() + CLOSE_MS, drained);
@@ -131,7 +131,7 @@ interface ServerParts {
   /** The HTTP port, then the metrics port if there is one. */
   readonly listeners: readonly HttpListener[];
   readonly tls: TlsFiles | undefined;
-  readonly caller: CheckedCaller;
+  readonly pipeline: CheckedCallPipeline;
   readonly authenticator: Authenticator;
   readonly readiness: Readiness;
   readonly shutdownMs: number;
@@ -147,7 +147,7 @@ async function makeAuthenticator({ keysFile, jwt }: ServeConfig, logger: Logger)
   return checkers.length === 0 ? openAuthenticator : new BearerAuthenticator(checkers);
 }
 
-function makeStaticRoutes(options: ServerOptions, caller: Caller, readiness: Readiness): StaticRoutes {
+function makeStaticRoutes(options: ServerOptions, pipeline: CallPipeline, readiness: Readiness): StaticRoutes {
   const { config, pages, logger } = options;
   const routes = new StaticRoutes(logger);
   routes.add("/healthz", () => ({ contentType: PLAIN, text: "ok\n" }));
@@ -157,7 +157,7 @@ function makeStaticRoutes(options: ServerOptions, caller: Caller, readiness: Rea
       ? { contentType: PLAIN, text: "ok\n" }
       : { status: 503, contentType: PLAIN, text: `${problem}\n` };
   });
-  if (config.metricsAddress === undefined) routes.addForKeys("/metrics", caller, () => metricsAnswer(options));
+  if (config.metricsAddress === undefined) routes.addForKeys("/metrics", pipeline, () => metricsAnswer(options));
   if (config.console) {
     let openApi: string | undefined;
     routes.add("/openapi.json", () => {

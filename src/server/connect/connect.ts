@@ -14,7 +14,7 @@ import type { ApiMethod } from "../../api/method-table.js";
 import type { ByteString } from "../../domain/byte-string.js";
 import { wireMethod, writtenMessage } from "../codec/binary-codec.js";
 import { shortMessageWriter } from "../codec/json-writer.js";
-import type { Caller, FrontCall } from "../front-call.js";
+import type { CallPipeline, FrontCall } from "../front-call.js";
 import type { BodyLimits } from "../http/body.js";
 import { MIN_COMPRESSED_BYTES } from "../http/compression.js";
 import { goneSignal } from "../http/gone-signal.js";
@@ -27,7 +27,7 @@ import { sendStream, sendStreamHead, sendUnary, withJson } from "./connect-respo
 
 export interface ConnectOptions {
   readonly methods: readonly ApiMethod[];
-  readonly caller: Caller;
+  readonly pipeline: CallPipeline;
   readonly limits: BodyLimits;
   readonly logger: Logger;
 }
@@ -98,19 +98,19 @@ function withAllow(answer: UniversalServerResponse, { allowedMethods }: Universa
   return { ...answer, header: new Headers({ allow: allowedMethods.toSorted().join(", ") }) };
 }
 
-function handlersOf({ methods, caller, limits }: ConnectOptions): Map<string, UniversalHandler> {
+function handlersOf({ methods, pipeline, limits }: ConnectOptions): Map<string, UniversalHandler> {
   const router = createConnectRouter({
     acceptCompression: [compressionGzip, compressionBrotli],
     compressMinBytes: MIN_COMPRESSED_BYTES,
     readMaxBytes: limits.bodyBytes,
   });
   for (const method of methods) {
-    if (!method.grpcOnly) addMethod(router, method, caller, limits);
+    if (!method.grpcOnly) addMethod(router, method, pipeline, limits);
   }
   return new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 }
 
-function addMethod(router: ConnectRouter, method: ApiMethod, caller: Caller, limits: BodyLimits): void {
+function addMethod(router: ConnectRouter, method: ApiMethod, pipeline: CallPipeline, limits: BodyLimits): void {
   const { desc } = method;
   const read = makeRequestReader(desc, limits);
   const { encodeResponse } = wireMethod(desc);
@@ -119,7 +119,7 @@ function addMethod(router: ConnectRouter, method: ApiMethod, caller: Caller, lim
   async function begin(context: HandlerContext): Promise<{ exchange: Exchange; request: Message; call: FrontCall }> {
     const exchange = context.values.get(exchangeKey);
     if (exchange === undefined) throw new Error("connect-node called without a request");
-    const call = await startCall("connect", caller, method, exchange, exchange.signal);
+    const call = await startCall("connect", pipeline, method, exchange, exchange.signal);
     exchange.admission = call.admission;
     return { exchange, call, request: await read(exchange.request, exchange.format, call.admission) };
   }
@@ -134,7 +134,7 @@ function addMethod(router: ConnectRouter, method: ApiMethod, caller: Caller, lim
   async function unary(_empty: Message, context: HandlerContext): Promise<Message> {
     try {
       const { exchange, request, call } = await begin(context);
-      return answer(await caller.unary(method, request, call), exchange);
+      return answer(await pipeline.unary(method, request, call), exchange);
     } catch (error) {
       throw toConnectError(error);
     }
@@ -143,7 +143,7 @@ function addMethod(router: ConnectRouter, method: ApiMethod, caller: Caller, lim
   async function* stream(_empty: Message, context: HandlerContext): AsyncIterable<Message> {
     try {
       const { exchange, request, call } = await begin(context);
-      const events = await caller.stream(method, request, call);
+      const events = await pipeline.stream(method, request, call);
       sendStreamHead(context.responseHeader, exchange.response);
       for await (const event of events) yield answer(event, exchange);
     } catch (error) {

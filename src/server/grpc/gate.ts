@@ -4,7 +4,7 @@ import { type Metadata, ServerInterceptingCall, type ServerInterceptor } from "@
 import { ApiError } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
 import type { LoadLimits } from "../../config.js";
-import type { Caller } from "../front-call.js";
+import type { CallPipeline } from "../front-call.js";
 import { type HostCheck, notServed } from "../hosts.js";
 import type { Admission, AdmissionKind } from "../load/admissions.js";
 import type { Connection } from "../load/connections.js";
@@ -30,7 +30,7 @@ export interface OpenMethod {
 export interface GateOptions {
   readonly methods: readonly ApiMethod[];
   readonly openMethods: ReadonlyMap<string, OpenMethod>;
-  readonly caller: Caller;
+  readonly pipeline: CallPipeline;
   readonly load: LoadLimits;
   readonly isServedHost: HostCheck;
   /** The most bytes of one request with its frame. */
@@ -158,7 +158,7 @@ class GatedCall {
   }
 
   async #admit(metadata: Metadata): Promise<Admitted> {
-    const { caller, isServedHost, connectionAt } = this.#options;
+    const { pipeline, isServedHost, connectionAt } = this.#options;
     const { path, method, open } = this.#destination;
     const [host, peer] = [this.#call.getHost(), this.#call.getPeer()];
     const requestId = requestIdFrom(headerOf(metadata, REQUEST_ID));
@@ -173,12 +173,12 @@ class GatedCall {
     const connection = connectionAt(peer);
     const stream = this.#stream;
     if (method !== undefined) {
-      const principal = await caller.authenticate(facts);
-      const admission = caller.admit(method, { front: "grpc", principal, facts, connection });
+      const principal = await pipeline.authenticate(facts);
+      const admission = pipeline.admit(method, { front: "grpc", principal, facts, connection });
       return { facts, connection, stream, principal, admission };
     }
     if (open === undefined) throw new ApiError(Code.Unimplemented, `No such RPC: ${path}`);
-    const admission = caller.admitAnyone(open.kind, connection);
+    const admission = pipeline.admitAnyone(open.kind, connection);
     return { facts, connection, stream, principal: undefined, admission };
   }
 

@@ -21,7 +21,7 @@ import type { Address, LoadLimits } from "../../config.js";
 import { GRPC_EXTRA_BYTES } from "../../load-limits.js";
 import { CallSignal } from "../call-signal.js";
 import { type WireMethod, wireMethod } from "../codec/binary-codec.js";
-import type { Caller, FrontCall } from "../front-call.js";
+import type { CallPipeline, FrontCall } from "../front-call.js";
 import type { HostCheck } from "../hosts.js";
 import type { Connections } from "../load/connections.js";
 import { awaitFirstBytes } from "../load/first-bytes.js";
@@ -40,7 +40,7 @@ import { passUnknownMethods } from "./unknown-methods.js";
 export interface GrpcServerOptions {
   readonly address: Address;
   readonly methods: readonly ApiMethod[];
-  readonly caller: Caller;
+  readonly pipeline: CallPipeline;
   readonly load: LoadLimits;
   readonly connections: Connections;
   readonly isServedHost: HostCheck;
@@ -65,13 +65,13 @@ const CLIENT_GONE = new ApiError(Code.Canceled, "The call was canceled");
 
 /** Serves native gRPC, with health and reflection. Rejects with a one-line message when it cannot listen. */
 export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcServer> {
-  const { address, methods, caller, load, connections, isServedHost, tls, logger } = options;
+  const { address, methods, pipeline, load, connections, isServedHost, tls, logger } = options;
   tellPackageToLog(logger);
   const maxBytes = load.bodyBytes + GRPC_EXTRA_BYTES;
   const gate = makeGate({
     methods,
     openMethods: new Map([...Health.openMethods, ...(options.reflection ? REFLECTION_METHODS : [])]),
-    caller,
+    pipeline,
     load,
     isServedHost,
     maxBytes: maxBytes + FRAME_BYTES,
@@ -194,7 +194,7 @@ class MethodCalls {
 
   async #answer(call: ServerUnaryCall<Buffer, Buffer>, gone: Gone): Promise<Buffer> {
     const frontCall = this.#frontCall(call, gone);
-    const answer = await this.#options.caller.unary(this.#method, this.#wire.decodeRequest(call.request), frontCall);
+    const answer = await this.#options.pipeline.unary(this.#method, this.#wire.decodeRequest(call.request), frontCall);
     const bytes = asBuffer(this.#wire.encodeResponse(answer));
     frontCall.admission.hold(bytes.length);
     return bytes;
@@ -202,7 +202,7 @@ class MethodCalls {
 
   async #pump(call: ServerWritableStream<Buffer, Buffer>, frontCall: FrontCall): Promise<void> {
     const request = this.#wire.decodeRequest(call.request);
-    const events = await this.#options.caller.stream(this.#method, request, frontCall);
+    const events = await this.#options.pipeline.stream(this.#method, request, frontCall);
     call.sendMetadata(new Metadata());
     for await (const event of events) {
       const bytes = asBuffer(this.#wire.encodeResponse(event));

@@ -1,6 +1,6 @@
 import type { ApiMethod } from "../../api/method-table.js";
 import { readDeadline } from "../deadline.js";
-import type { Arrival, Caller, FrontCall } from "../front-call.js";
+import type { Arrival, CallPipeline, FrontCall } from "../front-call.js";
 import type { Request } from "./body.js";
 import { connectionOf } from "./connection-of.js";
 import { goneSignal } from "./gone-signal.js";
@@ -19,16 +19,16 @@ export interface HttpExchange {
  */
 export async function startCall(
   front: Arrival["front"],
-  caller: Caller,
+  pipeline: CallPipeline,
   method: ApiMethod,
   { request, response }: HttpExchange,
   signal = goneSignal(request, response),
 ): Promise<FrontCall> {
   const deadlineMs = readDeadline(request.headers, Date.now());
   const facts = factsOf(request);
-  const principal = await caller.authenticate(facts);
+  const principal = await pipeline.authenticate(facts);
   const connection = connectionOf(request);
-  const admission = caller.admit(method, { front, principal, facts, connection });
+  const admission = pipeline.admit(method, { front, principal, facts, connection });
   endWhenSent(admission, response);
   // Copying the arrival with a spread would cost a tenth of a small call.
   return { front, principal, facts, connection, admission, deadlineMs, signal };

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { Code } from "@connectrpc/connect";
-import type { Caller } from "../front-call.js";
+import type { CallPipeline } from "../front-call.js";
 import type { Logger } from "../logging.js";
 import { chooseEncoding, compress, type Encoding, MIN_COMPRESSED_BYTES } from "./compression.js";
 import { type HttpRequest, type HttpResponse, hearErrors } from "./listener.js";
@@ -19,7 +19,7 @@ type Answer = () => Promise<StaticAnswer> | StaticAnswer;
 
 interface Route {
   readonly answer: Answer;
-  readonly caller?: Pick<Caller, "authenticate">;
+  readonly pipeline?: Pick<CallPipeline, "authenticate">;
   /** What it answered last. */
   last?: Prepared;
 }
@@ -40,19 +40,24 @@ export class StaticRoutes {
   }
 
   /** Adds a path that answers callers with a key; any key may read. */
-  addForKeys(path: string, caller: Pick<Caller, "authenticate">, answer: Answer): this {
-    this.#routes.set(path, { answer, caller });
+  addForKeys(path: string, pipeline: Pick<CallPipeline, "authenticate">, answer: Answer): this {
+    this.#routes.set(path, { answer, pipeline });
     return this;
   }
 
   /** Returns whether the path is one of these, in which case the request has been answered. Never throws. */
-  serve(path: string, request: HttpRequest, response: HttpResponse, caller: Pick<Caller, "admitAnyone">): boolean {
+  serve(
+    path: string,
+    request: HttpRequest,
+    response: HttpResponse,
+    pipeline: Pick<CallPipeline, "admitAnyone">,
+  ): boolean {
     const route = this.#routes.get(path);
     if (route === undefined) return false;
     hearErrors(request, response);
     this.#answer(
       async () => {
-        await route.caller?.authenticate(factsOf(request));
+        await route.pipeline?.authenticate(factsOf(request));
         const answer = await route.answer();
         // Anybody may ask for a page again and again: one that stays the same is compressed once.
         if (route.last === undefined || !route.last.isOf(answer)) route.last = new Prepared(answer);
@@ -60,7 +65,7 @@ export class StaticRoutes {
       },
       request,
       response,
-      caller,
+      pipeline,
     ).catch((error: unknown) => {
       const problem = toProblem(error);
       if (problem.code === Code.Internal) this.#logger.error({ err: error }, "A page failed unexpectedly");
@@ -73,7 +78,7 @@ export class StaticRoutes {
     prepare: () => Promise<Prepared>,
     request: HttpRequest,
     response: HttpResponse,
-    caller: Pick<Caller, "admitAnyone">,
+    pipeline: Pick<CallPipeline, "admitAnyone">,
   ): Promise<void> {
     const allow = "GET, HEAD, OPTIONS";
     const out = response as ServerResponse;
@@ -90,7 +95,7 @@ export class StaticRoutes {
     }
     const prepared = await prepare();
     const { status = 200, contentType, text } = prepared.answer;
-    const admission = caller.admitAnyone("page", undefined);
+    const admission = pipeline.admitAnyone("page", undefined);
     endWhenSent(admission, response);
     admission.hold(text.length);
     const { tag } = prepared;

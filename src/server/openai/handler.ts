@@ -5,7 +5,7 @@ import { DEFAULT_LOAD } from "../../config.js";
 import { toByteString } from "../../domain/byte-string.js";
 import { codeName } from "../call/code-name.js";
 import { parseJson } from "../codec/json-text.js";
-import type { Caller, FrontCall } from "../front-call.js";
+import type { CallPipeline, FrontCall } from "../front-call.js";
 import { type BodyLimits, checkBodyHeaders, hasBody, type Request, readBody } from "../http/body.js";
 import { hearErrors } from "../http/listener.js";
 import { type HttpProblem, toProblem } from "../http/problem.js";
@@ -18,7 +18,7 @@ import { findRoute, type Operation, readQuery } from "./routes.js";
 
 export interface OpenAiOptions {
   readonly methods: readonly ApiMethod[];
-  readonly caller: Caller;
+  readonly pipeline: CallPipeline;
   readonly limits?: Partial<BodyLimits>;
   /** Receives errors that are this program's fault. */
   readonly onUnexpected?: (error: unknown) => void;
@@ -33,12 +33,12 @@ export type OpenAiHandler = (path: string, request: Request, response: Response)
  */
 export function createOpenAiHandler({
   methods,
-  caller,
+  pipeline,
   limits = {},
   onUnexpected = () => {},
 }: OpenAiOptions): OpenAiHandler {
   const bodyLimits: BodyLimits = { ...DEFAULT_LOAD, ...limits };
-  const calls = new Calls(methods, caller);
+  const calls = new Calls(methods, pipeline);
   return (path, request, response) => {
     if (!isOurs(path)) return false;
     hearErrors(request, response);
@@ -71,16 +71,16 @@ async function readJson(request: Request, admission: Admission, limits: BodyLimi
 /** The calls of the API that requests are made of. */
 class Calls {
   readonly #methods: ReadonlyMap<Operation["admittedAs"], ApiMethod>;
-  readonly #caller: Caller;
+  readonly #pipeline: CallPipeline;
 
-  constructor(methods: readonly ApiMethod[], caller: Caller) {
+  constructor(methods: readonly ApiMethod[], pipeline: CallPipeline) {
     this.#methods = new Map(methods.map((method) => [method.desc, method]));
-    this.#caller = caller;
+    this.#pipeline = pipeline;
   }
 
   /** Authenticates a request and admits it as the operation's first call. */
   start({ admittedAs }: Operation, exchange: HttpExchange): Promise<FrontCall> {
-    return startCall("openai", this.#caller, this.#methodOf(admittedAs), exchange);
+    return startCall("openai", this.#pipeline, this.#methodOf(admittedAs), exchange);
   }
 
   /** The first call takes the place of the request; each further call is admitted by itself. */
@@ -88,11 +88,14 @@ class Calls {
     let isFirst = true;
     return async (desc, init) => {
       const method = this.#methodOf(desc);
-      const admission = isFirst ? call.admission : this.#caller.admit(method, call);
+      const admission = isFirst ? call.admission : this.#pipeline.admit(method, call);
       const isOwn = !isFirst;
       isFirst = false;
       try {
-        return (await this.#caller.unary(method, create(desc.input, init) as Message, { ...call, admission })) as never;
+        return (await this.#pipeline.unary(method, create(desc.input, init) as Message, {
+          ...call,
+          admission,
+        })) as never;
       } finally {
         if (isOwn) admission.end();
       }

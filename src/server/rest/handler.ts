@@ -3,7 +3,7 @@ import { ApiError } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
 import { DEFAULT_LOAD } from "../../config.js";
 import { parseJson } from "../codec/json-text.js";
-import type { Caller } from "../front-call.js";
+import type { CallPipeline } from "../front-call.js";
 import { type BodyLimits, checkBodyHeaders, hasBody, type Request, readBody } from "../http/body.js";
 import { hearErrors } from "../http/listener.js";
 import { HttpProblem, toProblem } from "../http/problem.js";
@@ -20,7 +20,7 @@ import { makeTranscoder, type Transcoder } from "./transcoder.js";
 
 export interface RestOptions {
   readonly methods: readonly ApiMethod[];
-  readonly caller: Caller;
+  readonly pipeline: CallPipeline;
   readonly limits?: Partial<BodyLimits> & {
     /** How long the client of a stream may read nothing. */
     readonly stalledMs?: number;
@@ -53,7 +53,12 @@ function addRoute(router: Router<Route>, method: ApiMethod, binding: Binding): v
  * Serves the methods as plain HTTP and JSON, by their `google.api.http` options, over HTTP/1 and HTTP/2. Unknown paths
  * are `not_found`. Whatever a client does, it gets an answer or is disconnected, and nothing is thrown.
  */
-export function createRestHandler({ methods, caller, limits = {}, onUnexpected = () => {} }: RestOptions): RestHandler {
+export function createRestHandler({
+  methods,
+  pipeline,
+  limits = {},
+  onUnexpected = () => {},
+}: RestOptions): RestHandler {
   const router = makeRouter(methods);
   const { stalledMs = STALL_MS } = limits;
   const bodyLimits: BodyLimits = { ...DEFAULT_LOAD, ...limits };
@@ -66,17 +71,17 @@ export function createRestHandler({ methods, caller, limits = {}, onUnexpected =
     if (request.method === "OPTIONS") return sendAllowed(request, response, allowedMethods(router, target));
     const { target: route, variables } = findRoute(router, request, target);
     const { method, transcoder } = route;
-    const call = await startCall("rest", caller, method, { request, response });
+    const call = await startCall("rest", pipeline, method, { request, response });
     const path = transcoder.readPath(variables);
     const query = transcoder.readQuery(target.query, path);
     const json = hasBody(request) ? await readJson(request, call.admission) : undefined;
     const message = transcoder.buildRequest(path, query, json);
     if (method.desc.methodKind === "unary") {
-      const answer = await caller.unary(method, message, call);
+      const answer = await pipeline.unary(method, message, call);
       return sendJson(request, response, transcoder.writeResponse(answer), call.admission, stalledMs);
     }
     if (wantsEvents(request)) resumeFrom(message, method.desc, header(request, "last-event-id"));
-    const events = await caller.stream(method, message, call);
+    const events = await pipeline.stream(method, message, call);
     const framing = chooseFraming(request, method.desc, transcoder.writeResponse);
     await sendStream(response, events, framing, {
       requestId: requestIdOf(request),

@@ -12,8 +12,8 @@ const HERE = fileURLToPath(new URL(".", import.meta.url));
  */
 const CHANGES: readonly (readonly [string, string])[] = [
   [
-    'const call = await startCall("connect", caller, method, exchange, exchange.signal);',
-    'const call = { ...(await startCall("connect", caller, method, exchange, exchange.signal)), context, request: exchange.request };',
+    'const call = await startCall("connect", pipeline, method, exchange, exchange.signal);',
+    'const call = { ...(await startCall("connect", pipeline, method, exchange, exchange.signal)), context, request: exchange.request };',
   ],
   [
     "function toConnectError(error: unknown): ConnectError {",

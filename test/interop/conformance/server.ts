@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { create, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import { DEFAULT_LOAD } from "../../../src/config.js";
-import type { Caller, FrontCall } from "../../../src/server/front-call.js";
+import type { CallPipeline, FrontCall } from "../../../src/server/front-call.js";
 import { StaticRoutes } from "../../../src/server/http/static-routes.js";
 import { createHttpListener } from "../../../src/server/http-server.js";
 import { Admissions } from "../../../src/server/load/admissions.js";
@@ -34,7 +34,7 @@ type Asked = Message & { readonly messageReceiveLimit: number; readonly serverCr
 
 const admissions = new Admissions(DEFAULT_LOAD, { perKey: false });
 
-const caller: Caller = {
+const pipeline: CallPipeline = {
   authenticate: () => Promise.resolve({ name: "runner", namespace: "default", scope: "read" }),
   admit: (_method, { principal }) => admissions.admit("call", principal, undefined),
   admitAnyone: (kind) => admissions.admit(kind, undefined, undefined),
@@ -57,7 +57,7 @@ const asked = fromBinary(typeOf("ServerCompatRequest"), readFrame()) as Asked;
 const listener = createHttpListener({
   address: { host: "127.0.0.1", port: 0 },
   methods: API_METHODS,
-  caller,
+  pipeline,
   load: { ...DEFAULT_LOAD, bodyBytes: asked.messageReceiveLimit || DEFAULT_LOAD.bodyBytes },
   connections: new Connections(DEFAULT_LOAD.connections),
   corsOrigins: [],

@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { Caller } from "../../../../src/server/front-call.js";
+import type { CallPipeline } from "../../../../src/server/front-call.js";
 import { compress } from "../../../../src/server/http/compression.js";
 import { StaticRoutes } from "../../../../src/server/http/static-routes.js";
 import { TestLogger } from "../../../support/test-logger.js";
@@ -13,7 +13,7 @@ vi.mock("../../../../src/server/http/compression.js", async (original) => {
 
 const PAGE = "<p>page</p>".repeat(1000);
 const admission = { hold: () => undefined, end: () => undefined };
-const caller = { admitAnyone: () => admission } as unknown as Pick<Caller, "admitAnyone">;
+const pipeline = { admitAnyone: () => admission } as unknown as Pick<CallPipeline, "admitAnyone">;
 let server: Server;
 let text: string;
 
@@ -21,7 +21,7 @@ beforeEach(async () => {
   text = PAGE;
   vi.mocked(compress).mockClear();
   const routes = new StaticRoutes(new TestLogger().pino).add("/page", () => ({ contentType: "text/html", text }));
-  server = createServer((request, response) => routes.serve(request.url ?? "", request, response, caller));
+  server = createServer((request, response) => routes.serve(request.url ?? "", request, response, pipeline));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 });
 

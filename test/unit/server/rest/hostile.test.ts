@@ -25,7 +25,7 @@ afterAll(async () => {
   process.off("unhandledRejection", note);
 });
 afterEach(async () => {
-  for (const one of [server, server2]) one.caller.refusedKey = undefined;
+  for (const one of [server, server2]) one.pipeline.refusedKey = undefined;
   // Whatever was sent, both servers must still answer and must have reported no error.
   expect((await server.request("GET", "/session/s")).status).toBe(200);
   expect((await server2.request2("GET", "/session/s")).status).toBe(200);
@@ -106,14 +106,14 @@ describe("over HTTP/1", () => {
     "CONNECT a:1 HTTP/1.1\r\nHost: x\r\n\r\n",
   ])("%j does not succeed", async (text) => {
     expect(await sendRaw(text)).not.toMatch(/^HTTP\/1\.1 2/);
-    expect(server.caller.calls.filter(({ method }) => method === "CreateSession")).toEqual([]);
+    expect(server.pipeline.calls.filter(({ method }) => method === "CreateSession")).toEqual([]);
   });
 
   test.each(["headers", "body"])("a client may disconnect after its %s", async (when) => {
     const socket = connect(server.port, "127.0.0.1");
     await once(socket, "connect");
-    const seen = server.caller.calls.length;
-    server.caller.answer = (_method, _request, { signal }) =>
+    const seen = server.pipeline.calls.length;
+    server.pipeline.answer = (_method, _request, { signal }) =>
       new Promise((_, reject) => {
         signal.addEventListener("abort", () => reject(new ApiError(Code.Canceled, "gone")));
         socket.destroy();
@@ -122,18 +122,18 @@ describe("over HTTP/1", () => {
     if (when === "headers") socket.destroy();
     else socket.write(`${" ".repeat(3998)}}`);
     await once(socket, "close");
-    if (when === "body") await expect.poll(() => server.caller.calls.at(seen)?.call.signal.aborted).toBe(true);
-    server.caller.answer = async ({ desc }) => ({ $typeName: desc.output.typeName });
+    if (when === "body") await expect.poll(() => server.pipeline.calls.at(seen)?.call.signal.aborted).toBe(true);
+    server.pipeline.answer = async ({ desc }) => ({ $typeName: desc.output.typeName });
   });
 
   test("a client that is still sending gets its answer, and the connection stays usable", async () => {
-    server.caller.refusedKey = new ApiError(Code.Unauthenticated, "no");
+    server.pipeline.refusedKey = new ApiError(Code.Unauthenticated, "no");
     const socket = connect(server.port, "127.0.0.1");
     const size = 8 * 1024 * 1024;
     socket.write(`POST /session HTTP/1.1\r\nHost: x\r\nContent-Length: ${size}\r\n\r\n`);
     const [head] = await once(socket, "data");
     expect(String(head)).toMatch(/^HTTP\/1\.1 401 /);
-    server.caller.refusedKey = undefined;
+    server.pipeline.refusedKey = undefined;
     socket.write(Buffer.alloc(size));
     socket.write("GET /session/s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1\.1 200 /);
@@ -220,9 +220,9 @@ describe("over HTTP/2", () => {
   test("a request may have a body or none", async () => {
     const headers = { "content-type": "application/json" };
     expect((await server2.request2("POST", "/session", { headers, body: '{"title":"t"}' })).status).toBe(200);
-    expect(server2.caller.last.request.title).toBe("t");
+    expect(server2.pipeline.last.request.title).toBe("t");
     expect((await server2.request2("POST", "/session")).status).toBe(200);
-    expect(server2.caller.last.request.title).toBe("");
+    expect(server2.pipeline.last.request.title).toBe("");
     const large = await server2.request2("POST", "/session", { headers, body: Buffer.alloc(BODY_BYTES + 1) });
     expect([large.status, (large.json as { code: number }).code]).toEqual([413, Code.ResourceExhausted]);
   });

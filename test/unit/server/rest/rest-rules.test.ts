@@ -21,11 +21,11 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 beforeEach(() => {
-  server.caller.calls.length = 0;
-  server.caller.error = undefined;
-  server.caller.refusedKey = undefined;
-  server.caller.answer = async ({ desc }) => ({ $typeName: desc.output.typeName });
-  server.caller.answerWith(SessionSchema, { sessionId: "s" });
+  server.pipeline.calls.length = 0;
+  server.pipeline.error = undefined;
+  server.pipeline.refusedKey = undefined;
+  server.pipeline.answer = async ({ desc }) => ({ $typeName: desc.output.typeName });
+  server.pipeline.answerWith(SessionSchema, { sessionId: "s" });
   server.unexpected.length = 0;
 });
 
@@ -44,10 +44,10 @@ function post(path: string, body: string | Buffer, headers: Record<string, strin
 async function reached(line: string, options?: RequestOptions): Promise<unknown[]> {
   const answer = await send(line, options);
   if (answer.status !== 200) throw new Error(`${answer.status} ${answer.body}`);
-  const { $typeName, ...fields } = server.caller.last.request;
+  const { $typeName, ...fields } = server.pipeline.last.request;
   const isSet = ([, value]: [string, unknown]): boolean =>
     !["", false, undefined].some((zero) => zero === value) && !isEmptyObject(value);
-  return [server.caller.last.method, Object.fromEntries(Object.entries(fields).filter(isSet))];
+  return [server.pipeline.last.method, Object.fromEntries(Object.entries(fields).filter(isSet))];
 }
 
 /** Whether this is a list or a map without entries. */
@@ -102,10 +102,10 @@ describe("paths", () => {
   test.each(["GET /s/todo", "GET /session/s/todo", "GET /never%20made/todo"])(
     "%s is ListTodos, as a bare array",
     async (line) => {
-      server.caller.answerWith(ListTodosResponseSchema, { todos: [{ id: "1", content: "a" }] });
+      server.pipeline.answerWith(ListTodosResponseSchema, { todos: [{ id: "1", content: "a" }] });
       const answer = await send(line);
       expect(answer.json).toEqual([{ id: "1", content: "a", status: "", priority: "" }]);
-      server.caller.answerWith(ListTodosResponseSchema, {});
+      server.pipeline.answerWith(ListTodosResponseSchema, {});
       expect((await send(line)).body.toString()).toBe("[]");
     },
   );
@@ -138,7 +138,7 @@ describe("paths", () => {
     const answer = await send(line);
     expect(answer.status).toBe(404);
     if (!line.startsWith("HEAD")) expectProblem(answer, 404, Code.NotFound, /^No such path/);
-    expect(server.caller.calls).toEqual([]);
+    expect(server.pipeline.calls).toEqual([]);
   });
 
   test.each([
@@ -182,7 +182,7 @@ describe("methods", () => {
   });
 
   test("HEAD is GET without the body", async () => {
-    server.caller.answerWith(SessionSchema, { title: "x".repeat(3000) });
+    server.pipeline.answerWith(SessionSchema, { title: "x".repeat(3000) });
     for (const headers of [{}, { "accept-encoding": "gzip" }, { "accept-encoding": "br" }]) {
       const [get, head] = [await send("GET /session/s", { headers }), await send("HEAD /session/s", { headers })];
       const { date: _, "x-request-id": __, ...expected } = get.headers;
@@ -223,7 +223,7 @@ describe("every path of the API", () => {
         methodsOf(path).has(method) ? [method, 400, undefined] : [method, 405, allow],
       );
     }
-    expect(server.caller.calls).toEqual([]);
+    expect(server.pipeline.calls).toEqual([]);
   });
 
   test.each(CALLS)("$method $path refuses what it does not know", async ({ method, path, body }) => {
@@ -242,7 +242,7 @@ describe("every path of the API", () => {
     for (const json of ['{"colour":null}', "null", "[]", '"x"', "0"]) {
       expectProblem(await send(`${method} ${path}`, withBody(json)), 400, Code.InvalidArgument, problem);
     }
-    expect(server.caller.calls).toEqual([]);
+    expect(server.pipeline.calls).toEqual([]);
   });
 });
 
@@ -307,7 +307,7 @@ describe("queries", () => {
     ["toString=1", /Unknown query parameter "toString"/],
   ])("?%s is refused", async (query, problem) => {
     expectProblem(await send(`GET /session/s/message?${query}`), 400, Code.InvalidArgument, problem);
-    expect(server.caller.calls).toEqual([]);
+    expect(server.pipeline.calls).toEqual([]);
   });
 
   test("name the fields of a mask as JSON does", async () => {
@@ -327,12 +327,12 @@ describe("queries", () => {
   test("name the value of an enum", async () => {
     const view = SessionView.FULL;
     expect(await reached("GET /session?view=SESSION_VIEW_FULL")).toEqual(["ListSessions", { view }]);
-    server.caller.calls.length = 0;
+    server.pipeline.calls.length = 0;
     for (const value of ["2", "9", "-1", "", "SESSION_VIEW_NONE", "session_view_full"]) {
       const problem = /view: expected SESSION_VIEW_UNSPECIFIED or SESSION_VIEW_BASIC or SESSION_VIEW_FULL, got "/;
       expectProblem(await send(`GET /session?view=${value}`), 400, Code.InvalidArgument, problem);
     }
-    expect(server.caller.calls).toEqual([]);
+    expect(server.pipeline.calls).toEqual([]);
   });
 
   test("may set, beside the field that the body holds, only the other fields", async () => {
@@ -443,7 +443,7 @@ describe("bodies", () => {
     ],
   ])("POST %s %s is refused", async (path, body, problem) => {
     expectProblem(await post(path, body), 400, Code.InvalidArgument, problem);
-    expect(server.caller.calls).toEqual([]);
+    expect(server.pipeline.calls).toEqual([]);
   });
 
   test("that are not UTF-8 are refused", async () => {
@@ -481,7 +481,7 @@ describe("bodies", () => {
   test("without a Content-Type are read as JSON, and an empty body needs no Content-Type", async () => {
     expect((await post("/session", "{}", {})).status).toBe(200);
     expect((await post("/session", "", { "content-type": "text/plain", "content-length": "0" })).status).toBe(200);
-    expect(server.caller.calls).toHaveLength(2);
+    expect(server.pipeline.calls).toHaveLength(2);
   });
 
   test.each([
@@ -525,7 +525,7 @@ describe("bodies", () => {
       expectProblem(answer, 413, Code.ResourceExhausted, /larger than 65536 bytes/);
       expect(answer.headers["retry-after"]).toBeUndefined();
     }
-    expect(server.caller.calls).toEqual([]);
+    expect(server.pipeline.calls).toEqual([]);
     expect((await post("/session", Buffer.from(`{}${" ".repeat(BODY_BYTES - 2)}`))).status).toBe(200);
   });
 
@@ -547,9 +547,9 @@ describe("bodies", () => {
 
 describe("answers", () => {
   test("include zero values, and hold int64 as strings", async () => {
-    server.caller.answerWith(AppendMessageResponseSchema, { messageId: "m" });
+    server.pipeline.answerWith(AppendMessageResponseSchema, { messageId: "m" });
     expect((await send("POST /session/s/message")).json).toEqual({ messageId: "m", position: "0" });
-    server.caller.answerWith(MessageWithPartsSchema, { info: { position: 0n } });
+    server.pipeline.answerWith(MessageWithPartsSchema, { info: { position: 0n } });
     expect((await send("GET /session/s/message/m")).json).toEqual({
       info: { id: "", role: "", sessionId: "", position: "0", originSessionId: "" },
       parts: [],
@@ -558,7 +558,7 @@ describe("answers", () => {
 
   test("hold strings and keys unchanged", async () => {
     const metadata = JSON.parse('{"__proto__":{"a":1},"":"\\u0000","a.b":"\\u2028😀\\u007f","$set":null,"toJSON":"x"}');
-    server.caller.answerWith(SessionSchema, { title: 'a"\\\u0000\u001fé', metadata });
+    server.pipeline.answerWith(SessionSchema, { title: 'a"\\\u0000\u001fé', metadata });
     const body = (await send("GET /session/s")).body.toString();
     const { title, metadata: received } = JSON.parse(body);
     expect(title).toBe('a"\\\u0000\u001fé');
@@ -581,7 +581,7 @@ describe("answers", () => {
     ["", undefined],
     [undefined, undefined],
   ])("to Accept-Encoding %j are sent as %j", async (accepted, encoding) => {
-    server.caller.answerWith(ListMessagesResponseSchema, { nextPageToken: "x".repeat(5000) });
+    server.pipeline.answerWith(ListMessagesResponseSchema, { nextPageToken: "x".repeat(5000) });
     const headers = accepted === undefined ? {} : { "accept-encoding": accepted };
     const answer = await send("GET /session/s/message", { headers });
     expect(answer.headers["content-encoding"]).toBe(encoding);
@@ -616,7 +616,7 @@ describe("errors", () => {
     [Code.DataLoss, 500],
     [Code.Unauthenticated, 401],
   ])("code %d becomes the status %d", async (code, status) => {
-    server.caller.error = new ApiError(code, `Session "é" text`);
+    server.pipeline.error = new ApiError(code, `Session "é" text`);
     const answer = await send("GET /session/s");
     expectProblem(answer, status, code, /^Session "é" text$/);
     expect(answer.headers["retry-after"]).toBe(status === 429 || status === 503 ? "1" : undefined);
@@ -625,7 +625,7 @@ describe("errors", () => {
   });
 
   test("a wrong key is reported before the body is read", async () => {
-    server.caller.refusedKey = new ApiError(Code.Unauthenticated, "No such key");
+    server.pipeline.refusedKey = new ApiError(Code.Unauthenticated, "No such key");
     const answer = await post("/session", "junk", { "content-type": "text/plain" });
     expectProblem(answer, 401, Code.Unauthenticated, /^No such key$/);
     expect(answer.headers["www-authenticate"]).toBe("Bearer");
@@ -639,16 +639,16 @@ describe("errors", () => {
       new TypeError("secret"),
     ];
     for (const error of errors) {
-      server.caller.error = error;
+      server.pipeline.error = error;
       expectProblem(await send("GET /session/s"), 500, Code.Internal, /^Internal error$/);
     }
     expect(server.unexpected).toEqual(errors);
-    server.caller.error = new DomainError("not_found", 'Session "s" not found');
+    server.pipeline.error = new DomainError("not_found", 'Session "s" not found');
     expectProblem(await send("GET /session/s"), 404, Code.NotFound, /not found/);
   });
 
   test("an answer that has no JSON form is an internal error", async () => {
-    server.caller.answerWith(SessionSchema, { metadata: { a: Number.NaN } });
+    server.pipeline.answerWith(SessionSchema, { metadata: { a: Number.NaN } });
     expectProblem(await send("GET /session/s"), 500, Code.Internal, /^Internal error$/);
     expect(server.unexpected).toHaveLength(1);
   });
@@ -668,14 +668,14 @@ describe("deadlines", () => {
   ])("%j sets a deadline after %d ms", async (headers, ms) => {
     const before = Date.now();
     await send("GET /session/s", { headers });
-    const deadline = server.caller.last.call.deadlineMs ?? 0;
+    const deadline = server.pipeline.last.call.deadlineMs ?? 0;
     expect(deadline).toBeGreaterThanOrEqual(before + ms);
     expect(deadline).toBeLessThanOrEqual(Date.now() + ms);
   });
 
   test("are not set unless the client asks", async () => {
     await send("GET /session/s");
-    expect(server.caller.last.call.deadlineMs).toBeUndefined();
+    expect(server.pipeline.last.call.deadlineMs).toBeUndefined();
   });
 
   test.each([

@@ -9,11 +9,11 @@ import { TodoService, TodoTrackerService } from "../../../../gen/sessionpool/v1/
 import type { ApiError } from "../../../../src/api/api-error.js";
 import type { ApiMethod } from "../../../../src/api/method-table.js";
 import { DEFAULT_LOAD, type LoadLimits } from "../../../../src/config.js";
-import type { Arrival, Caller, FrontCall } from "../../../../src/server/front-call.js";
+import type { Arrival, CallPipeline, FrontCall } from "../../../../src/server/front-call.js";
 import { type Admission, type AdmissionKind, Admissions } from "../../../../src/server/load/admissions.js";
 import { createRestHandler, type RestOptions } from "../../../../src/server/rest/handler.js";
 
-/** The table of methods without implementations: the fake caller answers. */
+/** The table of methods without implementations: the fake pipeline answers. */
 export const METHODS: readonly ApiMethod[] = [SessionService, MessageService, TodoService, TodoTrackerService].flatMap(
   (service) =>
     service.methods.map((desc) => ({ desc, scope: "write" as const, grpcOnly: service === TodoTrackerService })),
@@ -26,7 +26,7 @@ export interface SeenCall {
 }
 
 /** Gives every call the same answer, and records the calls. */
-class FakeCaller implements Caller {
+class FakePipeline implements CallPipeline {
   readonly calls: SeenCall[] = [];
   readonly #admissions: Admissions;
   /** The error that the next calls end with. */
@@ -94,7 +94,7 @@ export interface RequestOptions {
 
 /** A REST front on a port of its own, over HTTP/1 or HTTP/2. */
 export class RestServer {
-  readonly caller = new FakeCaller();
+  readonly pipeline = new FakePipeline();
   /** The errors that `onUnexpected` received. */
   readonly unexpected: unknown[] = [];
   readonly #server: Server | Http2Server;
@@ -102,7 +102,7 @@ export class RestServer {
   private constructor(options: Partial<RestOptions>, http2: boolean) {
     const handler = createRestHandler({
       methods: METHODS,
-      caller: this.caller,
+      pipeline: this.pipeline,
       onUnexpected: (error) => this.unexpected.push(error),
       ...options,
     });

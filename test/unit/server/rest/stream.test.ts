@@ -20,8 +20,8 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 afterEach(() => {
-  server.caller.error = undefined;
-  server.caller.events = async function* () {};
+  server.pipeline.error = undefined;
+  server.pipeline.events = async function* () {};
 });
 
 type Init = MessageInitShape<typeof WatchMessagesResponseSchema>;
@@ -35,7 +35,7 @@ const APPENDED_JSON =
 
 /** Has the next stream send these events and then end, with the error if there is one. */
 function tell(events: readonly WatchMessagesResponse[], error?: unknown): void {
-  server.caller.events = async function* () {
+  server.pipeline.events = async function* () {
     yield* events;
     if (error !== undefined) throw error;
   };
@@ -88,7 +88,7 @@ describe("WatchMessages", () => {
   });
 
   test("answers an error before the start as other calls do", async () => {
-    server.caller.error = new ApiError(Code.NotFound, "no");
+    server.pipeline.error = new ApiError(Code.NotFound, "no");
     const answer = await server.request("GET", PATH, { headers: EVENTS });
     expect([answer.status, answer.json]).toEqual([404, { code: 5, message: "no", details: [expect.anything()] }]);
     const refused = await server.request("GET", `${PATH}?from_position=x`, { headers: EVENTS });
@@ -103,18 +103,18 @@ describe("WatchMessages", () => {
     ["?resume_token=t1&from_position=0", "t9", { resumeToken: "t1", fromPosition: 0n }],
   ])("resumes %s with Last-Event-ID %j", async (query, lastEventId, fields) => {
     await server.request("GET", PATH + query, { headers: { ...EVENTS, "last-event-id": lastEventId } });
-    const { resumeToken, fromPosition } = server.caller.last.request;
+    const { resumeToken, fromPosition } = server.pipeline.last.request;
     expect({ resumeToken, fromPosition }).toEqual(fields);
   });
 
   test("ignores Last-Event-ID when it answers JSON lines", async () => {
     await server.request("GET", `${PATH}?from_position=1`, { headers: { "last-event-id": "t9" } });
-    expect(server.caller.last.request).toMatchObject({ resumeToken: "", fromPosition: 1n });
+    expect(server.pipeline.last.request).toMatchObject({ resumeToken: "", fromPosition: 1n });
   });
 
   test("sends headers before the first event, and each event as it comes", async () => {
     const steps = [deferred(), deferred()];
-    server.caller.events = async function* () {
+    server.pipeline.events = async function* () {
       for (const step of steps) {
         await step.promise;
         yield HEARTBEAT;
@@ -131,7 +131,7 @@ describe("WatchMessages", () => {
 
   test("HEAD sends the headers and closes the stream", async () => {
     const closed = deferred();
-    server.caller.events = () => ({
+    server.pipeline.events = () => ({
       [Symbol.asyncIterator]: () => ({
         next: () => new Promise<never>(() => {}),
         return: async () => {
@@ -147,7 +147,7 @@ describe("WatchMessages", () => {
 
   test("aborts the call when the client disconnects", async () => {
     const closed = deferred();
-    server.caller.events = async function* (_request, { signal }) {
+    server.pipeline.events = async function* (_request, { signal }) {
       try {
         yield HEARTBEAT;
         await once(signal, "abort");
@@ -159,7 +159,7 @@ describe("WatchMessages", () => {
     await once(response, "data");
     request.destroy();
     await closed.promise;
-    expect(server.caller.last.call.signal.aborted).toBe(true);
+    expect(server.pipeline.last.call.signal.aborted).toBe(true);
   });
 
   test("takes no more events than the client reads, and disconnects one that reads nothing", async () => {
@@ -167,7 +167,7 @@ describe("WatchMessages", () => {
     const closed = deferred();
     let given = 0;
     const large = event({ event: { case: "appended", value: { parts: [{ text: "x".repeat(100_000) }] } } });
-    impatient.caller.events = async function* () {
+    impatient.pipeline.events = async function* () {
       try {
         for (; given < 10_000; given++) yield large;
       } finally {
@@ -198,7 +198,7 @@ describe("WatchMessages", () => {
   test("works over HTTP/2, and stops when the client resets", async () => {
     const http2 = await RestServer.start({ http2: true });
     const closed = deferred();
-    http2.caller.events = async function* (_request, { signal }) {
+    http2.pipeline.events = async function* (_request, { signal }) {
       try {
         yield HEARTBEAT;
         await once(signal, "abort");

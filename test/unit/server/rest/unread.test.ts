@@ -15,13 +15,13 @@ afterEach(() => server.stop());
 
 it.each([1, 2])("an unread answer ends its stream or connection (HTTP/%i)", async (version) => {
   server = await RestServer.start({ limits: { stalledMs: 100 }, http2: version === 2 });
-  server.caller.answerWith(MessageWithPartsSchema, { parts: [{ type: "text", text: TEXT }] });
+  server.pipeline.answerWith(MessageWithPartsSchema, { parts: [{ type: "text", text: TEXT }] });
   if (version === 1) {
     const request = get({ port: server.port, host: "127.0.0.1", path: PATH, agent: false });
     const [response] = await once(request, "response");
     response.on("error", () => undefined);
     // The client learns of the end only when it reads, so the test asks the server.
-    await poll(() => server.caller.last.call.signal.aborted, "the connection is ended");
+    await poll(() => server.pipeline.last.call.signal.aborted, "the connection is ended");
     request.destroy();
     return;
   }

@@ -8,7 +8,7 @@ import type { ApiContext, ApiMethod } from "../../api/method-table.js";
 import type { LoadLimits } from "../../config.js";
 import { onCallEnd, untilCallEnd } from "../../domain/call-end.js";
 import type { Authenticator } from "../auth/authenticator.js";
-import type { Arrival, Caller, FrontCall } from "../front-call.js";
+import type { Arrival, CallPipeline, FrontCall } from "../front-call.js";
 import { type Admission, type AdmissionKind, Admissions } from "../load/admissions.js";
 import type { Connection } from "../load/connections.js";
 import type { Logger } from "../logging.js";
@@ -23,7 +23,7 @@ export interface PoolUse extends Pick<ApiContext, "rootPool"> {
   release(): void;
 }
 
-export interface CallerOptions {
+export interface CallPipelineOptions {
   readonly authenticator: Authenticator;
   /** Keeps the pool of a namespace open for one call or stream. */
   readonly usePool: (namespace: string) => PoolUse;
@@ -36,8 +36,8 @@ export interface CallerOptions {
 }
 
 /** The checks around every implementation, once for all fronts. */
-export class CheckedCaller implements Caller {
-  readonly #options: CallerOptions;
+export class CheckedCallPipeline implements CallPipeline {
+  readonly #options: CallPipelineOptions;
   readonly #callLog: CallLog;
   readonly #admissions: Admissions;
   readonly #streams = new Set<WatchedStream>();
@@ -46,7 +46,7 @@ export class CheckedCaller implements Caller {
   #stopping = false;
   #onIdle: (() => void) | undefined;
 
-  constructor(options: CallerOptions) {
+  constructor(options: CallPipelineOptions) {
     this.#options = options;
     this.#callLog = new CallLog(options.logger);
     this.#admissions = new Admissions(options.load, { perKey: options.authenticator.everyone === undefined });

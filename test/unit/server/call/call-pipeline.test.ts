@@ -9,7 +9,7 @@ import { DomainError } from "../../../../src/domain/errors.js";
 import { DEFAULT_LIMITS } from "../../../../src/domain/limits.js";
 import { RootPool } from "../../../../src/pool/root-pool.js";
 import { openAuthenticator } from "../../../../src/server/auth/authenticator.js";
-import { CheckedCaller } from "../../../../src/server/call/caller.js";
+import { CheckedCallPipeline } from "../../../../src/server/call/call-pipeline.js";
 import { Metrics } from "../../../../src/server/call/metrics.js";
 import type { Arrival, FrontCall } from "../../../../src/server/front-call.js";
 import { Admissions } from "../../../../src/server/load/admissions.js";
@@ -27,14 +27,14 @@ const ARRIVAL: Arrival = { front: "rest", principal: READER };
 describe("a unary call", () => {
   it("gives the implementation the namespace's pool, the deadline and the signal", async () => {
     const pools = new Map([["a", new RootPool()]]);
-    const { caller } = makeCaller({ rootPoolFor: (name) => pools.get(name)! });
+    const { pipeline } = makePipeline({ rootPoolFor: (name) => pools.get(name)! });
     let seen: ApiContext | undefined;
     const call = frontCall();
     const method = unaryMethod(async (context) => {
       seen = context;
       return ANSWER;
     });
-    expect(await caller.unary(method, REQUEST, call)).toBe(ANSWER);
+    expect(await pipeline.unary(method, REQUEST, call)).toBe(ANSWER);
     expect(seen?.rootPool).toBe(pools.get("a"));
     expect(seen?.signal).toBe(call.signal);
     expect(seen?.limits).toBe(DEFAULT_LIMITS);
@@ -42,38 +42,38 @@ describe("a unary call", () => {
   });
 
   it("keeps an earlier deadline of the client", async () => {
-    const { caller } = makeCaller({ load: { unaryDeadlineMs: 2 * MINUTE_MS } });
+    const { pipeline } = makePipeline({ load: { unaryDeadlineMs: 2 * MINUTE_MS } });
     const { call } = passingDeadline();
     let seen: number | undefined;
     const method = unaryMethod(async (context) => {
       seen = context.deadlineMs;
       return ANSWER;
     });
-    await caller.unary(method, REQUEST, frontCall(call));
+    await pipeline.unary(method, REQUEST, frontCall(call));
     expect(seen).toBe(call.deadlineMs);
   });
 
   it("ends at the deadline even if the store hangs", async () => {
-    const { caller } = makeCaller({ load: { unaryDeadlineMs: 10 } });
+    const { pipeline } = makePipeline({ load: { unaryDeadlineMs: 10 } });
     const hanging = unaryMethod(() => new Promise(() => undefined));
-    await expect(caller.unary(hanging, REQUEST, frontCall())).rejects.toMatchObject({ code: Code.DeadlineExceeded });
-    expect(caller.inFlight).toBe(0);
+    await expect(pipeline.unary(hanging, REQUEST, frontCall())).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    expect(pipeline.inFlight).toBe(0);
   });
 
   it("does not begin when the deadline has passed", async () => {
-    const { caller } = makeCaller();
+    const { pipeline } = makePipeline();
     let begun = false;
     const method = unaryMethod(async () => {
       begun = true;
       return ANSWER;
     });
     const call = frontCall({ deadlineMs: Date.now() - 1 });
-    await expect(caller.unary(method, REQUEST, call)).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    await expect(pipeline.unary(method, REQUEST, call)).rejects.toMatchObject({ code: Code.DeadlineExceeded });
     expect(begun).toBe(false);
   });
 
   it("tells the implementation when the client has gone", async () => {
-    const { caller } = makeCaller();
+    const { pipeline } = makePipeline();
     const gone = new AbortController();
     const patient = unaryMethod(
       ({ signal }) =>
@@ -81,50 +81,50 @@ describe("a unary call", () => {
           signal?.addEventListener("abort", () => reject(new DomainError("canceled", "The call was canceled")));
         }),
     );
-    const answer = caller.unary(patient, REQUEST, frontCall({ signal: gone.signal }));
+    const answer = pipeline.unary(patient, REQUEST, frontCall({ signal: gone.signal }));
     gone.abort();
     await expect(answer).rejects.toMatchObject({ code: Code.Canceled });
-    await expect(caller.unary(patient, REQUEST, frontCall({ signal: gone.signal }))).rejects.toMatchObject({
+    await expect(pipeline.unary(patient, REQUEST, frontCall({ signal: gone.signal }))).rejects.toMatchObject({
       code: Code.Canceled,
     });
   });
 
   it("needs the method's scope", async () => {
-    const { caller } = makeCaller();
+    const { pipeline } = makePipeline();
     const write = { ...unaryMethod(async () => ANSWER), scope: "write" as const };
-    expect(() => caller.admit(write, ARRIVAL)).toThrow(
+    expect(() => pipeline.admit(write, ARRIVAL)).toThrow(
       new ApiError(Code.PermissionDenied, 'The key "reader" has the scope read; CountMessages needs write'),
     );
     const admin = { ...READER, scope: "admin" as const };
-    const admission = caller.admit(write, { ...ARRIVAL, principal: admin });
-    expect(await caller.unary(write, REQUEST, frontCall({ principal: admin, admission }))).toBe(ANSWER);
+    const admission = pipeline.admit(write, { ...ARRIVAL, principal: admin });
+    expect(await pipeline.unary(write, REQUEST, frontCall({ principal: admin, admission }))).toBe(ANSWER);
   });
 
   it("is refused beyond the limit of calls before its body is read, and accepted again after an answer", async () => {
-    const { caller } = makeCaller({ load: { inFlightCalls: 2 } });
+    const { pipeline } = makePipeline({ load: { inFlightCalls: 2 } });
     const method = unaryMethod(async () => ANSWER);
-    const admissions = [caller.admit(method, ARRIVAL), caller.admit(method, ARRIVAL)];
-    expect(() => caller.admit(method, ARRIVAL)).toThrow(expect.objectContaining({ code: Code.ResourceExhausted }));
-    await caller.unary(method, REQUEST, frontCall({ admission: admissions[0]! }));
-    expect(caller.admit(method, ARRIVAL)).toBeDefined();
+    const admissions = [pipeline.admit(method, ARRIVAL), pipeline.admit(method, ARRIVAL)];
+    expect(() => pipeline.admit(method, ARRIVAL)).toThrow(expect.objectContaining({ code: Code.ResourceExhausted }));
+    await pipeline.unary(method, REQUEST, frontCall({ admission: admissions[0]! }));
+    expect(pipeline.admit(method, ARRIVAL)).toBeDefined();
   });
 
   it("is counted when it is refused", async () => {
-    const { caller, metrics } = makeCaller({ load: { inFlightCalls: 1 } });
+    const { pipeline, metrics } = makePipeline({ load: { inFlightCalls: 1 } });
     const method = unaryMethod(async () => ANSWER);
-    caller.admit(method, ARRIVAL);
-    expect(() => caller.admit(method, ARRIVAL)).toThrow();
+    pipeline.admit(method, ARRIVAL);
+    expect(() => pipeline.admit(method, ARRIVAL)).toThrow();
     const labels = 'method="sessionpool.v1.MessageService/CountMessages",front="rest",code="resource_exhausted"';
     expect(await metrics.registry.metrics()).toContain(`session_pool_calls_total{${labels}} 1`);
   });
 
   it("answers unexpected errors with a fixed text, and logs the cause but no content", async () => {
     const logger = new TestLogger();
-    const { caller } = makeCaller({ logger: logger.pino });
+    const { pipeline } = makePipeline({ logger: logger.pino });
     const broken = unaryMethod(async () => {
       throw new TypeError("disk on fire");
     });
-    await expect(caller.unary(broken, REQUEST, frontCall())).rejects.toMatchObject({
+    await expect(pipeline.unary(broken, REQUEST, frontCall())).rejects.toMatchObject({
       code: Code.Internal,
       message: "Internal error",
     });
@@ -140,16 +140,16 @@ describe("a unary call", () => {
   });
 
   it("is counted by method, front and code", async () => {
-    const { caller, metrics } = makeCaller();
+    const { pipeline, metrics } = makePipeline();
     const missing = unaryMethod(async () => {
       throw new DomainError("not_found", "no");
     });
-    await caller.unary(
+    await pipeline.unary(
       unaryMethod(async () => ANSWER),
       REQUEST,
       frontCall(),
     );
-    await expect(caller.unary(missing, REQUEST, frontCall())).rejects.toMatchObject({ code: Code.NotFound });
+    await expect(pipeline.unary(missing, REQUEST, frontCall())).rejects.toMatchObject({ code: Code.NotFound });
     const text = await metrics.registry.metrics();
     const labels = 'method="sessionpool.v1.MessageService/CountMessages",front="rest"';
     expect(text).toContain(`session_pool_calls_total{${labels},code="ok"} 1`);
@@ -161,95 +161,95 @@ describe("a unary call", () => {
 
 describe("a stream", () => {
   it("passes events on, and ends when the implementation does", async () => {
-    const { caller } = makeCaller();
+    const { pipeline } = makePipeline();
     const method = streamMethod(async function* () {
       yield ANSWER;
       yield ANSWER;
     });
-    const events = await caller.stream(method, REQUEST, frontCall());
+    const events = await pipeline.stream(method, REQUEST, frontCall());
     expect(await collect(events)).toEqual([ANSWER, ANSWER]);
-    expect(caller.openStreams).toBe(0);
+    expect(pipeline.openStreams).toBe(0);
   });
 
   it("ends at the client's deadline, even while nothing happens", async () => {
-    const { caller } = makeCaller();
+    const { pipeline } = makePipeline();
     const { call, end } = passingDeadline();
-    const events = await caller.stream(silentStream(), REQUEST, frontCall(call));
+    const events = await pipeline.stream(silentStream(), REQUEST, frontCall(call));
     const ended = collect(events);
     end();
     await expect(ended).rejects.toMatchObject({ code: Code.DeadlineExceeded });
   });
 
   it("tells the implementation when the client has gone", async () => {
-    const { caller } = makeCaller();
+    const { pipeline } = makePipeline();
     const gone = new AbortController();
     let signal: AbortSignal | undefined;
     const method = silentStream((context) => {
       signal = context.signal;
     });
-    const events = await caller.stream(method, REQUEST, frontCall({ signal: gone.signal }));
+    const events = await pipeline.stream(method, REQUEST, frontCall({ signal: gone.signal }));
     const ended = collect(events);
     gone.abort();
     await expect(ended).rejects.toMatchObject({ code: Code.Canceled });
     expect(signal?.aborted).toBe(true);
-    expect(caller.openStreams).toBe(0);
+    expect(pipeline.openStreams).toBe(0);
   });
 
   it("tells the implementation when the reader stops", async () => {
-    const { caller } = makeCaller();
+    const { pipeline } = makePipeline();
     let signal: AbortSignal | undefined;
     const method = streamMethod(async function* (context) {
       signal = context.signal;
       for (;;) yield ANSWER;
     });
-    for await (const event of await caller.stream(method, REQUEST, frontCall())) {
+    for await (const event of await pipeline.stream(method, REQUEST, frontCall())) {
       expect(event).toBe(ANSWER);
       break;
     }
     expect(signal?.aborted).toBe(true);
-    expect(caller.openStreams).toBe(0);
+    expect(pipeline.openStreams).toBe(0);
   });
 
   it("is refused beyond the limit of watchers", async () => {
-    const { caller } = makeCaller({ load: { watchers: 1 } });
-    const admission = caller.admit(silentStream(), ARRIVAL);
-    const first = await caller.stream(silentStream(), REQUEST, frontCall({ admission }));
-    expect(() => caller.admit(silentStream(), ARRIVAL)).toThrow(
+    const { pipeline } = makePipeline({ load: { watchers: 1 } });
+    const admission = pipeline.admit(silentStream(), ARRIVAL);
+    const first = await pipeline.stream(silentStream(), REQUEST, frontCall({ admission }));
+    expect(() => pipeline.admit(silentStream(), ARRIVAL)).toThrow(
       expect.objectContaining({ code: Code.ResourceExhausted }),
     );
     await first[Symbol.asyncIterator]().return?.();
-    expect(caller.admit(silentStream(), ARRIVAL)).toBeDefined();
+    expect(pipeline.admit(silentStream(), ARRIVAL)).toBeDefined();
   });
 
   it("does not count as open when it fails to start", async () => {
-    const { caller } = makeCaller();
+    const { pipeline } = makePipeline();
     const method = {
       ...streamMethod(async function* () {}),
       stream: () => Promise.reject(new DomainError("not_found", "x")),
     };
-    await expect(caller.stream(method, REQUEST, frontCall())).rejects.toMatchObject({ code: Code.NotFound });
-    expect(caller.openStreams).toBe(0);
+    await expect(pipeline.stream(method, REQUEST, frontCall())).rejects.toMatchObject({ code: Code.NotFound });
+    expect(pipeline.openStreams).toBe(0);
   });
 });
 
 describe("a stopping server", () => {
   it("lets calls finish, refuses new ones, and ends streams with unavailable", async () => {
-    const { caller } = makeCaller();
+    const { pipeline } = makePipeline();
     const { promise, resolve } = deferred<Message>();
-    const running = caller.unary(
+    const running = pipeline.unary(
       unaryMethod(() => promise),
       REQUEST,
       frontCall(),
     );
-    const events = await caller.stream(silentStream(), REQUEST, frontCall());
+    const events = await pipeline.stream(silentStream(), REQUEST, frontCall());
     const ended = collect(events);
     let isStopped = false;
-    const stopped = caller.stop().then(() => {
+    const stopped = pipeline.stop().then(() => {
       isStopped = true;
     });
     await expect(ended).rejects.toMatchObject({ code: Code.Unavailable, message: "The server is stopping" });
     await expect(
-      caller.unary(
+      pipeline.unary(
         unaryMethod(async () => ANSWER),
         REQUEST,
         frontCall(),
@@ -267,23 +267,26 @@ describe("a stopping server", () => {
 describe("a namespace", () => {
   it("stays open until its call has ended, even if that was answered before", async () => {
     const released: string[] = [];
-    const { caller } = makeCaller({ onRelease: (namespace) => released.push(namespace), load: { unaryDeadlineMs: 1 } });
+    const { pipeline } = makePipeline({
+      onRelease: (namespace) => released.push(namespace),
+      load: { unaryDeadlineMs: 1 },
+    });
     const work = deferred<Message>();
     const method = unaryMethod(() => work.promise);
-    await expect(caller.unary(method, REQUEST, frontCall())).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    await expect(pipeline.unary(method, REQUEST, frontCall())).rejects.toMatchObject({ code: Code.DeadlineExceeded });
     expect(released).toEqual([]);
     work.resolve(ANSWER);
     await poll(() => released.length > 0, "the namespace is released");
     const failing = unaryMethod(() => Promise.reject(new Error("a fault")));
-    await expect(caller.unary(failing, REQUEST, frontCall())).rejects.toMatchObject({ code: Code.Internal });
+    await expect(pipeline.unary(failing, REQUEST, frontCall())).rejects.toMatchObject({ code: Code.Internal });
     expect(released).toHaveLength(2);
   });
 
   it("stays open until its stream has ended", async () => {
     const released: string[] = [];
-    const { caller } = makeCaller({ onRelease: (namespace) => released.push(namespace) });
+    const { pipeline } = makePipeline({ onRelease: (namespace) => released.push(namespace) });
     const ending = new AbortController();
-    const stream = await caller.stream(silentStream(), REQUEST, frontCall({ signal: ending.signal }));
+    const stream = await pipeline.stream(silentStream(), REQUEST, frontCall({ signal: ending.signal }));
     const reading = collect(stream);
     expect(released).toEqual([]);
     ending.abort();
@@ -299,10 +302,10 @@ interface Changes {
   readonly logger?: ReturnType<typeof createLogger>;
 }
 
-function makeCaller(changes: Changes = {}) {
+function makePipeline(changes: Changes = {}) {
   const { rootPoolFor = () => new RootPool(), onRelease, load, logger = createLogger("silent") } = changes;
   const metrics = new Metrics();
-  const caller = new CheckedCaller({
+  const pipeline = new CheckedCallPipeline({
     authenticator: openAuthenticator,
     usePool: (namespace) => ({ rootPool: rootPoolFor(namespace), release: () => onRelease?.(namespace) }),
     limits: DEFAULT_LIMITS,
@@ -310,7 +313,7 @@ function makeCaller(changes: Changes = {}) {
     metrics,
     logger,
   });
-  return { caller, metrics };
+  return { pipeline, metrics };
 }
 
 function frontCall(changes: Partial<FrontCall> = {}): FrontCall {
