@@ -98,10 +98,25 @@ export class Editor {
       if (!head || !this.#context.isExpired(head.record)) return false;
       saw(head);
       const open = openDrafts(head.record);
-      if (open.length > 0) await this.#endDrafts(head.record, open, call);
+      if (open.length > 0) {
+        await this.#fixExpiry(head, call);
+        await this.#endDrafts(head.record, open, call);
+      }
       if (!(await this.#writer.commitDeletion(head, call))) throw new Again();
       return true;
     });
+  }
+
+  /**
+   * Gives a session whose retention is over an expiry of its own, and throws `Again`. To discard a draft is a write,
+   * from which the retention would begin anew. Does nothing when the session's own expiry comes first.
+   */
+  async #fixExpiry(head: Head, call?: Call): Promise<void> {
+    const { updateTimeMicros, expireTimeMicros = Number.POSITIVE_INFINITY } = head.record;
+    const endMicros = updateTimeMicros + this.#context.options.retentionMs * 1000;
+    if (expireTimeMicros <= endMicros) return;
+    await this.#commitFields(head, { expireTimeMicros: endMicros }, call);
+    throw new Again();
   }
 
   /** See StorageProvider.updateSession. No message changes, so nothing is sealed unless the time of expiry changes. */
@@ -146,14 +161,14 @@ export class Editor {
    */
   async #reopenWith(sessionId: string, seen: Head, fields: Partial<NextRecord>, call?: Call): Promise<Head | null> {
     const head = await this.settledHead(sessionId, call);
-    if (head.record.revision !== seen.record.revision) return null;
+    return head.record.revision === seen.record.revision ? this.#commitFields(head, fields, call) : null;
+  }
+
+  #commitFields(head: Head, fields: Partial<NextRecord>, call?: Call): Promise<Head | null> {
     const { lastTimestampMicros } = head;
     const undo = undoAt(head.record, head.seq);
-    return this.#writer.commit(
-      head,
-      { segments: visibleSegments(head), lastTimestampMicros, undo, kept: null, fields },
-      call,
-    );
+    const change = { segments: visibleSegments(head), lastTimestampMicros, undo, kept: null, fields };
+    return this.#writer.commit(head, change, call);
   }
 
   /**

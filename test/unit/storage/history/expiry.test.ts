@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { DomainError } from "../../../../src/domain/errors.js";
 import { kindOf } from "../../../../src/storage/history/drafts/draft-entry.js";
 import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
 import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
@@ -100,6 +101,25 @@ describe("a session that expires", () => {
         ?.entries.map(({ id }) => kindOf(id)),
     ).toEqual(["started", "discarded"]);
     expect(database.dump().records).toMatchObject([{ deleted: true, drafts: [] }]);
+  });
+
+  it("stays gone when a sweep is interrupted after it has discarded a draft, which is a write to the session", async () => {
+    const store = database.namespace("default");
+    const retaining = new LogHistoryProvider(store, { nowMicros: () => nowMs * 1000, retentionMs: DAY_MS });
+    await retaining.createSession({ sessionId: "s" });
+    await retaining.startDraft("s", { id: "d", ...MESSAGE });
+    nowMs += DAY_MS;
+    const append = store.append.bind(store);
+    const replaceRecord = store.replaceRecord.bind(store);
+    store.append = async (...args) => {
+      store.replaceRecord = () => Promise.reject(new DomainError("unavailable", "The sweep has died"));
+      return append(...args);
+    };
+    await expect(retaining.sweep()).rejects.toMatchObject({ code: "unavailable" });
+    store.replaceRecord = replaceRecord;
+    await expect(retaining.getSession("s")).rejects.toMatchObject({ code: "not_found" });
+    await retaining.sweep();
+    expect(database.dump().records).toMatchObject([{ deleted: true }]);
   });
 
   it("keeps its drafts when a process ends abandoned ones", async () => {
