@@ -115,7 +115,8 @@ export interface LogStore {
    * Turns a record that is being restored into a living one: replaces it with this one of the same uid, with the next
    * revision and the stored `forks`. `exists`: a living record has the session id by now. `gone`: there is no such
    * record, or it is no longer being restored. In both cases nothing was changed. Sending the same again gives
-   * `published`.
+   * `published`. When an unknown outcome cannot be read back, this rejects with `unavailable`: after `gone`, the caller
+   * deletes the messages, which forks may name if the record was published and deleted since.
    */
   publishRecord(record: NextRecord, call?: Call): Promise<"published" | "exists" | "gone">;
 

@@ -86,7 +86,7 @@ export class MongoRecords {
       restoring: true as const,
     };
     const replacement = toReplacement(this.#namespace, record, write, { nextRevision: true });
-    return this.#commands.settle(call, async (isRepeat) => {
+    const outcome = await this.#commands.settle(call, async (isRepeat) => {
       try {
         const { matchedCount } = await this.#commands.write(call, (limits) =>
           this.#sessions.updateOne(hidden, replacement, limits),
@@ -94,15 +94,16 @@ export class MongoRecords {
         if (matchedCount === 1) return "published";
       } catch (error) {
         if (!duplicateKey(error)) throw error;
-        if (!isRepeat) return "exists";
-        throw new DomainError(
-          "unavailable",
-          `Whether session ${JSON.stringify(record.sessionId)} was restored is unknown`,
-        );
+        return isRepeat ? "unknown" : "exists";
       }
       const found = await this.#findOne({ _id: record.uid }, call);
-      return found?.tombstone === LIVING ? "published" : "gone";
+      if (found?.tombstone === LIVING) return "published";
+      // The session may have been published, forked and deleted since, and `gone` would let the caller delete its messages.
+      return isRepeat && found ? "unknown" : "gone";
     });
+    if (outcome !== "unknown") return outcome;
+    const id = JSON.stringify(record.sessionId);
+    throw new DomainError("unavailable", `Whether session ${id} was restored is unknown`);
   }
 
   async readByUid(uid: string, call?: Call): Promise<SessionRecord | null> {

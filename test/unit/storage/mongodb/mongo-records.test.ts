@@ -43,6 +43,10 @@ function recordsThatHold(revision: number | null): MongoRecords {
     },
     findOne: async () => (revision === null ? null : { revision, write: new ObjectId() }),
   } as unknown as Collection<RecordDocument>;
+  return recordsIn(sessions);
+}
+
+function recordsIn(sessions: Collection<RecordDocument>): MongoRecords {
   const safeReads = { options: { readConcern: { level: "majority" } } } as const;
   return new MongoRecords("default", sessions, new MongoCommands(5000), new WriteIds(), safeReads, {
     knownMs: () => 0,
@@ -59,3 +63,20 @@ it.each([5, null])(
     await expect(recordsThatHold(revision).replace(record, 3)).rejects.toMatchObject({ code: "unavailable" });
   },
 );
+
+it.each([
+  ["published", { tombstone: "" }],
+  ["gone", null],
+  ["unavailable", { tombstone: "u1" }],
+])("publish answers %s when its first answer was lost and the record is now %j", async (answer, found) => {
+  let sends = 0;
+  const sessions = {
+    updateOne: async () => {
+      if (sends++ === 0) throw new MongoNetworkError("lost");
+      return { matchedCount: 0 };
+    },
+    findOne: async () => found,
+  } as unknown as Collection<RecordDocument>;
+  const published = recordsIn(sessions).publish(record);
+  expect(await published.catch(({ code }) => code)).toBe(answer);
+});
