@@ -42,9 +42,11 @@ export class Sweeper {
       report.ranges++;
       tell();
     });
+    // Records that are being restored stay in the list until they are a day old. They must not hide what comes after.
+    let restoring = 0;
     for (;;) {
       checkCall(options);
-      const batch = await store.listSweepable(untilMs, BATCH, options);
+      const batch = await store.listSweepable(untilMs, BATCH + restoring, options);
       // A time after the batch was read. Nothing needed then what is being marked now, so a sweep may remove it once
       // this time is ten minutes ago.
       const nowMs = batch.length === 0 ? 0 : await store.timeMs(options);
@@ -58,9 +60,11 @@ export class Sweeper {
         if (!record.restoring) changed++;
         tell();
       }
+      const before = restoring;
+      restoring = batch.filter((record) => record.restoring).length;
       // Something that was just swept may have been the last user of something else, so look again. Records that
       // another sweep is working on do not count.
-      if (changed === 0) return report;
+      if (changed === 0 && restoring <= before) return report;
     }
   }
 

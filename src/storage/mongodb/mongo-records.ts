@@ -98,7 +98,8 @@ export class MongoRecords {
       }
       const found = await this.#findOne({ _id: record.uid }, call);
       if (found?.tombstone === LIVING) return "published";
-      // The session may have been published, forked and deleted since, and `gone` would let the caller delete its messages.
+      // The session may have been published, forked and deleted since. After `gone`, the caller would delete its
+      // messages, which the fork shows.
       return isRepeat && found ? "unknown" : "gone";
     });
     if (outcome !== "unknown") return outcome;

@@ -181,6 +181,21 @@ describe("a sweep", () => {
     expect(recordOf("r").restoring).toBeUndefined();
   });
 
+  it("is not held up by any number of restores that wait to be abandoned", async () => {
+    const restorer = world.process();
+    restorer.gates.close("publishRecord");
+    for (let i = 0; i < 101; i++) void restore(restorer, `r${i}`, "m");
+    await settle();
+    await world.process().sweep();
+    await process.deleteSession("a");
+    for (let i = 0; i < 2; i++) {
+      world.nowMs += TEN_MINUTES_MS;
+      await world.process().sweep();
+    }
+    expect(world.db.records().filter(({ sessionId }) => sessionId === "a")).toEqual([]);
+    expect(world.db.records()).toHaveLength(101);
+  });
+
   it("lets other work run while it deletes many entries", async () => {
     await process.say("a", ...Array.from({ length: 20 }, (_, i) => `q${i}`));
     await process.deleteSession("a");
