@@ -36,8 +36,8 @@ export interface ConnectOptions {
 export type ConnectHandler = (path: string, request: HttpRequest, response: HttpResponse) => boolean;
 
 /**
- * One request. It reaches the implementation as a context value, because connect-node refuses malformed requests as
- * `internal`.
+ * One request. It reaches the handler as a context value, because connect-node is given an empty one in its place: see
+ * docs/decisions/0066-connect-frames-only.md.
  */
 interface Exchange {
   readonly request: HttpRequest;
