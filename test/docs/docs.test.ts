@@ -30,10 +30,14 @@ describe("the documents", () => {
 
   it("describe every rule that the code names", () => {
     const described = new Set(anchorsOf("docs/history.md"));
-    const named = files
-      .filter((path) => path.startsWith("src/"))
-      .flatMap((path) => [...read(path).matchAll(/\bRule: ([a-z-]+)\./g)].map(([, rule]) => rule as string));
-    expect(named.filter((rule) => !described.has(rule))).toEqual([]);
+    expect(rulesInCode().filter((rule) => !described.has(rule))).toEqual([]);
+  });
+
+  it("describe no rule that the code does not name", () => {
+    const named = new Set(rulesInCode());
+    const described = [...read("docs/history.md").matchAll(/^#### (.*)$/gm)].map(([, rule]) => rule as string);
+    expect(described.length).toBeGreaterThan(0);
+    expect(described.filter((rule) => !named.has(rule))).toEqual([]);
   });
 
   it("list every decision", () => {
@@ -60,6 +64,13 @@ it("comments wrap at the formatter's width", () => {
 /** Addresses and instructions to tools cannot be wrapped. */
 function isCommentThatWraps(line: string): boolean {
   return /^\s*(\*|\/\/|\/\*)/.test(line) && !/https?:\/\/|biome-ignore/.test(line);
+}
+
+/** The names in the comments `Rule: name.` of the source. */
+function rulesInCode(): readonly string[] {
+  return files
+    .filter((path) => path.startsWith("src/"))
+    .flatMap((path) => [...read(path).matchAll(/\bRule: ([a-z-]+)\./g)].map(([, rule]) => rule as string));
 }
 
 function listFiles(): readonly string[] {

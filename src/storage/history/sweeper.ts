@@ -37,6 +37,7 @@ export class Sweeper {
     const { store, options: own } = this.#context;
     // Rule: sweep-old-only.
     const ageMs = own.sweepAgeMs;
+    // Rule: sweep-store-clock.
     const untilMs = (await store.timeMs(options)) - ageMs;
     await this.#drafts.run(untilMs, options, () => {
       report.ranges++;

@@ -71,10 +71,12 @@ export class MemoryLogStore implements LogStore {
   async replaceRecord(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | null> {
     this.#enter(call);
     const before = this.#own.records.get(record.uid);
+    // Rule: compare-and-set.
     if (before?.revision !== ifRevision) return null;
     // An append may have advanced it since the caller read the record.
     const leastMicros = before.deleted ? record.updateTimeMicros : before.updateTimeMicros;
     const updateTimeMicros = Math.max(record.updateTimeMicros, leastMicros);
+    // Rule: forks-apart.
     return this.#put(frozenCopy({ ...record, updateTimeMicros, forks: before.forks }));
   }
 
@@ -119,8 +121,10 @@ export class MemoryLogStore implements LogStore {
   ): Promise<number | "idTaken" | "unnamed"> {
     this.#enter(call);
     const owner = this.#own.records.get(ownerOf(log));
+    // Rule: named-logs-only.
     if (owner === undefined || !namesLog(owner, log)) return "unnamed";
     const stored = this.#state.logs.write(log, (target) => target.append(seq, entries));
+    // Rule: update-time-with-append.
     if (stored === entries.length) this.#touch(owner);
     return stored;
   }

@@ -37,6 +37,7 @@ export class RecordTable {
     this.#byUid.set(record.uid, record);
     if (!record.deleted) this.#link(record);
     const sweepMs = sweepTimeOf(record);
+    // Rule: sweep-unforked-only.
     if (sweepMs === null || record.forks > 0) this.#sweepable.delete(record.uid);
     else this.#sweepable.set(record.uid, sweepMs);
   }

@@ -68,6 +68,7 @@ function endOf(found: readonly Found[], isAll: boolean): LogEnd | null {
   let stored = base && !base.seal ? base.seq - 1 : 0;
   let whole: TailDocument | null = null;
   let count = 0;
+  // Rule: tail-first-gap.
   for (; isMessageAt(found[count], stored + 1); count++) {
     const message = found[count] as TailDocument;
     stored = message.seq;

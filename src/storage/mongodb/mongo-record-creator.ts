@@ -47,6 +47,7 @@ export class MongoRecordCreator {
         return "created";
       }
       if (await this.#isThere(record.uid, call)) return "created";
+      // Rule: repeated-create-unknown.
       return isRepeat ? this.#giveUp(record, call) : "exists";
     });
   }

@@ -82,6 +82,7 @@ export class MongoRecordLists {
   }
 
   async listSweepable(untilMs: number, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
+    // Rule: sweep-unforked-only.
     const old = { namespace: this.#namespace, forks: 0, sweep_time: { $gte: new Date(0), $lte: new Date(untilMs) } };
     const found = await this.#commands.read(call, (limits) =>
       this.#sessions

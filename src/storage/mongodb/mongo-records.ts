@@ -57,7 +57,7 @@ export class MongoRecords {
 
   async replace(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | null> {
     const write = this.#ids.next();
-    // The session id selects the shard.
+    // Rule: compare-and-set. The session id selects the shard.
     const current = {
       _id: record.uid,
       namespace: this.#namespace,

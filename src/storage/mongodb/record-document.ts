@@ -110,9 +110,10 @@ export function toReplacement(
   { nextRevision = false }: { readonly nextRevision?: boolean } = {},
 ): Document[] {
   const given = givenFields(namespace, record, write);
-  // An append may have advanced it since the caller read the record.
+  // An append may have advanced the update time since the caller read the record.
   const isLater = { $gt: ["$update_time", given.update_time] };
   const stored = {
+    // Rule: forks-apart.
     forks: "$forks",
     update_time: { $cond: [isLater, "$update_time", given.update_time] },
     ...(nextRevision && { revision: { $add: ["$revision", 1] } }),

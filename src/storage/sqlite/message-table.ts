@@ -57,6 +57,7 @@ export class MessageTable {
     if (end === undefined) return { last: null, state: "open", isNamed: false };
     const isNamed = end[3] === 1;
     if (end[1] !== null) return { last: lastOf(end), state: "open", isNamed };
+    // Rule: tail-first-gap.
     return { last: before?.[0] === end[0] - 1 ? lastOf(before) : null, state: "sealed", isNamed };
   }
 

@@ -77,12 +77,14 @@ export class SessionTable {
 
   replace(record: NextRecord, ifRevision: number): SessionRecord | null {
     const before = this.byUid(record.uid);
+    // Rule: compare-and-set.
     if (before?.revision !== ifRevision) return null;
     // An append may have advanced it since the caller read the record.
     const leastMicros = before.deleted ? record.updateTimeMicros : before.updateTimeMicros;
     const after = { ...record, updateTimeMicros: Math.max(record.updateTimeMicros, leastMicros) };
     const row = recordToRow(after);
     const uid = toColumn(record.uid);
+    // Rule: forks-apart. The statement leaves `forks` alone.
     this.#sql.updateRecord.run(...row, uid);
     this.#labels.put(after, before);
     return rowToRecord([uid, before.forks, ...row]);

@@ -116,8 +116,10 @@ export class SqliteLogStore implements LogStore {
     return this.#connection.write(() => {
       const end = this.#sessions.openEnd(log);
       const updateTime = end?.updateTime ?? this.#sessions.updateTimeOf(log);
+      // Rule: named-logs-only.
       if (updateTime === null) return "unnamed";
       const stored = this.#messages.append(log, seq, rows, end?.lastPlace);
+      // Rule: update-time-with-append.
       if (stored === rows.length) this.#sessions.touchOwner(log, updateTime, this.#now() * 1000);
       return stored;
     }, call);

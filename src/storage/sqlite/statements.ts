@@ -72,6 +72,7 @@ export const SQL = {
   labelPlacesAfter:
     "SELECT uid, update_time, session_id FROM labels WHERE namespace = ? AND label = ? AND (update_time, session_id) < (?, ?) ORDER BY update_time DESC, session_id DESC LIMIT ?",
   hasLabel: "SELECT 1 FROM labels WHERE uid = ? AND label = ?",
+  /** Rule: sweep-unforked-only. */
   toSweep: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND forks = 0 AND sweep_at IS NOT NULL AND sweep_at <= ? ORDER BY sweep_at LIMIT ?`,
   drafting: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 AND drafts IS NOT NULL AND uid > ? ORDER BY uid LIMIT ?`,
   toExpire: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 AND expire_time IS NOT NULL AND expire_time <= ? ORDER BY expire_time LIMIT ?`,
