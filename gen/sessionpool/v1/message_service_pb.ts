@@ -1583,7 +1583,8 @@ export const MessageService: GenService<{
    * Appends 1 to 1,000 messages, 8 MiB at most, all or nothing: no reader ever sees a part of them.
    *
    * Messages whose ids the session already has are skipped as in AppendMessage; when the first one is known, `expected_position` is
-   * ignored. One id twice is `invalid_argument`. Otherwise as AppendMessage.
+   * ignored. One id twice is `invalid_argument`. Otherwise as AppendMessage. Errors: `already_exists` (one of the ids with other
+   * content), `aborted` (`expected_position` is not the place the first message would get; the text names that place).
    *
    * @generated from rpc sessionpool.v1.MessageService.AppendMessages
    */

@@ -841,7 +841,8 @@ export const SessionService: GenService<{
     output: typeof ForkSessionResponseSchema;
   },
   /**
-   * Makes a new session with a copy of all messages, to be given to others. Otherwise as ForkSession.
+   * Makes a new session with a copy of all messages, to be given to others. Otherwise as ForkSession. Errors: `not_found`,
+   * `already_exists` (any other session has `new_session_id`).
    *
    * @generated from rpc sessionpool.v1.SessionService.ShareSession
    */

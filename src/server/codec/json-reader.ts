@@ -162,7 +162,7 @@ function compileMessageValue(desc: DescMessage): ValueReader | undefined {
   if (!desc.typeName.startsWith("google.protobuf.")) return messageReader(desc);
   if (isStruct(desc)) return readStruct;
   if (desc.typeName === TimestampSchema.typeName) return readTimestamp;
-  return desc.typeName === FieldMaskSchema.typeName ? (json) => readByReflection(desc, json) : undefined;
+  return desc.typeName === FieldMaskSchema.typeName ? readFieldMask : undefined;
 }
 
 const SCALARS: { readonly [K in ScalarType]?: ValueReader } = {
@@ -224,6 +224,13 @@ function isOnCalendar(toSeconds: string): boolean {
   return new Date(`${toSeconds}Z`).toISOString().startsWith(toSeconds);
 }
 
+/** The library takes `Title` for `_title`. */
+function readFieldMask(json: unknown): Message {
+  if (typeof json !== "string" || /_|(^|[.,])[A-Z]/.test(json))
+    throw expected('names in lowerCamelCase with commas between them, such as "title,expireTime"', json);
+  return fromJson(FieldMaskSchema, json);
+}
+
 function readTextMap(json: unknown): Record<string, string> {
   const map = asObject(json);
   for (const key of Object.keys(map)) {
@@ -265,8 +272,14 @@ function isStruct(desc: DescMessage): boolean {
 }
 
 function expected(what: string, json: unknown): FieldError {
-  const text = isLargeInteger(json) ? String(BigInt(json)) : (JSON.stringify(json) ?? String(json));
+  const text = isLargeInteger(json) ? String(BigInt(json)) : textOf(json);
   return new FieldError("", `expected ${what}, got ${text.length > 40 ? `${text.slice(0, 40)}…` : text}`);
+}
+
+/** JSON.parse reads 1e999 as Infinity, which JSON.stringify would write as null. */
+function textOf(json: unknown): string {
+  if (typeof json === "number" && !Number.isFinite(json)) return "a number that is too large";
+  return JSON.stringify(json) ?? String(json);
 }
 
 /**

@@ -181,6 +181,7 @@ describe("messageReader", () => {
       { expectedPosition: 2 ** 63 },
       "expected a 64-bit integer (as a string when it is beyond 2^53), got 9223372036854775808",
     ],
+    [{ expectedPosition: JSON.parse("1e999") }, "2^53), got a number that is too large"],
     [{ expected_position: "0x10" }, "expected_position: expected a 64-bit integer"],
     [{ expectedPosition: "9223372036854775808" }, "expected_position: expected a 64-bit integer"],
     [{ message: { colour: 1 } }, 'message: unknown field "colour"'],
@@ -189,6 +190,15 @@ describe("messageReader", () => {
   ])("names the field: %j", (json, problem) => {
     expect(() => messageReader(AppendMessageRequestSchema)(json)).toThrow(problem);
   });
+
+  test.each([["expire_time"], ["Title"], ["title,Labels"], [["title"]], [{ paths: ["title"] }]])(
+    "refuses a mask that does not name fields as JSON does: %j",
+    (updateMask) => {
+      expect(() => messageReader(UpdateSessionRequestSchema)({ updateMask })).toThrow(
+        `update_mask: expected names in lowerCamelCase with commas between them, such as "title,expireTime", got ${JSON.stringify(updateMask)}`,
+      );
+    },
+  );
 
   test("refuses a number that JSON.parse turned into Infinity, however deep in a Struct it is", () => {
     const json = JSON.parse('{"info":{"metadata":{"a":[1,{"b":1e999}]}}}');

@@ -209,6 +209,12 @@ describe("openApiDocument", () => {
         "default",
       ]),
     );
+    for (const path of [
+      "/session/{sessionId}/fork",
+      "/session/{sessionId}/share",
+      "/session/{sessionId}/message:batch",
+    ])
+      expect(Object.keys(operation("post", path).responses), path).toEqual(expect.arrayContaining(["404", "409"]));
     expect(Object.keys(operation("get", "/session").responses)).not.toContain("413");
     expect(document.components.responses.Error429.headers).toHaveProperty("Retry-After");
     expect(document.components.securitySchemes.bearer).toMatchObject({ type: "http", scheme: "bearer" });
