@@ -3,13 +3,14 @@ import type { DraftDelta } from "./draft.js";
 import { invalidArgument } from "./errors.js";
 import type { Limits } from "./limits.js";
 import { embeddedSize, messageSize } from "./message-size.js";
-import { checkBytes, checkOptionalId, checkText } from "./validate.js";
+import { checkBytes, checkIsList, checkIsObject, checkOptionalId, checkText } from "./validate.js";
 import { checkMetadata, checkStruct } from "./validate-struct.js";
 
 /**
  * Checks the messages of one call: each by itself, then their number, their total size, and that no id occurs twice.
  */
 export function checkNewMessages(messages: readonly NewChatMessage[], limits: Limits): void {
+  checkIsList("messages", messages);
   checkCount(messages, limits);
   let bytes = 0;
   for (const [i, message] of messages.entries()) {
@@ -30,6 +31,7 @@ function checkCount(messages: readonly NewChatMessage[], limits: Limits): void {
 
 /** Checks the new content of a message as far as it is given. The provider checks the size of the whole message. */
 export function checkMessageChange(change: MessageChange, limits: Limits): void {
+  checkIsObject("message", change);
   checkContent("message", change, limits);
   const { role = "x", parts = [], metadata } = change;
   checkBytes("message", messageSize({ role, parts, metadata }), limits.messageBytes);
@@ -37,8 +39,10 @@ export function checkMessageChange(change: MessageChange, limits: Limits): void 
 
 /** Checks deltas for a draft: there must be at least `least`, each well-formed. */
 export function checkDeltas(deltas: readonly DraftDelta[], least: number, limits: Limits): void {
+  checkIsList("deltas", deltas);
   if (deltas.length < least) throw invalidArgument("deltas is empty; at least 1 delta is required");
   for (const [i, delta] of deltas.entries()) {
+    checkIsObject(`deltas[${i}]`, delta);
     if (delta.kind === "put_part") {
       checkPart(`deltas[${i}].put_part.part`, delta.part, limits);
     } else {
@@ -50,8 +54,10 @@ export function checkDeltas(deltas: readonly DraftDelta[], least: number, limits
 
 /** Checks a message; returns its size as protobuf. */
 function checkNewMessage(field: string, message: NewChatMessage, limits: Limits): number {
+  checkIsObject(field, message);
   checkOptionalId(`${field}.info.id`, message.id, limits);
   checkText(`${field}.info.role`, message.role);
+  checkIsList(`${field}.parts`, message.parts);
   checkContent(field, message, limits);
   const size = messageSize(message);
   checkBytes(field, size, limits.messageBytes);
@@ -63,7 +69,9 @@ function checkContent(field: string, { role, parts, metadata, timestampMicros }:
   if (role === "") throw invalidArgument(`${field}.info.role is required`);
   checkTimestamp(`${field}.info.timestamp`, timestampMicros);
   checkMetadata(`${field}.info.metadata`, metadata, limits);
-  for (const [i, part] of (parts ?? []).entries()) checkPart(`${field}.parts[${i}]`, part, limits);
+  if (parts === undefined) return;
+  checkIsList(`${field}.parts`, parts);
+  for (const [i, part] of parts.entries()) checkPart(`${field}.parts[${i}]`, part, limits);
 }
 
 function checkTimestamp(field: string, micros: number | undefined): void {
@@ -72,6 +80,7 @@ function checkTimestamp(field: string, micros: number | undefined): void {
 }
 
 function checkPart(field: string, part: Part, limits: Limits): void {
+  checkIsObject(field, part);
   checkText(`${field}.id`, part.id);
   checkText(`${field}.type`, part.type);
   if (part.type === "") throw invalidArgument(`${field}.type is required`);

@@ -36,6 +36,16 @@ export function checkText(field: string, value: string): void {
   }
 }
 
+/** Checks what only a program that embeds the library can get wrong, and only if no compiler checks its types. */
+export function checkIsObject(field: string, value: unknown): void {
+  if (typeof value !== "object" || value === null) throw invalidArgument(`${field} must be an object`);
+}
+
+/** Does the same for a list. */
+export function checkIsList(field: string, value: unknown): void {
+  if (!Array.isArray(value)) throw invalidArgument(`${field} must be a list`);
+}
+
 export function checkBytes(field: string, bytes: number, limit: number): void {
   if (bytes > limit) throw invalidArgument(`${field} is ${bytes} bytes; at most ${limit} are allowed`);
 }

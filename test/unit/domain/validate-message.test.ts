@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
-import type { NewChatMessage } from "../../../src/domain/chat-message.js";
+import type { MessageChange, NewChatMessage } from "../../../src/domain/chat-message.js";
+import type { DraftDelta } from "../../../src/domain/draft.js";
 import { DomainError } from "../../../src/domain/errors.js";
 import { DEFAULT_LIMITS } from "../../../src/domain/limits.js";
 import { embeddedSize, messageSize } from "../../../src/domain/message-size.js";
-import { checkNewMessages } from "../../../src/domain/validate-message.js";
+import { checkDeltas, checkMessageChange, checkNewMessages } from "../../../src/domain/validate-message.js";
 
 const MESSAGE: NewChatMessage = { role: "user", parts: [] };
 
@@ -42,6 +43,10 @@ describe("checkNewMessages", () => {
       { timestampMicros: 2 ** 53 },
       "message.info.timestamp is out of range: a whole number of microseconds up to 2^53 is allowed",
     ],
+    [{ parts: undefined }, "message.parts must be a list"],
+    [{ parts: null }, "message.parts must be a list"],
+    [{ parts: new Set() }, "message.parts must be a list"],
+    [{ parts: [null] }, "message.parts[0] must be an object"],
     [{ parts: [{ id: "", type: "", text: "" }] }, "message.parts[0].type is required"],
     [
       { parts: [{ id: "\ud800", type: "t", text: "" }] },
@@ -57,6 +62,15 @@ describe("checkNewMessages", () => {
     ],
   ])("refuses %o", (fields, text) => {
     expect(checking({ ...MESSAGE, ...fields })).toThrow(refusal(text));
+  });
+
+  it.each([
+    [undefined, "messages must be a list"],
+    [{ role: "user" }, "messages must be a list"],
+    [[null], "message must be an object"],
+    [[MESSAGE, "hello"], "messages[1] must be an object"],
+  ])("refuses %o instead of messages", (messages, text) => {
+    expect(() => checkNewMessages(messages as NewChatMessage[], DEFAULT_LIMITS)).toThrow(refusal(text));
   });
 
   it("names the message of a batch", () => {
@@ -103,6 +117,25 @@ describe("checkNewMessages", () => {
     expect(checking(most, most, most, withText(fits + 1))).toThrow(
       refusal(`messages is ${limit + 1} bytes; at most ${limit} are allowed`),
     );
+  });
+});
+
+describe("checkMessageChange", () => {
+  it.each([
+    [undefined, "message must be an object"],
+    [{ parts: null }, "message.parts must be a list"],
+  ])("refuses %o", (change, text) => {
+    expect(() => checkMessageChange(change as unknown as MessageChange, DEFAULT_LIMITS)).toThrow(refusal(text));
+  });
+});
+
+describe("checkDeltas", () => {
+  it.each([
+    [undefined, "deltas must be a list"],
+    [[null], "deltas[0] must be an object"],
+    [[{ kind: "put_part" }], "deltas[0].put_part.part must be an object"],
+  ])("refuses %o", (deltas, text) => {
+    expect(() => checkDeltas(deltas as unknown as DraftDelta[], 1, DEFAULT_LIMITS)).toThrow(refusal(text));
   });
 });
 
