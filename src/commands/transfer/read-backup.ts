@@ -2,6 +2,7 @@ import type { NumberRange, SessionImage } from "../../domain/session-image.js";
 import type { Todo } from "../../domain/todo.js";
 import { checkText } from "../../domain/validate.js";
 import { checkTodos } from "../../pool/check-todos.js";
+import { checkIntegers } from "../../server/codec/json-integers.js";
 import { type BackupFile, itemOf, lineAt, messageOf, naming } from "./backup-file.js";
 import { BackupIndex } from "./backup-index.js";
 import { checkAncestry } from "./check-ancestry.js";
@@ -46,6 +47,8 @@ class Scan {
   add(line: Line): void {
     const item = itemOf(this.#source, line);
     naming(this.#source, line, () => {
+      // JSON.parse has rounded what a double cannot hold.
+      checkIntegers(line.text);
       if (this.#todos) throw new Error("it follows the todos, which are the end of the file");
       if ("message" in item) this.#addMessage(line, item.message);
     });

@@ -56,6 +56,14 @@ const OWN: readonly (readonly [string, readonly (object | string)[], RegExp])[] 
     /Line 2: metadata is nested deeper than 96 levels$/,
   ],
   [
+    "an integer that no double holds",
+    [
+      session({ messages: [[1, 1]] }),
+      '{"message":{"id":"m","role":"user","timestampMicros":5,"parts":[],"metadata":{"a":[9007199254740993]}}}',
+    ],
+    /Line 3: message.metadata.a\[0\]: the integer 9007199254740993 is not exact as a double; send it as a string$/,
+  ],
+  [
     "a time that is not a whole number",
     [session({ createTimeMicros: 1.5 })],
     /Line 2: session.createTimeMicros must be a whole number, but it is 1.5$/,
