@@ -3,7 +3,7 @@ import { existsSync, type Stats } from "node:fs";
 import { chmod, chown, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import type { Scope } from "../api/api-method.js";
-import { readKeyFile } from "../server/auth/key-file.js";
+import { parseEntry, readKeyFile } from "../server/auth/key-file.js";
 import { hashChosenKey, hashRandomKey, newKey } from "../server/auth/key-hash.js";
 
 export interface NewKey {
@@ -18,7 +18,10 @@ export async function addKey(path: string, { name, namespace, scope }: NewKey): 
   if (entries.some((entry) => entry.name === name))
     throw new Error(`Keys file ${path} already has a key named ${name}`);
   const key = newKey();
-  await writeEntries(path, [...entries, { name, hash: hashRandomKey(key), namespace, scope }]);
+  const added = { name, hash: hashRandomKey(key), namespace, scope };
+  // A single entry that is not valid makes a server refuse the whole file.
+  parseEntry(added, "The new key");
+  await writeEntries(path, [...entries, added]);
   process.stdout.write(`${key}\n`);
 }
 

@@ -153,12 +153,13 @@ function parseJson(path: string): unknown {
   }
 }
 
-function parseEntry(value: unknown, where: string): KeyEntry {
+/** Checks an entry of a keys file; throws an Error that begins with `where`. */
+export function parseEntry(value: unknown, where: string): KeyEntry {
   if (typeof value !== "object" || value === null) throw new Error(`${where} must be an object`);
   const { name, hash: text, namespace, scope } = value as Record<string, unknown>;
   if (typeof name !== "string" || name === "") throw new Error(`${where}: name must be a text`);
   if (typeof namespace !== "string" || !isNamespace(namespace))
-    throw new Error(`${where}: namespace must be 1 to 128 characters`);
+    throw new Error(`${where}: namespace must be 1 to 128 characters without control characters`);
   if (!isScope(scope)) throw new Error(`${where}: scope must be one of ${SCOPES.join(", ")}`);
   const hash = typeof text === "string" ? parseKeyHash(text) : undefined;
   if (hash === undefined) throw new Error(`${where}: hash must be sha256:<hex> or scrypt:<N>:<r>:<p>:<salt>:<hash>`);

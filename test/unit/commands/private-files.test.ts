@@ -86,6 +86,19 @@ describe("a keys file that is changed", () => {
     expect(lstatSync(path).isSymbolicLink()).toBe(true);
   });
 
+  it.each([
+    [{ name: "" }, "The new key: name must be a text"],
+    [{ namespace: "" }, "The new key: namespace must be 1 to 128 characters without control characters"],
+    [{ namespace: "a\nb" }, "The new key: namespace must be 1 to 128 characters without control characters"],
+    [{ namespace: "n".repeat(129) }, "The new key: namespace must be 1 to 128 characters without control characters"],
+  ])("stays as it is when a new key with %j is refused", async (given, problem) => {
+    const path = join(folder, "keys.json");
+    await add(path, "robot");
+    const before = readFileSync(path, "utf8");
+    await expect(addKey(path, { ...KEY, name: "other", ...given })).rejects.toThrow(problem);
+    expect(readFileSync(path, "utf8")).toBe(before);
+  });
+
   it.skipIf(process.geteuid?.() !== 0)("keeps its owner, so that the server can still read it", async () => {
     const path = join(folder, "keys.json");
     await add(path, "robot");
