@@ -4,7 +4,7 @@ import type { Session } from "../../gen/sessionpool/v1/session_service_pb.js";
 
 /** A session in a list: the time of its last update, its id and its title. */
 export function sessionLine({ updateTime, sessionId, title }: Session): string {
-  return shown(`${timeText(updateTime)}  ${sessionId}  ${title}`.trimEnd());
+  return shownInLine(`${timeText(updateTime)}  ${sessionId}  ${title}`.trimEnd());
 }
 
 /** All fields of a session, one a line. */
@@ -20,13 +20,13 @@ export function sessionText(session: Session): string {
     ["metadata", session.metadata === undefined ? "" : JSON.stringify(session.metadata)],
   ] as const;
   const given = fields.filter(([, value]) => value !== "");
-  return given.map(([name, value]) => shown(`${name.padEnd(9)} ${value}`)).join("\n");
+  return given.map(([name, value]) => shownInLine(`${name.padEnd(9)} ${value}`)).join("\n");
 }
 
 /** A message: a line with its position, time, role and id, followed by its parts. */
 export function messageText({ info, parts }: MessageWithParts): string {
   const place = info?.position === undefined ? "" : `#${info.position} `;
-  const head = shown(`${place}${timeText(info?.timestamp)} ${info?.role} ${info?.id}`);
+  const head = shownInLine(`${place}${timeText(info?.timestamp)} ${info?.role} ${info?.id}`);
   return ["", head, ...parts.map(partText)].join("\n");
 }
 
@@ -35,7 +35,7 @@ export function eventText({ event }: WatchMessagesResponse): string {
   if (event.case === "appended") return messageText(event.value);
   if (event.case === "updated") return `\n-- updated:${messageText(event.value)}`;
   if (event.case === "deleted") {
-    return shown(`\n-- deleted: #${event.value.position ?? 0n} ${event.value.messageId}`);
+    return `\n${shownInLine(`-- deleted: #${event.value.position ?? 0n} ${event.value.messageId}`)}`;
   }
   if (event.case === "truncated") return `\n-- cut: ${event.value.messageCount ?? 0n} messages still stand`;
   return `\n-- ${event.case}`;
@@ -44,7 +44,7 @@ export function eventText({ event }: WatchMessagesResponse): string {
 function partText({ type, text, data }: Part): string {
   const structured = data === undefined ? "" : JSON.stringify(data);
   const content = [text, structured].filter((piece) => piece !== "").join(" ");
-  return shown(type === "text" ? content : `[${type}] ${content}`)
+  return shown(type === "text" ? content : `[${shownInLine(type)}] ${content}`)
     .split("\n")
     .map((line) => `  ${line}`)
     .join("\n");
@@ -59,7 +59,14 @@ function timeText(time: Timestamp | undefined): string {
  * escapes.
  */
 function shown(text: string): string {
-  return text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, (control) =>
-    control === "\n" || control === "\t" ? control : `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return text.replace(/(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu, escaped);
+}
+
+/** Does the same for a field that has one line: with a line break in it, a title could pass for another session. */
+function shownInLine(text: string): string {
+  return text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, escaped);
+}
+
+function escaped(control: string): string {
+  return `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
