@@ -11,7 +11,7 @@ export interface CommandTarget {
 
 /**
  * Opens a store for a command, and closes it afterwards. A missing database is made only with `create`, because a typo
- * in a URL must not look like an empty store.
+ * in a URL must not look like an empty store. A store in memory is refused, because it would be gone afterwards.
  */
 export async function withPools<T>(
   storageUrl: string,
@@ -19,7 +19,8 @@ export async function withPools<T>(
   { create = false, retentionMs }: { readonly create?: boolean; readonly retentionMs?: number } = {},
 ): Promise<T> {
   const logger = createLogger("warn");
-  const storage = await openStorage(storageUrl, { limits: DEFAULT_LIMITS, logger, create, retentionMs });
+  const mayCreate = create && storageUrl !== "memory:";
+  const storage = await openStorage(storageUrl, { limits: DEFAULT_LIMITS, logger, create: mayCreate, retentionMs });
   const pools = new Pools(storage, DEFAULT_LIMITS, logger);
   try {
     return await run(pools);

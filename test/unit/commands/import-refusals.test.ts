@@ -279,6 +279,11 @@ describe("an import is refused with a one-line error for", () => {
     mkdirSync(join(root, "folder"));
     await expect(importSessions(target, join(root, "folder"))).rejects.toThrow(/folder: it is not a file$/);
   });
+  it("a store in memory, which would be gone afterwards", async () => {
+    writeFileSync(file, textOf(HEADER, [session(), END]));
+    const imported = importSessions({ ...target, storage: "memory:" }, file);
+    await expect(imported).rejects.toThrow("memory: holds nothing outside the process that serves it");
+  });
 });
 
 function textOf(header: object, lines: readonly (object | string)[]): string {
