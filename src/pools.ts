@@ -2,16 +2,10 @@ import type { Call } from "./domain/call.js";
 import type { Limits } from "./domain/limits.js";
 import type { PoolLogger } from "./pool/pool-context.js";
 import { RootPool } from "./pool/root-pool.js";
+import type { PoolUse } from "./server/call/call-pipeline.js";
 import type { Storage } from "./storage/open-storage.js";
 import { StorageManager } from "./storage/storage-manager.js";
 import type { SweepOptions, SweepReport } from "./storage/storage-provider.js";
-
-/** A use of a namespace by a call or a stream, which keeps the namespace open. */
-export interface PoolUse {
-  readonly rootPool: RootPool;
-  /** Ends the use. Must be called once. */
-  release(): void;
-}
 
 interface OpenPool {
   readonly rootPool: RootPool;

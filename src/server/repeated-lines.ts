@@ -1,6 +1,6 @@
 import type { Logger } from "./logging.js";
 
-export type LineLevel = "info" | "warn" | "error";
+export type LineLevel = "warn" | "error";
 
 interface Repeats {
   count: number;
