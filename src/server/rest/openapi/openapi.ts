@@ -1,4 +1,5 @@
-import type { DescField } from "@bufbuild/protobuf";
+import { type DescField, getOption } from "@bufbuild/protobuf";
+import { resumption } from "../../../../gen/sessionpool/v1/options_pb.js";
 import type { ApiMethod } from "../../../api/method-table.js";
 import { DEFAULT_LIMITS } from "../../../domain/limits.js";
 import { type Binding, readBindings } from "../binding.js";
@@ -29,13 +30,6 @@ const TIMEOUT_PARAMETERS: Readonly<Record<string, Schema>> = {
     description: "The same in milliseconds.",
     schema: { type: "string", pattern: "^[0-9]{1,10}$" },
   },
-};
-
-const LAST_EVENT_ID: Schema = {
-  name: "Last-Event-ID",
-  in: "header",
-  description: "With `text/event-stream`: the id of the last event received, to go on after it. `resumeToken` wins.",
-  schema: { type: "string" },
 };
 
 /** Describes, as OpenAPI 3.1, what `createRestHandler` serves for these methods. */
@@ -119,7 +113,16 @@ function describeParameters(binding: Binding, book: SchemaBook): Schema[] {
     ...describeParameter(field, book),
   }));
   const inHeader = Object.keys(TIMEOUT_PARAMETERS).map((name) => ({ $ref: `#/components/parameters/${name}` }));
-  return [...inPath, ...inQuery, ...inHeader, ...(isStream(binding) ? [LAST_EVENT_ID] : [])];
+  return [...inPath, ...inQuery, ...inHeader, ...lastEventId(binding)];
+}
+
+/** The header by which a stream resumes, if the `resumption` option of its method names a field for that. */
+function lastEventId({ desc }: Binding): Schema[] {
+  const { token } = getOption(desc, resumption);
+  const field = desc.input.fields.find(({ name }) => name === token);
+  if (field === undefined) return [];
+  const description = `With \`text/event-stream\`: the id of the last event received, to go on after it. \`${field.jsonName}\` wins.`;
+  return [{ name: "Last-Event-ID", in: "header", description, schema: { type: "string" } }];
 }
 
 function describeParameter(field: DescField, book: SchemaBook): Schema {

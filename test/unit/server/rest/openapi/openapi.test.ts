@@ -183,7 +183,12 @@ describe("openApiDocument", () => {
   test("describes streams, errors and authentication", () => {
     const watch = operation("get", "/session/{sessionId}/message:watch");
     expect(Object.keys(watch.responses[200].content)).toEqual(["text/event-stream", "application/x-ndjson"]);
-    expect(watch.parameters.map(({ name }: Json) => name)).toContain("Last-Event-ID");
+    const resuming = operations().filter(({ parameters }) =>
+      parameters.some(({ name }: Json) => name === "Last-Event-ID"),
+    );
+    expect(resuming.map(({ operationId }) => operationId)).toEqual([watch.operationId]);
+    const header = watch.parameters.find(({ name }: Json) => name === "Last-Event-ID");
+    expect(header.description).toContain("`resumeToken` wins");
     expect(document.components.schemas.WatchMessagesResponse.allOf).toEqual([
       {
         oneOf: ["appended", "truncated", "heartbeat", "draft", "draftExtended", "draftEnded", "updated", "deleted"].map(
