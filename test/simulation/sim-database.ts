@@ -70,7 +70,7 @@ export class SimDatabase {
 
   createRecord(next: NextRecord): "created" | "exists" {
     if (this.#records.has(next.uid)) return "created";
-    if (this.#uids.has(next.sessionId)) return "exists";
+    if (!next.deleted && this.#uids.has(next.sessionId)) return "exists";
     if (!next.deleted) this.#uids.set(next.sessionId, next.uid);
     this.#put({ ...next, forks: 0 }, {});
     return "created";

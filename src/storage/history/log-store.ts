@@ -88,7 +88,7 @@ export interface LogStore {
   /**
    * Adds a record with `forks` 0. `exists`: a living record has the session id; nothing was stored, and the uid must
    * not be used again, because a store may have blocked it. Sending a stored uid again gives `created`. A record that
-   * is being restored is added with `deleted` set.
+   * is being restored is added with `deleted` set, whether or not a living one has the session id.
    */
   createRecord(record: NextRecord, call?: Call): Promise<"created" | "exists">;
 

@@ -52,7 +52,7 @@ export class MemoryLogStore implements LogStore {
   async createRecord(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
     this.#enter(call);
     if (this.#own.records.get(record.uid) !== undefined) return "created";
-    if (this.#own.records.living(record.sessionId) !== undefined) return "exists";
+    if (!record.deleted && this.#own.records.living(record.sessionId) !== undefined) return "exists";
     this.#put(frozenCopy({ ...record, forks: 0 }));
     return "created";
   }

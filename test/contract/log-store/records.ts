@@ -81,8 +81,8 @@ export function describeRecords(subject: LogStoreSubject): void {
     });
 
     it("returns exists and changes nothing when a living record has the session id by now", async () => {
-      await subject.store.createRecord(record("u1", hidden));
       await created(subject.store, "u2", { sessionId: "s" });
+      expect(await subject.store.createRecord(record("u1", hidden))).toBe("created");
       expect(await subject.store.publishRecord(record("u1", whole))).toBe("exists");
       expect((await subject.store.readRecord("s"))?.uid).toBe("u2");
       expect(await subject.store.scanRecords("", 1)).toMatchObject([{ uid: "u1", restoring: true }]);
