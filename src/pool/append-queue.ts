@@ -56,6 +56,8 @@ export class AppendQueue {
       if (turn.length > 0) await this.#store(sessionId, turn);
       release();
     } while (queue.length > 0);
+    // Those that were left for another turn may all have given up. Later appends need a task that drains their queue.
+    if (this.#queues.get(sessionId) === queue) this.#queues.delete(sessionId);
   }
 
   async #store(sessionId: string, turn: readonly Waiting[]): Promise<void> {

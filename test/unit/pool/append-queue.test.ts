@@ -66,6 +66,24 @@ describe("appends to a session that is busy", () => {
     expect(provider.turns).toEqual([["first"], ["a", "b"], ["c"], ["huge"], ["d"]]);
   });
 
+  it("are still stored after all that were left for another write have been canceled", async () => {
+    await begin({ batchMessages: 1 });
+    const gone = new AbortController();
+    const second = sessions.appendMessage("s", message("second"));
+    const canceled = sessions.appendMessage("s", message("gone"), { signal: gone.signal });
+    provider.open();
+    provider.shut();
+    await poll(() => provider.turns.length === 2, "the second append is being stored");
+    gone.abort();
+    await expect(canceled).rejects.toMatchObject({ code: "canceled" });
+    provider.open();
+    await second;
+    const third = sessions.appendMessage("s", message("third"));
+    await poll(() => provider.turns.length === 3, "the third append is being stored");
+    await third;
+    expect(await ids()).toEqual(["first", "second", "third"]);
+  });
+
   it.each(ENDINGS)("are not sent when their call ends with %s while they wait", async (code, start) => {
     const { call, end } = start();
     await begin();
