@@ -95,8 +95,13 @@ export class Editor {
   deleteExpired(sessionId: string, call?: Call): Promise<boolean> {
     return this.#context.retrying(sessionId, call, async (saw) => {
       const head = await this.#context.loadLiving(sessionId, call);
-      if (!head || !this.#context.isExpired(head.record)) return false;
+      if (!head) return false;
+      if (!this.#context.isExpired(head.record)) {
+        await this.reopen(head, call);
+        return false;
+      }
       saw(head);
+      if (!(await this.#isOver(head, call))) throw new Again();
       const open = openDrafts(head.record);
       if (open.length > 0) {
         await this.#fixExpiry(head, call);
@@ -105,6 +110,17 @@ export class Editor {
       if (!(await this.#writer.commitDeletion(head, call))) throw new Again();
       return true;
     });
+  }
+
+  /**
+   * Seals the log of an expired session and resolves to whether it has expired nevertheless. An append may have come
+   * after the record was read, and the retention begins anew with it. None can come after the seal.
+   */
+  async #isOver(head: Head, call?: Call): Promise<boolean> {
+    // Rule: seal-before-edit.
+    if (!(await this.#writer.sealAt(head, call))) return false;
+    const now = await this.#context.store.readRecordByUid(head.record.uid, call);
+    return now !== null && this.#context.isExpired(now);
   }
 
   /**

@@ -3,6 +3,7 @@ import { DomainError } from "../../../../src/domain/errors.js";
 import { kindOf } from "../../../../src/storage/history/drafts/draft-entry.js";
 import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
 import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
+import { settle, World } from "../../../simulation/world.js";
 
 const MESSAGE = { role: "user", parts: [] };
 const DAY_MS = 86_400_000;
@@ -120,6 +121,30 @@ describe("a session that expires", () => {
     await expect(retaining.getSession("s")).rejects.toMatchObject({ code: "not_found" });
     await retaining.sweep();
     expect(database.dump().records).toMatchObject([{ deleted: true }]);
+  });
+
+  it("does not expire when an append comes after the sweep has read its record", async () => {
+    const world = new World("atomic");
+    const options = { nowMicros: () => world.nowMs * 1000, retentionMs: DAY_MS };
+    const writer = world.process(options);
+    await writer.createSession({ sessionId: "s" });
+    await writer.startDraft("s", { id: "d", ...MESSAGE });
+    await writer.say("s", "m1");
+    writer.gates.close("append");
+    const answer = writer.say("s", "m2");
+    await settle();
+    world.nowMs += DAY_MS;
+    const sweeper = world.process(options);
+    sweeper.gates.close("tail");
+    const swept = sweeper.sweep();
+    await settle();
+    await writer.gates.open("append");
+    expect(await answer).toBe("at 1");
+    await sweeper.gates.open("tail");
+    await swept;
+    expect(await world.process(options).ids("s")).toBe("m1 m2");
+    expect(await writer.say("s", "m3")).toBe("at 2");
+    expect(await writer.listDrafts("s")).toHaveLength(1);
   });
 
   it("keeps its drafts when a process ends abandoned ones", async () => {
