@@ -2,7 +2,6 @@ import type { Call } from "./domain/call.js";
 import type { Limits } from "./domain/limits.js";
 import type { PoolLogger } from "./pool/pool-context.js";
 import { RootPool } from "./pool/root-pool.js";
-import type { PoolUse } from "./server/call/call-pipeline.js";
 import type { Storage } from "./storage/open-storage.js";
 import { StorageManager } from "./storage/storage-manager.js";
 import type { SweepOptions, SweepReport } from "./storage/storage-provider.js";
@@ -44,8 +43,8 @@ export class Pools {
     return open.rootPool;
   }
 
-  /** Opens a namespace, and keeps it open until the use ends. */
-  use(namespace: string): PoolUse {
+  /** Opens a namespace, and keeps it open until `release` is called, once. */
+  use(namespace: string): { readonly rootPool: RootPool; release(): void } {
     const open = this.#openPool(namespace);
     open.uses += 1;
     const release = () => {
