@@ -1,15 +1,21 @@
 import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { MessageService, type WatchMessagesRequest } from "../../../gen/sessionpool/v1/message_service_pb.js";
 import { createSessionPoolClient, type WatchOptions } from "../../../src/client/index.js";
+import { poll } from "../../support/poll.js";
 
 type Connection = (signal: AbortSignal) => AsyncGenerator<object, void, undefined>;
 
 /**
  * Watches a session of a server that serves these connections, one after the other. Resolves to where each connection
  * was asked to start, the ids of the messages that were seen, the errors that were retried and the one that ended it.
+ * `seen` grows while it watches.
  */
-async function watching(connections: readonly Connection[], options: WatchOptions & { count?: bigint } = {}) {
+async function watching(
+  connections: readonly Connection[],
+  options: WatchOptions & { count?: bigint } = {},
+  seen: string[] = [],
+) {
   const starts: WatchMessagesRequest[] = [];
   const transport = createRouterTransport(({ service }) => {
     service(MessageService, {
@@ -20,7 +26,6 @@ async function watching(connections: readonly Connection[], options: WatchOption
       },
     });
   });
-  const seen: string[] = [];
   const faults: string[] = [];
   const client = createSessionPoolClient({ transport, retries: 0 });
   const watch = client.watch("s", { ...options, onRetry: ({ rawMessage }) => faults.push(rawMessage) });
@@ -99,8 +104,15 @@ describe("a watch", () => {
       yield appended("a");
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
     };
-    const watched = await watching([silent], { silenceMs: 10 });
-    expect(watched).toMatchObject({ seen: ["a"], faults: ["No event for 10 ms"], starts: [0n, "after a"] });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const seen: string[] = [];
+    const watched = watching([silent], { silenceMs: 60_000 }, seen);
+    await poll(() => seen.length === 1, "the first event is seen");
+    vi.advanceTimersByTime(60_000);
+    await poll(() => vi.getTimerCount() === 1, "the client waits before it connects again");
+    vi.advanceTimersByTime(1000);
+    expect(await watched).toMatchObject({ seen: ["a"], faults: ["No event for 60000 ms"], starts: [0n, "after a"] });
   });
 
   it("resumes after the server has ended it because its reader did not keep up", async () => {
