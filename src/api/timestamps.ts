@@ -4,8 +4,8 @@ import { invalidArgument } from "../domain/errors.js";
 const MICROS_PER_SECOND = 1_000_000;
 const NANOS_PER_MICRO = 1000;
 /** 0001-01-01T00:00:00Z and 9999-12-31T23:59:59Z, the range of a Timestamp. */
-const MIN_SECONDS = -62_135_596_800n;
-const MAX_SECONDS = 253_402_300_799n;
+export const MIN_SECONDS = -62_135_596_800n;
+export const MAX_SECONDS = 253_402_300_799n;
 
 export function toTimestamp(micros: number): Timestamp {
   const seconds = Math.floor(micros / MICROS_PER_SECOND);

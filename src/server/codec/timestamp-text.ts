@@ -1,8 +1,7 @@
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { MAX_SECONDS, MIN_SECONDS } from "../../api/timestamps.js";
 
 const DAY_SECONDS = 86_400;
-const MIN_SECONDS = Date.parse("0001-01-01T00:00:00Z") / 1000;
-const MAX_SECONDS = Date.parse("9999-12-31T23:59:59Z") / 1000;
 
 /** 00 to 99. */
 const TWO_DIGITS = Array.from({ length: 100 }, (_, value) => String(value).padStart(2, "0"));
@@ -14,7 +13,7 @@ let lastDate = "";
 /** RFC 3339 in UTC, with no, 3, 6 or 9 digits after the point. */
 export function timestampText({ seconds, nanos }: Timestamp): string {
   const time = Number(seconds);
-  if (!(time >= MIN_SECONDS && time <= MAX_SECONDS && nanos >= 0 && nanos <= 999_999_999)) {
+  if (!(seconds >= MIN_SECONDS && seconds <= MAX_SECONDS && nanos >= 0 && nanos <= 999_999_999)) {
     throw new Error(`The time of ${seconds} s and ${nanos} ns has no JSON form`);
   }
   const day = Math.floor(time / DAY_SECONDS);

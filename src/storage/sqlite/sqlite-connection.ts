@@ -1,6 +1,6 @@
 import { setImmediate, setTimeout } from "node:timers/promises";
 import type Database from "libsql";
-import { type Call, checkCall } from "../../domain/call.js";
+import { type Call, checkCall, closeLimit } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
 import type { DatabaseFiles } from "./database-files.js";
 import { isBusy, toDomainError } from "./sqlite-errors.js";
@@ -12,8 +12,6 @@ export const DRIVER_WAIT_MS = 2;
 /** How long a call without a deadline waits for a lock. */
 const BUSY_LIMIT_MS = 30_000;
 const BUSY_PAUSE_MS = 8;
-/** How long `close` without a deadline waits for running writes. */
-const CLOSE_LIMIT_MS = 5000;
 /** How long a write that only tests whether writing works may wait for the lock. */
 const PROBE_MS = 1000;
 /** Room for the largest batch, both in the write-ahead log and in the database. */
@@ -120,7 +118,7 @@ export class SqliteConnection {
    * closes it.
    */
   close(call?: Call): Promise<void> {
-    this.#closing ??= this.#close(call?.deadlineMs ?? Date.now() + CLOSE_LIMIT_MS);
+    this.#closing ??= this.#close(closeLimit(call).deadlineMs);
     return this.#closing;
   }
 
