@@ -25,6 +25,8 @@ WHAT_NO_SCHEMA_SAYS = re.compile(
             # The reason is in the words of a search.
             r"^q holds no letter",
             r"^The prefix",
+            # `update_mask` names the role, and the message has none.
+            r"^message.info.role is required",
             # The reason is the clock.
             r"ahead of the service's clock",
             # The limit counts bytes of UTF-8, and a schema counts characters.

@@ -141,18 +141,26 @@ function queryFields({ desc, body, pathFields }: Binding): DescField[] {
   return desc.input.fields.filter((field) => field !== body && !pathFields.has(field.name) && isTextual(field));
 }
 
-function describeBody({ desc, body, pathFields }: Binding, book: SchemaBook): Schema | undefined {
+function describeBody(binding: Binding, book: SchemaBook): Schema | undefined {
+  const { desc, body } = binding;
   if (body === undefined) return undefined;
-  const inPath = new Set(
-    [...pathFields.values()].filter(({ length }) => length === 1).map(([field]) => field as DescField),
-  );
-  const schema = body === "*" ? book.describe(desc.input, inPath) : book.value(body);
+  const schema = body === "*" ? describeRequest(binding, book) : describeBodyField(binding.httpMethod, body, book);
   const example = exampleBody(desc.input) ?? {};
   return {
     required: body !== "*" || "required" in schema || "allOf" in schema,
     ...(body !== "*" && describedBy(commentOf(body))),
     content: { "application/json": { schema, example } },
   };
+}
+
+/** The request without what the path sets. */
+function describeRequest({ desc, pathFields }: Binding, book: SchemaBook): Schema {
+  const inPath = [...pathFields.values()].filter(({ length }) => length === 1).map(([field]) => field as DescField);
+  return book.describe(desc.input, new Set(inPath));
+}
+
+function describeBodyField(httpMethod: string, field: DescField, book: SchemaBook): Schema {
+  return httpMethod === "PATCH" && field.message ? book.describeChange(field.message) : book.value(field);
 }
 
 function describeAnswer(binding: Binding, book: SchemaBook): Schema {

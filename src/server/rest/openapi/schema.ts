@@ -44,6 +44,17 @@ export class SchemaBook {
     };
   }
 
+  /** The schema of a message that changes another one: it may leave out fields, and fields within its fields. */
+  describeChange(desc: DescMessage): Schema {
+    const { required, ...schema } = this.describe(desc);
+    const properties: Record<string, unknown> = { ...(schema.properties as Schema) };
+    for (const field of desc.fields) {
+      if (field.fieldKind !== "message" || WELL_KNOWN[field.message.typeName]) continue;
+      properties[field.jsonName] = { ...this.describeChange(field.message), ...describedBy(commentOf(field)) };
+    }
+    return { ...schema, properties };
+  }
+
   /** The schema of a field with its comment. */
   field(field: DescField): Schema {
     const readOnly = isOutputOnly(field) && { readOnly: true };

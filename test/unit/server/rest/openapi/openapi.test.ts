@@ -167,6 +167,17 @@ describe("openApiDocument", () => {
     }
   });
 
+  test("lets the body of an update leave out every field", () => {
+    const { required, content } = operation("patch", "/session/{sessionId}/message/{messageId}").requestBody;
+    expect(required).toBe(true);
+    const { schema } = content["application/json"];
+    expect(schema).not.toHaveProperty("required");
+    expect(schema.properties.parts.items).toEqual({ $ref: "#/components/schemas/Part" });
+    expect(schema.properties.info).toMatchObject({ type: "object", additionalProperties: false });
+    expect(schema.properties.info).not.toHaveProperty("required");
+    expect(schema.properties.info.properties.role).toMatchObject({ type: "string", minLength: 1 });
+  });
+
   test("gives types as proto3 JSON writes them", () => {
     const { MessageInfo, MessageWithParts } = document.components.schemas;
     expect(MessageInfo.properties.position).toMatchObject({ type: "string", format: "int64", readOnly: true });
