@@ -23,6 +23,9 @@ const WITH_OWN_ID = ["MessageInfo"];
 const CONTROLS = "\\u0000-\\u001f\\u007f-\\u009f";
 const COUNTS = /^expected_(position|revision)$|^from_position$/;
 
+/** Whole numbers from 1 that a double holds; slightly narrower than what the service accepts, which is 2^53 - 1. */
+const EXACT = "[1-9][0-9]{0,14}|[1-8][0-9]{15}";
+
 /** The fields that an update may name, in the form in which JSON writes the paths of a mask. */
 const MASKS: Readonly<Record<string, readonly string[]>> = {
   UpdateSessionRequest: ["title", "metadata", "labels", "expireTime"],
@@ -76,7 +79,7 @@ export function constraintsFor(limits: Limits): Constraints {
     if (name === "offset") return { minimum: 0 };
     if (name === "expire_time") return { pattern: YEARS_SINCE_1970 };
     if (name === "update_mask") return maskOf(MASKS[parent.name] ?? []);
-    if (COUNTS.test(name)) return { pattern: "^(0|[1-9][0-9]{0,17})$" };
+    if (COUNTS.test(name)) return { pattern: `^(0|${EXACT})$` };
     return {};
   }
 
@@ -97,7 +100,7 @@ function isId({ name, parent }: DescField): boolean {
 function notEmpty(field: DescField): Schema {
   if (field.fieldKind === "list") return { minItems: 1 };
   if (field.fieldKind !== "scalar") return {};
-  return field.scalar === ScalarType.STRING ? { minLength: 1 } : { pattern: "^[1-9][0-9]{0,17}$" };
+  return field.scalar === ScalarType.STRING ? { minLength: 1 } : { pattern: `^(${EXACT})$` };
 }
 
 function maskOf(paths: readonly string[]): Schema {

@@ -78,6 +78,27 @@ describe("openApiDocument", () => {
     expect(small).toContain('"maxLength":17');
   });
 
+  test("allows no count beyond 2^53 - 1, which the service refuses", () => {
+    const inQuery = (method: string, path: string, name: string): string =>
+      operation(method, path).parameters.find((one: Json) => one.name === name).schema.pattern;
+    const inBody = (path: string, name: string): string =>
+      operation("post", path).requestBody.content["application/json"].schema.properties[name].pattern;
+    for (const pattern of [
+      inQuery("post", "/session/{sessionId}/message", "expectedPosition"),
+      inQuery("delete", "/session/{sessionId}/message/{messageId}", "expectedRevision"),
+      inQuery("get", "/session/{sessionId}/message:watch", "fromPosition"),
+      inBody("/session/{sessionId}/revert", "expectedRevision"),
+      inBody("/session/{sessionId}/draft/{messageId}:extend", "version"),
+    ]) {
+      expect(["1", "10", "999999999999999", "8999999999999999"].every((text) => new RegExp(pattern).test(text))).toBe(
+        true,
+      );
+      expect(["9007199254740992", "10000000000000000", "01"].some((text) => new RegExp(pattern).test(text))).toBe(
+        false,
+      );
+    }
+  });
+
   test("refers only to components that exist, and to every one of them", () => {
     const references = new Set<string>(valuesOf(document, "$ref"));
     for (const reference of references) {
