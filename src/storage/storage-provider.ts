@@ -45,7 +45,7 @@ export interface ListMessagesOptions extends Call, MessageQuery {
 }
 
 export interface SearchOptions extends Call {
-  /** What each message must hold: all of them. */
+  /** Every message found holds all of these. */
   readonly terms: readonly SearchTerm[];
   /** Only messages of sessions with all of these labels, each written `key=value`. */
   readonly labels?: readonly string[] | undefined;

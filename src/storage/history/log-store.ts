@@ -59,7 +59,7 @@ export interface FoundEntry {
   readonly log: string;
   readonly seq: number;
   readonly originSessionId: string;
-  /** Goes on right after this entry. */
+  /** Where a search goes on right after this entry; `after` of a later call. */
   readonly place: string;
 }
 
@@ -115,8 +115,9 @@ export interface LogStore {
    * Turns a record that is being restored into a living one: replaces it with this one of the same uid, with the next
    * revision and the stored `forks`. `exists`: a living record has the session id by now. `gone`: there is no such
    * record, or it is no longer being restored. In both cases nothing was changed. Sending the same again gives
-   * `published`. When an unknown outcome cannot be read back, this rejects with `unavailable`: after `gone`, the caller
-   * deletes the messages, which forks may name if the record was published and deleted since.
+   * `published`. When an unknown outcome cannot be read back, this rejects with `unavailable` and never answers `gone`:
+   * after `gone`, the caller deletes the messages, but if the record was published and then deleted, forks may name
+   * them.
    */
   publishRecord(record: NextRecord, call?: Call): Promise<"published" | "exists" | "gone">;
 
