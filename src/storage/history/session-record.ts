@@ -106,6 +106,8 @@ export interface EditMark {
    * edit only, because nobody asks about earlier ones.
    */
   readonly single?: SingleEdit | undefined;
+  /** Set when the content of that message was erased, so that an erasure that is repeated knows that it was told. */
+  readonly erased?: true | undefined;
 }
 
 /** What an edit did to the one message that it changed: it got new content, or it was deleted. */

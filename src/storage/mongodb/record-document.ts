@@ -17,6 +17,7 @@ import { int64 } from "./entry-document.js";
 interface EditDocument {
   readonly revision: number;
   readonly kept: number;
+  readonly erased?: true;
   readonly single?: { readonly kind: "updated" } | { readonly kind: "deleted"; readonly message_id: string };
 }
 
@@ -152,7 +153,9 @@ export function toRecord(document: RecordDocument): SessionRecord {
     drafts: draftsOf(document),
     rollovers: { count: document.rollovers.count, atMs: Number(document.rollovers.at_ms) },
     dropped: document.dropped.map((range) => ({ ...segmentOf(range), ...markOf(range) })),
-    edits: document.edits.map(({ revision, kept, single }) => ({ revision, kept, ...singleOf(single) })),
+    edits: document.edits.map(({ revision, kept, erased, single }) => {
+      return { revision, kept, ...(erased && { erased }), ...singleOf(single) };
+    }),
     sources: [...document.sources],
     forks: document.forks,
     ...(document.restoring && { restoring: true }),
@@ -209,10 +212,11 @@ function namedLogsOf({ named_logs, side_log }: RecordDocument): readonly NamedLo
   return side_log ? [{ log: side_log, purpose: "older" }] : [];
 }
 
-function editDocument({ revision, kept, single }: EditMark): EditDocument {
-  if (!single) return { revision, kept };
+function editDocument({ revision, kept, erased, single }: EditMark): EditDocument {
+  const edit = { revision, kept, ...(erased && { erased }) };
+  if (!single) return edit;
   const { kind } = single;
-  return { revision, kept, single: kind === "deleted" ? { kind, message_id: single.messageId } : { kind } };
+  return { ...edit, single: kind === "deleted" ? { kind, message_id: single.messageId } : { kind } };
 }
 
 function singleOf(single: EditDocument["single"]): Pick<EditMark, "single"> {

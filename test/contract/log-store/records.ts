@@ -252,7 +252,7 @@ function fullRecord(uid: string): NextRecord {
     rollovers: { count: 2, atMs: 1_750_000_000_123 },
     edits: [
       { revision: 2, kept: 4 },
-      { revision: 3, kept: 0, single: { kind: "updated" } },
+      { revision: 3, kept: 0, erased: true, single: { kind: "updated" } },
       { revision: 4, kept: 2, single: { kind: "deleted", messageId: "$m.1" } },
     ],
     sources: ["u0", "u9"],

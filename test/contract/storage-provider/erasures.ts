@@ -31,6 +31,20 @@ export function describeErasures(subject: StorageProviderSubject): void {
       expect(await shown("s")).toEqual(erased);
     });
 
+    it("finishes one that was interrupted, although the message had been updated before", async () => {
+      await sessionWith(subject.provider, "s", ["m1", secret()]);
+      const { revision } = await subject.provider.getSession("s");
+      await subject.provider.updateMessage("s", "secret", { parts: message("other").parts });
+      const stopped = new AbortController();
+      const interrupted = { signal: stopped.signal, onProgress: () => stopped.abort() };
+      await refusal(subject.provider.eraseMessage("s", "secret", interrupted), "canceled");
+      await subject.other.eraseMessage("s", "secret");
+      expect(await shown("s")).toEqual(erased);
+      expect(await subject.provider.getSession("s")).toMatchObject({ revision: revision + 2 });
+      await subject.other.eraseMessage("s", "secret");
+      expect(await subject.provider.getSession("s")).toMatchObject({ revision: revision + 2 });
+    });
+
     it("reaches forks, forks of forks and shares, whichever of them is named", async () => {
       await sessionWith(subject.provider, "s", ["m1", secret(), "m3"]);
       await subject.provider.forkConversation("s", "fork", { as: "fork" });

@@ -46,14 +46,18 @@ export class ErasureMarks {
       const { position } = shown;
       overwritten = shown.overwritten;
       const before = this.#told.get(record.uid);
-      // An earlier call has marked the record if it has an edit at this position and this call has overwritten nothing
-      // that it shows. New content since that mark would have been overwritten.
-      const isKnown = before === undefined && overwritten === 0 && record.edits.some(({ kept }) => kept === position);
+      // An earlier call has marked the record if it has such a mark for this position and this call has overwritten
+      // nothing that it shows. New content since that mark would have been overwritten.
+      const isKnown =
+        before === undefined &&
+        overwritten === 0 &&
+        record.edits.some(({ kept, erased }) => erased && kept === position);
       if (isKnown || overwritten === before || (before !== undefined && overwritten < before)) return null;
+      const edit = { kept: position, single: { kind: "updated" }, erased: true } as const;
       return {
         // A writer that is about to write the message again with part of its old content also starts over.
         namedLogs: [],
-        edits: withEdit(record, { kept: position, single: { kind: "updated" } }, this.#context.options.maxEdits),
+        edits: withEdit(record, edit, this.#context.options.maxEdits),
         sessionRevision: record.sessionRevision + 1,
       };
     });

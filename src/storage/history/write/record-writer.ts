@@ -167,10 +167,10 @@ export class RecordWriter {
 /** The edits of a record after one more. */
 export function withEdit(
   { edits, revision: last }: SessionRecord,
-  { kept, single }: Omit<EditMark, "revision">,
+  { kept, single, erased }: Omit<EditMark, "revision">,
   maxEdits: number,
 ): readonly EditMark[] {
-  const mark = { revision: last + 1, kept };
-  const before = edits.map(({ revision, kept }) => ({ revision, kept }));
-  return [...before, single ? { ...mark, single } : mark].slice(-maxEdits);
+  const mark = { revision: last + 1, kept, ...(single && { single }), ...(erased && { erased }) };
+  const before = edits.map(({ revision, kept, erased }) => ({ revision, kept, ...(erased && { erased }) }));
+  return [...before, mark].slice(-maxEdits);
 }
