@@ -22,8 +22,8 @@ export interface FrontCall extends Arrival {
    */
   readonly admission: Admission;
   /**
-   * When the client stops waiting, in milliseconds since 1970. Unary calls end after `limits.unaryDeadlineMs` in any
-   * case.
+   * When the client stops waiting, in milliseconds since 1970. Unary calls end after `LoadLimits.unaryDeadlineMs` in
+   * any case.
    */
   readonly deadlineMs?: number | undefined;
   /** Aborted when the client has gone. */
