@@ -6,7 +6,8 @@ import {
   type MessageInitShape,
   ScalarType,
 } from "@bufbuild/protobuf";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { StructSchema, type Timestamp } from "@bufbuild/protobuf/wkt";
+import { checkStruct } from "./check-struct.js";
 
 /**
  * A message whose 64-bit integers are numbers. Timestamps stay as they are, for `timestampDate` of @bufbuild/protobuf.
@@ -38,16 +39,24 @@ type OneOf =
 
 /** A copy whose 64-bit integers are numbers. RangeError: one of them is not a safe integer. */
 export function withNumbers<T extends Message>(desc: DescMessage, message: T): WithNumbers<T> {
-  return mapIntegers(desc, message, safeNumber) as WithNumbers<T>;
+  return mapIntegers(desc, message, { integer: safeNumber, struct: () => {} }) as WithNumbers<T>;
 }
 
-/** The request's message, with BigInts for 64-bit integers. RangeError: a number is not a safe integer. */
+/**
+ * The request's message, with BigInts for 64-bit integers. RangeError: a number is not a safe integer. TypeError: a
+ * Struct holds what JSON cannot hold.
+ */
 export function fromNumbers<Desc extends DescMessage>(desc: Desc, init: object): Message {
-  return create(desc, mapIntegers(desc, init, safeBigInt) as MessageInitShape<Desc>);
+  return create(desc, mapIntegers(desc, init, { integer: safeBigInt, struct: checkStruct }) as MessageInitShape<Desc>);
 }
 
 type Fields = Record<string, unknown>;
-type Convert = (value: unknown, name: string) => unknown;
+
+interface Convert {
+  integer(value: unknown, name: string): unknown;
+  /** Checks the value of a Struct, which stays as it is. */
+  struct(value: unknown, name: string): void;
+}
 
 function mapIntegers(desc: DescMessage, message: object, convert: Convert): object {
   if (desc.typeName.startsWith("google.protobuf.")) return message;
@@ -67,14 +76,15 @@ function mapIntegers(desc: DescMessage, message: object, convert: Convert): obje
 function mapField(field: DescField, value: unknown, convert: Convert): unknown {
   switch (field.fieldKind) {
     case "message":
+      if (field.message.typeName === StructSchema.typeName) convert.struct(value, field.name);
       return mapIntegers(field.message, value as object, convert);
     case "scalar":
-      return field.scalar === ScalarType.INT64 ? convert(value, field.name) : value;
+      return field.scalar === ScalarType.INT64 ? convert.integer(value, field.name) : value;
     case "list":
       if (field.listKind === "message")
         return (value as object[]).map((item) => mapIntegers(field.message, item, convert));
       return field.listKind === "scalar" && field.scalar === ScalarType.INT64
-        ? (value as unknown[]).map((item) => convert(item, field.name))
+        ? (value as unknown[]).map((item) => convert.integer(item, field.name))
         : value;
     default:
       return value;

@@ -66,6 +66,28 @@ describe("a call", () => {
     expect(ids[1]).toBe(ids[0]);
   });
 
+  it.each([
+    [{ a: 1n }, "metadata.a is a bigint, which JSON cannot hold"],
+    [{ a: [0, undefined] }, "metadata.a[1] is undefined, which JSON cannot hold"],
+    [{ a: { b: new Date(0) } }, "metadata.a.b is a Date, which JSON cannot hold"],
+    [new Map([["a", 1]]), "metadata must be an object, and is a Map"],
+  ])("is not sent with metadata that JSON cannot hold: %o", async (metadata, problem) => {
+    const server = failing([], { messageId: "m", position: 0n });
+    const client = clientOf({ appendMessage: (request) => server.call(request) });
+    const message = { info: { role: "user", metadata: metadata as object as Record<string, string> } };
+    const call = client.messages.appendMessage({ sessionId: "s", message });
+    await expect(call).rejects.toThrow(new TypeError(problem));
+    expect(server.calls).toEqual([]);
+  });
+
+  it("is sent with metadata of any JSON", async () => {
+    const server = failing([], { messageId: "m", position: 0n });
+    const client = clientOf({ appendMessage: (request) => server.call(request) });
+    const metadata = { a: [null, true, 1.5, "x", { b: {} }], c: Object.assign(Object.create(null), { d: 1 }) };
+    await client.messages.appendMessage({ sessionId: "s", message: { info: { role: "user", metadata } } });
+    expect(server.calls).toMatchObject([{ message: { info: { metadata } } }]);
+  });
+
   it("is sent only once when a second attempt could take effect again", async () => {
     const server = failing([UNAVAILABLE], {});
     const client = clientOf({}, { deleteSession: (request) => server.call(request) });
