@@ -1,4 +1,4 @@
-import type { Option } from "commander";
+import { InvalidArgumentError, type Option } from "commander";
 import { DEFAULT_LIMITS, type Limits } from "./domain/limits.js";
 import { type Flags, flag, positive } from "./flags.js";
 
@@ -22,6 +22,12 @@ const LIMIT_TEXTS: Record<keyof Limits, string> = {
   futureMs: "milliseconds that a timestamp may be ahead",
 };
 
+/**
+ * The length of the longest ids that the service makes: the name of a draft's log becomes a message's id when another
+ * message has taken the draft's own. With a lower limit, what has such an id could never be read again.
+ */
+const MADE_ID_BYTES = 49;
+
 const LIMIT_KEYS = Object.keys(LIMIT_TEXTS) as (keyof Limits)[];
 
 /** The flags of the limits on what is stored. */
@@ -29,13 +35,21 @@ export function limitFlags(): Option[] {
   return LIMIT_KEYS.map((key) =>
     flag(`--limit-${kebab(key)} <n>`, `limit: ${LIMIT_TEXTS[key]}`)
       .default(DEFAULT_LIMITS[key])
-      .argParser(positive),
+      .argParser(key === "idBytes" ? idBytes : positive),
   );
 }
 
 export function readLimits(flags: Flags): Limits {
   const entries = LIMIT_KEYS.map((key) => [key, flags[camel(`limit-${kebab(key)}`)]]);
   return Object.fromEntries(entries) as Limits;
+}
+
+function idBytes(text: string): number {
+  const value = positive(text);
+  if (value >= MADE_ID_BYTES) return value;
+  throw new InvalidArgumentError(
+    `It must be at least ${MADE_ID_BYTES}, because ids that the service makes are as long.`,
+  );
 }
 
 function kebab(key: string): string {

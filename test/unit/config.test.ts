@@ -55,9 +55,14 @@ describe("the configuration of serve", () => {
     const keys = Object.keys(DEFAULT_LIMITS) as (keyof typeof DEFAULT_LIMITS)[];
     const args = keys.flatMap((key, i) => [
       `--limit-${key.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`)}`,
-      String(i + 1),
+      String(i + 100),
     ]);
-    expect(read(...args).limits).toEqual(Object.fromEntries(keys.map((key, i) => [key, i + 1])));
+    expect(read(...args).limits).toEqual(Object.fromEntries(keys.map((key, i) => [key, i + 100])));
+  });
+
+  it("lets no limit of ids refuse the ids that the service makes", () => {
+    expect(() => read("--limit-id-bytes", "48")).toThrow(/It must be at least 49/);
+    expect(read("--limit-id-bytes", "49").limits.idBytes).toBe(49);
   });
 
   it("allows one key half of the calls and a quarter of the memory by default", () => {
