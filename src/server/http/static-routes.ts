@@ -101,7 +101,7 @@ export class StaticRoutes {
     const { tag } = prepared;
     const headers = { ...SAFE_HEADERS, "content-type": contentType, etag: tag, vary: "accept-encoding" };
     const { header } = factsOf(request);
-    if (status === 200 && header("if-none-match") === tag) {
+    if (status === 200 && namesTag(header("if-none-match"), tag)) {
       writeHead(response, 304, headers);
       out.end();
       return;
@@ -141,6 +141,12 @@ class Prepared {
 /** Identifies a content, whatever its encoding, so that a browser that has it already need not load it again. */
 function tagOf(text: string): string {
   return `W/"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"`;
+}
+
+/** Whether the value of If-None-Match is `*` or has the tag in its list. Tags are compared weakly, as RFC 9110 says. */
+function namesTag(list: string | undefined, tag: string): boolean {
+  const tags = (list ?? "").split(",").map((one) => one.trim());
+  return tags.some((one) => one === "*" || one.replace(/^W\//, "") === tag.replace(/^W\//, ""));
 }
 
 /** The pages load nothing from elsewhere, and no other page may frame them. */

@@ -42,6 +42,15 @@ it("a page that has changed is compressed again", async () => {
   expect(vi.mocked(compress)).toHaveBeenCalledTimes(2);
 });
 
+it("a page is not sent again to a client that has it, however the client or a proxy writes its tag", async () => {
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}/page`;
+  const tag = (await fetch(url)).headers.get("etag") ?? "";
+  const statusFor = async (tags: string) => (await fetch(url, { headers: { "if-none-match": tags } })).status;
+  for (const tags of [tag, tag.slice("W/".length), `"other" , ${tag}`, "*"]) expect(await statusFor(tags)).toBe(304);
+  for (const tags of ['"other"', "", 'W/"other"']) expect(await statusFor(tags)).toBe(200);
+});
+
 async function ask(encoding: string): Promise<readonly [string | null, string]> {
   const { port } = server.address() as AddressInfo;
   const answer = await fetch(`http://127.0.0.1:${port}/page`, { headers: { "accept-encoding": encoding } });
