@@ -1,7 +1,16 @@
 import type { Command, Option } from "commander";
 import { authFlags, type JwtConfig, readJwt, readTls, type TlsConfig, tlsCertFlag } from "./auth-flags.js";
 import type { Limits } from "./domain/limits.js";
-import { type Flags, flag, parseHosts, parseOrigins, parseWorkers, positive, wholeNumber } from "./flags.js";
+import {
+  type Flags,
+  flag,
+  parseHosts,
+  parseOrigins,
+  parseWorkers,
+  seconds,
+  secondsOrZero,
+  wholeNumber,
+} from "./flags.js";
 import { limitFlags, readLimits } from "./limit-flags.js";
 import { type LoadLimits, loadFlags, readLoad } from "./load-limits.js";
 import { addStorageOption } from "./storage-flags.js";
@@ -91,15 +100,15 @@ export function addServeOptions(command: Command): Command {
     flag("--search", "find messages by their words: gives the database an index").default(false),
     ...authFlags(),
     ...loadFlags(),
-    flag("--sweep-interval-s <n>", "seconds between sweeps, 0 for none").default(300).argParser(wholeNumber),
+    flag("--sweep-interval-s <n>", "seconds between sweeps, 0 for none").default(300).argParser(secondsOrZero),
     flag("--namespace-idle-s <n>", "seconds without a call before a namespace leaves the memory")
       .default(900)
-      .argParser(positive),
+      .argParser(seconds),
     flag("--draft-timeout-s <n>", "seconds without a delta before a draft is finished or discarded")
       .default(900)
-      .argParser(positive),
+      .argParser(seconds),
     retentionFlag(),
-    flag("--shutdown-s <n>", "seconds that running calls get at the end").default(10).argParser(wholeNumber),
+    flag("--shutdown-s <n>", "seconds that running calls get at the end").default(10).argParser(secondsOrZero),
     ...limitFlags(),
   ];
   for (const option of options) command.addOption(option);

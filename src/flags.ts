@@ -56,6 +56,29 @@ export function positive(text: string): number {
   return value;
 }
 
+/** A timer of Node waits 24 days at most, and fires at once when it shall wait longer. Some wait a tenth longer. */
+const LONGEST_WAIT_DAYS = 20;
+
+/** Parses a time that something waits. */
+export function seconds(text: string): number {
+  return waited(positive(text), 1);
+}
+
+/** The same, where 0 has a meaning of its own. */
+export function secondsOrZero(text: string): number {
+  return waited(wholeNumber(text), 1);
+}
+
+export function milliseconds(text: string): number {
+  return waited(positive(text), 1000);
+}
+
+function waited(value: number, perSecond: number): number {
+  const most = LONGEST_WAIT_DAYS * 24 * 60 * 60 * perSecond;
+  if (value <= most) return value;
+  throw new InvalidArgumentError(`It must be at most ${most}, which is ${LONGEST_WAIT_DAYS} days.`);
+}
+
 export function wholeNumber(text: string): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) throw new InvalidArgumentError("It must be a whole number.");

@@ -1,5 +1,5 @@
 import type { Option } from "commander";
-import { type Flags, flag, positive } from "./flags.js";
+import { type Flags, flag, milliseconds, positive, seconds } from "./flags.js";
 
 /** Limits that exist once for the process and once for each key. */
 export interface SharedLimits {
@@ -78,17 +78,17 @@ export function loadFlags(): Option[] {
       .default(SHARED.bufferedBytes)
       .argParser(positive),
     flag("--max-buffered-bytes-per-key <n>", "the same for one key; a quarter by default").argParser(positive),
-    flag("--call-timeout-ms <n>", "longest a call may take").default(unaryDeadlineMs).argParser(positive),
+    flag("--call-timeout-ms <n>", "longest a call may take").default(unaryDeadlineMs).argParser(milliseconds),
     flag("--max-body-bytes <n>", "largest request body").default(bodyBytes).argParser(positive),
     flag("--body-timeout-s <n>", "longest a request body may take")
       .default(bodyTimeoutMs / 1000)
-      .argParser(positive),
+      .argParser(seconds),
     flag("--connection-idle-s <n>", "seconds that an HTTP/2 connection may be without a call")
       .default(connectionIdleMs / 1000)
-      .argParser(positive),
+      .argParser(seconds),
     flag("--connection-age-s <n>", "seconds after which a connection takes no new calls")
       .default(connectionAgeMs / 1000)
-      .argParser(positive),
+      .argParser(seconds),
   ];
 }
 

@@ -65,6 +65,20 @@ describe("the configuration of serve", () => {
     expect(read("--limit-id-bytes", "49").limits.idBytes).toBe(49);
   });
 
+  it.each([
+    ["--call-timeout-ms", 1_728_000_000],
+    ["--body-timeout-s", 1_728_000],
+    ["--connection-idle-s", 1_728_000],
+    ["--connection-age-s", 1_728_000],
+    ["--sweep-interval-s", 1_728_000],
+    ["--namespace-idle-s", 1_728_000],
+    ["--draft-timeout-s", 1_728_000],
+    ["--shutdown-s", 1_728_000],
+  ])("refuses a %s that no timer can wait for", (flag, most) => {
+    expect(() => read(flag, String(most))).not.toThrow();
+    expect(() => read(flag, String(most + 1))).toThrow(`It must be at most ${most}, which is 20 days`);
+  });
+
   it("allows one key half of the calls and a quarter of the memory by default", () => {
     const args = ["--max-calls", "7", "--max-watchers", "8", "--max-connections", "100", "--max-buffered-bytes"];
     const { load } = read(...args, "400000000", "--max-watchers-per-key", "3", "--body-timeout-s", "2");
