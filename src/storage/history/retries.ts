@@ -20,6 +20,9 @@ export class Again extends Error {
   }
 }
 
+/** Thrown when rows that a record names do not exist. */
+export class MissingRows extends Again {}
+
 /**
  * Limits a loop that starts over whenever the history has changed under it. As long as somebody changes the history
  * there is progress, even if it is not ours. A history that stands still and yet gives no answer is damaged, and

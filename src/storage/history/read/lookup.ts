@@ -1,7 +1,7 @@
 import type { Call } from "../../../domain/call.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { Entry, Segment } from "../log-store.js";
-import { Again } from "../retries.js";
+import { Again, MissingRows } from "../retries.js";
 import { logsOf, positionOf, sliceSegments, totalLength } from "../segments.js";
 
 export interface Located {
@@ -114,7 +114,7 @@ export async function countBefore(
   const before = totalLength(segments.slice(0, low));
   const seq = await context.store.seqAtTime(segment.log, segment.first, segment.last, micros, call);
   if (seq === null)
-    throw new Again(`entries ${segment.first} to ${segment.last} of log ${segment.log} are missing in part`);
+    throw new MissingRows(`entries ${segment.first} to ${segment.last} of log ${segment.log} are missing in part`);
   return before + seq - segment.first;
 }
 
@@ -133,6 +133,6 @@ export async function entryAt(
 }
 
 /** The error to throw when a row that a record names does not exist. */
-export function missing(log: string, seq: number): Again {
-  return new Again(`entry ${seq} of log ${log} is missing`);
+export function missing(log: string, seq: number): MissingRows {
+  return new MissingRows(`entry ${seq} of log ${log} is missing`);
 }

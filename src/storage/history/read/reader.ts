@@ -14,7 +14,7 @@ import type { Session } from "../../../domain/session.js";
 import type { GetMessagesOptions, ListMessagesOptions } from "../../storage-provider.js";
 import { endMicros, type Head, type HistoryContext } from "../heads.js";
 import type { SessionRecord } from "../log-store.js";
-import { Again } from "../retries.js";
+import { Again, MissingRows } from "../retries.js";
 import { totalLength } from "../segments.js";
 import { undoAt } from "../undo.js";
 import { locate, readInChunks } from "./lookup.js";
@@ -146,7 +146,7 @@ export class Reader {
         const result = await read();
         if (!isLate()) return result;
       } catch (error) {
-        if (error instanceof Again && !this.#context.isOld(atMs)) {
+        if (error instanceof MissingRows && !this.#context.isOld(atMs)) {
           this.#context.options.onAnomaly(
             `Rows of session ${JSON.stringify(sessionId)} were missing: ${error.message}`,
           );

@@ -3,6 +3,7 @@ import { LogHistoryProvider } from "../../../../src/storage/history/log-history-
 import type { Entry, LogStore } from "../../../../src/storage/history/log-store.js";
 import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
 import { next, replaced } from "../../../contract/log-store/fixtures.js";
+import { settle, World } from "../../../simulation/world.js";
 
 const IDS = ["m1", "m2", "m3", "m4"];
 
@@ -100,4 +101,18 @@ describe("while the messages of a session move to another log", () => {
     const copied = await provider.forkConversation("s", "target", { as: "copy", upToMessageId: "m2" });
     expect(copied).toMatchObject({ copiedCount: 2 });
   });
+});
+
+it("a look-up that starts over because the record has changed is not reported as missing rows", async () => {
+  const world = new World("atomic");
+  const anomalies: string[] = [];
+  const process = world.process({ onAnomaly: (text) => anomalies.push(text) });
+  await process.createSession({ sessionId: "a" });
+  process.gates.close("findById");
+  const found = process.getMessage("a", "m");
+  await settle();
+  await world.process().updateSession("a", { title: "new" });
+  await process.gates.open("findById");
+  expect(await found).toBeNull();
+  expect(anomalies).toEqual([]);
 });
