@@ -47,8 +47,12 @@ export function readTls({ tlsCert, tlsKey }: Flags): TlsConfig | undefined {
   return { certPath: tlsCert as string, keyPath: tlsKey as string };
 }
 
+/** Throws an Error with a one-line message when tokens shall be checked and there is no key set to check them with. */
 export function readJwt(flags: Flags): JwtConfig | undefined {
-  if (flags.jwks === undefined) return undefined;
+  if (flags.jwks === undefined) {
+    if (flags.jwtIssuer === undefined && flags.jwtAudience === undefined) return undefined;
+    throw new Error("--jwt-issuer and --jwt-audience need --jwks, because without a key set no token is checked");
+  }
   return {
     jwks: flags.jwks as string,
     issuer: flags.jwtIssuer as string | undefined,

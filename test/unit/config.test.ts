@@ -79,6 +79,11 @@ describe("the configuration of serve", () => {
     expect(() => read(flag, String(most + 1))).toThrow(`It must be at most ${most}, which is 20 days`);
   });
 
+  it.each(["--jwt-issuer", "--jwt-audience"])("refuses %s without a key set", (flag) => {
+    expect(() => read(flag, "x")).toThrow("--jwt-issuer and --jwt-audience need --jwks");
+    expect(read(flag, "x", "--jwks", "keys.json").jwt).toMatchObject({ jwks: "keys.json" });
+  });
+
   it("allows one key half of the calls and a quarter of the memory by default", () => {
     const args = ["--max-calls", "7", "--max-watchers", "8", "--max-connections", "100", "--max-buffered-bytes"];
     const { load } = read(...args, "400000000", "--max-watchers-per-key", "3", "--body-timeout-s", "2");
