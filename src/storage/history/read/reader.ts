@@ -14,7 +14,7 @@ import type { Session } from "../../../domain/session.js";
 import type { GetMessagesOptions, ListMessagesOptions } from "../../storage-provider.js";
 import { endMicros, type Head, type HistoryContext } from "../heads.js";
 import type { SessionRecord } from "../log-store.js";
-import { Again, MissingRows } from "../retries.js";
+import { Again, MissingRows, type Seen } from "../retries.js";
 import { totalLength } from "../segments.js";
 import { undoAt } from "../undo.js";
 import { locate, readInChunks } from "./lookup.js";
@@ -42,8 +42,9 @@ export class Reader {
 
   /** See StorageProvider.getMessage. */
   get(sessionId: string, messageId: string, call?: Call): Promise<ChatMessage | null> {
-    return this.#reading(sessionId, call, async () => {
+    return this.#reading(sessionId, call, async (saw) => {
       const record = await this.#record(sessionId, call);
+      saw(record);
       const visible = openSegments(record);
       const located = (await locate(this.#context, visible, [messageId], call)).get(messageId);
       if (!located || !(await this.#windows.isWhole(record, located.entry, call))) {
@@ -58,11 +59,12 @@ export class Reader {
   list(sessionId: string, options: ListMessagesOptions): Promise<MessagePage> {
     const { cursor, limit, offset = 0 } = options;
     const query = fullQuery(options);
-    return this.#reading(sessionId, options, async () => {
+    return this.#reading(sessionId, options, async (saw) => {
       const hasTimes = query.sinceMicros !== undefined || query.untilMicros !== undefined;
       const needsEnd = hasTimes || (query.newestFirst && !cursor);
       const head = needsEnd ? await this.#context.need(sessionId, options) : null;
       const record = head?.record ?? (await this.#record(sessionId, options));
+      saw(record);
       if (cursor) checkCursor(cursor, record, query);
       const pieces = await piecesOf(this.#context, record, head, query, options);
       const at = { newestFirst: query.newestFirst ?? false, cursor, offset, limit };
@@ -78,8 +80,9 @@ export class Reader {
     options: { limit: number; cursor?: MessageCursor | undefined } & Call,
   ): Promise<LoadedSession> {
     const query = fullQuery({ newestFirst: true });
-    return this.#reading(sessionId, options, async () => {
+    return this.#reading(sessionId, options, async (saw) => {
       const head = await this.#context.need(sessionId, options);
+      saw(head);
       const { cursor, limit } = options;
       if (cursor) checkCursor(cursor, head.record, query);
       const pieces = await piecesOf(this.#context, head.record, head, query, options);
@@ -93,8 +96,9 @@ export class Reader {
 
   /** See StorageProvider.getSessionMessages. */
   getAll(sessionId: string, options: GetMessagesOptions): Promise<ChatMessage[]> {
-    return this.#reading(sessionId, options, async () => {
+    return this.#reading(sessionId, options, async (saw) => {
       const head = await this.#context.need(sessionId, options);
+      saw(head);
       const pieces = await piecesOf(this.#context, head.record, head, fullQuery(options), options);
       const total = totalLength(pieces);
       const { limit = total, offset = Math.max(total - limit, 0) } = options;
@@ -110,7 +114,11 @@ export class Reader {
 
   /** Runs a read that begins with the head; see `#reading`. */
   withHead<T>(sessionId: string, call: Call | undefined, read: (head: Head) => Promise<T>): Promise<T> {
-    return this.#reading(sessionId, call, async () => read(await this.#context.need(sessionId, call)));
+    return this.#reading(sessionId, call, async (saw) => {
+      const head = await this.#context.need(sessionId, call);
+      saw(head);
+      return read(head);
+    });
   }
 
   /**
@@ -136,14 +144,14 @@ export class Reader {
   }
 
   /** Repeats a read when rows were missing, or when it took so long that a sweep may have removed some. */
-  #reading<T>(sessionId: string, call: Call | undefined, read: () => Promise<T>): Promise<T> {
-    return this.#context.retrying(sessionId, call, async () => {
+  #reading<T>(sessionId: string, call: Call | undefined, read: (saw: (seen: Seen) => void) => Promise<T>): Promise<T> {
+    return this.#context.retrying(sessionId, call, async (saw) => {
       checkCall(call);
       const atMs = this.#context.knownMs();
       // Rule: late-reader-restarts.
       const isLate = () => this.#context.isOld(atMs);
       try {
-        const result = await read();
+        const result = await read(saw);
         if (!isLate()) return result;
       } catch (error) {
         if (error instanceof MissingRows && !this.#context.isOld(atMs)) {

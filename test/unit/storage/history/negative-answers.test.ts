@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
 import type { Entry, LogStore } from "../../../../src/storage/history/log-store.js";
+import { MAX_TURNS } from "../../../../src/storage/history/retries.js";
 import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
 import { next, replaced } from "../../../contract/log-store/fixtures.js";
 import { settle, World } from "../../../simulation/world.js";
@@ -115,4 +116,18 @@ it("a look-up that starts over because the record has changed is not reported as
   await process.gates.open("findById");
   expect(await found).toBeNull();
   expect(anomalies).toEqual([]);
+});
+
+it("a look-up does not take a session for damaged that changes during each of its attempts", async () => {
+  const world = new World("atomic");
+  const process = world.process();
+  await process.createSession({ sessionId: "a" });
+  const { simStore } = process;
+  const findById = simStore.findById.bind(simStore);
+  let changes = 0;
+  simStore.findById = async (...args) => {
+    if (++changes <= MAX_TURNS + 10) await world.process().updateSession("a", { title: `${changes}` });
+    return findById(...args);
+  };
+  expect(await process.getMessage("a", "m")).toBeNull();
 });
