@@ -19,14 +19,16 @@ export class DraftWriter {
   }
 
   /**
-   * Writes a step right after the draft's version, with one call to the store. Resolves to false when somebody else has
-   * written there, or the record no longer names the draft as open; then the draft must be loaded again.
+   * Writes a step right after a version of the draft, with one call to the store. Resolves to false when somebody else
+   * has written there, or the record no longer names the draft as open; then the draft must be loaded again. A caller
+   * that has awaited anything since it looked at the version must pass that version, because the state of a draft is
+   * shared and may have advanced.
    */
-  async write(draft: FoundDraft, step: DraftStep, call?: Call): Promise<boolean> {
+  async write(draft: FoundDraft, step: DraftStep, call?: Call, version = draft.state.version): Promise<boolean> {
     const { record, ref, state } = draft;
     const { sessionId } = record;
     const timestampMicros = Math.max(this.#context.options.nowMicros(), state.updateTimeMicros);
-    const entry = toEntry(step, { log: ref.log, seq: state.version + 1, sessionId, timestampMicros });
+    const entry = toEntry(step, { log: ref.log, seq: version + 1, sessionId, timestampMicros });
     try {
       // Rule: verdict-by-place.
       const stored = await this.#context.store.append(ref.log, entry.seq, [entry], call);

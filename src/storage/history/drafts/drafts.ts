@@ -85,7 +85,7 @@ export class Drafts {
         if (version !== state.version) throw otherVersion(messageId, version, state.version);
         checkRoom(draft, deltas, this.#context.options.limits, metadata);
         await checkFinish(this.#context, draft, options);
-        if (!(await this.#writer.write(draft, step, options))) throw new Again();
+        if (!(await this.#writer.write(draft, step, options, version))) throw new Again();
       } else if (version + 1 !== state.version || !(await this.#writer.isStored(draft, state.version, step, options))) {
         return await this.#refuseEnded(draft, options);
       }
