@@ -45,6 +45,18 @@ export function describeErasures(subject: StorageProviderSubject): void {
       expect(await subject.provider.getSession("s")).toMatchObject({ revision: revision + 2 });
     });
 
+    it("finishes one that was interrupted, although another message was erased at the same position", async () => {
+      await sessionWith(subject.provider, "s", ["m1", secret()]);
+      await subject.provider.eraseMessage("s", "m1");
+      await subject.provider.deleteMessage("s", "m1");
+      const { revision } = await subject.provider.getSession("s");
+      const stopped = new AbortController();
+      const interrupted = { signal: stopped.signal, onProgress: () => stopped.abort() };
+      await refusal(subject.provider.eraseMessage("s", "secret", interrupted), "canceled");
+      await subject.other.eraseMessage("s", "secret");
+      expect(await subject.provider.getSession("s")).toMatchObject({ revision: revision + 1 });
+    });
+
     it("reaches forks, forks of forks and shares, whichever of them is named", async () => {
       await sessionWith(subject.provider, "s", ["m1", secret(), "m3"]);
       await subject.provider.forkConversation("s", "fork", { as: "fork" });

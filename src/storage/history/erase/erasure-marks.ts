@@ -46,12 +46,11 @@ export class ErasureMarks {
       const { position } = shown;
       overwritten = shown.overwritten;
       const before = this.#told.get(record.uid);
-      // An earlier call has marked the record if it has such a mark for this position and this call has overwritten
-      // nothing that it shows. New content since that mark would have been overwritten.
-      const isKnown =
-        before === undefined &&
-        overwritten === 0 &&
-        record.edits.some(({ kept, erased }) => erased && kept === position);
+      // An earlier call has marked the record if this call has overwritten nothing that it shows, because new content
+      // since that mark would have been overwritten, and if no other edit since the mark has changed what is at the
+      // position.
+      const last = record.edits.findLast(({ kept, erased }) => kept === position || (kept < position && !erased));
+      const isKnown = before === undefined && overwritten === 0 && last?.erased === true;
       if (isKnown || overwritten === before || (before !== undefined && overwritten < before)) return null;
       const edit = { kept: position, single: { kind: "updated" }, erased: true } as const;
       return {
