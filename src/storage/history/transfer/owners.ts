@@ -18,13 +18,17 @@ export class Owners {
   /**
    * Raises `forks` of every owner, at a revision that names the ranges. Resolves to their uids, which become the
    * sources of the new record; null when one of them no longer lives or no longer names what is to be shared. In that
-   * case none stays raised.
+   * case, and when it rejects, none stays raised, except one for which the outcome is unknown.
    */
   async raise(shared: readonly SharedRange[]): Promise<string[] | null> {
     const raised: string[] = [];
     for (const uid of new Set(shared.map(({ log }) => ownerOf(log)))) {
       const ranges = shared.filter(({ log }) => ownerOf(log) === uid);
-      if (await this.#raiseOne(uid, ranges)) {
+      const isRaised = await this.#raiseOne(uid, ranges).catch(async (error: unknown) => {
+        await this.lower(raised);
+        throw error;
+      });
+      if (isRaised) {
         raised.push(uid);
       } else {
         await this.lower(raised);

@@ -44,9 +44,10 @@ export class Restorer {
     const uid = this.#uidOf(sessionId);
     const plan = this.#plan(image, uid);
     if (plan === null) return { kind: "unshared" };
+    const origin = await this.#originOf(image, call);
     const sources = await this.#owners.raise(plan.shared);
     if (sources === null) return { kind: "unshared" };
-    const record = await this.#recordOf(image, uid, plan, sources, call);
+    const record = this.#recordOf(image, uid, plan, origin, sources);
     const kind =
       plan.written.length === 0 ? await this.#add(record, call) : await this.#write(record, plan, read, call);
     this.#uids.delete(sessionId);
@@ -71,9 +72,12 @@ export class Restorer {
     throw tooLongChain(image.sessionId, bytesOf(packed.ancestry), maxAncestryBytes);
   }
 
-  /** A session that only shares ranges is made in one step. */
+  /** A session that only shares ranges is made in one step. If its outcome is unknown, the sources stay raised. */
   async #add(record: NextRecord, call?: Call): Promise<"restored" | "exists"> {
-    const full = await this.#withLastTimes(record, call);
+    const full = await this.#withLastTimes(record, call).catch(async (error: unknown) => {
+      await this.#owners.lower(record.sources);
+      throw error;
+    });
     return (await this.#context.store.createRecord(full, call)) === "created" ? "restored" : "exists";
   }
 
@@ -146,19 +150,19 @@ export class Restorer {
     return store.deleteRecord(uid, call);
   }
 
-  async #recordOf(
+  #recordOf(
     image: RestoredImage,
     uid: string,
     plan: RestorePlan,
+    origin: Origin | null,
     sources: readonly string[],
-    call?: Call,
-  ): Promise<NextRecord> {
+  ): NextRecord {
     return newRecord(this.#context, {
       ...sessionFields(image),
       uid,
       labels: inOrder(image.labels),
       log: this.#context.newLog(uid),
-      origin: await this.#originOf(image, call),
+      origin,
       sessionRevision: image.revision,
       segments: plan.segments,
       ancestry: plan.ancestry,

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { DomainError } from "../../../../src/domain/errors.js";
 import { MessageBody } from "../../../../src/domain/message-body.js";
 import type { ReadNumbers, RestoredImage, SharedRange, StoredMessage } from "../../../../src/domain/session-image.js";
 import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
@@ -41,6 +42,25 @@ describe("restoreSession", () => {
     const { records, logs } = database.dump();
     expect(records).toMatchObject([{ sessionId: "source", forks: 0 }]);
     expect(logs.size).toBe(1);
+  });
+
+  it("lowers the counts of all sources when the store fails before the record is made", async () => {
+    const ranges = [await sharedRange("a"), await sharedRange("b")];
+    const store = database.namespace("default");
+    const addFork = store.addFork.bind(store);
+    const failing = new LogHistoryProvider(store);
+    const failure = new DomainError("unavailable", "The store does not answer");
+    store.addFork = (uid, ...rest) =>
+      uid === ranges[1]?.log.split(".")[0] ? Promise.reject(failure) : addFork(uid, ...rest);
+    await expect(failing.restoreSession(image(ranges), reading)).rejects.toBe(failure);
+    store.addFork = addFork;
+    store.readRange = () => Promise.reject(failure);
+    await expect(failing.restoreSession(image(ranges), reading)).rejects.toBe(failure);
+    const { records } = database.dump();
+    expect(records.map(({ sessionId, forks }) => ({ sessionId, forks }))).toEqual([
+      { sessionId: "a", forks: 0 },
+      { sessionId: "b", forks: 0 },
+    ]);
   });
 
   it("refuses a message id that the shared part already has", async () => {
