@@ -32,6 +32,8 @@ export class DraftWriter {
   readonly #ended = new AbortController();
   #version: number;
   #waiting: Delta[] = [];
+  /** For each part, the first half of a character whose other half has not been written yet. */
+  readonly #halves = new Map<string, string>();
   #sending: Promise<void> | undefined;
   #error: ConnectError | undefined;
 
@@ -50,16 +52,19 @@ export class DraftWriter {
 
   /**
    * Adds text to a part; the first text makes a part of type `text`. Throws the error of an earlier call that failed.
+   * Half of a character at the end of the text waits for its other half, because the service takes whole characters.
    */
   write(text: string, partId = "text"): void {
-    const last = this.#waiting.at(-1)?.delta;
-    if (last?.case === "appendText" && last.value.partId === partId) last.value.text += text;
-    else if (text !== "") this.#add({ delta: { case: "appendText", value: { partId, text } } });
-    else this.#throwIfFailed();
+    const all = (this.#halves.get(partId) ?? "") + text;
+    const isHalf = /[\ud800-\udbff]$/.test(all);
+    if (isHalf) this.#halves.set(partId, all.slice(-1));
+    else this.#halves.delete(partId);
+    this.#append(isHalf ? all.slice(0, -1) : all, partId);
   }
 
   /** Adds a whole part, or replaces the one with its id. Throws the error of an earlier call that failed. */
   put(part: NewPart): void {
+    this.#halves.delete(part.id ?? "");
     this.#add({ delta: { case: "putPart", value: { part } } });
   }
 
@@ -75,6 +80,8 @@ export class DraftWriter {
   }: {
     readonly metadata?: JsonObject;
   } = {}): Promise<{ messageId: string; position: number }> {
+    for (const [partId, half] of this.#halves) this.#append(half, partId);
+    this.#halves.clear();
     await this.flush();
     const { messageId, position } = await this.#messages.finishDraft({
       ...this.#target(),
@@ -93,6 +100,13 @@ export class DraftWriter {
 
   #target() {
     return { sessionId: this.#sessionId, messageId: this.messageId };
+  }
+
+  #append(text: string, partId: string): void {
+    const last = this.#waiting.at(-1)?.delta;
+    if (last?.case === "appendText" && last.value.partId === partId) last.value.text += text;
+    else if (text !== "") this.#add({ delta: { case: "appendText", value: { partId, text } } });
+    else this.#throwIfFailed();
   }
 
   #throwIfFailed(): void {

@@ -46,6 +46,22 @@ describe("a draft", () => {
     expect(calls).toBe(1);
   });
 
+  it("keeps characters whose halves are written one after the other", async () => {
+    const draft = await client.startDraft("halves", assistant("a"), { createSession: true });
+    for (const [text, part] of [
+      ["one \ud83d", "text"],
+      ["two \ud83d", "other"],
+      ["\ude00", "text"],
+      ["\ude01!", "other"],
+    ]) {
+      draft.write(text as string, part);
+      await draft.flush();
+    }
+    await draft.finish();
+    const { parts } = await client.messages.getMessage({ sessionId: "halves", messageId: "a" });
+    expect(parts.map(({ text }) => text)).toEqual(["one 😀", "two 😁!"]);
+  });
+
   it("tells its writer when somebody else discards it", async () => {
     const draft = await client.startDraft("stopped", assistant("a"), { createSession: true });
     draft.write("Late");
