@@ -2,6 +2,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 
 const FIRST_DELAY_MS = 100;
 const LONGEST_DELAY_MS = 5_000;
+/** Timers take longer times, about 25 days and more, for one millisecond. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export interface RetryOptions {
   /** The most times that a call is sent again. */
@@ -19,7 +21,7 @@ export async function withRetries<T>(
   const endMs = timeoutMs === undefined ? undefined : Date.now() + timeoutMs;
   for (let failures = 0; ; failures++) {
     try {
-      return await attempt(endMs === undefined ? undefined : Math.max(1, endMs - Date.now()));
+      return await attempt(endMs === undefined ? undefined : forTimer(Math.max(1, endMs - Date.now())));
     } catch (thrown) {
       const error = ConnectError.from(thrown);
       const delayMs = delayAfter(error, failures);
@@ -40,7 +42,13 @@ export function isPassing(error: ConnectError): boolean {
 export function delayAfter(error: ConnectError, failures: number): number {
   const longestMs = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** failures);
   const askedMs = Number(error.metadata.get("retry-after") ?? 0) * 1000;
-  return Math.max(Number.isFinite(askedMs) ? askedMs : 0, longestMs * (0.5 + Math.random() / 2));
+  const delayMs = Math.max(Number.isFinite(askedMs) ? askedMs : 0, longestMs * (0.5 + Math.random() / 2));
+  return forTimer(delayMs) ?? LONGEST_TIMER_MS;
+}
+
+/** Returns the time, or undefined when it is so long that there is no need for a timer. */
+export function forTimer(timeMs: number): number | undefined {
+  return timeMs > LONGEST_TIMER_MS ? undefined : timeMs;
 }
 
 /** Resolves after this time, or at once when the signal is aborted. */

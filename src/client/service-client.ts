@@ -44,27 +44,36 @@ export function createServiceClient<Service extends DescService>(
   return makeAnyClient(service, (method) => {
     const call = plain[method.localName] as Method;
     if (method.methodKind === "server_streaming") {
-      return (init: object, options?: CallOptions) => {
-        const events = call(fromNumbers(method.input, init), options) as AsyncIterable<Message>;
-        return mapped(events, (event) => withNumbers(method.output, event));
+      return (init: object, options: CallOptions = {}) => {
+        const ended = new AbortController();
+        const signal = options.signal === undefined ? ended.signal : AbortSignal.any([options.signal, ended.signal]);
+        const events = call(fromNumbers(method.input, init), { ...options, signal }) as AsyncIterable<Message>;
+        return mapped(events, (event) => withNumbers(method.output, event), ended);
       };
     }
     return async (init: object, options: CallOptions = {}) => {
       const { request, isSafe } = safeToRetry(method, fromNumbers(method.input, init));
-      const { signal, timeoutMs = policy.timeoutMs } = options;
+      const { timeoutMs = policy.timeoutMs, ...others } = options;
+      const { signal } = others;
       const retries = isSafe ? policy.retries : 0;
       const answer = await withRetries({ retries, signal, timeoutMs }, (timeLeftMs) => {
         const deadline = timeLeftMs === undefined ? {} : { timeoutMs: timeLeftMs };
-        return call(request, { ...options, ...deadline }) as Promise<Message>;
+        return call(request, { ...others, ...deadline }) as Promise<Message>;
       });
       return withNumbers(method.output, answer);
     };
   }) as ServiceClient<Service>;
 }
 
+/** Ends the call when the reader stops early, because the transport keeps the connection open then. */
 async function* mapped<From, To>(
   items: AsyncIterable<From>,
   map: (item: From) => To,
+  ended: AbortController,
 ): AsyncGenerator<To, void, undefined> {
-  for await (const item of items) yield map(item);
+  try {
+    for await (const item of items) yield map(item);
+  } finally {
+    ended.abort();
+  }
 }

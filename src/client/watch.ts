@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { MessageService, WatchMessagesResponse } from "../../gen/sessionpool/v1/message_service_pb.js";
 import type { WithNumbers } from "./int64.js";
-import { delayAfter, isPassing, pause } from "./retry.js";
+import { delayAfter, forTimer, isPassing, pause } from "./retry.js";
 import type { ServiceClient } from "./service-client.js";
 
 /** An event of a session; `event.case` says which. */
@@ -18,7 +18,10 @@ export interface WatchOptions {
   readonly onRetry?: (error: ConnectError) => void;
   /** Also yields heartbeats, every 15 seconds without another event. */
   readonly heartbeats?: boolean;
-  /** A connection that is silent for this long is given up; the default is three heartbeats, 45,000 ms. */
+  /**
+   * A connection that is silent for this long is given up; the default is three heartbeats, 45,000 ms. None is given up
+   * with Infinity.
+   */
   readonly silenceMs?: number;
 }
 
@@ -51,13 +54,19 @@ export async function* watch(
         if (event.event.case !== "heartbeat" || options.heartbeats === true) yield event;
       }
     } catch (thrown) {
-      const error = ConnectError.from(thrown);
       if (isAborted(signal)) return;
+      // Errors of a call are ConnectErrors. Any other says that an argument or an answer has no valid form.
+      if (!(thrown instanceof ConnectError)) throw thrown;
+      const error = thrown;
       // Messages were removed after they were counted.
       const isStale =
-        !isPinned && error.code === Code.InvalidArgument && start !== undefined && "fromPosition" in start;
+        !isPinned &&
+        error.code === Code.InvalidArgument &&
+        !isCut(error) &&
+        start !== undefined &&
+        "fromPosition" in start;
       if (isStale) start = undefined;
-      else if (!isPassing(error) && !isBehind(error, failures)) throw error;
+      else if (!isPassing(error) && !isBehind(error, failures) && !isCut(error)) throw error;
       options.onRetry?.(error);
       await pause(delayAfter(error, failures), signal);
     }
@@ -87,12 +96,16 @@ async function* connect(
     isSilent = true;
     end();
   };
-  let timer = setTimeout(giveUp, silenceMs);
+  const waitForEvent = () => {
+    const waitMs = forTimer(silenceMs);
+    return waitMs === undefined ? undefined : setTimeout(giveUp, waitMs);
+  };
+  let timer = waitForEvent();
   try {
     for await (const event of messages.watchMessages({ sessionId, ...start }, { signal: connection.signal })) {
       clearTimeout(timer);
       yield event;
-      timer = setTimeout(giveUp, silenceMs);
+      timer = waitForEvent();
     }
   } catch (error) {
     if (!isSilent) throw error;
@@ -107,6 +120,14 @@ async function* connect(
 /** A reader that did not keep up is cut off, and may continue where it was. */
 function isBehind(error: ConnectError, failures: number): boolean {
   return error.code === Code.ResourceExhausted && failures === 0;
+}
+
+/**
+ * Whether the stream ended in the middle of an event. A proxy may end it without an error when it has lost the server;
+ * the code of this error is `invalid_argument`.
+ */
+function isCut(error: ConnectError): boolean {
+  return error.rawMessage === "protocol error: incomplete envelope";
 }
 
 /** A function, so that the compiler does not take the state for constant while the watch waits. */

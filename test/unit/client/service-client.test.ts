@@ -121,6 +121,28 @@ describe("a call", () => {
     });
   });
 
+  it("may have more time than a timer can wait for", async () => {
+    const client = clientOf({ countMessages: () => ({ count: 2n }) }, {}, 0);
+    for (const timeoutMs of [Number.POSITIVE_INFINITY, 30 * 86_400_000])
+      expect((await client.messages.countMessages({ sessionId: "s" }, { timeoutMs })).count).toBe(2);
+  });
+
+  it("that streams is ended when its reader stops", async () => {
+    let signal: AbortSignal | undefined;
+    const client = clientOf({
+      async *watchMessages(_request, context) {
+        signal = context.signal;
+        yield { event: { case: "heartbeat", value: {} }, resumeToken: "r" };
+        await new Promise((resolve) => context.signal.addEventListener("abort", resolve));
+      },
+    });
+    for await (const event of client.messages.watchMessages({ sessionId: "s" })) {
+      expect(event.resumeToken).toBe("r");
+      break;
+    }
+    expect(signal?.aborted).toBe(true);
+  });
+
   it("has one time limit for all attempts together", async () => {
     const server = failing(Array(9).fill(UNAVAILABLE), { count: 1n });
     const client = clientOf({ countMessages: (request) => server.call(request) });

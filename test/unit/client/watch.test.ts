@@ -115,6 +115,57 @@ describe("a watch", () => {
     expect(await watched).toMatchObject({ seen: ["a"], faults: ["No event for 60000 ms"], starts: [0n, "after a"] });
   });
 
+  it("never gives up a silent connection when it may be silent for ever", async () => {
+    const stop = new AbortController();
+    const silent: Connection = async function* (signal) {
+      yield appended("a");
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    };
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const seen: string[] = [];
+    const watched = watching([silent], { silenceMs: Number.POSITIVE_INFINITY, signal: stop.signal }, seen);
+    await poll(() => seen.length === 1, "the first event is seen");
+    expect(vi.getTimerCount()).toBe(0);
+    stop.abort();
+    expect(await watched).toMatchObject({ faults: [], starts: [0n], end: undefined });
+  });
+
+  it("ends with the error when a position is not a whole number", async () => {
+    const watch = createSessionPoolClient({ baseUrl: "http://127.0.0.1:1" }).watch("s", { fromPosition: 1.5 });
+    await expect(watch.next()).rejects.toThrow(/^from_position must be a whole number/);
+  });
+
+  it("resumes when its stream ends in the middle of an event, and counts no messages again", async () => {
+    const cut: Connection = async function* () {
+      yield appended("a");
+      throw new ConnectError("protocol error: incomplete envelope", Code.InvalidArgument);
+    };
+    expect((await watching([cut])).starts).toEqual([0n, "after a"]);
+    // biome-ignore lint/correctness/useYield: a connection that only fails
+    const cutAtOnce: Connection = async function* () {
+      throw new ConnectError("protocol error: incomplete envelope", Code.InvalidArgument);
+    };
+    expect(await watching([cutAtOnce], { fromPosition: 4 })).toMatchObject({
+      starts: [4n, 4n],
+      end: "Session is gone",
+    });
+  });
+
+  it("reads a body that ends in the middle of an event as such", async () => {
+    const cutShort = () =>
+      new Response(new Uint8Array([0, 0, 0, 0, 9, 1]), { headers: { "content-type": "application/connect+proto" } });
+    const faults: string[] = [];
+    const stop = new AbortController();
+    const client = createSessionPoolClient({ baseUrl: "http://127.0.0.1:1", fetch: async () => cutShort() });
+    const onRetry = ({ rawMessage }: ConnectError) => {
+      faults.push(rawMessage);
+      stop.abort();
+    };
+    await client.watch("s", { fromPosition: 0, signal: stop.signal, onRetry }).next();
+    expect(faults).toEqual(["protocol error: incomplete envelope"]);
+  });
+
   it("resumes after the server has ended it because its reader did not keep up", async () => {
     const slow: Connection = async function* () {
       yield appended("a");
