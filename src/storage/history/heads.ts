@@ -84,17 +84,17 @@ export class HistoryContext {
     return this.store.knownTimeMs ? this.knownMs() * 1000 : this.options.nowMicros();
   }
 
-  /** Whether a session has reached its expiry. */
-  isExpired({
-    expireTimeMicros,
-    updateTimeMicros,
-  }: Pick<SessionRecord, "expireTimeMicros" | "updateTimeMicros">): boolean {
+  /** Whether a session has reached its own expiry, or its retention is over. */
+  isExpired(record: Pick<SessionRecord, "expireTimeMicros" | "updateTimeMicros">): boolean {
+    const { expireTimeMicros } = record;
+    return (expireTimeMicros !== undefined && expireTimeMicros <= this.storeMicros()) || this.isPastRetention(record);
+  }
+
+  /** Whether so much time has passed since a session's last change that it is not retained any more. */
+  isPastRetention({ updateTimeMicros }: Pick<SessionRecord, "updateTimeMicros">): boolean {
     const { retentionMs } = this.options;
-    if (expireTimeMicros === undefined && retentionMs === Number.POSITIVE_INFINITY) return false;
-    const nowMicros = this.storeMicros();
-    return (
-      (expireTimeMicros ?? Number.POSITIVE_INFINITY) <= nowMicros || updateTimeMicros + retentionMs * 1000 <= nowMicros
-    );
+    if (retentionMs === Number.POSITIVE_INFINITY) return false;
+    return updateTimeMicros + retentionMs * 1000 <= this.storeMicros();
   }
 
   /**

@@ -26,8 +26,11 @@ export class SessionLister {
     for (let place = after; ; ) {
       const page = await this.#context.store.listRecords(filter, { limit, after: place }, call);
       found.push(...page.filter((record) => !this.#context.isExpired(record)));
-      if (found.length >= limit || page.length < limit) return found.slice(0, limit);
-      place = page.at(-1);
+      const last = page.at(-1);
+      // What follows was changed earlier, so its retention is over as well.
+      const isEnd = page.length < limit || last === undefined || this.#context.isPastRetention(last);
+      if (found.length >= limit || isEnd) return found.slice(0, limit);
+      place = last;
     }
   }
 

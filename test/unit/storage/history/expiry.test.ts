@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { DomainError } from "../../../../src/domain/errors.js";
 import { kindOf } from "../../../../src/storage/history/drafts/draft-entry.js";
 import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
@@ -76,6 +76,18 @@ describe("a session that expires", () => {
     expect((await retaining.listSessions({ parentId: "", limit: 1 })).sessions).toEqual([]);
     await retaining.sweep();
     expect(database.dump().records).toMatchObject([{ deleted: true }]);
+  });
+
+  it("ends a list when its retention is over, because all that follow were changed even earlier", async () => {
+    const store = database.namespace("default");
+    const retaining = new LogHistoryProvider(store, { nowMicros: () => nowMs * 1000, retentionMs: DAY_MS });
+    for (const sessionId of ["a", "b", "c", "d", "e"]) await retaining.createSession({ sessionId });
+    nowMs += DAY_MS;
+    await retaining.createSession({ sessionId: "new" });
+    const listRecords = vi.spyOn(store, "listRecords");
+    const { sessions, next } = await retaining.listSessions({ parentId: "", limit: 1 });
+    expect([sessions.map(({ sessionId }) => sessionId), next]).toEqual([["new"], undefined]);
+    expect(listRecords).toHaveBeenCalledTimes(1);
   });
 
   it("expires by the store's clock if the store has one", async () => {
