@@ -3,6 +3,7 @@ import { create, equals } from "@bufbuild/protobuf";
 import type { UIMessage } from "ai";
 import { MessageWithPartsSchema } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { Code, ConnectError, type NewMessage, type SessionPoolClient, type StoredMessage } from "../client/index.js";
+import { batchesOf } from "./batches.js";
 import { unlessMissing } from "./missing.js";
 import { fromUIMessage, toUIMessage, unlessEmpty } from "./ui-message.js";
 
@@ -28,7 +29,7 @@ export async function loadUIMessages<Message extends UIMessage = UIMessage>(
  * Makes the session hold exactly these messages. Use it as
  * `onFinish: ({ messages }) => saveUIMessages(client, chatId, messages)`.
  *
- * New messages are appended together. A message that has grown, for example by the result of a tool, gets its new
+ * New messages are appended together, up to 1,000 messages and 7 MiB; more are appended in several steps. A message that has grown, for example by the result of a tool, gets its new
  * content. Messages that a regeneration has dropped are reverted. Saving the same messages again changes nothing. A
  * missing session is made. If another program appends a message meanwhile, the call fails with `aborted` and appends
  * nothing.
@@ -53,11 +54,12 @@ export async function saveUIMessages(
   await appendAll(client, sessionId, wanted.slice(kept), kept);
 }
 
-/** Appends messages in as few calls as possible, of at most 1,000 messages each. */
+/** Appends messages in as few calls as possible. */
 async function appendAll(client: SessionPoolClient, sessionId: string, added: readonly NewMessage[], position: number) {
-  for (let i = 0; i < added.length; i += 1000) {
-    const options = { createSession: true, expectedPosition: position + i };
-    await client.append(sessionId, added.slice(i, i + 1000), options);
+  let expectedPosition = position;
+  for (const batch of batchesOf(added)) {
+    await client.append(sessionId, batch, { createSession: true, expectedPosition });
+    expectedPosition += batch.length;
   }
 }
 

@@ -3,6 +3,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ulid } from "ulid";
 import { Code, type NewMessage, type SessionPoolClient, type StoredMessage } from "../client/index.js";
+import { batchesOf } from "./batches.js";
 import { hasCode, unlessMissing } from "./missing.js";
 
 /** Identifies a transcript, as in the SDK. */
@@ -27,8 +28,6 @@ type Session = Awaited<ReturnType<SessionPoolClient["sessions"]["getSession"]>>;
 /** The type of the parts and the field of the metadata, the same as in the Python adapter. */
 const KEPT = "claude_agent";
 const MOST_ENTRIES = 1000;
-/** Below the 8 MiB of a batch, which also counts ids and roles. */
-const MOST_BYTES = 7 * 1024 * 1024;
 
 /**
  * Keeps transcripts of the Claude Agent SDK. Use it as
@@ -48,7 +47,7 @@ export class SessionPoolStore {
   /** Adds entries in order. Entries whose uuid the transcript already has are left out. */
   async append(key: SessionKey, entries: SessionStoreEntry[]): Promise<void> {
     const sessionId = await idOf(key);
-    for (const batch of batchesOf(entries)) {
+    for (const batch of batchesOf(toMessages(entries))) {
       try {
         await this.#append(key, sessionId, batch);
       } catch (error) {
@@ -159,25 +158,15 @@ function keptOf({ metadata }: Session): { readonly session_id?: string; readonly
   return (metadata?.[KEPT] ?? {}) as { session_id?: string; subpath?: string };
 }
 
-/** Groups messages into as few calls as the limits allow, each uuid once. */
-function batchesOf(entries: readonly SessionStoreEntry[]): NewMessage[][] {
-  const batches: NewMessage[][] = [];
-  const seen = new Set<string>();
-  let bytes = Number.POSITIVE_INFINITY;
+/** The messages of entries, each uuid once. */
+function toMessages(entries: readonly SessionStoreEntry[]): NewMessage[] {
+  const messages = new Map<string, NewMessage>();
   for (const entry of entries) {
     const id = entry.uuid ?? ulid();
-    if (seen.has(id)) continue;
-    seen.add(id);
-    const text = JSON.stringify(entry);
-    const size = new TextEncoder().encode(text).length;
-    const last = batches.at(-1);
-    const isFull = last === undefined || last.length === MOST_ENTRIES || bytes + size > MOST_BYTES;
-    const batch = isFull ? [] : last;
-    if (isFull) batches.push(batch);
-    bytes = isFull ? size : bytes + size;
-    batch.push({ info: { id, role: entry.type }, parts: [{ type: KEPT, text }] });
+    if (messages.has(id)) continue;
+    messages.set(id, { info: { id, role: entry.type }, parts: [{ type: KEPT, text: JSON.stringify(entry) }] });
   }
-  return batches;
+  return [...messages.values()];
 }
 
 function toEntry({ info, parts }: StoredMessage): SessionStoreEntry {

@@ -2,6 +2,7 @@
 import type { AgentInputItem, Session } from "@openai/agents-core";
 import { ulid } from "ulid";
 import type { NewMessage, SessionPoolClient, StoredMessage } from "../client/index.js";
+import { batchesOf } from "./batches.js";
 import { toJsonObject } from "./json.js";
 import { unlessMissing } from "./missing.js";
 
@@ -40,11 +41,10 @@ export class SessionPoolSession implements Session {
     return items.reverse();
   }
 
-  /** Adds items, all or nothing up to 1,000 items and 8 MiB; more are added in several steps. */
+  /** Adds items, all or nothing up to 1,000 items and 7 MiB; more are added in several steps. */
   async addItems(items: AgentInputItem[]): Promise<void> {
     const messages = items.map((item) => fromItem(item as Item));
-    for (let i = 0; i < messages.length; i += 1000)
-      await this.#client.append(this.#sessionId, messages.slice(i, i + 1000), { createSession: true });
+    for (const batch of batchesOf(messages)) await this.#client.append(this.#sessionId, batch, { createSession: true });
   }
 
   /** Removes and returns the last item. Of several simultaneous calls, each removes a different item. */

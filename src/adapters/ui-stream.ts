@@ -101,25 +101,35 @@ export async function resumeUIMessageStream(
   const draft = drafts.findLast(({ message }) => message?.info?.role === "assistant");
   const messageId = draft?.message?.info?.id;
   if (draft?.message === undefined || messageId === undefined) return null;
-  const stopped = new AbortController();
-  signal?.addEventListener("abort", () => stopped.abort());
-  const events = client.watch(sessionId, { fromPosition: position, signal: stopped.signal, heartbeats: true });
+  const canceled = new AbortController();
+  const stopped = signal === undefined ? canceled.signal : AbortSignal.any([signal, canceled.signal]);
+  const reader = new DraftReader(client, sessionId, messageId);
+  const events = client.watch(sessionId, { fromPosition: position, signal: stopped, heartbeats: true });
+  const chunks = chunksFrom(reader, draft.message, events);
+  // Chunks are made when they are read, so that they do not pile up for a slow reader.
   return new ReadableStream<UIMessageChunk>({
-    async start(controller) {
-      try {
-        const reader = new DraftReader(client, sessionId, messageId);
-        for (const chunk of reader.begin(draft.message as StoredMessage)) controller.enqueue(chunk);
-        for await (const event of events) {
-          for (const chunk of await reader.chunksOf(event)) controller.enqueue(chunk);
-          if (reader.hasEnded) break;
-        }
-        controller.close();
-      } catch (error) {
-        controller.error(error);
-      }
+    async pull(controller) {
+      const { value, done } = await chunks.next();
+      if (done !== true) controller.enqueue(value);
+      else if (!canceled.signal.aborted) controller.close();
     },
-    cancel: () => stopped.abort(),
+    async cancel() {
+      canceled.abort();
+      await chunks.return();
+    },
   });
+}
+
+async function* chunksFrom(
+  reader: DraftReader,
+  draft: StoredMessage,
+  events: AsyncIterable<WatchEvent>,
+): AsyncGenerator<UIMessageChunk, void, undefined> {
+  yield* reader.begin(draft);
+  for await (const event of events) {
+    yield* await reader.chunksOf(event);
+    if (reader.hasEnded) return;
+  }
 }
 
 /** Turns the events of a watch about one draft into chunks. */

@@ -51,6 +51,15 @@ describe("messages of the AI SDK", () => {
     expect(await loadUIMessages(client, "whole")).toEqual([question, answer]);
   });
 
+  it("are saved together even if they do not fit into one request", async () => {
+    const url = `data:image/png;base64,${"A".repeat(1024 * 1024)}`;
+    const messages = Array.from({ length: 9 }, (_, i): UIMessage => {
+      return { id: `m${i}`, role: "user", parts: [{ type: "file", mediaType: "image/png", url }] };
+    });
+    await saveUIMessages(client, "large", messages);
+    expect(await loadUIMessages(client, "large")).toEqual(messages);
+  });
+
   it("are an empty list for a missing session", async () => {
     expect(await loadUIMessages(client, "nobody")).toEqual([]);
   });

@@ -45,6 +45,17 @@ describe("a session of the OpenAI Agents SDK", () => {
     expect(await new SessionPoolSession(client, "items").getItems()).toEqual(ITEMS);
   });
 
+  it("takes more items at once than fit into one request", async () => {
+    const session = new SessionPoolSession(client, "large");
+    const content = "x".repeat(1024 * 1024);
+    const items = Array.from(
+      { length: 9 },
+      (_, i): AgentInputItem => ({ type: "message", role: "user", content: `${i}${content}` }),
+    );
+    await session.addItems(items);
+    expect(await session.getItems()).toEqual(items);
+  });
+
   it("removes its last item, once for each call", async () => {
     const session = new SessionPoolSession(client, "pop");
     expect(await session.popItem()).toBeUndefined();

@@ -165,6 +165,40 @@ describe("an answer of the AI SDK that is kept while it is streamed", () => {
     expect(await resumeUIMessageStream(client, "whole")).toBeNull();
   });
 
+  it("is not read to its end for a reader whose request is canceled already", async () => {
+    const draft = await client.startDraft("canceled", { info: { role: "assistant" } }, { createSession: true });
+    draft.write("Late");
+    await draft.flush();
+    const resumed = await resumeUIMessageStream(client, "canceled", { signal: AbortSignal.abort() });
+    const types: string[] = [];
+    for await (const { type } of resumed as unknown as AsyncIterable<UIMessageChunk>) types.push(type);
+    expect(types).toEqual(["start", "text-start", "text-delta"]);
+  });
+
+  it("waits for a slow reader", async () => {
+    const draft = { message: { info: { id: "answer", role: "assistant" }, parts: [] } };
+    const delta = { delta: { case: "appendText", value: { partId: "text", text: "x" } } };
+    let events = 0;
+    let hasEnded = false;
+    const fast = {
+      messages: { countMessages: async () => ({ count: 0 }), listDrafts: async () => ({ drafts: [draft] }) },
+      async *watch() {
+        try {
+          while (events++ < 1000)
+            yield { event: { case: "draftExtended", value: { messageId: "answer", deltas: [delta] } } };
+        } finally {
+          hasEnded = true;
+        }
+      },
+    };
+    const reader = (await resumeUIMessageStream(fast as unknown as SessionPoolClient, "s"))!.getReader();
+    for (let chunks = 0; chunks < 5; chunks++) await reader.read();
+    await new Promise(setImmediate);
+    expect(events).toBeLessThan(10);
+    await reader.cancel();
+    expect(hasEnded).toBe(true);
+  });
+
   it("ends for a reader whose draft was discarded just before it began to watch", async () => {
     await client.startDraft("gone", { info: { id: "answer", role: "assistant" } }, { createSession: true });
     const late = Object.create(client, {
