@@ -1,6 +1,5 @@
-import { randomUUID } from "node:crypto";
 import { existsSync, type Stats } from "node:fs";
-import { chmod, chown, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, type FileHandle, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import type { Scope } from "../api/api-method.js";
 import { parseEntry, readKeyFile } from "../server/auth/key-file.js";
@@ -14,14 +13,16 @@ export interface NewKey {
 
 /** Makes a key, adds its hash to the file, and prints the key, which is not stored anywhere. */
 export async function addKey(path: string, { name, namespace, scope }: NewKey): Promise<void> {
-  const entries = existsSync(path) ? await readEntries(path) : [];
-  if (entries.some((entry) => entry.name === name))
-    throw new Error(`Keys file ${path} already has a key named ${name}`);
   const key = newKey();
   const added = { name, hash: hashRandomKey(key), namespace, scope };
   // A single entry that is not valid makes a server refuse the whole file.
   parseEntry(added, "The new key");
-  await writeEntries(path, [...entries, added]);
+  await changeEntries(path, async () => {
+    const entries = existsSync(path) ? await readEntries(path) : [];
+    if (entries.some((entry) => entry.name === name))
+      throw new Error(`Keys file ${path} already has a key named ${name}`);
+    return [...entries, added];
+  });
   process.stdout.write(`${key}\n`);
 }
 
@@ -35,10 +36,13 @@ export async function listKeys(path: string, { json }: { readonly json: boolean 
 
 /** Removes every key of that name from the file. */
 export async function removeKey(path: string, name: string): Promise<void> {
-  const entries = await readEntries(path);
-  const kept = entries.filter((entry) => entry.name !== name);
-  if (kept.length === entries.length) throw new Error(`Keys file ${path} has no key named ${name}`);
-  await writeEntries(path, kept);
+  readKeyFile(path);
+  await changeEntries(path, async () => {
+    const entries = await readEntries(path);
+    const kept = entries.filter((entry) => entry.name !== name);
+    if (kept.length === entries.length) throw new Error(`Keys file ${path} has no key named ${name}`);
+    return kept;
+  });
 }
 
 type Entry = NewKey & { readonly hash: string };
@@ -51,19 +55,31 @@ async function readEntries(path: string): Promise<readonly Entry[]> {
 /**
  * Writes a new file and moves it into place, so that a server that reads it meanwhile sees either the old file or the
  * new one. The new file has the owner and mode of the old one, because a server that cannot read it would continue with
- * the old keys. A link to the file stays a link.
+ * the old keys. A link to the file stays a link. While the new file exists, no other program can change the keys.
  */
-async function writeEntries(path: string, entries: readonly Entry[]): Promise<void> {
-  const old = existsSync(path) ? await stat(path) : undefined;
-  const target = old === undefined ? path : await realpath(path);
-  const draft = `${target}.${randomUUID()}`;
-  await writeFile(draft, `${JSON.stringify(entries, null, 2)}\n`, { mode: 0o600, flag: "wx" });
+async function changeEntries(path: string, change: () => Promise<readonly Entry[]>): Promise<void> {
+  const target = existsSync(path) ? await realpath(path) : path;
+  const draft = `${target}.new`;
+  const file = await openDraft(draft);
   try {
-    if (old !== undefined) await takeAfter(draft, old);
+    await file.writeFile(`${JSON.stringify(await change(), null, 2)}\n`);
+    await file.sync();
+    await file.close();
+    if (existsSync(target)) await takeAfter(draft, await stat(target));
     await rename(draft, target);
   } catch (error) {
+    await file.close();
     await rm(draft, { force: true });
     throw error;
+  }
+}
+
+async function openDraft(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, "wx", 0o600);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw cause;
+    throw new Error(`${path} exists, so another program is changing the keys. If none is, remove it`, { cause });
   }
 }
 

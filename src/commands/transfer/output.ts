@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createWriteStream, statSync } from "node:fs";
+import { createWriteStream, fstatSync, type Stats, statSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import type { Writable } from "node:stream";
 import { finished } from "node:stream/promises";
@@ -18,18 +18,26 @@ export async function writeOutput<T>(path: string, run: (write: Write) => Promis
   // An existing file or link is removed, because it would keep its mode and may be somebody else's.
   if (isFile) await rm(partial, { force: true });
   const out = createWriteStream(partial, isFile ? { mode: 0o600, flags: "wx", flush: true } : {});
-  await once(out, "open");
+  const [fd] = await once(out, "open");
+  const own = fstatSync(fd);
   try {
     const result = await run(writerOf(out));
     out.end();
     await finished(out);
+    if (isFile && !isAt(partial, own)) throw new Error(`${partial} was replaced; does another export write it?`);
     if (isFile) await rename(partial, path);
     return result;
   } catch (error) {
     out.destroy();
-    if (isFile) await rm(partial, { force: true });
+    if (isFile && isAt(partial, own)) await rm(partial, { force: true });
     throw error;
   }
+}
+
+/** Whether the path still names this file, and not one that another program has put there. */
+function isAt(path: string, { dev, ino }: Stats): boolean {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found?.dev === dev && found.ino === ino;
 }
 
 function writerOf(out: Writable): Write {

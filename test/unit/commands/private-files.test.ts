@@ -74,6 +74,19 @@ describe("even with a umask of 0, only the owner may read", () => {
   });
 });
 
+describe("an export", () => {
+  it("fails when another one replaces its file, which stays", async () => {
+    const path = join(folder, "export.jsonl");
+    const first = writeOutput(path, async (write) => {
+      await write("first\n");
+      rmSync(`${path}.partial`);
+      writeFileSync(`${path}.partial`, "half of the sec");
+    });
+    await expect(first).rejects.toThrow("export.jsonl.partial was replaced; does another export write it?");
+    expect(readdirSync(folder)).toEqual(["export.jsonl.partial"]);
+  });
+});
+
 describe("a keys file that is changed", () => {
   it("keeps its mode, and the link that leads to it", async () => {
     const [path, target] = [join(folder, "keys.json"), join(folder, "target.json")];
@@ -97,6 +110,19 @@ describe("a keys file that is changed", () => {
     const before = readFileSync(path, "utf8");
     await expect(addKey(path, { ...KEY, name: "other", ...given })).rejects.toThrow(problem);
     expect(readFileSync(path, "utf8")).toBe(before);
+  });
+
+  it("is refused a second change at the same time, so that no key is lost", async () => {
+    const path = join(folder, "keys.json");
+    const names = ["one", "two", "three"];
+    const added = await Promise.allSettled(names.map((name) => add(path, name)));
+    const stored = JSON.parse(readFileSync(path, "utf8")).map(({ name }: { name: string }) => name);
+    expect(stored).toEqual(names.filter((_, i) => added[i]?.status === "fulfilled"));
+    expect(added.flatMap((one) => (one.status === "rejected" ? [one.reason.message] : []))).toEqual(
+      Array(2).fill(`${path}.new exists, so another program is changing the keys. If none is, remove it`),
+    );
+    await add(path, "four");
+    expect(readdirSync(folder)).toEqual(["keys.json"]);
   });
 
   it.skipIf(process.geteuid?.() !== 0)("keeps its owner, so that the server can still read it", async () => {
