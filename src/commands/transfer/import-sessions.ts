@@ -108,10 +108,20 @@ function parse(text: string): unknown {
 async function readJson(handle: FileHandle): Promise<unknown> {
   const { size } = await handle.stat();
   const { buffer } = await handle.read(Buffer.alloc(size), 0, size, 0);
+  const text = textOf(buffer);
   try {
-    return JSON.parse(buffer.toString("utf8"));
+    return JSON.parse(text);
   } catch (cause) {
     throw new Error("the file is neither JSON nor an export of session-pool", { cause });
+  }
+}
+
+/** Decodes UTF-8, without the byte order mark that some programs put first. */
+function textOf(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw new Error("the file is not UTF-8", { cause });
   }
 }
 

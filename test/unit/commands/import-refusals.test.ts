@@ -268,6 +268,9 @@ describe("an import of a file of version 0.1.0 is refused with a one-line error,
 
 describe("an import of a foreign file is refused with a one-line error, and stores nothing, for", () => {
   it.each(FOREIGN)("%s", async (_, content, text) => expectRefusal(content, text));
+  it("a file that is not UTF-8 after its first line", async () => {
+    await expectRefusal(Buffer.from('{\n"title": "caf\u00e9"}', "latin1"), /the file is not UTF-8$/);
+  });
 });
 
 describe("an import is refused with a one-line error for", () => {

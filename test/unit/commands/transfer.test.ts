@@ -223,6 +223,12 @@ describe("an export of a store that is in use", () => {
 });
 
 describe("an OpenCode export", () => {
+  it("may begin with a byte order mark", async () => {
+    writeFileSync(file, `\ufeff${JSON.stringify({ info: { id: "ses_1", title: "Marked" }, messages: [] }, null, 2)}`);
+    await importSessions(target(to), file);
+    expect(await use(to, ({ sessions }) => sessions.getSession("ses_1"))).toMatchObject({ title: "Marked" });
+  });
+
   it("becomes a session with its tool calls as data", async () => {
     const part = (id: string, rest: object) => ({ id, sessionID: "ses_1", messageID: "msg_1", ...rest });
     const exported = {
