@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Call, closeLimit } from "../domain/call.js";
 import { DomainError, invalidArgument } from "../domain/errors.js";
-import { type HistoryOptions, LogHistoryProvider } from "./history/log-history-provider.js";
+import { type HistoryOptions, LogHistoryProvider, type SeenDrafts } from "./history/log-history-provider.js";
 import type { LogDatabase } from "./history/log-store.js";
 import type { MongoOptions } from "./mongodb/mongo-log-database.js";
 import type { StorageProvider } from "./storage-provider.js";
@@ -18,7 +18,7 @@ export interface DatabaseOptions {
   readonly onAnomaly?: ((text: string, error?: unknown) => void) | undefined;
 }
 
-export interface StorageOptions extends HistoryOptions, DatabaseOptions {
+export interface StorageOptions extends Omit<HistoryOptions, "seenDrafts">, DatabaseOptions {
   /** Receives notices of what the server lacks, and background failures unless `onAnomaly` is given. */
   readonly logger?:
     | { info?(details: object, message: string): void; warn(details: object, message: string): void }
@@ -75,6 +75,8 @@ class DatabaseStorage implements Storage {
   readonly #database: LogDatabase;
   readonly #options: HistoryOptions;
   readonly #providers = new Map<string, StorageProvider>();
+  /** What each namespace's providers have seen of open drafts. It outlives them. */
+  readonly #seenDrafts = new Map<string, SeenDrafts>();
   /** Providers that were released and are still being closed. */
   readonly #closing = new Set<Promise<void>>();
 
@@ -90,7 +92,9 @@ class DatabaseStorage implements Storage {
   provider(namespace: string): StorageProvider {
     let provider = this.#providers.get(namespace);
     if (provider === undefined) {
-      provider = new LogHistoryProvider(this.#database.namespace(namespace), this.#options);
+      const seenDrafts: SeenDrafts = this.#seenDrafts.get(namespace) ?? new Map();
+      this.#seenDrafts.set(namespace, seenDrafts);
+      provider = new LogHistoryProvider(this.#database.namespace(namespace), { ...this.#options, seenDrafts });
       this.#providers.set(namespace, provider);
     }
     return provider;
@@ -100,6 +104,7 @@ class DatabaseStorage implements Storage {
     const provider = this.#providers.get(namespace);
     if (provider === undefined) return;
     this.#providers.delete(namespace);
+    if (this.#seenDrafts.get(namespace)?.size === 0) this.#seenDrafts.delete(namespace);
     const closing = provider.close();
     this.#closing.add(closing);
     await closing.finally(() => this.#closing.delete(closing));

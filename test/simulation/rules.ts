@@ -129,8 +129,8 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
   ]),
   rule("abandoned-by-own-watch", [
     `${HISTORY}/drafts/abandoned-drafts.ts`,
-    "const isAbandoned = nowMs - since.sinceMs >= this.#context.options.draftTimeoutMs;",
-    "const isAbandoned = this.#context.options.nowMicros() - (last?.timestampMicros ?? 0) >= 1000 * this.#context.options.draftTimeoutMs;",
+    "const isAbandoned = nowMs - since.sinceMs >= draftTimeoutMs;",
+    "const isAbandoned = this.#context.options.nowMicros() - (last?.timestampMicros ?? 0) >= 1000 * draftTimeoutMs;",
   ]),
 
   rule("raise-before-child", [

@@ -14,7 +14,8 @@ let closed: string[];
 
 beforeEach(async () => {
   const logger = createLogger("silent");
-  const opened = await openStorage("memory:", { limits: DEFAULT_LIMITS, logger });
+  const draftsEnd = { clockMs: () => nowMs, draftTimeoutMs: IDLE_MS };
+  const opened = await openStorage("memory:", { limits: DEFAULT_LIMITS, logger, ...draftsEnd });
   closed = [];
   storage = {
     name: opened.name,
@@ -82,6 +83,20 @@ describe("an idle namespace", () => {
     await pools.endAbandonedDrafts();
     expect([pools.size, closed]).toEqual([1, ["idle", "idle", "idle"]]);
     use.release();
+  });
+
+  it("has its abandoned drafts ended, although it is closed after each look at them", async () => {
+    const { rootPool, release } = pools.use("a");
+    await rootPool.sessions.createSession({ sessionId: "s" });
+    await rootPool.sessions.drafts.start("s", { id: "d", role: "assistant", parts: [] });
+    release();
+    nowMs = IDLE_MS;
+    await pools.closeIdle(IDLE_MS);
+    expect(await pools.endAbandonedDrafts()).toBe(0);
+    nowMs += IDLE_MS - 1;
+    expect(await pools.endAbandonedDrafts()).toBe(0);
+    nowMs += 1;
+    expect([pools.size, await pools.endAbandonedDrafts()]).toEqual([0, 1]);
   });
 });
 

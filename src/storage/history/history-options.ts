@@ -6,6 +6,9 @@ import { DEFAULT_LIMITS, type Limits } from "../../domain/limits.js";
 /** How much of a child's record the messages of its chain of parents may take, in bytes of JSON. */
 export const MAX_ANCESTRY_BYTES = 16_384;
 
+/** Maps the logs of open drafts to the version that this process last saw and when it first saw that version. */
+export type SeenDrafts = Map<string, { readonly version: number; readonly sinceMs: number }>;
+
 /** Settings for how histories are kept. Everything has a default; tests set clocks, ids and small sizes. */
 export interface HistoryOptions {
   readonly limits?: Partial<Limits> | undefined;
@@ -70,6 +73,11 @@ export interface HistoryOptions {
   readonly search?: boolean | undefined;
   /** How long nobody may extend a draft before it counts as abandoned: 15 minutes. */
   readonly draftTimeoutMs?: number | undefined;
+  /**
+   * What `endAbandonedDrafts` has seen. Whoever closes a provider and opens another one of the same namespace later
+   * gives both the same map. Otherwise drafts of a namespace that is never open for long would not be abandoned.
+   */
+  readonly seenDrafts?: SeenDrafts | undefined;
   /** Receives failures in the background, and reports of rows that were missing although the read was recent. */
   readonly onAnomaly?: ((text: string, error?: unknown) => void) | undefined;
 }
@@ -104,6 +112,7 @@ export function resolveHistoryOptions(options: HistoryOptions): ResolvedHistoryO
     touchDelayMs: options.touchDelayMs ?? 1000,
     heartbeatMs: options.heartbeatMs ?? 15_000,
     draftTimeoutMs: options.draftTimeoutMs ?? 900_000,
+    seenDrafts: options.seenDrafts ?? new Map(),
     search: options.search ?? false,
     maxFollowerBacklog: options.maxFollowerBacklog ?? 1000,
     onAnomaly: options.onAnomaly ?? (() => {}),

@@ -68,7 +68,7 @@ import { RecordReplacer } from "./write/record-replacer.js";
 import { RecordWriter } from "./write/record-writer.js";
 import { SideLogs } from "./write/side-logs.js";
 
-export type { HistoryOptions } from "./history-options.js";
+export type { HistoryOptions, SeenDrafts } from "./history-options.js";
 
 type Args<K extends keyof StorageProvider> = Parameters<StorageProvider[K]>;
 

@@ -8,18 +8,10 @@ import type { Drafts } from "./drafts.js";
 /** How many records are read at a time. */
 const BATCH = 100;
 
-/** A version of a draft, and when this process first saw it. */
-interface Seen {
-  readonly version: number;
-  readonly sinceMs: number;
-}
-
 /** Ends drafts whose writers are gone. */
 export class AbandonedDrafts {
   readonly #context: HistoryContext;
   readonly #drafts: Drafts;
-  /** Maps a log to what was seen of it. */
-  #seen = new Map<string, Seen>();
 
   constructor(context: HistoryContext, drafts: Drafts) {
     this.#context = context;
@@ -28,34 +20,38 @@ export class AbandonedDrafts {
 
   /** See StorageProvider.endAbandonedDrafts. */
   async end(call?: Call): Promise<number> {
-    const { store } = this.#context;
-    const seen = new Map<string, Seen>();
+    const { store, options } = this.#context;
+    const logs = new Set<string>();
     let ended = 0;
     for (let after: string | undefined = ""; after !== undefined; ) {
       checkCall(call);
       const records: readonly SessionRecord[] = await store.listDrafting(after, BATCH, call);
       // What has expired is ended by the sweep, which deletes the session.
       for (const record of records.filter((one) => !this.#context.isExpired(one))) {
-        for (const ref of openDrafts(record)) if (await this.#look(record, ref, seen, call)) ended++;
+        for (const ref of openDrafts(record)) {
+          logs.add(ref.log);
+          if (await this.#look(record, ref, call)) ended++;
+        }
       }
       after = records.length < BATCH ? undefined : records.at(-1)?.uid;
     }
-    this.#seen = seen;
+    for (const log of options.seenDrafts.keys()) if (!logs.has(log)) options.seenDrafts.delete(log);
     return ended;
   }
 
   /** Resolves to whether it has ended the draft. A failure is reported and does not affect the other drafts. */
-  async #look(record: SessionRecord, ref: DraftRef, seen: Map<string, Seen>, call?: Call): Promise<boolean> {
+  async #look(record: SessionRecord, ref: DraftRef, call?: Call): Promise<boolean> {
+    const { seenDrafts, clockMs, draftTimeoutMs } = this.#context.options;
     try {
       const { last } = await this.#context.store.tail(ref.log, call);
       const version = last?.seq ?? 0;
       const isDecided = last !== null && ["finished", "discarded"].includes(kindOf(last.id));
-      const before = this.#seen.get(ref.log);
-      const nowMs = this.#context.options.clockMs();
+      const before = seenDrafts.get(ref.log);
+      const nowMs = clockMs();
       const since = before?.version === version ? before : { version, sinceMs: nowMs };
-      seen.set(ref.log, since);
+      seenDrafts.set(ref.log, since);
       // Rule: abandoned-by-own-watch.
-      const isAbandoned = nowMs - since.sinceMs >= this.#context.options.draftTimeoutMs;
+      const isAbandoned = nowMs - since.sinceMs >= draftTimeoutMs;
       return (isDecided || isAbandoned) && (await this.#end(record, ref, version, call));
     } catch (error) {
       checkCall(call);
