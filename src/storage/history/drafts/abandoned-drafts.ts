@@ -2,7 +2,7 @@ import { type Call, checkCall } from "../../../domain/call.js";
 import type { HistoryContext } from "../heads.js";
 import type { DraftRef, SessionRecord } from "../log-store.js";
 import { openDrafts } from "../record-facts.js";
-import { kindOf } from "./draft-entry.js";
+import { isVerdict } from "./draft-entry.js";
 import type { Drafts } from "./drafts.js";
 
 /** How many records are read at a time. */
@@ -45,7 +45,7 @@ export class AbandonedDrafts {
     try {
       const { last } = await this.#context.store.tail(ref.log, call);
       const version = last?.seq ?? 0;
-      const isDecided = last !== null && ["finished", "discarded"].includes(kindOf(last.id));
+      const isDecided = last !== null && isVerdict(last.id);
       const before = seenDrafts.get(ref.log);
       const nowMs = clockMs();
       const since = before?.version === version ? before : { version, sinceMs: nowMs };

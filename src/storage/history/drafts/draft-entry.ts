@@ -73,6 +73,11 @@ export function kindOf(entryId: string): DraftStep["kind"] {
   return entryId.slice(MARK.length, entryId.indexOf(" ")) as DraftStep["kind"];
 }
 
+/** Whether the entry with this id is a verdict. */
+export function isVerdict(entryId: string): boolean {
+  return ["finished", "discarded"].includes(kindOf(entryId));
+}
+
 /** Whether two steps are equal. */
 export function sameStep(a: DraftStep, b: DraftStep): boolean {
   const place = { log: "", seq: 1, sessionId: "", timestampMicros: 0 };

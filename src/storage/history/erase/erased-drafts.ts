@@ -2,8 +2,9 @@ import type { Call } from "../../../domain/call.js";
 import { isErased } from "../../../domain/erasure.js";
 import { MessageBody } from "../../../domain/message-body.js";
 import { kindOf } from "../drafts/draft-entry.js";
+import { hasVerdict } from "../drafts/finish-check.js";
 import type { HistoryContext } from "../heads.js";
-import type { LogStore, SessionRecord } from "../log-store.js";
+import type { SessionRecord } from "../log-store.js";
 import { openDrafts, ownerOf } from "../record-facts.js";
 import { OPEN_END } from "../segments.js";
 
@@ -15,19 +16,20 @@ const NOTHING = MessageBody.of({ parts: [] });
  * knows it. Resolves to whether there was anything in them.
  */
 export async function eraseDrafts(
-  { store, options }: HistoryContext,
+  context: HistoryContext,
   record: SessionRecord,
   messageId: string,
   call: Call,
 ): Promise<boolean> {
   const open = new Set(openDrafts(record).map(({ log }) => log));
+  const { store, options } = context;
   let isChanged = false;
   const owned = await store.findOwned(record.uid, messageId, call);
   const logs = owned.filter(({ seq }) => seq === 1).map(({ log }) => log);
   // A message that could not get its draft's id has the name of the draft's log as its id.
   if (ownerOf(messageId) === record.uid) logs.push(messageId);
   for (const log of logs) {
-    if (open.has(log) && !(await hasVerdict(store, log, call))) continue;
+    if (open.has(log) && !(await hasVerdict(context, log, call))) continue;
     const [next] = (await store.readRange(log, 2, 2, {}, call)).entries;
     if (next === undefined || kindOf(next.id) === "started") continue;
     for (let first = 1; ; ) {
@@ -45,12 +47,6 @@ export async function eraseDrafts(
     }
   }
   return isChanged;
-}
-
-/** Whether a draft that its record names as open has ended nevertheless. */
-async function hasVerdict(store: LogStore, log: string, call: Call): Promise<boolean> {
-  const { last } = await store.tail(log, call);
-  return last !== null && ["finished", "discarded"].includes(kindOf(last.id));
 }
 
 /**
