@@ -27,6 +27,8 @@ export class Restorer {
    * source.
    */
   readonly #uids = new Map<string, string>();
+  /** The ids of sessions that are being restored under the uids above. */
+  readonly #running = new Set<string>();
 
   constructor(context: HistoryContext) {
     this.#context = context;
@@ -41,7 +43,17 @@ export class Restorer {
       this.#uids.delete(sessionId);
       return { kind: "exists" };
     }
-    const uid = this.#uidOf(sessionId);
+    // Another call may be restoring a session with this id. It must not get its record and its logs from this one.
+    if (this.#running.has(sessionId)) return this.#restoreAs(this.#context.options.newUid(), image, read, call);
+    this.#running.add(sessionId);
+    try {
+      return await this.#restoreAs(this.#uidOf(sessionId), image, read, call);
+    } finally {
+      this.#running.delete(sessionId);
+    }
+  }
+
+  async #restoreAs(uid: string, image: RestoredImage, read: ReadNumbers, call?: Call): Promise<RestoreOutcome> {
     const plan = this.#plan(image, uid);
     if (plan === null) return { kind: "unshared" };
     const origin = await this.#originOf(image, call);
@@ -50,7 +62,7 @@ export class Restorer {
     const record = this.#recordOf(image, uid, plan, origin, sources);
     const kind =
       plan.written.length === 0 ? await this.#add(record, call) : await this.#write(record, plan, read, call);
-    this.#uids.delete(sessionId);
+    this.#uids.delete(image.sessionId);
     if (kind === "exists") await this.#owners.lower(sources);
     return kind === "exists" ? { kind } : { kind, written: plan.written };
   }

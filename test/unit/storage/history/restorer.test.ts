@@ -98,6 +98,21 @@ describe("restoreSession", () => {
     expect(outcome).toEqual({ kind: "exists" });
     expect(database.dump()).toMatchObject({ records: [{ title: "Mine" }], logs: new Map() });
   });
+
+  it("restores one of two sessions with the same id that are restored at the same time, and leaves nothing else", async () => {
+    const shared = await sharedRange("source");
+    const outcomes = await Promise.all([
+      provider.restoreSession(image([{ first: 7, last: 8 }]), reading),
+      provider.restoreSession(image([shared, { first: 7, last: 7 }]), reading),
+    ]);
+    expect(outcomes.map(({ kind }) => kind).sort()).toEqual(["exists", "restored"]);
+    for (const sessionId of ["s", "source"]) await provider.deleteSession(sessionId);
+    for (let sweeps = 0; sweeps < 3; sweeps++) {
+      await provider.sweep();
+      nowMs += 600_000;
+    }
+    expect(database.dump()).toMatchObject({ records: [], logs: new Map() });
+  });
 });
 
 describe("restoreSession of a session with ancestors", () => {
