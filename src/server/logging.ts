@@ -11,15 +11,37 @@ const require = createRequire(import.meta.url);
  * Logs to standard error, or to `out`: lines of JSON, or readable text on a terminal. Never pass it the content of
  * messages.
  */
-export function createLogger(level: LogLevel, terminal = process.stderr.isTTY, out?: Writable): Logger {
+export function createLogger(level: LogLevel, terminal = process.stderr.isTTY, out?: Writable | LogFile): Logger {
   const options: LoggerOptions = { level, base: { pid: process.pid } };
   if (!terminal) {
     const lines = { ...options, hooks: { streamWrite: showHidden } };
-    return pino(lines, out ?? pino.destination({ dest: 2, sync: false }));
+    return pino(lines, out ?? logFile(2));
   }
   const pretty = require("pino-pretty") as typeof import("pino-pretty");
   const destination = showingHidden(out ?? pino.destination({ dest: 2, sync: true }));
   return pino(options, pretty({ destination, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l" }));
+}
+
+type LogFile = ReturnType<typeof pino.destination>;
+
+/** How much of the log may wait, in characters, while it cannot be written. */
+const MOST_WAITING = 16 * 1024 * 1024;
+
+/**
+ * Writes the log to an open file. While that fails, for example because the disk is full, the process continues: lines
+ * wait, and are written with the first one that can be. When too many wait, further ones are dropped.
+ */
+export function logFile(fd: number): LogFile {
+  const out = pino.destination({ dest: fd, sync: false, maxLength: MOST_WAITING });
+  const flushSync = out.flushSync;
+  // At the end of the process, pino would try to write what waits until it succeeds.
+  out.on("error", () => {
+    out.flushSync = () => {};
+  });
+  out.on("write", () => {
+    out.flushSync = flushSync;
+  });
+  return out;
 }
 
 /**

@@ -1,7 +1,8 @@
+import { closeSync, existsSync, openSync } from "node:fs";
 import { Writable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { createLogger } from "../../../src/server/logging.js";
+import { createLogger, logFile } from "../../../src/server/logging.js";
 import { poll } from "../../support/poll.js";
 
 /** A name that a caller might choose to forge a line, to color it, or to hide a part of it. */
@@ -53,4 +54,19 @@ it("the logger stops writing, without an error, when the terminal is closed", as
   logger.info("second");
   await setImmediate();
   expect(writes).toBe(1);
+});
+
+// An error event without a listener would fail the run, and a last flush that does not end would stop it.
+it.skipIf(!existsSync("/dev/full"))("the logger continues while the disk is full", async () => {
+  const full = openSync("/dev/full", "w");
+  const out = logFile(full);
+  const logger = createLogger("info", false, out);
+  for (const message of ["first", "second"]) {
+    const failed = new Promise<{ code?: string }>((resolve) => out.once("error", resolve));
+    logger.info(message);
+    expect((await failed).code).toBe("ENOSPC");
+  }
+  out.flushSync();
+  out.destroy();
+  closeSync(full);
 });
