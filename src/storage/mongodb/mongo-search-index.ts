@@ -25,6 +25,7 @@ export class MongoSearchIndex {
   readonly #notices: SearchNotices;
   readonly #timer: NodeJS.Timeout;
   #builder: SearchBuilder;
+  #isStopped = false;
 
   constructor(db: Db, commands: MongoCommands, notices: SearchNotices) {
     this.#collections = collectionsOf(db);
@@ -38,11 +39,12 @@ export class MongoSearchIndex {
   async look(): Promise<void> {
     const running = this.#builder;
     await running.finished;
-    if (this.#builder === running) this.#builder = this.#build();
+    if (this.#builder === running && !this.#isStopped) this.#builder = this.#build();
     await this.#builder.finished;
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true;
     clearInterval(this.#timer);
     await this.#builder.stop();
   }

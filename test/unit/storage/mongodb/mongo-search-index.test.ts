@@ -1,0 +1,24 @@
+import type { Db } from "mongodb";
+import { expect, it } from "vitest";
+import type { MongoCommands } from "../../../../src/storage/mongodb/mongo-commands.js";
+import { MongoSearchIndex } from "../../../../src/storage/mongodb/mongo-search-index.js";
+
+it("an index of words that is stopped does not look for documents again, even if a look has been waiting", async () => {
+  let reads = 0;
+  let answer: (documents: readonly never[]) => void = () => {};
+  const read = () => {
+    reads += 1;
+    if (reads > 1) return Promise.resolve([]);
+    return new Promise<readonly never[]>((resolve) => {
+      answer = resolve;
+    });
+  };
+  const db = { collection: () => ({}) } as unknown as Db;
+  const index = new MongoSearchIndex(db, { read } as unknown as MongoCommands, {});
+  const look = index.look();
+  const stopped = index.stop();
+  answer([]);
+  await stopped;
+  await look;
+  expect(reads).toBe(1);
+});
