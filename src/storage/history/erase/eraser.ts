@@ -121,9 +121,10 @@ export class Eraser {
    */
   #identify(sessionId: string, messageId: string, call: Call): Promise<readonly MessageIdentity[]> {
     const { store } = this.#context;
-    return this.#context.retrying(sessionId, call, async () => {
+    return this.#context.retrying(sessionId, call, async (saw) => {
       const record = await store.readRecord(sessionId, call);
       if (!record) throw notFound("Session", sessionId);
+      saw(record);
       const shown = (await locate(this.#context, openSegments(record), [messageId], call)).get(messageId);
       if (shown) return [shown.entry];
       const named = [...namedSegments(record), ...record.dropped];

@@ -118,7 +118,14 @@ it("a look-up that starts over because the record has changed is not reported as
   expect(anomalies).toEqual([]);
 });
 
-it("a look-up does not take a session for damaged that changes during each of its attempts", async () => {
+it.each([
+  ["a look-up", async (process: LogHistoryProvider) => expect(await process.getMessage("a", "m")).toBeNull()],
+  [
+    "an erasure",
+    (process: LogHistoryProvider) =>
+      expect(process.eraseMessage("a", "m")).rejects.toMatchObject({ code: "not_found" }),
+  ],
+])("%s does not take a session for damaged that changes during each of its attempts", async (_, answers) => {
   const world = new World("atomic");
   const process = world.process();
   await process.createSession({ sessionId: "a" });
@@ -126,8 +133,8 @@ it("a look-up does not take a session for damaged that changes during each of it
   const findById = simStore.findById.bind(simStore);
   let changes = 0;
   simStore.findById = async (...args) => {
-    if (++changes <= MAX_TURNS + 10) await world.process().updateSession("a", { title: `${changes}` });
+    if (++changes <= 2 * MAX_TURNS + 20) await world.process().updateSession("a", { title: `${changes}` });
     return findById(...args);
   };
-  expect(await process.getMessage("a", "m")).toBeNull();
+  await answers(process);
 });
