@@ -73,9 +73,12 @@ export async function call<T>(path: string, options: CallOptions = {}): Promise<
   return (await response.json()) as T;
 }
 
+/** Three heartbeats of the server. A stream that is silent for longer has lost it, for example while the machine slept. */
+const SILENCE_MS = 45_000;
+
 /**
  * Calls `onEvent` with each object of a stream of JSON lines. Resolves when the server ends the stream, and rejects
- * with the error that ends it.
+ * with the error that ends it, or when nothing has come for 45 seconds.
  */
 export async function follow<T>(
   path: string,
@@ -85,17 +88,30 @@ export async function follow<T>(
   onOpen();
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    const lines = (rest + value).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) {
-      const { result, error } = JSON.parse(line);
-      if (error !== undefined) throw new ApiError(error.code, error.message);
-      onEvent(result);
+  try {
+    for (;;) {
+      const { value, done } = await inTime(reader.read());
+      if (done) return;
+      const lines = (rest + value).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) {
+        const { result, error } = JSON.parse(line);
+        if (error !== undefined) throw new ApiError(error.code, error.message);
+        onEvent(result);
+      }
     }
+  } finally {
+    // Closes the connection, unless the stream has ended or failed by itself.
+    void reader.cancel().catch(() => undefined);
   }
+}
+
+/** Rejects when the answer takes so long that the server is lost. */
+function inTime<T>(answer: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Unreachable()), SILENCE_MS);
+    answer.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
 }
 
 async function request(path: string, accept: string, { method = "GET", body, signal }: CallOptions): Promise<Response> {
