@@ -1,9 +1,9 @@
 import "./server/harden.js";
 import { Command } from "commander";
+import { fail } from "./commands/fail.js";
 import { loadMcp } from "./commands/mcp/load-mcp.js";
 import type { TodoFields } from "./commands/todo.js";
 import { addHealthOptions, addRetentionOption, addServeOptions, readRetention, readServeConfig } from "./config.js";
-import { DomainError } from "./domain/errors.js";
 import { parseScope, positive, wholeNumber } from "./flags.js";
 import { addNamespaceOption, addStorageOption } from "./storage-flags.js";
 import { VERSION } from "./version.js";
@@ -152,13 +152,4 @@ function addKeyCommands(keys: Command): void {
 /** Ends a process that has written its output but is kept alive by a connection to a store that does not answer. */
 function endSoon(): void {
   setTimeout(() => (process.stdout.writableLength > 0 ? endSoon() : process.exit()), 500).unref();
-}
-
-/** Prints one line for errors that the operator can fix, and a stack for those that only a developer can. */
-function fail(error: unknown): void {
-  const isExpected = error instanceof DomainError || (error instanceof Error && error.constructor === Error);
-  process.stderr.write(
-    `session-pool: ${isExpected ? error.message : error instanceof Error ? error.stack : String(error)}\n`,
-  );
-  process.exitCode = 1;
 }

@@ -1,4 +1,5 @@
 import type { StorageManager } from "../storage/storage-manager.js";
+import { print } from "./print.js";
 import { progressBar } from "./transfer/progress-bar.js";
 import { type CommandTarget, withPools } from "./with-pools.js";
 
@@ -25,7 +26,7 @@ export async function eraseMessage(
       bar.stop();
     }
   });
-  process.stdout.write(`Erased: ${copies} ${copies === 1 ? "copy" : "copies"}\n`);
+  print(`Erased: ${copies} ${copies === 1 ? "copy" : "copies"}`);
 }
 
 async function countSessions(storage: StorageManager): Promise<number> {

@@ -1,6 +1,7 @@
 import { indexStatements } from "../storage/mongodb/mongo-schema.js";
+import { print } from "./print.js";
 
 /** Prints the indexes that a MongoDB database gets, as lines for mongosh. Changes nothing. */
 export function printIndexes(): void {
-  process.stdout.write(`${indexStatements().join("\n")}\n`);
+  print(indexStatements().join("\n"));
 }

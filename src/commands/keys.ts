@@ -4,6 +4,7 @@ import { createInterface } from "node:readline/promises";
 import type { Scope } from "../api/api-method.js";
 import { parseEntry, readKeyFile } from "../server/auth/key-file.js";
 import { hashChosenKey, hashRandomKey, newKey } from "../server/auth/key-hash.js";
+import { print } from "./print.js";
 
 export interface NewKey {
   readonly name: string;
@@ -23,14 +24,14 @@ export async function addKey(path: string, { name, namespace, scope }: NewKey): 
       throw new Error(`Keys file ${path} already has a key named ${name}`);
     return [...entries, added];
   });
-  process.stdout.write(`${key}\n`);
+  print(key);
 }
 
 /** Prints what each key may do, but never its hash. */
 export async function listKeys(path: string, { json }: { readonly json: boolean }): Promise<void> {
   for (const { name, namespace, scope } of await readEntries(path)) {
     const line = json ? JSON.stringify({ name, namespace, scope }) : `${name}  ${scope}  ${namespace}`;
-    process.stdout.write(`${line}\n`);
+    print(line);
   }
 }
 
@@ -96,5 +97,5 @@ export async function hashKey(): Promise<void> {
   lines.close();
   if (typeof value !== "string" || value === "") throw new Error("Give the key on standard input");
   if (/\s/.test(value)) throw new Error("A key must not hold spaces");
-  process.stdout.write(`${await hashChosenKey(value)}\n`);
+  print(await hashChosenKey(value));
 }

@@ -17,6 +17,8 @@ export async function serve(config: ServeConfig): Promise<void> {
   for (const warning of warningsOf(config)) logger.warn(warning);
   const service = config.workers > 1 ? await startWorkers(config.workers, logger) : await startService(config, logger);
   process.on("SIGHUP", () => service.reload());
+  // A server continues when nobody reads this line.
+  process.stdout.on("error", () => {});
   process.stdout.write(`${service.startLine}\n`);
   const signals = new StopSignals();
   const signal = await signals.next();

@@ -18,6 +18,7 @@ import { textOf } from "../domain/byte-string.js";
 import { onOneLine } from "../domain/json.js";
 import { DEFAULT_LIMITS } from "../domain/limits.js";
 import { jsonMessageWriter } from "../server/codec/json-writer.js";
+import { print } from "./print.js";
 import { eventText, messageText, sessionLine, sessionText } from "./session-text.js";
 import { StopSignals } from "./signals.js";
 import { withPools } from "./with-pools.js";
@@ -112,8 +113,4 @@ export function deleteSessions(target: SessionsTarget, sessionIds: readonly stri
 /** Commands call the same methods as the fronts, so that they behave the same. */
 function withApi({ storage, namespace }: SessionsTarget, run: (context: ApiContext) => Promise<void>): Promise<void> {
   return withPools(storage, (pools) => run({ rootPool: pools.for(namespace), limits: DEFAULT_LIMITS }));
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
 }

@@ -1,5 +1,6 @@
 import { SingleBar } from "cli-progress";
 import type { SweepReport } from "../storage/storage-provider.js";
+import { print } from "./print.js";
 import { withPools } from "./with-pools.js";
 
 /**
@@ -17,7 +18,7 @@ export async function sweep(
     (pools) => pools.sweep({ repair, onProgress: (progress) => bar.update({ done: describe(progress) }) }),
     { retentionMs },
   ).finally(() => bar.stop());
-  process.stdout.write(`Swept: ${describe(report)}\n`);
+  print(`Swept: ${describe(report)}`);
 }
 
 function describe({ sessions, ranges, repairedForks, orphans }: SweepReport): string {

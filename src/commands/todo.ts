@@ -1,5 +1,6 @@
 import type { Todo } from "../domain/todo.js";
 import type { TodoField, TodoTracker } from "../pool/todo-tracker.js";
+import { print } from "./print.js";
 import { withPools } from "./with-pools.js";
 
 export interface TodoTarget {
@@ -15,7 +16,7 @@ const FIELDS: readonly TodoField[] = ["content", "status", "priority"];
 /** Prints the list, one JSON object a line, in the tracker's order. */
 export function listTodos(target: TodoTarget): Promise<void> {
   return withTracker(target, async (tracker) => {
-    for (const todo of await tracker.list()) print(todo);
+    for (const todo of await tracker.list()) printTodo(todo);
   });
 }
 
@@ -25,7 +26,9 @@ export function addTodo(
   { id, status, priority }: TodoFields & { id?: string },
 ): Promise<void> {
   return withTracker(target, async (tracker) => {
-    print(await tracker.add({ id: id ?? "", content, status: status ?? "pending", priority: priority ?? "medium" }));
+    printTodo(
+      await tracker.add({ id: id ?? "", content, status: status ?? "pending", priority: priority ?? "medium" }),
+    );
   });
 }
 
@@ -34,7 +37,7 @@ export function updateTodo(target: TodoTarget, id: string, fields: TodoFields): 
   if (given.length === 0) return Promise.reject(new Error("Give at least one of --content, --status, --priority"));
   const { content = "", status = "", priority = "" } = fields;
   return withTracker(target, async (tracker) => {
-    print(await tracker.update({ id, content, status, priority }, given));
+    printTodo(await tracker.update({ id, content, status, priority }, given));
   });
 }
 
@@ -52,6 +55,6 @@ function withTracker(target: TodoTarget, run: (tracker: TodoTracker) => Promise<
   return withPools(target.storage, (pools) => run(pools.for(target.namespace).todos));
 }
 
-function print(todo: Todo): void {
-  process.stdout.write(`${JSON.stringify(todo)}\n`);
+function printTodo(todo: Todo): void {
+  print(JSON.stringify(todo));
 }

@@ -1,0 +1,36 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { print } from "../../../src/commands/print.js";
+
+const said: string[] = [];
+const others = process.stdout.listeners("error");
+
+beforeEach(() => {
+  said.length = 0;
+  vi.spyOn(process.stdout, "write").mockReturnValue(true);
+  vi.spyOn(process.stderr, "write").mockImplementation((text) => said.push(`${text}`) > 0);
+  vi.spyOn(process, "exit").mockImplementation((code) => {
+    said.push(`exit ${code}`);
+    return undefined as never;
+  });
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  process.exitCode = undefined;
+});
+
+/** Lets standard output fail, and returns what was said on standard error and the exit code. */
+function failing(code: string): readonly string[] {
+  print("a line");
+  const error = Object.assign(new Error(`write ${code}`), { code });
+  for (const listener of process.stdout.listeners("error")) if (!others.includes(listener)) listener(error);
+  return said;
+}
+
+it("ends without a word when nobody reads the output any more", () => {
+  expect(failing("EPIPE")).toEqual(["exit 1"]);
+});
+
+it("ends with the error when the output cannot be stored", () => {
+  expect(failing("ENOSPC")).toEqual(["session-pool: write ENOSPC\n", "exit 1"]);
+});
