@@ -51,6 +51,14 @@ async def test_an_entry_is_kept_once_and_exactly(async_client: AsyncSessionPoolC
     assert await store.load(key) == [first, unmarked, unmarked]
 
 
+async def test_an_entry_with_half_a_character_is_kept_exactly(async_client: AsyncSessionPoolClient) -> None:
+    store = SessionPoolStore(async_client)
+    key: Any = {"project_key": new_id(), "session_id": new_id()}
+    entry: Any = {"type": "user", "uuid": new_id(), "toolUseResult": "京都, cut in the middle of \ud83d"}
+    await store.append(key, [entry])
+    assert await store.load(key) == [entry]
+
+
 async def test_many_large_entries_are_stored_in_several_calls(async_client: AsyncSessionPoolClient) -> None:
     store = SessionPoolStore(async_client)
     key: Any = {"project_key": new_id(), "session_id": new_id()}

@@ -137,8 +137,18 @@ def _kept(session: Session) -> dict[str, Any]:
 
 
 def _to_message(entry: SessionStoreEntry) -> MessageWithParts:
-    part = Part(type=_TYPE, text=json.dumps(entry, ensure_ascii=False, separators=(",", ":")))
+    part = Part(type=_TYPE, text=_to_json(entry))
     return MessageWithParts(info=MessageInfo(id=entry.get("uuid") or new_id(), role=entry["type"]), parts=[part])
+
+
+def _to_json(entry: SessionStoreEntry) -> str:
+    text = json.dumps(entry, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # An output may be cut in the middle of a character. Half of one can be stored only as an escape.
+        return json.dumps(entry, separators=(",", ":"))
+    return text
 
 
 def _to_entry(message: MessageWithParts) -> SessionStoreEntry:
