@@ -46,6 +46,13 @@ def test_messages_come_back_as_they_were(client: SessionPoolClient) -> None:
     assert history.messages == []
 
 
+def test_more_messages_are_added_at_once_than_fit_into_one_call(client: SessionPoolClient) -> None:
+    history = SessionPoolChatMessageHistory(new_id(), client)
+    messages: list[BaseMessage] = [HumanMessage(f"{i}" + "x" * 1_000_000) for i in range(9)]
+    history.add_messages(messages)
+    assert history.messages == messages
+
+
 def test_messages_of_other_clients_become_texts(client: SessionPoolClient) -> None:
     history = SessionPoolChatMessageHistory(new_id(), client)
     client.append_all(history.session_id, [text("user", "a"), text("tool", "b")], create_session=True)

@@ -101,6 +101,13 @@ async def test_items_come_back_as_they_were(async_client: AsyncSessionPoolClient
     assert await session.get_items(limit=0) == []
 
 
+async def test_more_items_are_added_at_once_than_fit_into_one_call(async_client: AsyncSessionPoolClient) -> None:
+    session = SessionPoolSession(new_id(), async_client)
+    items: list[Any] = [{"role": "user", "content": f"{i}" + "x" * 1_000_000} for i in range(9)]
+    await session.add_items(items)
+    assert await session.get_items() == items
+
+
 async def test_items_are_popped_once_and_cleared(async_client: AsyncSessionPoolClient) -> None:
     session = SessionPoolSession(new_id(), async_client)
     assert await session.pop_item() is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,6 +12,7 @@ from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Pa
 from sessionpool.v1.session_service_pb2 import Session
 
 from session_pool import AsyncSessionPoolClient
+from session_pool.adapters.batches import batches
 from session_pool.messages import new_id
 from session_pool.retry import code_of
 from session_pool.values import from_struct
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from claude_agent_sdk.types import SessionKey, SessionListSubkeysKey, SessionStoreEntry, SessionStoreListEntry
 
 _TYPE = "claude_agent"
-_BATCH_ENTRIES = 1000
-_BATCH_BYTES = 4 * 1024 * 1024
 
 
 class SessionPoolStore(SessionStore):
@@ -83,7 +81,7 @@ class SessionPoolStore(SessionStore):
         return [_kept(session)["subpath"] async for session in self._client.list_sessions(parent_id=parent)]
 
     async def _append(self, session_id: str, messages: list[MessageWithParts]) -> None:
-        for batch in _batches(messages):
+        for batch in batches(messages):
             try:
                 await self._client.append_all(session_id, batch)
             except grpc.RpcError as error:
@@ -153,18 +151,6 @@ def _to_json(entry: SessionStoreEntry) -> str:
 
 def _to_entry(message: MessageWithParts) -> SessionStoreEntry:
     return cast("SessionStoreEntry", json.loads(message.parts[0].text))
-
-
-def _batches(messages: list[MessageWithParts]) -> Iterator[list[MessageWithParts]]:
-    batch: list[MessageWithParts] = []
-    size = 0
-    for message in messages:
-        size += message.ByteSize()
-        if batch and (len(batch) == _BATCH_ENTRIES or size > _BATCH_BYTES):
-            yield batch
-            batch, size = [], message.ByteSize()
-        batch.append(message)
-    yield batch
 
 
 def _ignore(error: grpc.RpcError, code: grpc.StatusCode) -> None:

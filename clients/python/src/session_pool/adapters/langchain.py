@@ -19,11 +19,12 @@ from langchain_core.messages import (
 from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Part, TruncateMessagesRequest
 
 from session_pool import SessionPoolClient
+from session_pool.adapters.batches import batches
 from session_pool.messages import new_id, text_of
 from session_pool.retry import code_of
 from session_pool.values import from_struct, to_struct
 
-_BATCH = 1000
+_PAGE = 1000
 _KEPT = "langchain"
 _ROLES = {"human": "user", "ai": "assistant"}
 _CLASSES: dict[str, type[HumanMessage | AIMessage | SystemMessage]] = {
@@ -49,16 +50,15 @@ class SessionPoolChatMessageHistory(BaseChatMessageHistory):
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]
         """All messages, oldest first. Empty when the session does not exist."""
         try:
-            return [to_langchain(message) for message in self._client.list_messages(self.session_id, page_size=_BATCH)]
+            return [to_langchain(message) for message in self._client.list_messages(self.session_id, page_size=_PAGE)]
         except grpc.RpcError as error:
             _ignore_missing(error)
             return []
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Appends messages. Each thousand of them is stored as a whole or not at all."""
-        kept = [to_message(message) for message in messages]
-        for start in range(0, len(kept), _BATCH):
-            self._client.append_all(self.session_id, kept[start : start + _BATCH], create_session=True)
+        """Appends messages, all or none up to 1,000 messages and 7 MiB; more are appended in several steps."""
+        for batch in batches([to_message(message) for message in messages]):
+            self._client.append_all(self.session_id, batch, create_session=True)
 
     def clear(self) -> None:
         """Removes all messages for good. The session keeps its title and metadata."""

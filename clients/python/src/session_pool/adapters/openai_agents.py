@@ -18,11 +18,12 @@ from sessionpool.v1.message_service_pb2 import (
 )
 
 from session_pool import AsyncSessionPoolClient
+from session_pool.adapters.batches import batches
 from session_pool.messages import new_id, text_of
 from session_pool.retry import code_of
 from session_pool.values import from_struct, to_struct
 
-_BATCH = 1000
+_PAGE = 1000
 _KEPT = "openai"
 _ROLES = ("user", "assistant", "system", "developer")
 
@@ -49,9 +50,9 @@ class SessionPoolSession(SessionABC):
         if limit is not None and limit <= 0:
             return items
         try:
-            size = None if limit is None else min(limit, _BATCH)
+            size = None if limit is None else min(limit, _PAGE)
             async for message in self._client.list_messages(
-                self.session_id, newest_first=True, page_size=size or _BATCH
+                self.session_id, newest_first=True, page_size=size or _PAGE
             ):
                 items.append(to_item(message))
                 if len(items) == limit:
@@ -61,10 +62,9 @@ class SessionPoolSession(SessionABC):
         return items[::-1]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Appends items. Each thousand of them is stored as a whole or not at all."""
-        messages = [to_message(cast("Mapping[str, Any]", item)) for item in items]
-        for start in range(0, len(messages), _BATCH):
-            await self._client.append_all(self.session_id, messages[start : start + _BATCH], create_session=True)
+        """Appends items, all or none up to 1,000 items and 7 MiB; more are appended in several steps."""
+        for batch in batches([to_message(cast("Mapping[str, Any]", item)) for item in items]):
+            await self._client.append_all(self.session_id, batch, create_session=True)
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Removes the newest item for good and returns it, or None when there is none.
