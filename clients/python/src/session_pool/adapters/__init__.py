@@ -1,1 +1,1 @@
-"""Adapters for frameworks. Each module needs the framework's own package, and no other module imports it."""
+"""Adapters for frameworks. A module needs the package of its framework, and no module of another one imports it."""
