@@ -29,10 +29,10 @@ export async function loadUIMessages<Message extends UIMessage = UIMessage>(
  * Makes the session hold exactly these messages. Use it as
  * `onFinish: ({ messages }) => saveUIMessages(client, chatId, messages)`.
  *
- * New messages are appended together, up to 1,000 messages and 7 MiB; more are appended in several steps. A message that has grown, for example by the result of a tool, gets its new
- * content. Messages that a regeneration has dropped are reverted. Saving the same messages again changes nothing. A
- * missing session is made. If another program appends a message meanwhile, the call fails with `aborted` and appends
- * nothing.
+ * New messages are appended together, up to 1,000 messages and 7 MiB; more are appended in several steps. A message
+ * that has grown, for example by the result of a tool, gets its new content. Messages that a regeneration has dropped
+ * are reverted. Saving the same messages again changes nothing. A missing session is made. If another program appends a
+ * message meanwhile, the call fails with `aborted` and appends nothing.
  */
 export async function saveUIMessages(
   client: SessionPoolClient,

@@ -73,7 +73,9 @@ export async function call<T>(path: string, options: CallOptions = {}): Promise<
   return (await response.json()) as T;
 }
 
-/** Three heartbeats of the server. A stream that is silent for longer has lost it, for example while the machine slept. */
+/**
+ * Three heartbeats of the server. A stream that is silent for longer has lost it, for example while the machine slept.
+ */
 const SILENCE_MS = 45_000;
 
 /**
