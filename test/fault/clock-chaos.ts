@@ -38,7 +38,7 @@ export function describeClockChaos(kind: "sqlite" | "mongodb", sizes: ClockChaos
       await server?.stop();
     });
 
-    const timeout = 2 * sizes.durationMs + 120_000;
+    const timeout = 2 * sizes.durationMs + 1_200_000;
     it.skipIf(kind === "mongodb" && !server)("neither lose, double nor move messages", { timeout }, async () => {
       const seed = Number(process.env.SEED) || Date.now() % 100_000;
       console.info(`clock chaos on ${kind}: SEED=${seed}`);

@@ -1,7 +1,9 @@
 import { describeChaos } from "./mongo-chaos.js";
 
-describeChaos(
-  "three services on one database, a minute",
-  { clients: 16, owners: 5, sessions: 50, restMs: 6000, freezeMs: 5000 },
-  600_000,
-);
+describeChaos("three services on one database, a minute", {
+  clients: 16,
+  owners: 5,
+  sessions: 50,
+  restMs: 6000,
+  freezeMs: 5000,
+});

@@ -1,7 +1,9 @@
 import { describeChaos } from "./mongo-chaos.js";
 
-describeChaos(
-  "three services on one database, ten seconds",
-  { clients: 8, owners: 3, sessions: 15, restMs: 800, freezeMs: 1000 },
-  180_000,
-);
+describeChaos("three services on one database, ten seconds", {
+  clients: 8,
+  owners: 3,
+  sessions: 15,
+  restMs: 800,
+  freezeMs: 1000,
+});

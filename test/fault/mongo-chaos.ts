@@ -15,12 +15,12 @@ export interface MongoChaosSizes extends ChaosSizes {
  * Runs several services on one database with many clients, while one process after the other is killed or frozen,
  * including that of the database.
  */
-export function describeChaos(title: string, sizes: MongoChaosSizes, timeoutMs: number): void {
+export function describeChaos(title: string, sizes: MongoChaosSizes): void {
   describe(title, async () => {
     const server = await startMongoServer();
     afterAll(() => server?.stop());
 
-    it.skipIf(!server)("loses, doubles and moves nothing that was acknowledged", { timeout: timeoutMs }, async () => {
+    it.skipIf(!server)("loses, doubles and moves nothing that was acknowledged", async () => {
       const seed = Number(process.env.SEED) || Date.now() % 100_000;
       console.info(`chaos: SEED=${seed}`);
       const url = freshDatabaseUrl(server as MongoServer);

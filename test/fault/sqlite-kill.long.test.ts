@@ -1,3 +1,3 @@
 import { describeKills } from "./sqlite-kill.js";
 
-describeKills(200, 1_200_000);
+describeKills(200);

@@ -1,3 +1,3 @@
 import { describeKills } from "./sqlite-kill.js";
 
-describeKills(10, 300_000);
+describeKills(10);

@@ -18,7 +18,7 @@ const DRAFTED = "drafted";
  * Runs a mixed load on one file, whose process is killed with SIGKILL this many times. The seed decides the load and
  * after how many answers the process is killed.
  */
-export function describeKills(rounds: number, timeoutMs: number): void {
+export function describeKills(rounds: number): void {
   describe(`a SQLite file whose process is killed ${rounds} times`, () => {
     let folder: string;
     let child: Awaited<ReturnType<typeof bundleChild>>;
@@ -32,28 +32,24 @@ export function describeKills(rounds: number, timeoutMs: number): void {
       rmSync(folder, { recursive: true });
     });
 
-    it(
-      "holds everything that was acknowledged exactly once, and sweeps leave nothing once all is deleted",
-      async () => {
-        const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
-        console.info(`SEED=${seed}`);
-        const random = seededRandom(seed);
-        const clients = Array.from({ length: CLIENTS }, (_, i) => new SqliteClient(`c${i}`, random));
-        const shared = new SharedSession();
-        const drafter = new SqliteDrafter(DRAFTED, random);
-        const path = join(folder, "my.db");
-        for (let round = 0; round < rounds; round++) {
-          const one = new SqliteProcess(child.script, path);
-          await check(one, clients, shared, drafter);
-          await loadUntilKilled(one, clients, shared, drafter, random);
-        }
-        const last = new SqliteProcess(child.script, path);
-        await check(last, clients, shared, drafter);
-        await clearAway(last, clients);
-        await last.end();
-      },
-      timeoutMs,
-    );
+    it("holds everything that was acknowledged exactly once, and sweeps leave nothing once all is deleted", async () => {
+      const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
+      console.info(`SEED=${seed}`);
+      const random = seededRandom(seed);
+      const clients = Array.from({ length: CLIENTS }, (_, i) => new SqliteClient(`c${i}`, random));
+      const shared = new SharedSession();
+      const drafter = new SqliteDrafter(DRAFTED, random);
+      const path = join(folder, "my.db");
+      for (let round = 0; round < rounds; round++) {
+        const one = new SqliteProcess(child.script, path);
+        await check(one, clients, shared, drafter);
+        await loadUntilKilled(one, clients, shared, drafter, random);
+      }
+      const last = new SqliteProcess(child.script, path);
+      await check(last, clients, shared, drafter);
+      await clearAway(last, clients);
+      await last.end();
+    });
   });
 }
 

@@ -37,7 +37,7 @@ const NOTICED: readonly Noticed[] = [
 const MOST_SEEDS = 4000;
 
 describe("the simulator", () => {
-  it.each(NOTICED)("notices that $rule is broken on the $store store", { timeout: 300_000 }, async (broken) => {
+  it.each(NOTICED)("notices that $rule is broken on the $store store", async (broken) => {
     const { rule, store, profile, from = 1 } = broken;
     const path = `./replay.js?without=${rule}`;
     const { failureOf }: typeof import("./replay.js") = await import(/* @vite-ignore */ path);
