@@ -100,14 +100,9 @@ describe("a watch", () => {
   });
 
   it("resumes on another connection when one is silent", async () => {
-    const silent: Connection = async function* (signal) {
-      yield appended("a");
-      await new Promise((resolve) => signal.addEventListener("abort", resolve));
-    };
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    onTestFinished(() => void vi.useRealTimers());
+    useFakeTimeouts();
     const seen: string[] = [];
-    const watched = watching([silent], { silenceMs: 60_000 }, seen);
+    const watched = watching([silentAfterA], { silenceMs: 60_000 }, seen);
     await poll(() => seen.length === 1, "the first event is seen");
     vi.advanceTimersByTime(60_000);
     await poll(() => vi.getTimerCount() === 1, "the client waits before it connects again");
@@ -117,14 +112,9 @@ describe("a watch", () => {
 
   it("never gives up a silent connection when it may be silent for ever", async () => {
     const stop = new AbortController();
-    const silent: Connection = async function* (signal) {
-      yield appended("a");
-      await new Promise((resolve) => signal.addEventListener("abort", resolve));
-    };
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    onTestFinished(() => void vi.useRealTimers());
+    useFakeTimeouts();
     const seen: string[] = [];
-    const watched = watching([silent], { silenceMs: Number.POSITIVE_INFINITY, signal: stop.signal }, seen);
+    const watched = watching([silentAfterA], { silenceMs: Number.POSITIVE_INFINITY, signal: stop.signal }, seen);
     await poll(() => seen.length === 1, "the first event is seen");
     expect(vi.getTimerCount()).toBe(0);
     stop.abort();
@@ -189,3 +179,13 @@ describe("a watch", () => {
     expect(watched).toMatchObject({ seen: ["a"], end: undefined, faults: [] });
   });
 });
+
+const silentAfterA: Connection = async function* (signal) {
+  yield appended("a");
+  await new Promise((resolve) => signal.addEventListener("abort", resolve));
+};
+
+function useFakeTimeouts(): void {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+}
