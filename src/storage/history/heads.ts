@@ -91,10 +91,13 @@ export class HistoryContext {
   }
 
   /** Whether so much time has passed since a session's last change that it is not retained any more. */
-  isPastRetention({ updateTimeMicros }: Pick<SessionRecord, "updateTimeMicros">): boolean {
-    const { retentionMs } = this.options;
-    if (retentionMs === Number.POSITIVE_INFINITY) return false;
-    return updateTimeMicros + retentionMs * 1000 <= this.storeMicros();
+  isPastRetention(record: Pick<SessionRecord, "updateTimeMicros">): boolean {
+    return this.retentionEndMicros(record) <= this.storeMicros();
+  }
+
+  /** When the retention of a session is over, in microseconds since 1970; Infinity without a retention. */
+  retentionEndMicros({ updateTimeMicros }: Pick<SessionRecord, "updateTimeMicros">): number {
+    return updateTimeMicros + this.options.retentionMs * 1000;
   }
 
   /**

@@ -128,8 +128,8 @@ export class Editor {
    * from which the retention would begin anew. Does nothing when the session's own expiry comes first.
    */
   async #fixExpiry(head: Head, call?: Call): Promise<void> {
-    const { updateTimeMicros, expireTimeMicros = Number.POSITIVE_INFINITY } = head.record;
-    const endMicros = updateTimeMicros + this.#context.options.retentionMs * 1000;
+    const { expireTimeMicros = Number.POSITIVE_INFINITY } = head.record;
+    const endMicros = this.#context.retentionEndMicros(head.record);
     if (expireTimeMicros <= endMicros) return;
     await this.#commitFields(head, { expireTimeMicros: endMicros }, call);
     throw new Again();
