@@ -152,10 +152,7 @@ describe("a call to make a fork that exists", () => {
 describe("a call to create a session whose id is taken when it begins", () => {
   it("creates it when the other session is deleted before its record is read", async () => {
     const creator = world.process();
-    creator.gates.close("answer of createRecord");
-    const created = told(creator.createSession({ sessionId: "t", title: "mine" }).then(({ title }) => title));
-    await settle();
-    await process.deleteSession("t");
+    const { created } = await refusedAndDeleted(creator);
     await creator.gates.open("answer of createRecord");
     expect(await created).toBe("mine");
   });
@@ -171,20 +168,14 @@ describe("a call to create a session whose id is taken when it begins", () => {
       if (answer === "exists") refused.add(record.uid);
       return answer;
     };
-    creator.gates.close("answer of createRecord");
-    const created = told(creator.createSession({ sessionId: "t", title: "mine" }).then(({ title }) => title));
-    await settle();
-    await process.deleteSession("t");
+    const { created } = await refusedAndDeleted(creator);
     await creator.gates.open("answer of createRecord");
     expect(await created).toBe("mine");
   });
 
   it("leaves alone another session that takes the id meanwhile", async () => {
     const creator = world.process();
-    creator.gates.close("answer of createRecord");
-    const created = told(creator.createSession({ sessionId: "t", title: "mine" }).then(({ title }) => title));
-    await settle();
-    await process.deleteSession("t");
+    const { created } = await refusedAndDeleted(creator);
     creator.gates.close("readRecord");
     await creator.gates.open("answer of createRecord");
     await creator.gates.letOne("readRecord");
@@ -196,3 +187,14 @@ describe("a call to create a session whose id is taken when it begins", () => {
     expect(await world.process().ids("t")).toBe("x");
   });
 });
+
+/**
+ * Begins to create `t`, which the store refuses, and deletes the other session `t` before the creator gets that answer.
+ */
+async function refusedAndDeleted(creator: Process): Promise<{ readonly created: Promise<string> }> {
+  creator.gates.close("answer of createRecord");
+  const created = told(creator.createSession({ sessionId: "t", title: "mine" }).then(({ title }) => title));
+  await settle();
+  await process.deleteSession("t");
+  return { created };
+}
