@@ -106,6 +106,6 @@ export class Observer {
 }
 
 function slowestOf(times: readonly number[]): number {
-  const fastestOfThree = times.map((time, i) => Math.min(time, times[i + 1] ?? time, times[i + 2] ?? time));
+  const fastestOfThree = times.slice(2).map((time, i) => Math.min(time, times[i + 1]!, times[i]!));
   return Math.round(Math.max(...fastestOfThree));
 }
