@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { DomainError } from "../../src/domain/errors.js";
 import type { LogStore } from "../../src/storage/history/log-store.js";
 import { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
+import { entries, own, seqs } from "../contract/log-store/fixtures.js";
 import { commandsOf } from "../support/mongo-commands.js";
 import { databaseNameOf, openMongoDatabase } from "../support/mongo-database.js";
 import { MongoFailpoints } from "../support/mongo-failpoints.js";
@@ -11,6 +12,7 @@ import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
 import { OPERATIONS, type Operation } from "./mongo-operations.js";
 
 const FOREVER = 1_000_000;
+const MIB = 1024 * 1024;
 const WRITES: ReadonlySet<string> = new Set(["insert", "update", "delete", "findAndModify"]);
 
 /**
@@ -113,6 +115,26 @@ describe.skipIf(!server)("an answer lost after the command", () => {
       await proxy.close();
     }
   });
+});
+
+it.skipIf(!server)("a connection reset while a large append is written does not fail the append", async () => {
+  const proxy = await startMongoProxy(Number(new URL(server?.uri ?? "").port));
+  const uri = `mongodb://127.0.0.1:${proxy.port}/?directConnection=true`;
+  const database = await MongoLogDatabase.connect(freshDatabaseUrl({ uri }), { driver: POLLING });
+  try {
+    const store = database.namespace("default");
+    await own(store, "u.1");
+    // So much does not fit into the buffers of a socket.
+    const text = "x".repeat(4 * MIB);
+    const large = entries("u.1", 1, 3, () => ({ parts: [{ id: "", type: "text", text }] }));
+    const hasReset = proxy.resetDuringMessage(8 * MIB);
+    expect(await store.append("u.1", 1, large)).toBe(3);
+    await hasReset;
+    expect(await seqs(store, "u.1", 1, 9)).toEqual([1, 2, 3]);
+  } finally {
+    await database.close();
+    await proxy.close();
+  }
 });
 
 /** Runs the operation, and expects the right answer, or an error where the operation may fail. */

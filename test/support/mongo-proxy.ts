@@ -32,6 +32,11 @@ export interface MongoProxy {
    * Resolves when that has happened.
    */
   loseAnswerTo(commandName: string): Promise<void>;
+  /**
+   * Resets the connection on which the next message of more than this many bytes begins to arrive. The server never sees
+   * the message. Resolves when that has happened.
+   */
+  resetDuringMessage(moreThanBytes: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -47,6 +52,7 @@ interface Asked {
 export async function startMongoProxy(serverPort: number, manner: ServerManner = {}): Promise<MongoProxy> {
   const sockets = new Set<Socket>();
   let victim: { readonly name: string; readonly tell: () => void } | null = null;
+  let reset: { readonly moreThanBytes: number; readonly tell: () => void } | null = null;
 
   /** Returns the function to call when the answer to this command is to be lost, else undefined. */
   const takeVictim = (name: string) => {
@@ -69,6 +75,13 @@ export async function startMongoProxy(serverPort: number, manner: ServerManner =
         cut();
       });
     }
+    client.on("data", (chunk: Buffer) => {
+      // A driver sends one message and waits for its answer, so the first chunk begins with the message's length.
+      if (!reset || chunk.length < 4 || chunk.readInt32LE(0) <= reset.moreThanBytes) return;
+      client.resetAndDestroy();
+      reset.tell();
+      reset = null;
+    });
     const asked = new Map<number, Asked>();
     const send = async (request: Buffer) => {
       const command = commandOf(request);
@@ -107,6 +120,10 @@ export async function startMongoProxy(serverPort: number, manner: ServerManner =
     loseAnswerTo: (name) =>
       new Promise((tell) => {
         victim = { name, tell };
+      }),
+    resetDuringMessage: (moreThanBytes) =>
+      new Promise((tell) => {
+        reset = { moreThanBytes, tell };
       }),
     async close() {
       for (const socket of sockets) socket.destroy();

@@ -69,6 +69,9 @@ const UNAVAILABLE_NAMES: ReadonlySet<string> = new Set([
   "MongoWriteConcernError",
 ]);
 
+/** The codes of Node's errors that a socket may emit: those of the system, of TLS and of streams. */
+const SOCKET_ERROR = /^(E[A-Z0-9]+|ERR_(SSL|TLS|SOCKET|STREAM)_\w+)$/;
+
 /** The key that a unique index refused. */
 export interface DuplicateKey {
   /** The name of the index; empty when the server does not tell. */
@@ -158,7 +161,16 @@ function isUnconfirmed(error: MongoBulkWriteError): boolean {
   return Boolean(error.result?.getWriteConcernError?.());
 }
 
+/**
+ * Whether this is the error of a socket itself. When a connection breaks while a command is being written to it, the
+ * driver (7.7) passes this error on instead of a MongoNetworkError. That of a bulk write has the socket's code.
+ */
+function isSocketError(error: unknown): boolean {
+  return error instanceof Error && "code" in error && SOCKET_ERROR.test(String(error.code));
+}
+
 function isUnavailable(error: unknown): boolean {
+  if (isSocketError(error)) return true;
   if (!(error instanceof MongoError)) return false;
   if (error instanceof MongoBulkWriteError && isUnconfirmed(error)) return true;
   if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;

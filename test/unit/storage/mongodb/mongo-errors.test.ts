@@ -22,7 +22,7 @@ function server(code: number, message = "text"): MongoServerError {
 }
 
 /** A bulk write error. After a lost connection, the driver gives it no code and no write errors. */
-function bulk(code: number | undefined, writeErrors: unknown): MongoBulkWriteError {
+function bulk(code: number | string | undefined, writeErrors: unknown): MongoBulkWriteError {
   const result = { insertedCount: 0, getWriteErrors: () => [writeErrors].flat(), getWriteErrorCount: () => 0 };
   return new MongoBulkWriteError({ message: "text", code, writeErrors } as never, result as never);
 }
@@ -43,6 +43,11 @@ function unconfirmed(): MongoBulkWriteError {
   );
 }
 
+/** An error that Node itself makes. */
+function node(code: string): Error {
+  return Object.assign(new Error("This socket has been ended by the other party"), { code });
+}
+
 describe("mongoError", () => {
   it.each([
     ["a lost connection", new MongoNetworkError("gone"), "unavailable"],
@@ -55,9 +60,14 @@ describe("mongoError", () => {
       "unavailable",
     ],
     ["a connection that insertMany lost", bulk(undefined, []), "unavailable"],
+    ["a connection that the server ends while a command is written", node("EPIPE"), "unavailable"],
+    ["a connection that is reset while a command is written", node("ECONNRESET"), "unavailable"],
+    ["a connection that is reset while insertMany is written", bulk("ECONNRESET", []), "unavailable"],
+    ["a failure of TLS while a command is written", node("ERR_SSL_BAD_RECORD_TYPE"), "unavailable"],
     ["a time limit of the server", server(50), "unavailable"],
     ["a duplicate", server(11000, DUPLICATE), "already_exists"],
     ["a refusal", server(13), "internal"],
+    ["a wrong argument", node("ERR_INVALID_ARG_TYPE"), "internal"],
     ["anything else", new TypeError("bug"), "internal"],
   ])("maps %s, and keeps it as the cause", (_name, error, code) => {
     const mapped = mongoError(error);
@@ -84,6 +94,7 @@ describe("the outcome of a write", () => {
     expect(isUnknownOutcome(mongoError(new MongoNetworkError("gone")))).toBe(true);
     expect(isUnknownOutcome(mongoError(bulk(undefined, [])))).toBe(true);
     expect(isUnknownOutcome(mongoError(unconfirmed()))).toBe(true);
+    expect(isUnknownOutcome(mongoError(node("EPIPE")))).toBe(true);
     expect(isUnknownOutcome(mongoError(server(11000, DUPLICATE)))).toBe(false);
     expect(isUnknownOutcome(mongoError(server(13)))).toBe(false);
     expect(isUnknownOutcome(new DomainError("canceled", "gone"))).toBe(false);
