@@ -36,7 +36,7 @@ export interface Screen {
 export const PHONE: Screen = { width: 390, height: 844, isMobile: true };
 export const DESKTOP: Screen = { width: 1280, height: 800 };
 
-/** Opens a browser with a new profile. Closing the context ends the browser. */
+/** Opens a browser with a new profile. Closing the context ends the browser and removes the profile. */
 export async function openBrowser(
   executablePath: string,
   { isMobile = false, ...viewport }: Screen,
@@ -52,6 +52,11 @@ export async function openBrowser(
     locale: "en-GB",
     timezoneId: "UTC",
   });
-  context.once("close", () => void rm(profile, { recursive: true, force: true, maxRetries: 5 }));
+  const close = context.close.bind(context);
+  context.close = async (options) => {
+    await close(options);
+    // The last processes of the browser may still write to it.
+    await rm(profile, { recursive: true, force: true, maxRetries: 20 });
+  };
   return context;
 }
