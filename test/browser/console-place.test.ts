@@ -104,6 +104,26 @@ await describeWith("places in the console", findBrowser, (browserPath) => {
       expect(new URL(open.page.url()).hash).toMatch(/^#\/session\/other/);
     }));
 
+  it("keeps a permalink in the address while its message is being looked up", () =>
+    onScreen(DESKTOP, async (open) => {
+      let answer: () => void = () => {};
+      const isHeld = new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      await open.page.route("**/session/s/message/m20", async (route) => {
+        await isHeld;
+        await route.continue();
+      });
+      await open.openSession("s", "?m=m20");
+      await open.page.locator("article").first().waitFor();
+      // Three times as long as the list waits before it writes its place to the address.
+      await open.page.evaluate("new Promise((resolve) => setTimeout(resolve, 750))");
+      expect(new URL(open.page.url()).hash).toBe("#/session/s?m=m20");
+      answer();
+      await open.page.locator('article[data-position="20"][aria-current="true"]').waitFor();
+      expect(new URL(open.page.url()).hash).toMatch(/^#\/session\/s\?(m=m20|at=20)$/);
+    }));
+
   it("marks the message that an address or the panel of forks leads to, and names it in the address", () =>
     onScreen(DESKTOP, async (open) => {
       const isMarked = async (position: number) => {

@@ -17,9 +17,18 @@ export const END_PX = 60;
 export function useListPosition(conversation: Conversation, list: List, base: number, release: () => void) {
   const [seen, setSeen] = useState(conversation.history.count.value);
   const isPlaced = useRef(false);
+  /** How many messages are being looked up because an address names them. */
+  const lookUps = useRef(0);
   const opened = useRef<Route | undefined>(route.peek());
   const count = conversation.history.count.value;
   const isAtEnd = list.isAtEnd(END_PX);
+
+  const jumpToMessage = async (messageId: string) => {
+    lookUps.current += 1;
+    const position = await positionOf(conversation, messageId);
+    lookUps.current -= 1;
+    if (position !== undefined) jump.value = { to: position };
+  };
 
   useLayoutEffect(() => {
     if (isPlaced.current || conversation.session.value === undefined) return;
@@ -27,7 +36,7 @@ export function useListPosition(conversation: Conversation, list: List, base: nu
     const to = route.peek();
     if (to.view !== "session" || (to.at === undefined && to.messageId === undefined)) list.scrollToEnd();
     else if (to.at !== undefined) goToMessage(list, base, Math.min(to.at, count - 1));
-    else void jumpToMessage(conversation, to.messageId as string);
+    else void jumpToMessage(to.messageId as string);
   });
 
   useEffect(
@@ -37,7 +46,7 @@ export function useListPosition(conversation: Conversation, list: List, base: nu
         if (to === opened.current) return;
         opened.current = undefined;
         if (!isPlaced.current || to.view !== "session" || to.sessionId !== conversation.sessionId) return;
-        if (to.messageId !== undefined) void jumpToMessage(conversation, to.messageId);
+        if (to.messageId !== undefined) void jumpToMessage(to.messageId);
         else if (to.at !== undefined) jump.value = { to: to.at };
       }),
     [conversation],
@@ -66,6 +75,8 @@ export function useListPosition(conversation: Conversation, list: List, base: nu
   useEffect(() => {
     if (!isPlaced.current || first === undefined) return;
     const timer = setTimeout(() => {
+      // The address names a message that the list has not reached yet.
+      if (lookUps.current > 0) return;
       const { sessionId } = conversation;
       noteWhere(place === undefined ? { view: "session", sessionId } : { view: "session", sessionId, at: place });
     }, NOTE_MS);
@@ -101,11 +112,13 @@ function isOnScreen(list: List, position: number | undefined, base: number): boo
   return row !== undefined && row.end > top + 8 && row.start < bottom;
 }
 
-async function jumpToMessage(conversation: Conversation, messageId: string): Promise<void> {
+/** Resolves to the position of a message. When it cannot be shown, says so and resolves to nothing. */
+async function positionOf(conversation: Conversation, messageId: string): Promise<number | undefined> {
   try {
     const { info } = await getMessage(conversation.sessionId, messageId, conversation.signal);
-    if (info.position !== undefined) jump.value = { to: Number(info.position) };
+    return info.position === undefined ? undefined : Number(info.position);
   } catch (error) {
     if (!conversation.signal.aborted) toast(`That message cannot be shown. ${reasonOf(error)}`, { isError: true });
+    return undefined;
   }
 }
