@@ -34,6 +34,22 @@ export function textMessage(id: string, role: string, text: string): object {
   return { info: { id, role }, parts: [{ type: "text", text }] };
 }
 
+/** Resolves once the list of messages has kept its place and its length for 20 frames in a row. */
+export async function isStill(page: Page): Promise<void> {
+  await page.evaluate(`new Promise((resolve) => {
+    const list = document.querySelector(".scroller");
+    let frames = 0;
+    let last;
+    const look = () => {
+      const now = list.scrollTop + " " + list.scrollHeight;
+      frames = now === last ? frames + 1 : 0;
+      last = now;
+      frames === 20 ? resolve() : requestAnimationFrame(look);
+    };
+    look();
+  })`);
+}
+
 /** The console in a browser of its own. It records what goes wrong on the page. */
 export class ConsolePage {
   readonly page: Page;
@@ -103,20 +119,8 @@ export class ConsolePage {
     return this.page.locator(`article[data-position="${position}"]`);
   }
 
-  /** Resolves once the list has kept its place and its length for 20 frames in a row. */
-  async isStill(): Promise<void> {
-    await this.page.evaluate(`new Promise((resolve) => {
-      const list = document.querySelector(".scroller");
-      let frames = 0;
-      let last;
-      const look = () => {
-        const now = list.scrollTop + " " + list.scrollHeight;
-        frames = now === last ? frames + 1 : 0;
-        last = now;
-        frames === 20 ? resolve() : requestAnimationFrame(look);
-      };
-      look();
-    })`);
+  isStill(): Promise<void> {
+    return isStill(this.page);
   }
 
   /** Selects a message and presses one of its buttons. */

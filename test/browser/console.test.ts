@@ -11,6 +11,7 @@ import { startKeyedServer } from "../support/keyed-server.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith, ROOT } from "../support/toolchain.js";
 import { DESKTOP, findBrowser, openBrowser, PHONE } from "./browser.js";
+import { isStill } from "./console-page.js";
 
 /** The folder for screenshots of the last run, which people can look at. */
 const PICTURES = join(ROOT, "node_modules/.cache/console");
@@ -135,6 +136,7 @@ await describeWith("the console", findBrowser, (browserPath) => {
       await open("/session/ferry?at=3");
       await page.locator('article[data-position="3"]').waitFor();
       await isLive();
+      await isStill(page);
       const top = await page.evaluate("document.querySelector('.scroller').scrollTop");
       await post("/session/ferry/message", { info: { role: "user" }, parts: [{ type: "text", text: "one more" }] });
       await page.getByRole("button", { name: "1 new message" }).waitFor();
