@@ -23,7 +23,7 @@ function later(time: Timestamp | undefined): Timestamp | undefined {
 describe.skipIf(!server)("with the server's logical clock", () => {
   let slow: MongoLogDatabase;
   let busy: MongoLogDatabase;
-  /** A provider on a machine that was suspended, so that its own clocks stand still. */
+  /** A provider on a machine that was suspended, so that its own clocks and timers stand still. */
   let suspended: LogHistoryProvider;
   let other: LogHistoryProvider;
 
@@ -47,7 +47,7 @@ describe.skipIf(!server)("with the server's logical clock", () => {
     const url = freshDatabaseUrl({ uri: `mongodb://127.0.0.1:${proxy.port}/?directConnection=true` });
     slow = await MongoLogDatabase.connect(url, { driver: NO_HEARTBEATS });
     busy = await MongoLogDatabase.connect(url, { driver: NO_HEARTBEATS });
-    suspended = new LogHistoryProvider(slow.namespace("default"), { clockMs: () => 0 });
+    suspended = new LogHistoryProvider(slow.namespace("default"), { clockMs: () => 0, startTimer: () => () => {} });
     other = new LogHistoryProvider(busy.namespace("default"));
     await suspended.createSession({ sessionId: "s" });
     await suspended.logMessages("s", [message("m1"), message("m2")]);
