@@ -33,8 +33,8 @@ export interface MongoProxy {
    */
   loseAnswerTo(commandName: string): Promise<void>;
   /**
-   * Resets the connection on which the next message of more than this many bytes begins to arrive. The server never sees
-   * the message. Resolves when that has happened.
+   * Resets the connection on which the next message of more than this many bytes begins to arrive. The server never
+   * sees the message. Resolves when that has happened.
    */
   resetDuringMessage(moreThanBytes: number): Promise<void>;
   close(): Promise<void>;
