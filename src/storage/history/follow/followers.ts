@@ -31,15 +31,19 @@ export class Followers {
   ): Promise<AsyncIterable<FollowEvent>> {
     if (this.#isClosed) throw stopping();
     const isTold = await this.#subscribe();
-    const tail = this.#tailOf(sessionId, isTold);
-    const hold = tail.hold();
-    try {
-      const head = await tail.refresh();
-      checkCall(call);
-      return this.#events(tail, startAt(from, head, sessionId), hold, call);
-    } catch (error) {
-      hold.release();
-      throw error;
+    for (;;) {
+      const isFresh = !this.#tails.has(sessionId);
+      const tail = this.#tailOf(sessionId, isTold);
+      const hold = tail.hold();
+      try {
+        const head = await tail.refresh();
+        checkCall(call);
+        return this.#events(tail, startAt(from, head, sessionId), hold, call);
+      } catch (error) {
+        hold.release();
+        // A tail that has followed for a while ends when its session is gone, even if there is a new one with its id.
+        if (isFresh || !tail.hasLostSession) throw error;
+      }
     }
   }
 

@@ -93,6 +93,11 @@ export class SessionTail {
     return this.#place;
   }
 
+  /** Whether the session that it has followed is gone. */
+  get hasLostSession(): boolean {
+    return this.#error?.code === "not_found";
+  }
+
   /** The open drafts as far as followers have been told. */
   get drafts(): readonly Draft[] {
     return this.#drafts.drafts;

@@ -92,6 +92,20 @@ describe("a follower", () => {
     expect(reads).toBe(0);
   });
 
+  it("follows a session that was made again, although an earlier follower has not noticed it yet", async () => {
+    Object.assign(store, { subscribe: undefined });
+    const early = await follow();
+    const other = providerOn(database.namespace("test"));
+    await other.deleteSession("s");
+    await other.createSession({ sessionId: "s" });
+    await say(other, "x");
+    expect(await ids(await follow(0), 1)).toBe("x");
+    await expect(early.next()).rejects.toMatchObject({ code: "not_found" });
+    await other.deleteSession("s");
+    await expect(follow()).rejects.toMatchObject({ code: "not_found" });
+    await other.close();
+  });
+
   it("gets at once what its own process adds to a draft", async () => {
     await provider.startDraft("s", { id: "d", role: "assistant", parts: [] });
     const events = await follow();
