@@ -205,6 +205,12 @@ class Attacker implements Attack {
       const code = answer["grpc-status"];
       isRefused = Number(answer[":status"]) >= 400 || (code !== undefined && code !== "0");
     });
+    stream.once("end", () => {
+      if (stream.writableFinished) return;
+      // The server has closed the stream before it had the whole body. Node would wait for ever until that is sent.
+      isRefused = true;
+      stream.destroy();
+    });
     stream.once("close", () => {
       if (!this.isStopped && (isRefused || stream.rstCode !== 0)) this.#refused += 1;
     });
