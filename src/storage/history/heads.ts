@@ -92,7 +92,8 @@ export class HistoryContext {
 
   /** Whether so much time has passed since a session's last change that it is not retained any more. */
   isPastRetention(record: Pick<SessionRecord, "updateTimeMicros">): boolean {
-    return this.retentionEndMicros(record) <= this.storeMicros();
+    const endMicros = this.retentionEndMicros(record);
+    return endMicros !== Number.POSITIVE_INFINITY && endMicros <= this.storeMicros();
   }
 
   /** When the retention of a session is over, in microseconds since 1970; Infinity without a retention. */
