@@ -190,6 +190,7 @@ describe("the process", () => {
     await poll(() => child.stdout.includes(traceId), "the span is printed");
     child.kill("SIGTERM");
     const { code, stdout } = await child.ended();
+    expect(stdout).toContain(traceId);
     expect(stdout).toContain("sessionpool.v1.SessionService/GetSession");
     expect(stdout).toContain("'rpc.grpc.status_code': 5");
     expect(code).toBe(0);

@@ -7,7 +7,7 @@ import { entries, own, seqs } from "../contract/log-store/fixtures.js";
 import { commandsOf } from "../support/mongo-commands.js";
 import { databaseNameOf, openMongoDatabase } from "../support/mongo-database.js";
 import { MongoFailpoints } from "../support/mongo-failpoints.js";
-import { startMongoProxy } from "../support/mongo-proxy.js";
+import { type MongoProxy, startMongoProxy } from "../support/mongo-proxy.js";
 import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
 import { OPERATIONS, type Operation } from "./mongo-operations.js";
 
@@ -95,33 +95,20 @@ describe.skipIf(!server)("while the server fails", () => {
 });
 
 describe.skipIf(!server)("an answer lost after the command", () => {
-  it.each(OPERATIONS)("$name", async (operation) => {
-    const { port } = new URL(server?.uri ?? "");
-    const proxy = await startMongoProxy(Number(port));
-    const uri = `mongodb://127.0.0.1:${proxy.port}/?directConnection=true`;
-    const database = await MongoLogDatabase.connect(freshDatabaseUrl({ uri }), {
-      driver: { ...POLLING, monitorCommands: true },
-    });
-    try {
+  it.each(OPERATIONS)("$name", (operation) =>
+    throughProxy(async (database, proxy) => {
       for (const name of await namesOf(operation, database)) {
         const store = await prepare(operation, database);
         const lost = proxy.loseAnswerTo(name);
         await expectOutcome(operation, store, { fault: name, mayFail: operation.mayFail });
         await lost;
       }
-    } finally {
-      await clear(database);
-      await database.close();
-      await proxy.close();
-    }
-  });
+    }),
+  );
 });
 
-it.skipIf(!server)("a connection reset while a large append is written does not fail the append", async () => {
-  const proxy = await startMongoProxy(Number(new URL(server?.uri ?? "").port));
-  const uri = `mongodb://127.0.0.1:${proxy.port}/?directConnection=true`;
-  const database = await MongoLogDatabase.connect(freshDatabaseUrl({ uri }), { driver: POLLING });
-  try {
+it.skipIf(!server)("a connection reset while a large append is written does not fail the append", () =>
+  throughProxy(async (database, proxy) => {
     const store = database.namespace("default");
     await own(store, "u.1");
     // So much does not fit into the buffers of a socket.
@@ -131,11 +118,24 @@ it.skipIf(!server)("a connection reset while a large append is written does not 
     expect(await store.append("u.1", 1, large)).toBe(3);
     await hasReset;
     expect(await seqs(store, "u.1", 1, 9)).toEqual([1, 2, 3]);
+  }),
+);
+
+/** Runs this on a new database that is reached through a proxy. */
+async function throughProxy(run: (database: MongoLogDatabase, proxy: MongoProxy) => Promise<void>): Promise<void> {
+  const proxy = await startMongoProxy(Number(new URL(server?.uri ?? "").port));
+  const uri = `mongodb://127.0.0.1:${proxy.port}/?directConnection=true`;
+  const database = await MongoLogDatabase.connect(freshDatabaseUrl({ uri }), {
+    driver: { ...POLLING, monitorCommands: true },
+  });
+  try {
+    await run(database, proxy);
   } finally {
+    await clear(database);
     await database.close();
     await proxy.close();
   }
-});
+}
 
 /** Runs the operation, and expects the right answer, or an error where the operation may fail. */
 async function expectOutcome(operation: Operation, store: LogStore, { fault, mayFail }: Expected): Promise<void> {

@@ -117,9 +117,8 @@ describe("a keys file that is changed", () => {
     await add(path, "robot");
     const before = readFileSync(path, "utf8");
     writeFileSync(`${path}.new`, "[");
-    const refusal = `${path}.new exists, so another program is changing the keys. If none is, remove it`;
-    await expect(add(path, "other")).rejects.toThrow(refusal);
-    await expect(removeKey(path, "robot")).rejects.toThrow(refusal);
+    await expect(add(path, "other")).rejects.toThrow(changedElsewhere(path));
+    await expect(removeKey(path, "robot")).rejects.toThrow(changedElsewhere(path));
     expect([readFileSync(path, "utf8"), readFileSync(`${path}.new`, "utf8")]).toEqual([before, "["]);
     rmSync(`${path}.new`);
     await add(path, "other");
@@ -134,6 +133,9 @@ describe("a keys file that is changed", () => {
     const stored = names.filter((_, i) => added[i]?.status === "fulfilled");
     expect(stored).not.toEqual([]);
     expect(namesIn(path).sort()).toEqual(stored);
+    const refusals = added.flatMap((one) => (one.status === "rejected" ? [one.reason.message] : []));
+    expect(refusals).toEqual(refusals.map(() => changedElsewhere(path)));
+    await add(path, "last");
     expect(readdirSync(folder)).toEqual(["keys.json"]);
   });
 
@@ -153,6 +155,10 @@ async function add(path: string, name: string): Promise<void> {
 
 function modeOf(path: string): number {
   return statSync(path).mode & 0o777;
+}
+
+function changedElsewhere(path: string): string {
+  return `${path}.new exists, so another program is changing the keys. If none is, remove it`;
 }
 
 function namesIn(path: string): string[] {
