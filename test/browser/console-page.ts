@@ -2,11 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { BrowserContext, Locator, Page } from "playwright-core";
 import { expect } from "vitest";
-import { ROOT } from "../support/toolchain.js";
-import { openBrowser, type Screen } from "./browser.js";
-
-/** The folder for screenshots of the last run, which people can look at. */
-const PICTURES = join(ROOT, "node_modules/.cache/console");
+import { openBrowser, PICTURES, type Screen } from "./browser.js";
 
 /** An answer in JSON of any shape. */
 // biome-ignore lint/suspicious/noExplicitAny: tests read single fields of many kinds of answers.
