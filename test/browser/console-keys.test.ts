@@ -22,6 +22,7 @@ await describeWith("the console by the keyboard alone", findBrowser, (browserPat
   beforeAll(async () => {
     server = await startTestServer({}, undefined, await builtPages());
     await callRest(server.httpUrl, "POST", "/session", { sessionId: "s", title: "Sixty messages" });
+    await callRest(server.httpUrl, "POST", "/session", { sessionId: "empty" });
     const messages = Array.from({ length: COUNT }, (_, i) => textMessage(`m${i}`, "user", `Message number ${i}`));
     await callRest(server.httpUrl, "POST", "/session/s/message:batch", { messages: [...messages, CALL] });
     open = await ConsolePage.open(browserPath, server.httpUrl, DESKTOP);
@@ -46,6 +47,15 @@ await describeWith("the console by the keyboard alone", findBrowser, (browserPat
     open.page.evaluate(`(() => {
       const one = document.activeElement;
       return one.getAttribute("aria-label") || one.textContent.trim() || one.tagName;
+    })()`);
+
+  /** Lets the page render after `act`, but not draw, and returns the value of `then`. Both may call `press`. */
+  const beforeDrawing = (act: string, then: string) =>
+    open.page.evaluate(`(async () => {
+      const press = (key) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+      ${act};
+      await Promise.resolve().then().then();
+      return ${then};
     })()`);
 
   it("g and G select the first and the last message, and j and k the next and the previous one", async () => {
@@ -141,6 +151,39 @@ await describeWith("the console by the keyboard alone", findBrowser, (browserPat
     await open.page.keyboard.type("By the keyboard");
     await press("Enter");
     await open.page.getByText("Forked here from").waitFor();
+    await open.page.getByRole("heading", { name: "By the keyboard" }).waitFor();
+  });
+
+  it("dialogs and the menu have the focus before the next key is pressed, and before the browser draws", async () => {
+    const focused = '!!document.activeElement.closest("dialog, [role=menu]")';
+    for (const key of ["?", "t", "f"]) {
+      expect([key, await beforeDrawing(`press("${key}")`, focused)]).toEqual([key, true]);
+      await press("Escape");
+      await open.dialog.waitFor({ state: "detached" });
+    }
+    expect(await beforeDrawing('document.querySelector("[aria-haspopup=menu]").click()', focused)).toBe(true);
+  });
+
+  it("a dialog that has closed does not close the next one", async () => {
+    await press("?");
+    await open.dialog.waitFor();
+    await beforeDrawing('[...document.querySelectorAll("dialog button")].at(-1).click()', 'press("t")');
+    await open.page.getByRole("heading", { name: "Go to" }).waitFor();
+    await open.isStill();
+    expect(await open.dialog.count()).toBe(1);
+  });
+
+  it("keys no longer act on the session that the reader has just left", async () => {
+    await press("G");
+    await isSelected(COUNT);
+    const leave = `await new Promise((resolve) => {
+      addEventListener("hashchange", resolve, { once: true });
+      location.hash = "#/session/empty";
+    })`;
+    await beforeDrawing(leave, 'press("f")');
+    await open.isLive();
+    await open.page.getByText("No messages yet").waitFor();
+    expect(await open.dialog.count()).toBe(0);
   });
 
   it("y copies a link to the message", async () => {

@@ -114,6 +114,26 @@ await describeWith("the console's search in all sessions", findBrowser, (browser
       await page.getByText("Search the messages of all sessions").waitFor();
     });
 
+    it("keeps what was typed before the browser drew the page", async () => {
+      await open("#/todos");
+      await page.getByRole("heading", { name: "Todos" }).waitFor();
+      await page.evaluate(`new Promise((resolve) => {
+        addEventListener("hashchange", async () => {
+          await Promise.resolve().then().then();
+          const field = document.getElementById("message-search");
+          field.value = "azal*";
+          field.dispatchEvent(new Event("input", { bubbles: true }));
+          resolve();
+        }, { once: true });
+        location.hash = "#/search";
+      })`);
+      await page.getByText("1 message, the newest first").waitFor();
+      expect(await field().inputValue()).toBe("azal*");
+      await page.evaluate('location.hash = "#/search?q=maples"');
+      await page.getByText("2 messages, the newest first").waitFor();
+      expect(await field().inputValue()).toBe("maples");
+    });
+
     it("loads further hits, and says when the service refuses a query", async () => {
       await open("#/search?q=filler");
       await page.getByText("30 messages, the newest first; there may be more").waitFor();

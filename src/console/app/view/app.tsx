@@ -1,4 +1,4 @@
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import { titleOf } from "../state/actions.js";
 import { route } from "../state/route.js";
 import { conversation, isSmall, openConversation } from "../state/ui.js";
@@ -15,7 +15,8 @@ const TITLES = { home: "", todos: "Todos", search: "Search" } as const;
 export function App() {
   const to = route.value;
   const sessionId = to.view === "session" ? to.sessionId : undefined;
-  useEffect(() => openConversation(sessionId), [sessionId]);
+  // Keys that are pressed from now on act on this session and not on the one before.
+  useLayoutEffect(() => openConversation(sessionId), [sessionId]);
   const open = conversation.value;
   const session = open?.session.value;
   const title = to.view === "session" ? session && titleOf(session) : TITLES[to.view];
@@ -27,7 +28,7 @@ export function App() {
       {!(isSmall.value && to.view !== "home") && <Sidebar isMain={isSmall.value} />}
       {to.view === "home" && !isSmall.value && <Home />}
       {to.view === "todos" && <Todos />}
-      {to.view === "search" && <Search q={to.q} />}
+      {to.view === "search" && <Search key={to} q={to.q} />}
       {to.view === "session" && open && open.sessionId === sessionId && (
         <ConversationView key={open} conversation={open} />
       )}

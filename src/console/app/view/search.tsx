@@ -10,14 +10,13 @@ import { Problem } from "./problem.js";
 
 const TYPING_MS = 300;
 
-/** Messages of all sessions by their words, the newest first. */
+/** Messages of all sessions by their words, the newest first. Begins with the query `q`, and ignores its changes. */
 export function Search({ q }: { q: string }) {
   const search = useMemo(() => new MessageSearch(), []);
   const [text, setText] = useState(q);
   const input = useRef<HTMLInputElement>(null);
   // The field has the focus before the next key is pressed, so that the key is typed into it.
   useLayoutEffect(() => input.current?.focus(), []);
-  useEffect(() => setText(q), [q]);
   useEffect(() => {
     const timer = setTimeout(() => search.start(text), TYPING_MS);
     return () => clearTimeout(timer);

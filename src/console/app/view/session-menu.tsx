@@ -1,5 +1,5 @@
 import { Download, Ellipsis, GitFork, type IconNode, Pencil, Share2, Tag, Trash2 } from "lucide";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Session } from "../api/types.js";
 import { editLabels, forkWhole, remove, rename, share } from "../state/actions.js";
 import type { Conversation } from "../state/conversation.js";
@@ -10,7 +10,8 @@ import { Icon } from "./icon.js";
 export function SessionMenu({ session, conversation }: { session: Session; conversation: Conversation }) {
   const [open, setOpen] = useState(false);
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  // The first item has the focus before the next key is pressed.
+  useLayoutEffect(() => {
     if (!open) return;
     box.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
     const closeOutside = ({ target }: Event) => {

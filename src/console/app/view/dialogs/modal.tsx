@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { dialog } from "../../state/ui.js";
 
 export function closeDialog(): void {
@@ -17,17 +17,22 @@ interface ModalProps {
 /** The browser's own dialog: it keeps the focus inside, Esc closes it, and the focus returns to where it was. */
 export function Modal({ title, isWide = false, onSubmit, children }: ModalProps) {
   const box = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // The dialog has the focus before the next key is pressed, so that the key is typed into it.
+  useLayoutEffect(() => {
     const shown = box.current;
     shown?.showModal();
     return () => shown?.close();
   }, []);
+  function onClose(): void {
+    // The event of a dialog that is gone comes later, when another dialog may be open.
+    if (box.current !== null) closeDialog();
+  }
   function submit(event: Event): void {
     event.preventDefault();
     onSubmit?.();
   }
   return (
-    <dialog ref={box} class={isWide ? "wide" : ""} aria-label={title} onClose={closeDialog}>
+    <dialog ref={box} class={isWide ? "wide" : ""} aria-label={title} onClose={onClose}>
       <h2>{title}</h2>
       {onSubmit ? <form onSubmit={submit}>{children}</form> : children}
     </dialog>
