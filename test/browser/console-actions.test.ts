@@ -290,6 +290,30 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       }
     });
 
+    it("the outline and the result of a call show what was changed elsewhere", async () => {
+      const messages = [
+        { info: { id: "t0", role: "assistant" }, parts: [{ type: "tool_use", data: { id: "c1", name: "bash" } }] },
+        {
+          info: { id: "t1", role: "user" },
+          parts: [{ type: "tool_result", data: { tool_use_id: "c1", content: "secret.txt" } }],
+        },
+      ];
+      await call("POST", `/session/${id}/message:batch`, { messages });
+      await open.message(4).locator("[aria-expanded=false]").click();
+      await open.message(4).getByText("secret.txt").waitFor();
+      await call("POST", `/session/${id}/message/t1:erase`, {});
+      await open.message(4).getByText("secret.txt").waitFor({ state: "detached" });
+
+      const outline = open.page.getByRole("complementary");
+      if (screenName === "phone") await open.page.keyboard.press("o");
+      await outline.getByText(TEXTS[0]!).waitFor();
+      await call("PATCH", `/session/${id}/message/m0?update_mask=parts`, {
+        parts: [{ type: "text", text: "Why not?" }],
+      });
+      await outline.getByText("Why not?").waitFor();
+      if (screenName === "phone") await open.page.keyboard.press("o");
+    });
+
     it("discarding a draft asks first", async () => {
       await call("POST", `/session/${id}/draft`, { message: { info: { id: "d1", role: "assistant" } } });
       const draft = open.page.locator('article[data-draft="d1"]');

@@ -44,9 +44,13 @@ export class CallIndex {
     }
   }
 
-  forgetFrom(position: number): void {
+  /** Forgets what is at these positions. */
+  forget(first: number, last = Number.POSITIVE_INFINITY): void {
     for (const slots of [this.#calls, this.#results]) {
-      for (const one of slots.values()) if ((one.peek()?.position ?? -1) >= position) one.value = undefined;
+      for (const one of slots.values()) {
+        const position = one.peek()?.position ?? -1;
+        if (position >= first && position <= last) one.value = undefined;
+      }
     }
   }
 }

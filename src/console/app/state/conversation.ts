@@ -5,6 +5,7 @@ import type { Session, WatchEvent } from "../api/types.js";
 import { Drafts } from "./drafts.js";
 import { History, PAGE } from "./history.js";
 import { forgetSession, noteSession, sessions } from "./session-list.js";
+import { isHidden, whenVisible } from "./visibility.js";
 
 const RETRY_MS = [500, 1000, 2000, 5000];
 /** Error codes after which following cannot continue. */
@@ -30,6 +31,11 @@ export class Conversation {
     return [...known.values()].filter(({ parentId }) => parentId === this.sessionId);
   });
   readonly #closed = new AbortController();
+  /** The watch under way. Browsers open only six connections to a server, so tabs that are hidden give theirs up. */
+  #watch = new AbortController();
+  readonly #stopWhenHidden = isHidden.subscribe((hidden) => hidden && this.#watch.abort());
+  /** How many attempts have failed since the last watch began. */
+  #failures = 0;
   #refreshing: ReturnType<typeof setTimeout> | undefined;
   #retryNow: () => void = () => undefined;
 
@@ -48,6 +54,8 @@ export class Conversation {
 
   close(): void {
     this.#closed.abort();
+    this.#stopWhenHidden();
+    this.#watch.abort();
     clearTimeout(this.#refreshing);
   }
 
@@ -63,14 +71,14 @@ export class Conversation {
   }
 
   async #run(): Promise<void> {
-    for (let failures = 0; !this.signal.aborted; failures++) {
+    while (!this.signal.aborted) {
       try {
         await this.#open();
-        return await this.#follow();
+        await this.#follow();
       } catch (error) {
         if (this.#end(error)) return;
+        await this.#pause();
       }
-      await this.#pause(failures);
     }
   }
 
@@ -86,12 +94,14 @@ export class Conversation {
     );
   }
 
-  /** Follows the session after its last message. After a broken connection, it resumes after the last event. */
+  /**
+   * Follows the session after its last message. After a broken connection, it resumes after the last event. Before the
+   * first event it returns instead: the session has to be opened again, because what was loaded may have been edited.
+   */
   async #follow(): Promise<void> {
-    let from: WatchFrom = { from_position: this.history.count.value };
-    let failures = 0;
+    let from = { from_position: this.history.count.value } as WatchFrom;
     const onOpen = () => {
-      failures = 0;
+      this.#failures = 0;
       this.live.value = "live";
       this.drafts.forget();
       this.error.value = undefined;
@@ -100,14 +110,29 @@ export class Conversation {
       from = { resume_token: event.resumeToken };
       this.#take(event);
     };
-    for (; !this.signal.aborted; failures++) {
-      try {
-        await watchMessages(this.sessionId, from, { signal: this.signal, onOpen, onEvent });
-      } catch (error) {
-        if (this.#end(error)) return;
+    while (!this.signal.aborted) {
+      if (isHidden.value) {
+        this.live.value = "reconnecting";
+        await whenVisible();
+      } else {
+        await this.#watchOnce(from, onOpen, onEvent);
       }
-      await this.#pause(failures);
+      if ("from_position" in from) return;
     }
+  }
+
+  /** Watches until the connection ends. Resolves when it is time to connect again; rejects when that is pointless. */
+  async #watchOnce(from: WatchFrom, onOpen: () => void, onEvent: (event: WatchEvent) => void): Promise<void> {
+    this.#watch = new AbortController();
+    const { signal } = this.#watch;
+    try {
+      await watchMessages(this.sessionId, from, { signal, onOpen, onEvent });
+    } catch (error) {
+      if (signal.aborted) return;
+      if (isFinal(error)) throw error;
+      this.error.value = error;
+    }
+    await this.#pause();
   }
 
   #take(event: WatchEvent): void {
@@ -131,18 +156,24 @@ export class Conversation {
   #end(error: unknown): boolean {
     if (this.signal.aborted) return true;
     this.error.value = error;
-    if (!(error instanceof ApiError && FINAL.includes(error.code))) return false;
+    if (!isFinal(error)) return false;
     this.live.value = "ended";
     if (error.code === CODE.notFound) forgetSession(this.sessionId);
     return true;
   }
 
-  #pause(failures: number): Promise<void> {
+  #pause(): Promise<void> {
     if (this.signal.aborted) return Promise.resolve();
+    const milliseconds = RETRY_MS[Math.min(this.#failures, RETRY_MS.length - 1)];
+    this.#failures += 1;
     this.live.value = "reconnecting";
     return new Promise((resolve) => {
-      setTimeout(resolve, RETRY_MS[Math.min(failures, RETRY_MS.length - 1)]);
+      setTimeout(resolve, milliseconds);
       this.#retryNow = resolve;
     });
   }
+}
+
+function isFinal(error: unknown): error is ApiError {
+  return error instanceof ApiError && FINAL.includes(error.code);
 }

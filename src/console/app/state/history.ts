@@ -17,14 +17,15 @@ export class History {
   readonly count = signal(0);
   /** Increases whenever something that may be on the screen has changed. */
   readonly version = signal(0);
+  /**
+   * Increases when positions refer to other messages than before, or a message has new content. Pages that were
+   * requested before that are dropped.
+   */
+  readonly epoch = signal(0);
   readonly calls = new CallIndex();
   readonly #pages = new Map<number, readonly Message[]>();
   readonly #reading = new Map<number, Promise<void>>();
   readonly #read: ReadPage;
-  /**
-   * Increases when positions refer to other messages than before. Pages that were requested before that are dropped.
-   */
-  #epoch = 0;
 
   constructor(read: ReadPage) {
     this.#read = read;
@@ -32,8 +33,9 @@ export class History {
 
   /** Begins with the last messages of a session that has this many. */
   begin(count: number, last: readonly Message[]): void {
-    this.#epoch += 1;
+    this.epoch.value += 1;
     this.#pages.clear();
+    this.calls.forget(0);
     this.count.value = count;
     const first = count - last.length;
     for (let index = pageOf(first + PAGE - 1); index <= pageOf(count - 1); index++) {
@@ -71,7 +73,7 @@ export class History {
       this.#keep(index, [...page.slice(0, position % PAGE), message, ...page.slice((position % PAGE) + 1)]);
     } else {
       this.#pages.delete(index);
-      this.#epoch += 1;
+      this.epoch.value += 1;
     }
     this.count.value = Math.max(this.count.value, position + 1);
     this.#changed();
@@ -79,12 +81,12 @@ export class History {
 
   /** Keeps only the first messages. */
   truncated(count: number): void {
-    this.#epoch += 1;
+    this.epoch.value += 1;
     for (const [index, page] of this.#pages) {
       if (index * PAGE >= count) this.#pages.delete(index);
       else if (index * PAGE + page.length > count) this.#pages.set(index, page.slice(0, count - index * PAGE));
     }
-    this.calls.forgetFrom(count);
+    this.calls.forget(count);
     this.count.value = Math.min(this.count.value, count);
     this.#changed();
   }
@@ -92,7 +94,8 @@ export class History {
   updated(message: Message): void {
     const position = Number(message.info.position);
     const page = this.#pages.get(pageOf(position));
-    this.#epoch += 1;
+    this.epoch.value += 1;
+    this.calls.forget(position, position);
     if (page === undefined) return;
     this.#keep(
       pageOf(position),
@@ -103,9 +106,9 @@ export class History {
 
   /** Notes that one message is gone and all messages after it have moved up. */
   deleted(position: number): void {
-    this.#epoch += 1;
+    this.epoch.value += 1;
     for (const index of [...this.#pages.keys()]) if (index >= pageOf(position)) this.#pages.delete(index);
-    this.calls.forgetFrom(position);
+    this.calls.forget(position);
     this.count.value = Math.max(0, this.count.value - 1);
     this.#changed();
   }
@@ -120,9 +123,9 @@ export class History {
 
   async #readPage(index: number): Promise<void> {
     for (;;) {
-      const epoch = this.#epoch;
+      const epoch = this.epoch.peek();
       const messages = await this.#readWhole(index * PAGE, epoch);
-      if (epoch !== this.#epoch) continue;
+      if (epoch !== this.epoch.peek()) continue;
       // Messages that were appended meanwhile are left out, because the watch will report them.
       this.#keep(index, messages.slice(0, Math.max(0, this.count.value - index * PAGE)));
       this.#changed();
@@ -133,7 +136,7 @@ export class History {
   /** An answer is at most 3 MiB, so a page may take several requests. */
   async #readWhole(offset: number, epoch: number): Promise<readonly Message[]> {
     const messages: Message[] = [];
-    while (messages.length < Math.min(PAGE, this.count.value - offset) && epoch === this.#epoch) {
+    while (messages.length < Math.min(PAGE, this.count.value - offset) && epoch === this.epoch.peek()) {
       const more = await this.#read(offset + messages.length, PAGE - messages.length);
       if (more.length === 0) break;
       messages.push(...more);

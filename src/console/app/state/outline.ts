@@ -36,7 +36,8 @@ export class Outline {
   /** Failed results whose call has not been read yet, by call id. The call gives them their name. */
   readonly #unnamed = new Map<string, OutlineEntry & { kind: "failed" }>();
   #wanted = UNASKED;
-
+  /** Whether something has changed since the read under way began. */
+  #again = false;
   /** How many messages the last complete read has covered. */
   #read = 0;
 
@@ -45,6 +46,7 @@ export class Outline {
   }
 
   stop(): void {
+    this.#again = false;
     this.walk.stop();
   }
 
@@ -56,7 +58,17 @@ export class Outline {
 
   /** Reads again from the end. The old entries stay until as much has been read again. */
   async read(): Promise<void> {
-    if (this.walk.isReading.peek()) return;
+    if (this.walk.isReading.peek()) {
+      this.#again = true;
+      return;
+    }
+    do {
+      this.#again = false;
+      await this.#readOnce();
+    } while (this.#again);
+  }
+
+  async #readOnce(): Promise<void> {
     void this.#readFirst();
     const found: OutlineEntry[] = [];
     let count = 0;
@@ -75,10 +87,10 @@ export class Outline {
   }
 
   async #readFirst(): Promise<void> {
-    if (this.first.peek() !== undefined) return;
     const page = await listMessages(this.#sessionId, { limit: FIRST }).catch(() => undefined);
-    const asked = page?.messages.flatMap((message) => entriesOf(message, Number(message.info.position)));
-    this.first.value = asked?.find(({ kind }) => kind === "asked");
+    if (page === undefined) return;
+    const asked = page.messages.flatMap((message) => entriesOf(message, Number(message.info.position)));
+    this.first.value = asked.find(({ kind }) => kind === "asked");
   }
 
   #takeBack(message: Message, found: OutlineEntry[]): void {

@@ -13,11 +13,13 @@ const AGAIN_MS = 1500;
 /** What was asked and what failed, in order; each leads to its place. */
 export function OutlinePanel({ conversation }: { conversation: Conversation }) {
   const outline = useMemo(() => new Outline(conversation.sessionId), [conversation]);
-  const total = conversation.history.count.value;
+  const { history } = conversation;
+  const total = history.count.value;
+  const epoch = history.epoch.value;
   useEffect(() => {
     const timer = setTimeout(() => void outline.read(), outline.readTo.peek() === undefined ? 0 : AGAIN_MS);
     return () => clearTimeout(timer);
-  }, [outline, total]);
+  }, [outline, total, epoch]);
   useEffect(() => () => outline.stop(), [outline]);
 
   const entries = outline.entries.value;
