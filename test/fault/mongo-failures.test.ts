@@ -1,5 +1,6 @@
+import { Socket } from "node:net";
 import type { Document, MongoClientOptions } from "mongodb";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { DomainError } from "../../src/domain/errors.js";
 import type { LogStore } from "../../src/storage/history/log-store.js";
 import { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
@@ -106,6 +107,36 @@ describe.skipIf(!server)("an answer lost after the command", () => {
     }),
   );
 });
+
+it.skipIf(!server)(
+  "an answer that the driver no longer waits for is not taken for that of the next command",
+  async () => {
+    const database = await openMongoDatabase(server, { maxPoolSize: 1 });
+    const store = database.namespace("default");
+    const todo = { id: "t", content: "", status: "", priority: "" };
+    let laterMs = 0;
+    const now = performance.now.bind(performance);
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now() + laterMs);
+    const { write } = Socket.prototype;
+    const sending = vi.spyOn(Socket.prototype, "write").mockImplementation(function (this: Socket, ...args) {
+      const isUpdate = Buffer.isBuffer(args[0]) && args[0].includes("the time is over as soon as this is sent");
+      if (isUpdate) laterMs = 60_000;
+      return Reflect.apply(write, this, args);
+    });
+    try {
+      await store.replaceTodos([todo], 0);
+      const late = { ...todo, content: "the time is over as soon as this is sent" };
+      // The store repeats it, on the same connection if that is still open.
+      expect(await store.replaceTodos([late], 1)).toBe(true);
+      expect(laterMs).toBeGreaterThan(0);
+      expect(await store.readTodos()).toEqual({ todos: [late], revision: 2 });
+    } finally {
+      sending.mockRestore();
+      clock.mockRestore();
+      await database.close();
+    }
+  },
+);
 
 it.skipIf(!server)("a connection reset while a large append is written does not fail the append", () =>
   throughProxy(async (database, proxy) => {

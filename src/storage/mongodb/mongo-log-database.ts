@@ -2,6 +2,7 @@ import { type Db, type DbOptions, MongoClient, type MongoClientOptions, ReadConc
 import { type Call, closeLimit, endsBy } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
 import type { LogDatabase, LogStore } from "../history/log-store.js";
+import { AnsweredConnection } from "./answered-connection.js";
 import { hasChangeStreams, MongoChanges, type Notify } from "./mongo-changes.js";
 import { MongoCommands } from "./mongo-commands.js";
 import { mongoError } from "./mongo-errors.js";
@@ -136,7 +137,8 @@ function newClient(url: string, options: MongoOptions): MongoClient {
   };
   try {
     // The store itself repeats what may be repeated, because not every server recognises a write that is sent again.
-    return new MongoClient(url, { ...defaults, ...options.driver, retryWrites: false });
+    const fixed = { retryWrites: false, connectionType: AnsweredConnection };
+    return new MongoClient(url, { ...defaults, ...options.driver, ...fixed });
   } catch (error) {
     throw new DomainError("invalid_argument", "The MongoDB URL cannot be read", { cause: error });
   }
