@@ -69,7 +69,6 @@ export class Outline {
   }
 
   async #readOnce(): Promise<void> {
-    void this.#readFirst();
     const found: OutlineEntry[] = [];
     let count = 0;
     let oldest = 0;
@@ -84,6 +83,8 @@ export class Outline {
     if (this.walk.error.peek() !== undefined) return;
     this.#read = count;
     this.#show(found, oldest);
+    // A walk that has reached the first message has found the first request, too.
+    if (oldest > 0) void this.#readFirst();
   }
 
   async #readFirst(): Promise<void> {
