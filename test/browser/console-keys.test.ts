@@ -173,6 +173,21 @@ await describeWith("the console by the keyboard alone", findBrowser, (browserPat
     expect(await open.dialog.count()).toBe(1);
   });
 
+  it.each([
+    ["?", "t"],
+    ["?", "?"],
+    ["f", "f"],
+  ])("after %s and Esc, %s opens a dialog before the page is told that the last one has closed", async (last, next) => {
+    await press(last);
+    await open.dialog.waitFor();
+    await beforeDrawing(`document.querySelector("dialog").close(); press("${next}")`, "undefined");
+    await open.dialog.waitFor();
+    await open.isStill();
+    expect(await open.dialog.count()).toBe(1);
+    await press("Escape");
+    await open.dialog.waitFor({ state: "detached" });
+  });
+
   it("keys no longer act on the session that the reader has just left", async () => {
     await press("G");
     await isSelected(COUNT);

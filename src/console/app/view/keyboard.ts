@@ -9,9 +9,14 @@ import { actInSearch } from "./search-keys.js";
 /** Keys that act wherever the reader is. */
 export function listenToKeys(): void {
   addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || dialog.value !== undefined || isTyping(event)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || isDialogOpen() || isTyping(event)) return;
     if (act(event.key)) event.preventDefault();
   });
+}
+
+/** Asks the browser, which reports that it has closed a dialog only after a key that was pressed meanwhile. */
+function isDialogOpen(): boolean {
+  return document.querySelector("dialog[open]") !== null;
 }
 
 function isTyping({ target, key }: KeyboardEvent): boolean {

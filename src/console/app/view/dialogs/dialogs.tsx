@@ -1,4 +1,4 @@
-import { dialog } from "../../state/ui.js";
+import { type Dialog, dialog } from "../../state/ui.js";
 import { AskDialog } from "./ask-dialog.js";
 import { EditDialog } from "./edit-dialog.js";
 import { ExportDialog } from "./export-dialog.js";
@@ -9,9 +9,12 @@ import { KeysDialog } from "./keys-dialog.js";
 /** The one dialog that is open, if any. */
 export function Dialogs() {
   const shown = dialog.value;
-  switch (shown?.kind) {
-    case undefined:
-      return null;
+  // The key makes each a new element. The last one may have closed although `dialog` does not know of that yet.
+  return shown && <Shown key={shown} shown={shown} />;
+}
+
+function Shown({ shown }: { shown: Dialog }) {
+  switch (shown.kind) {
     case "confirm":
     case "prompt":
       return <AskDialog asked={shown} />;
