@@ -73,7 +73,7 @@ export class Pools {
 
   /** Sweeps every namespace that the store knows, one after another. */
   async sweep(options: SweepOptions = {}): Promise<SweepReport> {
-    let total: SweepReport = { sessions: 0, ranges: 0, repairedForks: 0, orphans: 0 };
+    let total: SweepReport = { sessions: 0, ranges: 0, repairedForks: 0, orphans: 0, failed: 0 };
     for (const namespace of await this.#storage.listNamespaces()) {
       const before = total;
       const onProgress = options.onProgress && ((report: SweepReport) => options.onProgress?.(add(before, report)));
@@ -136,5 +136,6 @@ function add(a: SweepReport, b: SweepReport): SweepReport {
     ranges: a.ranges + b.ranges,
     repairedForks: a.repairedForks + b.repairedForks,
     orphans: a.orphans + b.orphans,
+    failed: a.failed + b.failed,
   };
 }

@@ -1,11 +1,12 @@
 import { SingleBar } from "cli-progress";
+import { DomainError } from "../domain/errors.js";
 import type { SweepReport } from "../storage/storage-provider.js";
 import { print } from "./print.js";
 import { withPools } from "./with-pools.js";
 
 /**
  * Removes what deleted and changed sessions have left behind, with a progress line on a terminal, and prints what was
- * done.
+ * done. Rejects afterwards if there were sessions that could not be swept. By then the log says why.
  */
 export async function sweep(
   storageUrl: string,
@@ -19,6 +20,11 @@ export async function sweep(
     { retentionMs },
   ).finally(() => bar.stop());
   print(`Swept: ${describe(report)}`);
+  const { failed } = report;
+  if (failed > 0) {
+    const sessions = failed === 1 ? "1 session" : `${failed} sessions`;
+    throw new DomainError("internal", `${sessions} could not be swept; the lines above name each and say why`);
+  }
 }
 
 function describe({ sessions, ranges, repairedForks, orphans }: SweepReport): string {

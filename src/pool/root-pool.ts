@@ -43,7 +43,7 @@ export class RootPool implements PoolContext {
 
   /**
    * Removes what deleted and changed sessions have left behind. It may be stopped at any moment; the next sweep
-   * continues.
+   * continues. A session whose sweep fails is counted in `failed`, and the others are swept nevertheless.
    */
   async sweep(options?: SweepOptions): Promise<SweepReport> {
     if (this.storage === undefined) throw new NotImplementedError("RootPool", "sweeping without a storage manager");

@@ -169,6 +169,8 @@ export interface SweepReport {
   /** After a repair: fork counts that were corrected, and owners without a record that were cleared away. */
   readonly repairedForks: number;
   readonly orphans: number;
+  /** Sessions that the sweep left to the next one because of a failure. Each failure was reported. */
+  readonly failed: number;
 }
 
 /**
@@ -469,7 +471,10 @@ export abstract class StorageProvider {
     return this.#lacks("restoring sessions");
   }
 
-  /** Clears away what nothing names any more. May be stopped at any moment; the next sweep continues. */
+  /**
+   * Clears away what nothing names any more. May be stopped at any moment; the next sweep continues. A session whose
+   * sweep fails is counted, and the others are swept nevertheless. `unavailable` ends the sweep.
+   */
   sweep(_options?: SweepOptions): Promise<SweepReport> {
     return this.#lacks("sweeping");
   }

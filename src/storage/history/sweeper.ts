@@ -6,6 +6,7 @@ import type { HistoryContext } from "./heads.js";
 import type { Markable, Segment, SessionRecord } from "./log-store.js";
 import { Again } from "./retries.js";
 import { OPEN_END } from "./segments.js";
+import { SweepFailures } from "./sweep-failures.js";
 import { nextOf } from "./write/record-replacer.js";
 
 /** How many records are read at a time. */
@@ -31,46 +32,63 @@ export class Sweeper {
   /** See StorageProvider.sweep. */
   async run(options: SweepOptions = {}): Promise<SweepReport> {
     const report = { sessions: 0, ranges: 0, repairedForks: 0, orphans: 0 };
-    const tell = () => options.onProgress?.({ ...report });
+    const failures = new SweepFailures(this.#context.options);
+    const soFar = () => ({ ...report, failed: failures.count });
+    const tell = () => options.onProgress?.(soFar());
     if (options.repair) await this.#repair(report, tell, options);
-    await this.#deleteExpired(options);
+    await this.#deleteExpired(failures, options);
     const { store, options: own } = this.#context;
     // Rule: sweep-old-only.
     const ageMs = own.sweepAgeMs;
     // Rule: sweep-store-clock.
     const untilMs = (await store.timeMs(options)) - ageMs;
-    await this.#drafts.run(untilMs, options, () => {
+    await this.#drafts.run(untilMs, failures, options, () => {
       report.ranges++;
       tell();
     });
-    // Records that are being restored stay in the list until they are a day old. They must not hide what comes after.
-    let restoring = 0;
+    // Records that are being restored stay in the list until they are a day old, and those that have failed until a
+    // later sweep. They must not hide what comes after.
+    const stays = (record: SessionRecord) => record.restoring || failures.has(record);
+    let staying = 0;
     for (;;) {
       checkCall(options);
-      const batch = await store.listSweepable(untilMs, BATCH + restoring, options);
+      const batch = await store.listSweepable(untilMs, BATCH + staying, options);
       // A time after the batch was read. Nothing needed then what is being marked now, so a sweep may remove it once
       // this time is ten minutes ago.
       const nowMs = batch.length === 0 ? 0 : await store.timeMs(options);
       let changed = 0;
       for (const record of batch) {
-        if (record.restoring) await this.#endAbandoned(record, nowMs, nowMs - ageMs * ABANDONED_AGES, options);
-        else if (!record.deleted) report.ranges += await this.#sweepDropped(record, untilMs, nowMs, options);
-        else if (record.markedAtMs === null) await this.#markTombstone(record, nowMs, options);
-        else if (await this.#sweepTombstone(record, options)) report.sessions++;
-        else continue;
+        const step = () => this.#sweepRecord(record, untilMs, nowMs, report, options);
+        if (!(await failures.attempt(record, options, step))) continue;
         if (!record.restoring) changed++;
         tell();
       }
-      const before = restoring;
-      restoring = batch.filter((record) => record.restoring).length;
+      const before = staying;
+      staying = batch.filter(stays).length;
       // Something that was just swept may have been the last user of something else, so look again. Records that
       // another sweep is working on do not count.
-      if (changed === 0 && restoring <= before) return report;
+      if (changed === 0 && staying <= before) return soFar();
     }
   }
 
+  /** Resolves to false if another sweep is working on the record. */
+  async #sweepRecord(
+    record: SessionRecord,
+    untilMs: number,
+    nowMs: number,
+    report: { sessions: number; ranges: number },
+    call: Call,
+  ): Promise<boolean> {
+    if (record.restoring) await this.#endAbandoned(record, nowMs, call);
+    else if (!record.deleted) report.ranges += await this.#sweepDropped(record, untilMs, nowMs, call);
+    else if (record.markedAtMs === null) await this.#markTombstone(record, nowMs, call);
+    else if (await this.#sweepTombstone(record, call)) report.sessions++;
+    else return false;
+    return true;
+  }
+
   /** Deletes expired sessions as DeleteSession does. What they leave behind is cleared away with the rest. */
-  async #deleteExpired(call: Call): Promise<void> {
+  async #deleteExpired(failures: SweepFailures, call: Call): Promise<void> {
     const { store, options } = this.#context;
     // Brings the store's clock up to date, because that clock decides what has expired.
     await store.timeMs(call);
@@ -82,17 +100,23 @@ export class Sweeper {
     };
     for (;;) {
       checkCall(call);
-      const batch = await store.listExpired(bounds, BATCH, call);
+      const failed = failures.count;
+      // A session that has failed may be listed twice: for its own expiry, and because its retention is over.
+      const batch = await store.listExpired(bounds, BATCH + 2 * failed, call);
       let deleted = 0;
-      for (const { sessionId } of batch) if (await this.#editor.deleteExpired(sessionId, call)) deleted++;
-      // The remaining ones were changed meanwhile, or another sweep is deleting them.
-      if (deleted === 0) return;
+      for (const record of batch) {
+        const step = () => this.#editor.deleteExpired(record.sessionId, call);
+        if (await failures.attempt(record, call, step)) deleted++;
+      }
+      // The remaining ones have failed or were changed meanwhile, or another sweep is deleting them.
+      if (deleted === 0 && failures.count === failed) return;
     }
   }
 
   /** Marks a record that is being restored. Once nobody has finished it for long enough, makes it a plain tombstone. */
-  async #endAbandoned(record: SessionRecord, nowMs: number, untilMs: number, call: Call): Promise<void> {
+  async #endAbandoned(record: SessionRecord, nowMs: number, call: Call): Promise<void> {
     const { markedAtMs } = record;
+    const untilMs = nowMs - this.#context.options.sweepAgeMs * ABANDONED_AGES;
     if (markedAtMs !== null && markedAtMs > untilMs) return;
     const changed = { ...nextOf(record), revision: record.revision + 1 };
     // Rule: restoring-ended-first. From here on the record cannot be published, so its entries may be deleted.

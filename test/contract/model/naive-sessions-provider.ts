@@ -108,7 +108,7 @@ export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
   }
 
   override async sweep() {
-    return { sessions: 0, ranges: 0, repairedForks: 0, orphans: 0 };
+    return { sessions: 0, ranges: 0, repairedForks: 0, orphans: 0, failed: 0 };
   }
 
   protected get nowMicros(): number {

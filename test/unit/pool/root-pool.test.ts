@@ -13,7 +13,7 @@ class Provider extends StorageProvider {
     this.closed += 1;
   }
   override async sweep() {
-    return { sessions: 1, ranges: 2, repairedForks: 3, orphans: 4 };
+    return { sessions: 1, ranges: 2, repairedForks: 3, orphans: 4, failed: 0 };
   }
 }
 
@@ -41,7 +41,7 @@ describe("RootPool", () => {
   it("sweeps and closes the storage", async () => {
     const provider = new Provider();
     const rootPool = new RootPool({ storage: provider });
-    expect(await rootPool.sweep()).toEqual({ sessions: 1, ranges: 2, repairedForks: 3, orphans: 4 });
+    expect(await rootPool.sweep()).toEqual({ sessions: 1, ranges: 2, repairedForks: 3, orphans: 4, failed: 0 });
     await rootPool.close();
     expect(provider.closed).toBe(1);
   });

@@ -3,6 +3,7 @@ import type { HistoryContext } from "../heads.js";
 import type { DraftRef, Segment, SessionRecord } from "../log-store.js";
 import { isOpenDraft } from "../record-facts.js";
 import { OPEN_END } from "../segments.js";
+import type { SweepFailures } from "../sweep-failures.js";
 import { nextOf } from "../write/record-replacer.js";
 
 /** How many records are read at a time. */
@@ -22,14 +23,16 @@ export class DraftSweep {
   }
 
   /** Calls `onSwept` for each log that was cleared away. A mark of `untilMs` or earlier is old enough. */
-  async run(untilMs: number, call: Call, onSwept: () => void): Promise<void> {
+  async run(untilMs: number, failures: SweepFailures, call: Call, onSwept: () => void): Promise<void> {
     const { store } = this.#context;
     for (let after: string | undefined = ""; after !== undefined; ) {
       checkCall(call);
       const records: readonly SessionRecord[] = await store.listDrafting(after, BATCH, call);
       const hasEnded = records.filter(({ drafts }) => !drafts.every(isOpenDraft));
       const nowMs = hasEnded.length === 0 ? 0 : await store.timeMs(call);
-      for (const record of hasEnded) await this.#sweep(record, untilMs, nowMs, call, onSwept);
+      for (const record of hasEnded) {
+        await failures.attempt(record, call, () => this.#sweep(record, untilMs, nowMs, call, onSwept));
+      }
       after = records.length < BATCH ? undefined : records.at(-1)?.uid;
     }
   }
