@@ -10,8 +10,8 @@ export class RecordTable {
   readonly #order = new RecordOrder();
   readonly #children = new Map<string, RecordOrder>();
   readonly #labeled = new Map<string, RecordOrder>();
-  /** The records with something to sweep, now or later, and the time from which they can be. */
-  readonly #sweepable = new Map<string, number>();
+  /** The uids of the records with something to sweep, by the time from which they can be swept. */
+  readonly #sweepable = new Map<number, Set<string>>();
   /** The uids of the living records that name drafts. */
   readonly #drafting = new Set<string>();
   /** Sorted on first use. */
@@ -35,11 +35,7 @@ export class RecordTable {
     if (before === undefined) this.#uids = null;
     else this.#unlink(before);
     this.#byUid.set(record.uid, record);
-    if (!record.deleted) this.#link(record);
-    const sweepMs = sweepTimeOf(record);
-    // Rule: sweep-unforked-only.
-    if (sweepMs === null || record.forks > 0) this.#sweepable.delete(record.uid);
-    else this.#sweepable.set(record.uid, sweepMs);
+    this.#link(record);
   }
 
   delete(uid: string): void {
@@ -47,7 +43,6 @@ export class RecordTable {
     if (record === undefined) return;
     this.#unlink(record);
     this.#byUid.delete(uid);
-    this.#sweepable.delete(uid);
     this.#uids = null;
   }
 
@@ -60,8 +55,16 @@ export class RecordTable {
   }
 
   sweepable(untilMs: number, limit: number): SessionRecord[] {
-    const due = [...this.#sweepable].filter(([, sweepMs]) => sweepMs <= untilMs).sort(([, a], [, b]) => a - b);
-    return due.slice(0, limit).map(([uid]) => this.#byUid.get(uid) as SessionRecord);
+    const found: SessionRecord[] = [];
+    // A sweep marks many records with the same time, so there are far fewer times than records.
+    const times = [...this.#sweepable.keys()].filter((sweepMs) => sweepMs <= untilMs).sort((a, b) => a - b);
+    for (const sweepMs of times) {
+      for (const uid of this.#sweepable.get(sweepMs) ?? []) {
+        if (found.length === limit) return found;
+        found.push(this.#byUid.get(uid) as SessionRecord);
+      }
+    }
+    return found;
   }
 
   drafting(afterUid: string, limit: number): SessionRecord[] {
@@ -90,6 +93,13 @@ export class RecordTable {
   }
 
   #link(record: SessionRecord): void {
+    const sweepMs = sweepableFrom(record);
+    if (sweepMs !== null) {
+      const uids = this.#sweepable.get(sweepMs);
+      if (uids === undefined) this.#sweepable.set(sweepMs, new Set([record.uid]));
+      else uids.add(record.uid);
+    }
+    if (record.deleted) return;
     this.#living.set(record.sessionId, record);
     this.#order.add(record);
     if (record.drafts.length > 0) this.#drafting.add(record.uid);
@@ -98,6 +108,12 @@ export class RecordTable {
   }
 
   #unlink(record: SessionRecord): void {
+    const sweepMs = sweepableFrom(record);
+    if (sweepMs !== null) {
+      const uids = this.#sweepable.get(sweepMs);
+      uids?.delete(record.uid);
+      if (uids?.size === 0) this.#sweepable.delete(sweepMs);
+    }
     if (record.deleted) return;
     this.#living.delete(record.sessionId);
     this.#drafting.delete(record.uid);
@@ -105,6 +121,12 @@ export class RecordTable {
     if (record.parentId !== "") removeFrom(this.#children, record.parentId, record);
     for (const label of labelTexts(record.labels)) removeFrom(this.#labeled, label, record);
   }
+}
+
+/** The time from which a sweep has work with a record; null when it has none. */
+function sweepableFrom(record: SessionRecord): number | null {
+  // Rule: sweep-unforked-only.
+  return record.forks > 0 ? null : sweepTimeOf(record);
 }
 
 function addTo(orders: Map<string, RecordOrder>, name: string, record: SessionRecord): void {
