@@ -60,7 +60,7 @@ describe("OpenAI's conversations", () => {
   it("refuse bodies that are not JSON, and other media types", async () => {
     const raw = (contentType: string) =>
       fetch(server.httpUrl + BASE, { method: "POST", body: "{", headers: { "content-type": contentType } });
-    const answers = [await raw("application/json"), await raw("text/plain")];
+    const answers = [await raw("application/json; x=y"), await raw("text/plain")];
     expect(answers.map(({ status }) => status)).toEqual([400, 415]);
     for (const answer of answers)
       expect(await answer.json()).toMatchObject({ error: { type: "invalid_request_error" } });

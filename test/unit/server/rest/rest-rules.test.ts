@@ -460,6 +460,10 @@ describe("bodies", () => {
     "Application/JSON",
     "application/json; charset=utf-8",
     'application/json;charset="UTF-8"',
+    "application/json; Charset=Utf-8;",
+    "application/json; version=2",
+    'application/json; a="b; \\" charset=latin1"; charset=utf-8 ;; odata.metadata=none',
+    "application/json; x-charset=latin1",
   ])("%s is JSON", async (type) => {
     expect((await post("/session", "{}", { "content-type": type })).status).toBe(200);
   });
@@ -469,7 +473,12 @@ describe("bodies", () => {
     "application/x-www-form-urlencoded",
     "application/json; charset=latin1",
     "application/json; charset=utf-16",
-    "application/json; version=2",
+    'application/json; charset="utf-16"',
+    "application/json; charset=utf-8x",
+    "application/json; version=2; charset=latin1",
+    "application/json; charset=utf-8; charset=latin1",
+    "application/json; charset",
+    "application/json, text/plain",
     "application/jsonp",
     "application/problem+json",
     "application/proto",
