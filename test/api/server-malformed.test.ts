@@ -244,6 +244,10 @@ describe("the HTTP port answers", () => {
     ["an invalid request line", "NONSENSE\r\n\r\n"],
     ["two hosts", "GET /session HTTP/1.1\r\nHost: localhost\r\nhost: localhost\r\n\r\n"],
     [
+      "two hosts besides a target in absolute form",
+      "GET http://localhost/session HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n",
+    ],
+    [
       "a Content-Length together with chunks",
       `POST /session HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n${CHUNKED}0\r\n\r\n`,
     ],

@@ -65,6 +65,7 @@ function bearerCredential(authorization: string | undefined): string {
   if (authorization === undefined)
     throw new ApiError(Code.Unauthenticated, "A key is needed: Authorization: Bearer <key>");
   const match = /^Bearer +([^\s]+) *$/i.exec(authorization);
-  if (match === null) throw new ApiError(Code.Unauthenticated, "The Authorization header must be: Bearer <key>");
+  if (match === null)
+    throw new ApiError(Code.Unauthenticated, "A request must have one Authorization header: Bearer <key>");
   return match[1]!;
 }

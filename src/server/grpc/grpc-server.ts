@@ -23,18 +23,20 @@ import { CallSignal } from "../call-signal.js";
 import { type WireMethod, wireMethod } from "../codec/binary-codec.js";
 import type { CallPipeline, FrontCall } from "../front-call.js";
 import type { HostCheck } from "../hosts.js";
+import { joinAuthorization } from "../join-authorization.js";
 import type { Connections } from "../load/connections.js";
 import { awaitFirstBytes } from "../load/first-bytes.js";
 import { STALL_MS, withinStallTime } from "../load/stall.js";
 import { TcpPort } from "../load/tcp-port.js";
 import type { Logger } from "../logging.js";
 import type { TlsFiles } from "../tls-files.js";
+import { adjustHeaders } from "./adjust-headers.js";
 import { FRAME_BYTES } from "./decompression.js";
 import { admittedOf, makeGate } from "./gate.js";
 import { Health } from "./health.js";
 import { addReflection, REFLECTION_METHODS } from "./reflection.js";
 import { toStatus } from "./status.js";
-import { withholdTimeouts } from "./timeouts.js";
+import { withholdTimeout } from "./timeouts.js";
 import { passUnknownMethods } from "./unknown-methods.js";
 
 export interface GrpcServerOptions {
@@ -85,7 +87,10 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   health.addTo(server);
   if (options.reflection) addReflection(server, services);
   passUnknownMethods(server);
-  withholdTimeouts(server);
+  adjustHeaders(server, (stream, headers, rawHeaders) => {
+    withholdTimeout(stream, headers);
+    joinAuthorization(headers, rawHeaders);
+  });
   // Sockets are passed to grpc-js after TLS, so that both ports count connections and speak TLS in the same way.
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const port = new TcpPort({

@@ -11,6 +11,7 @@ export function readAbsoluteForm(request: IncomingMessage): void {
   if (url.startsWith("/")) return;
   const [, authority, rest] = ABSOLUTE.exec(url) ?? [];
   if (authority === undefined || rest === undefined) return;
-  headers.host = authority;
+  // Several Host headers, which Node has joined, are left to be refused.
+  if (!headers.host?.includes(", ")) headers.host = authority;
   request.url = rest.startsWith("/") ? rest : `/${rest}`;
 }

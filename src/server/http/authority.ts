@@ -1,4 +1,3 @@
-import type { IncomingMessage } from "node:http";
 import { Code } from "@connectrpc/connect";
 import { type HostCheck, notServed } from "../hosts.js";
 import type { HttpRequest } from "./listener.js";
@@ -19,12 +18,10 @@ export function makeAuthorityCheck(isServed: HostCheck): (request: HttpRequest) 
   /** Clients send the same value all the time. */
   let lastGood: string | undefined;
   return (request) => {
-    if (!("authority" in request) && hasSeveralHosts(request))
-      throw new HttpProblem(Code.InvalidArgument, "The request must name one host, and has several Host headers");
     const authority = authorityOf(request);
     if (authority !== undefined && authority === lastGood) return;
     if (authority === undefined || !isValid(authority)) {
-      throw new HttpProblem(Code.InvalidArgument, "The request must name a valid host");
+      throw new HttpProblem(Code.InvalidArgument, "The request must name one valid host");
     }
     if (!isServed(authority)) {
       throw new HttpProblem(Code.PermissionDenied, notServed(authority), { status: 421 });
@@ -36,13 +33,4 @@ export function makeAuthorityCheck(isServed: HostCheck): (request: HttpRequest) 
 function isValid(authority: string): boolean {
   const match = AUTHORITY.exec(authority);
   return match !== null && Number(match[1] ?? 0) <= 65_535;
-}
-
-/** Node takes the first of several Host headers; a proxy may have decided by another. */
-function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
-  let hosts = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]!.length === 4 && rawHeaders[i]!.toLowerCase() === "host") hosts += 1;
-  }
-  return hosts > 1;
 }

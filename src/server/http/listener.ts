@@ -14,6 +14,7 @@ import {
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Address, LoadLimits } from "../../config.js";
+import { joinAuthorization } from "../join-authorization.js";
 import type { Connections } from "../load/connections.js";
 import { awaitFirstBytes } from "../load/first-bytes.js";
 import { HANDSHAKE_TIMEOUT_MS, peerOf, TcpPort } from "../load/tcp-port.js";
@@ -121,6 +122,9 @@ function makeHttp1Server({ handler, load }: HttpListenerOptions): Http1Server {
       maxHeaderSize: MAX_HEADER_BYTES,
       // The handler answers requests without a Host header, as it answers all errors.
       requireHostHeader: false,
+      // By itself Node takes the first of several Host or Authorization headers, but a proxy may have decided by
+      // another. Joined, they are refused.
+      joinDuplicateHeaders: true,
       noDelay: true,
     },
     inTurn((request, response) => {
@@ -161,7 +165,10 @@ function makeHttp2Server({ handler, load: { connectionStreams } }: HttpListenerO
       settings: { maxConcurrentStreams: connectionStreams, enablePush: false, maxHeaderListSize: MAX_HEADER_BYTES },
       maxSessionMemory: connectionStreams * STREAM_MEMORY_MB,
     },
-    handler,
+    (request, response) => {
+      joinAuthorization(request.headers, request.rawHeaders);
+      handler(request, response);
+    },
   );
   server.on("connect", (request, response) => {
     hearErrors(request, response);

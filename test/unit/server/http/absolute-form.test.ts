@@ -2,6 +2,12 @@ import type { IncomingMessage } from "node:http";
 import { expect, it } from "vitest";
 import { readAbsoluteForm } from "../../../../src/server/http/absolute-form.js";
 
+it("leaves several hosts, which Node has joined, to be refused", () => {
+  const request = { url: "http://a/session", headers: { host: "a, b" } } as IncomingMessage;
+  readAbsoluteForm(request);
+  expect(request.headers.host).toBe("a, b");
+});
+
 it.each([
   ["http://a:80/session?q=1", "a:80", "/session?q=1"],
   ["HTTPS://a", "a", "/"],

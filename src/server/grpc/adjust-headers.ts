@@ -1,0 +1,30 @@
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type { Server } from "@grpc/grpc-js";
+
+type Adjust = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]) => void;
+
+/** Gets what an HTTP/2 server passes to listeners for `stream`; grpc-js reads only the first two. */
+type StreamHandler = (
+  interceptors: unknown,
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  flags: number,
+  rawHeaders: readonly string[],
+) => void;
+
+/** What grpc-js keeps private. */
+type WithStreamHandlers = Record<"_streamHandler" | "_channelzHandler", StreamHandler>;
+
+/**
+ * Has the headers of each call adjusted before grpc-js reads them. Must be called before the server has connections.
+ */
+export function adjustHeaders(server: object, adjust: Adjust): void {
+  const handlers = server as WithStreamHandlers;
+  for (const name of ["_streamHandler", "_channelzHandler"] as const) {
+    const handle = handlers[name];
+    handlers[name] = function (this: Server, interceptors, stream, headers, flags, rawHeaders) {
+      adjust(stream, headers, rawHeaders);
+      handle.call(this, interceptors, stream, headers, flags, rawHeaders);
+    };
+  }
+}
