@@ -5,6 +5,7 @@ import type { Scope } from "../api/api-method.js";
 import { parseEntry, readKeyFile } from "../server/auth/key-file.js";
 import { hashChosenKey, hashRandomKey, newKey } from "../server/auth/key-hash.js";
 import { print } from "./print.js";
+import { shownInLine } from "./shown.js";
 
 export interface NewKey {
   readonly name: string;
@@ -16,6 +17,8 @@ export interface NewKey {
 export async function addKey(path: string, { name, namespace, scope }: NewKey): Promise<void> {
   const key = newKey();
   const added = { name, hash: hashRandomKey(key), namespace, scope };
+  // Files that hold such names are still read, because logs and lists show them as escapes.
+  if (/\p{Cc}/u.test(name)) throw new Error("The new key: name must have no control characters");
   // A single entry that is not valid makes a server refuse the whole file.
   parseEntry(added, "The new key");
   await changeEntries(path, async () => {
@@ -30,7 +33,7 @@ export async function addKey(path: string, { name, namespace, scope }: NewKey): 
 /** Prints what each key may do, but never its hash. */
 export async function listKeys(path: string, { json }: { readonly json: boolean }): Promise<void> {
   for (const { name, namespace, scope } of await readEntries(path)) {
-    const line = json ? JSON.stringify({ name, namespace, scope }) : `${name}  ${scope}  ${namespace}`;
+    const line = json ? JSON.stringify({ name, namespace, scope }) : shownInLine(`${name}  ${scope}  ${namespace}`);
     print(line);
   }
 }

@@ -1,6 +1,7 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import type { MessageWithParts, Part, WatchMessagesResponse } from "../../gen/sessionpool/v1/message_service_pb.js";
 import type { Session } from "../../gen/sessionpool/v1/session_service_pb.js";
+import { shown, shownInLine } from "./shown.js";
 
 /** A session in a list: the time of its last update, its id and its title. */
 export function sessionLine({ updateTime, sessionId, title }: Session): string {
@@ -52,21 +53,4 @@ function partText({ type, text, data }: Part): string {
 
 function timeText(time: Timestamp | undefined): string {
   return time === undefined ? "" : timestampDate(time).toISOString();
-}
-
-/**
- * Text that others wrote must not control the terminal, so control characters except line breaks and tabs are shown as
- * escapes.
- */
-function shown(text: string): string {
-  return text.replace(/(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu, escaped);
-}
-
-/** Does the same for a field that has one line: with a line break in it, a title could pass for another session. */
-function shownInLine(text: string): string {
-  return text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, escaped);
-}
-
-function escaped(control: string): string {
-  return `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

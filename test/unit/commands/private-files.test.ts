@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { addKey, removeKey } from "../../../src/commands/keys.js";
+import { addKey, listKeys, removeKey } from "../../../src/commands/keys.js";
 import { writeOutput } from "../../../src/commands/transfer/output.js";
 import { Spool } from "../../../src/commands/transfer/spool.js";
 
@@ -101,6 +101,8 @@ describe("a keys file that is changed", () => {
 
   it.each([
     [{ name: "" }, "The new key: name must be a text"],
+    [{ name: "a\nb" }, "The new key: name must have no control characters"],
+    [{ name: "a\u009b31m" }, "The new key: name must have no control characters"],
     [{ namespace: "" }, "The new key: namespace must be 1 to 128 characters without control characters"],
     [{ namespace: "a\nb" }, "The new key: namespace must be 1 to 128 characters without control characters"],
     [{ namespace: "n".repeat(129) }, "The new key: namespace must be 1 to 128 characters without control characters"],
@@ -110,6 +112,19 @@ describe("a keys file that is changed", () => {
     const before = readFileSync(path, "utf8");
     await expect(addKey(path, { ...KEY, name: "other", ...given })).rejects.toThrow(problem);
     expect(readFileSync(path, "utf8")).toBe(before);
+  });
+
+  it("may hold a name with control characters, which is listed in one line and can be removed", async () => {
+    const path = join(folder, "keys.json");
+    await add(path, "robot");
+    const [entry] = JSON.parse(readFileSync(path, "utf8")) as [object];
+    writeFileSync(path, JSON.stringify([{ ...entry, name: "a\nb\u001b[2J" }]));
+    const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
+    write.mockClear();
+    await listKeys(path, { json: false });
+    expect(write.mock.calls).toEqual([[`a\\u000ab\\u001b[2J  ${KEY.scope}  ${KEY.namespace}\n`]]);
+    await removeKey(path, "a\nb\u001b[2J");
+    expect(namesIn(path)).toEqual([]);
   });
 
   it("is not changed while another program changes it", async () => {
