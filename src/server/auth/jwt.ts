@@ -3,6 +3,7 @@ import { Code } from "@connectrpc/connect";
 import {
   createLocalJWKSet,
   createRemoteJWKSet,
+  customFetch,
   errors,
   type JSONWebKeySet,
   type JWTPayload,
@@ -58,7 +59,9 @@ export class JwtChecker implements CredentialChecker {
     this.#isFile = !/^https?:\/\//i.test(options.jwks);
     this.#stopWatching = this.#isFile ? watchFiles([options.jwks], () => this.reload()) : () => undefined;
     try {
-      this.#keys = this.#isFile ? readJwksFile(options.jwks) : remoteKeys(new URL(options.jwks));
+      this.#keys = this.#isFile
+        ? readJwksFile(options.jwks)
+        : createRemoteJWKSet(new URL(options.jwks), { [customFetch]: fetchKeySet });
     } catch (error) {
       this.#stopWatching();
       throw error;
@@ -154,27 +157,19 @@ async function verifyWithAny(token: string, keys: JWTVerifyGetKey, options: JWTV
   }
 }
 
-/** A key set behind a URL. Rejects with `unavailable` when it cannot be read, whatever the token. */
-function remoteKeys(url: URL): JWTVerifyGetKey {
-  const keys = createRemoteJWKSet(url);
-  return async (header, token) => {
-    try {
-      return await keys(header, token);
-    } catch (cause) {
-      if (CONCERNS_TOKEN.some((kind) => cause instanceof kind)) throw cause;
-      throw new ApiError(Code.Unavailable, "The key set for tokens cannot be read", { cause });
-    }
-  };
+/** Gets a key set behind a URL for jose. Rejects with `unavailable` when it cannot be read. */
+async function fetchKeySet(url: string, options: RequestInit): Promise<Response> {
+  try {
+    const response = await fetch(url, options);
+    if (response.status !== 200) throw new Error(`The answer has the status ${response.status}`);
+    const keySet: unknown = await response.json();
+    // Throws if it is none. Later errors of jose then concern a single token, or the key of one.
+    createLocalJWKSet(keySet as JSONWebKeySet);
+    return Response.json(keySet);
+  } catch (cause) {
+    throw new ApiError(Code.Unavailable, "The key set for tokens cannot be read", { cause });
+  }
 }
-
-/** The errors by which a key set that was read has no key for a token, or one that cannot be used. */
-const CONCERNS_TOKEN = [
-  errors.JWKSNoMatchingKey,
-  errors.JWKSMultipleMatchingKeys,
-  errors.JOSENotSupported,
-  // WebCrypto refuses a key with this error.
-  DOMException,
-];
 
 function widestScope(claim: unknown): Scope | undefined {
   const words: readonly unknown[] = typeof claim === "string" ? claim.split(" ") : Array.isArray(claim) ? claim : [];

@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type ServerResponse } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -152,14 +152,25 @@ describe("a key set", () => {
     expect(await checker.check(await sign(claims, unknown))).toBeUndefined();
   });
 
-  it("refuses a token whose key cannot be used, and logs why", async () => {
-    const jwks = join(folder, "unusable.json");
-    writeFileSync(jwks, JSON.stringify({ keys: [{ kty: "EC", crv: "P-256", x: "AA", y: "AA", kid: "k1" }] }));
+  const unusable: Record<string, () => Promise<object>> = {
+    "is on no curve": async () => ({ kty: "EC", crv: "P-256", x: "AA", y: "AA" }),
+    "lacks a part": async () => ({ kty: "EC", crv: "P-256", x: "AA" }),
+    "is private": () => exportJWK(pair.privateKey),
+  };
+  const places = ["in a file", "at a URL"] as const;
+  const cases = places.flatMap((place) => Object.entries(unusable).map(([what, make]) => [place, what, make] as const));
+
+  it.each(cases)("%s refuses a token whose key %s, and logs why", async (place, _what, make) => {
+    const keys = JSON.stringify({ keys: [{ ...(await make()), kid: "k1" }] });
+    const file = join(folder, "unusable.json");
+    writeFileSync(file, keys);
+    const server = await KeyServer.start((response) => response.end(keys));
     const own = new TestLogger();
-    const checker = makeChecker({ jwks }, own);
+    const checker = makeChecker({ jwks: place === "in a file" ? file : server.url }, own);
     for (let i = 0; i < 3; i++)
       expect(await checker.check(await sign({ namespace: "a", scope: "read" }))).toBeUndefined();
     expect(own.lines).toMatchObject([{ level: 40, msg: expect.stringContaining("cannot be used") }]);
+    await server.stop();
   });
 });
 
@@ -176,18 +187,16 @@ describe("a key set at a URL", () => {
     async (_what, fail) => {
       let isUp = true;
       const keys = JSON.stringify({ keys: [await publicKey(pair)] });
-      const server = createServer((_request, response) => {
+      const server = await KeyServer.start((response) => {
         if (isUp) response.setHeader("content-type", "application/json").end(keys);
         else fail(response);
       });
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-      const jwks = `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks`;
+      const jwks = server.url;
       const token = await sign({ namespace: "a", scope: "read" });
       expect(await makeChecker({ jwks }).check(token)).toBeDefined();
       isUp = false;
       await expect(makeChecker({ jwks }).check(token)).rejects.toMatchObject({ code: Code.Unavailable });
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await server.stop();
     },
   );
 });
@@ -197,6 +206,27 @@ it("refuses a file that is not a key set with a one-line message", () => {
   writeFileSync(broken, "{}");
   expect(() => makeChecker({ jwks: broken })).toThrow(/^JWKS file .* cannot be used/);
 });
+
+class KeyServer {
+  readonly url: string;
+  readonly #server: Server;
+
+  private constructor(server: Server) {
+    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks`;
+    this.#server = server;
+  }
+
+  static async start(answer: (response: ServerResponse) => void): Promise<KeyServer> {
+    const server = createServer((_request, response) => answer(response));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    return new KeyServer(server);
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
 
 function makeChecker(changes: Partial<JwtConfig> = {}, log = logger): JwtChecker {
   const checker = new JwtChecker(
