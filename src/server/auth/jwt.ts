@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Code } from "@connectrpc/connect";
 import {
+  type CryptoKey,
   createLocalJWKSet,
   createRemoteJWKSet,
   customFetch,
@@ -10,6 +11,7 @@ import {
   type JWTVerifyGetKey,
   type JWTVerifyOptions,
   jwtVerify,
+  type LocalJWKSet,
 } from "jose";
 import { ApiError } from "../../api/api-error.js";
 import { SCOPES, type Scope } from "../../api/api-method.js";
@@ -21,6 +23,7 @@ import { watchFiles } from "../watched-files.js";
 import type { CredentialChecker } from "./authenticator.js";
 import { isNamespace } from "./key-file.js";
 import { sha256 } from "./key-hash.js";
+import { PresentKeys } from "./present-keys.js";
 
 /** How long a verified token is accepted without being verified again, and how many are remembered. */
 const BELIEVED_MS = 60_000;
@@ -41,6 +44,15 @@ const ALGORITHMS = [
   "Ed25519",
 ];
 
+/** Finds the key that a token names. */
+type KeyFinder = JWTVerifyGetKey<CryptoKey>;
+
+/** A token that a key has signed. */
+interface Verified {
+  readonly payload: JWTPayload;
+  readonly key: CryptoKey;
+}
+
 /** Accepts tokens signed by a key of the JWKS. */
 export class JwtChecker implements CredentialChecker {
   readonly #options: JwtConfig;
@@ -48,8 +60,9 @@ export class JwtChecker implements CredentialChecker {
   readonly #lines: RepeatedLines;
   readonly #isFile: boolean;
   readonly #stopWatching: () => void;
+  readonly #present = new PresentKeys();
   readonly #believed = new Map<string, { readonly principal: Principal; readonly untilMs: number }>();
-  #keys: JWTVerifyGetKey;
+  #keys: KeyFinder;
 
   /** Throws an Error with a one-line message when a file cannot be used. */
   constructor(options: JwtConfig, logger: Logger) {
@@ -59,9 +72,7 @@ export class JwtChecker implements CredentialChecker {
     this.#isFile = !/^https?:\/\//i.test(options.jwks);
     this.#stopWatching = this.#isFile ? watchFiles([options.jwks], () => this.reload()) : () => undefined;
     try {
-      this.#keys = this.#isFile
-        ? readJwksFile(options.jwks)
-        : createRemoteJWKSet(new URL(options.jwks), { [customFetch]: fetchKeySet });
+      this.#keys = this.#isFile ? this.#readFile() : this.#remoteKeys(new URL(options.jwks));
     } catch (error) {
       this.#stopWatching();
       throw error;
@@ -73,12 +84,9 @@ export class JwtChecker implements CredentialChecker {
     const id = sha256(credential).toString("base64");
     const believed = this.#believed.get(id);
     if (believed !== undefined && Date.now() < believed.untilMs) return believed.principal;
-    const keys = this.#keys;
-    const payload = await this.#verify(credential, keys);
-    // The file was read again meanwhile, so the token's key may have been removed.
-    if (keys !== this.#keys) return this.check(credential);
-    const principal = payload && this.#principalOf(payload);
-    if (payload === undefined || principal === undefined) return undefined;
+    const verified = await this.#verify(credential);
+    const principal = verified && this.#principalOf(verified);
+    if (principal === undefined) return undefined;
     if (this.#believed.size >= BELIEVED) this.#believed.clear();
     this.#believed.set(id, { principal, untilMs: Math.min(Date.now() + BELIEVED_MS, principal.expiresMs) });
     return principal;
@@ -88,7 +96,7 @@ export class JwtChecker implements CredentialChecker {
     this.#stopWatching();
   }
 
-  async #verify(token: string, keys: JWTVerifyGetKey): Promise<JWTPayload | undefined> {
+  async #verify(token: string): Promise<Verified | undefined> {
     const { issuer, audience } = this.#options;
     const requiredClaims = ["exp"];
     const options = {
@@ -98,7 +106,7 @@ export class JwtChecker implements CredentialChecker {
       ...(audience && { audience }),
     };
     try {
-      return await verifyWithAny(token, keys, options);
+      return await verifyWithAny(token, this.#keys, options);
     } catch (cause) {
       if (cause instanceof ApiError) throw cause;
       if (cause instanceof errors.JOSEError && !(cause instanceof errors.JWKSInvalid)) {
@@ -111,22 +119,45 @@ export class JwtChecker implements CredentialChecker {
     }
   }
 
-  #principalOf(payload: JWTPayload): (Principal & { readonly expiresMs: number }) | undefined {
+  #principalOf({ payload, key }: Verified): (Principal & { readonly expiresMs: number }) | undefined {
     const namespace = payload[this.#options.namespaceClaim];
     const scope = widestScope(payload[this.#options.scopeClaim]);
     const name: unknown = payload.sub ?? "token";
     if (typeof name !== "string") return undefined;
     if (typeof namespace !== "string" || !isNamespace(namespace) || scope === undefined) return undefined;
+    const revoked = this.#present.removalOf(key);
+    // The key was removed from the set meanwhile.
+    if (revoked === undefined) return undefined;
     // jose has checked that `exp` is there and is a number.
-    return { name, namespace, scope, expiresMs: payload.exp! * 1000 };
+    return { name, namespace, scope, expiresMs: payload.exp! * 1000, revoked };
+  }
+
+  /** The keys behind a URL. jose fetches them again when a token is checked, after ten minutes or for a new key. */
+  #remoteKeys(url: URL): KeyFinder {
+    const fetchKeys = async (...request: Parameters<typeof fetchKeySet>): Promise<Response> => {
+      const keySet = await fetchKeySet(...request);
+      this.#take(keySet);
+      return Response.json(keySet);
+    };
+    return createRemoteJWKSet(url, { [customFetch]: fetchKeys });
+  }
+
+  #readFile(): KeyFinder {
+    const keys = readJwksFile(this.#options.jwks);
+    this.#take(keys.jwks());
+    return keys;
+  }
+
+  #take(keySet: JSONWebKeySet): void {
+    this.#believed.clear();
+    this.#present.update(keySet);
   }
 
   /** Reads a key set that is a file again; jose itself refreshes other key sets. */
   reload(): void {
     if (!this.#isFile) return;
     try {
-      this.#keys = readJwksFile(this.#options.jwks);
-      this.#believed.clear();
+      this.#keys = this.#readFile();
       this.#logger.info("JWKS file read again");
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
@@ -139,14 +170,14 @@ export class JwtChecker implements CredentialChecker {
  * Verifies a token with the key that it names. If several keys come into question, because the token names none or
  * because keys have the same name, each is tried.
  */
-async function verifyWithAny(token: string, keys: JWTVerifyGetKey, options: JWTVerifyOptions): Promise<JWTPayload> {
+async function verifyWithAny(token: string, keys: KeyFinder, options: JWTVerifyOptions): Promise<Verified> {
   try {
-    return (await jwtVerify(token, keys, options)).payload;
+    return await jwtVerify(token, keys, options);
   } catch (error) {
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
     for await (const key of error) {
       try {
-        return (await jwtVerify(token, key, options)).payload;
+        return { payload: (await jwtVerify(token, key, options)).payload, key };
       } catch (failure) {
         // The signature is right, so another key would not help.
         if (failure instanceof errors.JOSEError && !(failure instanceof errors.JWSSignatureVerificationFailed))
@@ -157,15 +188,13 @@ async function verifyWithAny(token: string, keys: JWTVerifyGetKey, options: JWTV
   }
 }
 
-/** Gets a key set behind a URL for jose. Rejects with `unavailable` when it cannot be read. */
-async function fetchKeySet(url: string, options: RequestInit): Promise<Response> {
+/** Gets a key set behind a URL. Rejects with `unavailable` when it cannot be read. */
+async function fetchKeySet(url: string, options: RequestInit): Promise<JSONWebKeySet> {
   try {
     const response = await fetch(url, options);
     if (response.status !== 200) throw new Error(`The answer has the status ${response.status}`);
-    const keySet: unknown = await response.json();
     // Throws if it is none. Later errors of jose then concern a single token, or the key of one.
-    createLocalJWKSet(keySet as JSONWebKeySet);
-    return Response.json(keySet);
+    return createLocalJWKSet((await response.json()) as JSONWebKeySet).jwks();
   } catch (cause) {
     throw new ApiError(Code.Unavailable, "The key set for tokens cannot be read", { cause });
   }
@@ -177,7 +206,7 @@ function widestScope(claim: unknown): Scope | undefined {
   return SCOPES.findLast((scope) => scopes.includes(scope));
 }
 
-function readJwksFile(path: string): JWTVerifyGetKey {
+function readJwksFile(path: string): LocalJWKSet {
   try {
     return createLocalJWKSet(JSON.parse(readFileSync(path, "utf8")) as JSONWebKeySet);
   } catch (cause) {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { JwtConfig } from "../../../../src/config.js";
 import { JwtChecker } from "../../../../src/server/auth/jwt.js";
 import { poll } from "../../../support/poll.js";
@@ -24,6 +24,10 @@ beforeAll(async () => {
   path = join(folder, "jwks.json");
   pair = await generateKeyPair("ES256", { extractable: true });
   await writeKeys(pair);
+});
+
+afterEach(() => {
+  vi.useRealTimers();
 });
 
 afterAll(() => {
@@ -170,6 +174,42 @@ describe("a key set", () => {
     for (let i = 0; i < 3; i++)
       expect(await checker.check(await sign({ namespace: "a", scope: "read" }))).toBeUndefined();
     expect(own.lines).toMatchObject([{ level: 40, msg: expect.stringContaining("cannot be used") }]);
+    await server.stop();
+  });
+});
+
+describe("a key that is removed from its set", () => {
+  it.each(["RS256", "PS256", "ES512", "EdDSA"])("revokes the tokens that it signed, and no others: %s", async (alg) => {
+    const [removed, kept] = [await generateKeyPair(alg, { extractable: true }), pair];
+    const own = join(folder, "rotated.json");
+    const keptKey = await publicKey(kept);
+    writeFileSync(own, JSON.stringify({ keys: [{ ...(await exportJWK(removed.publicKey)), alg }, keptKey] }));
+    const checker = makeChecker({ jwks: own });
+    const claims = { namespace: "a", scope: "read" };
+    const old = new SignJWT(claims).setProtectedHeader({ alg }).setExpirationTime("5m").sign(removed.privateKey);
+    const principals = [await checker.check(await old), await checker.check(await sign(claims, kept))];
+    expect(principals.map((one) => one?.revoked?.aborted)).toEqual([false, false]);
+    writeFileSync(own, JSON.stringify({ keys: [{ kty: "EC", crv: "P-256", x: "AA", y: "AA" }, keptKey] }));
+    checker.reload();
+    expect(principals.map((one) => one?.revoked?.aborted)).toEqual([true, false]);
+    expect(await checker.check(await old)).toBeUndefined();
+  });
+
+  it("does so at a URL once the set is fetched again", async () => {
+    const claims = { namespace: "a", scope: "read" };
+    const next = await generateKeyPair("ES256", { extractable: true });
+    let keys = [await publicKey(pair)];
+    const server = await KeyServer.start((response) => response.end(JSON.stringify({ keys })));
+    const checker = makeChecker({ jwks: server.url });
+    const token = await sign(claims);
+    const principal = await checker.check(token);
+    expect(principal?.revoked?.aborted).toBe(false);
+    keys = [{ ...(await publicKey(next)), kid: "k2" }];
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 31_000 });
+    const signed = new SignJWT(claims).setProtectedHeader({ alg: "ES256", kid: "k2" }).setExpirationTime("5m");
+    expect(await checker.check(await signed.sign(next.privateKey))).toBeDefined();
+    expect(principal?.revoked?.aborted).toBe(true);
+    expect(await checker.check(token)).toBeUndefined();
     await server.stop();
   });
 });
