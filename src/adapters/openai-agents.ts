@@ -73,7 +73,7 @@ export class SessionPoolSession implements Session {
 function fromItem(item: Item): NewMessage {
   const type = item.type ?? "message";
   const data = toJsonObject(item, `Item of type ${type}`);
-  const text = textOf(item.content);
+  const text = textOf(item.content).toWellFormed();
   return { info: { id: ulid(), role: item.role ?? "assistant" }, parts: [{ type, text, data }] };
 }
 

@@ -15,13 +15,21 @@ const TYPES: ReadonlySet<string> = new Set([
   ...["text", "reasoning", "file", "source-url", "source-document", "step-start", "dynamic-tool"],
 ]);
 
-/** Converts a message. TypeError: metadata or parts are not JSON. */
+/** Converts a message; halves of characters become U+FFFD. TypeError: metadata or parts are not JSON. */
 export function fromUIMessage({ id, role, metadata, parts }: UIMessage): NewMessage {
   const kept = metadata === undefined ? {} : toJsonObject(metadata, `Metadata of message ${id}`);
-  return { info: { id, role, ...unlessEmpty(kept) }, parts: parts.map((part, i) => fromUIPart(part, i)) };
+  return { info: { id, role, ...unlessEmpty(kept) }, parts: parts.map((part, i) => wellFormed(fromUIPart(part, i))) };
 }
 
-/** Separates the text of a part from its other fields. Whether a text is still streaming is not kept. */
+/** A part with U+FFFD for each half of a character in its text, which may have been cut inside a character. */
+export function wellFormed(part: StoredPart): StoredPart {
+  return { ...part, text: part.text.toWellFormed() };
+}
+
+/**
+ * Separates the text of a part from its other fields. The text stays as it is; whether it is still streaming is not
+ * kept.
+ */
 export function fromUIPart(part: UIMessage["parts"][number], place: number): StoredPart {
   const { type, ...fields } = part as { type: string; text?: string; state?: string };
   const isText = type === "text" || type === "reasoning";

@@ -3,7 +3,7 @@ import { Code, type SessionPoolClient, type StoredMessage, type WatchEvent } fro
 import { toJsonObject } from "./json.js";
 import { hasCode } from "./missing.js";
 import { chunksBetween, endsOf } from "./ui-chunks.js";
-import { fromUIPart, type StoredPart } from "./ui-message.js";
+import { fromUIPart, type StoredPart, wellFormed } from "./ui-message.js";
 
 type Writer = Awaited<ReturnType<SessionPoolClient["startDraft"]>>;
 type DraftDeltas = Extract<WatchEvent["event"], { case: "draftExtended" }>["value"]["deltas"];
@@ -77,12 +77,12 @@ async function writeDraft(
 function writeDifference(draft: Writer, before: readonly StoredPart[], after: readonly StoredPart[]): void {
   after.forEach((part, i) => {
     const old = before[i];
-    const { text, ...others } = part;
+    const { text } = part;
     const hasGrown =
       old !== undefined && JSON.stringify({ ...old, text: "" }) === JSON.stringify({ ...part, text: "" });
     if (hasGrown && text.startsWith(old.text)) {
       if (text !== old.text) draft.write(text.slice(old.text.length), part.id);
-    } else draft.put({ ...others, text });
+    } else draft.put(wellFormed(part));
   });
 }
 

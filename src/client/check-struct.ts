@@ -1,13 +1,20 @@
+import { checkText } from "./check-text.js";
+
 /**
  * Checks that a Struct holds only what JSON has, because the library would store undefined and BigInts as null, and the
- * fields of other objects, such as a Date, as far as it finds any. TypeError: the first such value, by its path.
+ * fields of other objects, such as a Date, as far as it finds any. Its texts must be well-formed. TypeError: the first
+ * value that is not valid, by its path.
  */
 export function checkStruct(value: unknown, path: string): void {
   if (!isPlainObject(value)) throw new TypeError(`${path} must be an object, and is ${nameOf(value)}`);
-  for (const key of Object.keys(value)) checkValue(value[key], `${path}.${key}`);
+  for (const key of Object.keys(value)) {
+    checkText(key, `A key of ${path}`);
+    checkValue(value[key], `${path}.${key}`);
+  }
 }
 
 function checkValue(value: unknown, path: string): void {
+  checkText(value, path);
   if (value === null || ["string", "number", "boolean"].includes(typeof value)) return;
   if (Array.isArray(value)) for (const [i, item] of value.entries()) checkValue(item, `${path}[${i}]`);
   else if (isPlainObject(value)) checkStruct(value, path);

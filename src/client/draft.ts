@@ -52,7 +52,8 @@ export class DraftWriter {
 
   /**
    * Adds text to a part; the first text makes a part of type `text`. Throws the error of an earlier call that failed.
-   * Half of a character at the end of the text waits for its other half, because the service takes whole characters.
+   * Half of a character at the end of the text waits for its other half, because the service takes whole characters. A
+   * half that stays alone becomes U+FFFD: whoever passes on a stream cannot mend it, and the rest should be kept.
    */
   write(text: string, partId = "text"): void {
     const all = (this.#halves.get(partId) ?? "") + text;
@@ -104,8 +105,9 @@ export class DraftWriter {
 
   #append(text: string, partId: string): void {
     const last = this.#waiting.at(-1)?.delta;
-    if (last?.case === "appendText" && last.value.partId === partId) last.value.text += text;
-    else if (text !== "") this.#add({ delta: { case: "appendText", value: { partId, text } } });
+    const whole = text.toWellFormed();
+    if (last?.case === "appendText" && last.value.partId === partId) last.value.text += whole;
+    else if (whole !== "") this.#add({ delta: { case: "appendText", value: { partId, text: whole } } });
     else this.#throwIfFailed();
   }
 

@@ -1,9 +1,6 @@
 import { invalidArgument } from "./errors.js";
 import type { Limits } from "./limits.js";
 
-// A method of ES2024: every supported Node has it, but the compiler's ES2023 library does not declare it.
-type CheckedText = string & { isWellFormed(): boolean };
-
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this looks for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
@@ -31,7 +28,7 @@ export function checkOptionalId(field: string, value: string | undefined, limits
 /** Checks that UTF-8 can hold the text: it must be a string without lone surrogates. */
 export function checkText(field: string, value: string): void {
   if (typeof value !== "string") throw invalidArgument(`${field} must be a string`);
-  if (!(value as CheckedText).isWellFormed()) {
+  if (!value.isWellFormed()) {
     throw invalidArgument(`${field} is not well-formed Unicode: it holds a lone surrogate`);
   }
 }

@@ -62,6 +62,14 @@ describe("a draft", () => {
     expect(parts.map(({ text }) => text)).toEqual(["one 😀", "two 😁!"]);
   });
 
+  it("has U+FFFD for a half whose other half never comes, and keeps the rest", async () => {
+    const draft = await client.startDraft("cut", assistant("a"), { createSession: true });
+    for (const text of ["one \ud83d", "two \ude00", " three \ud83d"]) draft.write(text);
+    await draft.finish();
+    const message = await client.messages.getMessage({ sessionId: "cut", messageId: "a" });
+    expect(textOf(message)).toBe("one \ufffdtwo \ufffd three \ufffd");
+  });
+
   it("tells its writer when somebody else discards it", async () => {
     const draft = await client.startDraft("stopped", assistant("a"), { createSession: true });
     draft.write("Late");

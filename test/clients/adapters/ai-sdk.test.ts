@@ -72,6 +72,23 @@ describe("messages of the AI SDK", () => {
     expect(await client.sessions.getSession({ sessionId: "twice" })).toMatchObject({ messageCount: 2, revision });
   });
 
+  it("are stored with U+FFFD where they were cut inside a character, and only once", async () => {
+    const cut = (half: string): UIMessage => ({
+      id: "a",
+      role: "assistant",
+      metadata: { model: half },
+      parts: [
+        { type: "text", text: half },
+        { type: "dynamic-tool", toolName: "t", toolCallId: "c", state: "output-available", input: {}, output: [half] },
+      ],
+    });
+    await saveUIMessages(client, "cut", [cut("cut \ud83d")]);
+    expect(await loadUIMessages(client, "cut")).toEqual([cut("cut \ufffd")]);
+    const { revision } = await client.sessions.getSession({ sessionId: "cut" });
+    await saveUIMessages(client, "cut", [cut("cut \ud83d")]);
+    expect(await client.sessions.getSession({ sessionId: "cut" })).toMatchObject({ revision });
+  });
+
   it("get new content and keep their place when they have grown", async () => {
     const half = { ...answer, parts: answer.parts.slice(0, 2) };
     await saveUIMessages(client, "grown", [question, half]);

@@ -52,6 +52,13 @@ describe("a store of the Claude Agent SDK", () => {
     expect(await store.load(key)).toEqual([...entries, { type: "tag", tag: "x" }]);
   });
 
+  it("keeps entries exactly, even if a text in them was cut inside a character", async () => {
+    const key = { projectKey: "-work", sessionId: "cut" };
+    const cut = [{ type: "user", uuid: uuid(3000), output: "cut \ud83d" }];
+    await store.append(key, cut);
+    expect(await store.load(key)).toEqual(cut);
+  });
+
   it("accepts more entries in one call than the service accepts messages", async () => {
     const key = { projectKey: "-work", sessionId: "large" };
     const many = Array.from({ length: 1001 }, (_none, n) => ({ type: "user", uuid: uuid(n), n }));

@@ -45,6 +45,13 @@ describe("a session of the OpenAI Agents SDK", () => {
     expect(await new SessionPoolSession(client, "items").getItems()).toEqual(ITEMS);
   });
 
+  it("keeps items with U+FFFD where they were cut inside a character", async () => {
+    const session = new SessionPoolSession(client, "cut");
+    const item = (content: string): AgentInputItem => ({ type: "message", role: "user", content });
+    await session.addItems([item("cut \ud83d")]);
+    expect(await session.getItems()).toEqual([item("cut \ufffd")]);
+  });
+
   it("takes more items at once than fit into one request", async () => {
     const session = new SessionPoolSession(client, "large");
     const content = "x".repeat(1024 * 1024);

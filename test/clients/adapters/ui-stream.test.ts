@@ -127,6 +127,19 @@ describe("an answer of the AI SDK that is kept while it is streamed", () => {
     expect(message).toMatchObject({ id: "answer", role: "assistant", parts: PARTS });
   });
 
+  it("keeps characters that two chunks share, and has U+FFFD where it was cut inside one", async () => {
+    const { write, finish, kept } = streaming("halves");
+    write({ type: "text-start", id: "t" });
+    for (const delta of ["one \ud83d", "\ude00 two \ud83d", " three"]) write({ type: "text-delta", id: "t", delta });
+    write({ type: "text-end", id: "t" });
+    write({ type: "tool-input-available", toolCallId: "c", toolName: "search", input: {} });
+    write({ type: "tool-output-available", toolCallId: "c", output: "cut \ud83d" });
+    finish();
+    expect(await kept).toBe(true);
+    const [message] = await loadUIMessages(client, "halves");
+    expect(message?.parts).toMatchObject([{ text: "one 😀 two \ufffd three" }, { output: "cut \ufffd" }]);
+  });
+
   it("says why nothing is stored when the stream fails or ends before a message", async () => {
     const failing: UIMessageChunk[] = [{ type: "error", errorText: "The model is overloaded" }];
     for (const [chunks, reason] of [

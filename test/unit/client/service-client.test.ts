@@ -31,6 +31,8 @@ function failing<T>(errors: readonly unknown[], answer: T): { readonly calls: un
 
 const UNAVAILABLE = new ConnectError("The store cannot be reached", Code.Unavailable);
 
+const CUT = text("user", "cut \ud83d");
+
 describe("a call", () => {
   it("is sent again with the id that was made for the first attempt", async () => {
     const server = failing([UNAVAILABLE, UNAVAILABLE], { messageId: "m", position: 0n });
@@ -67,10 +69,10 @@ describe("a call", () => {
   });
 
   it.each([
-    [{ a: 1n }, "metadata.a is a bigint, which JSON cannot hold"],
-    [{ a: [0, undefined] }, "metadata.a[1] is undefined, which JSON cannot hold"],
-    [{ a: { b: new Date(0) } }, "metadata.a.b is a Date, which JSON cannot hold"],
-    [new Map([["a", 1]]), "metadata must be an object, and is a Map"],
+    [{ a: 1n }, "message.info.metadata.a is a bigint, which JSON cannot hold"],
+    [{ a: [0, undefined] }, "message.info.metadata.a[1] is undefined, which JSON cannot hold"],
+    [{ a: { b: new Date(0) } }, "message.info.metadata.a.b is a Date, which JSON cannot hold"],
+    [new Map([["a", 1]]), "message.info.metadata must be an object, and is a Map"],
   ])("is not sent with metadata that JSON cannot hold: %o", async (metadata, problem) => {
     const server = failing([], { messageId: "m", position: 0n });
     const client = clientOf({ appendMessage: (request) => server.call(request) });
@@ -78,6 +80,21 @@ describe("a call", () => {
     const call = client.messages.appendMessage({ sessionId: "s", message });
     await expect(call).rejects.toThrow(new TypeError(problem));
     expect(server.calls).toEqual([]);
+  });
+
+  it.each<[string, string, (client: SessionPoolClient) => Promise<unknown>]>([
+    ["id", "session_id", (client) => client.messages.countMessages({ sessionId: "a\ud800" })],
+    ["text of a batch", "messages[1].parts[0].text", (client) => client.append("s", [text("user", "😀"), CUT])],
+    ["key of metadata", "A key of metadata", (client) => client.sessions.createSession({ metadata: { "\udc00": 1 } })],
+    ["value of metadata", "metadata.a[0]", (client) => client.sessions.createSession({ metadata: { a: ["\ud800"] } })],
+    ["key of labels", "A key of labels", (client) => client.sessions.createSession({ labels: { "\ud800": "x" } })],
+    ["value of labels", "labels.a", (client) => client.sessions.createSession({ labels: { a: "\ud800" } })],
+    ["label of a list", "label[0]", (client) => client.sessions.listSessions({ label: ["a=\ud800"] })],
+    ["text of a draft", "message.parts[0].text", (client) => client.startDraft("s", CUT)],
+  ])("is not sent with half of a character in the %s", async (_name, path, call) => {
+    const client = clientOf({}, {});
+    const refusal = new TypeError(`${path} is not well-formed Unicode: it holds a lone surrogate`);
+    await expect(call(client)).rejects.toThrow(refusal);
   });
 
   it("is sent with metadata of any JSON", async () => {
