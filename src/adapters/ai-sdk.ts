@@ -83,7 +83,7 @@ async function update(client: SessionPoolClient, sessionId: string, message: New
     sessionId,
     messageId,
     message,
-    updateMask: { paths: ["parts", "info.metadata"] },
+    updateMask: { paths: ["parts", "info.metadata", "info.role"] },
   });
 }
 

@@ -96,6 +96,16 @@ describe("messages of the AI SDK", () => {
     expect(await loadUIMessages(client, "grown")).toEqual([question, answer]);
   });
 
+  it("get a new role when nothing else has changed", async () => {
+    await saveUIMessages(client, "role", [question]);
+    const changed: UIMessage = { ...question, role: "system" };
+    await saveUIMessages(client, "role", [changed]);
+    expect(await loadUIMessages(client, "role")).toEqual([changed]);
+    const { revision } = await client.sessions.getSession({ sessionId: "role" });
+    await saveUIMessages(client, "role", [changed]);
+    expect(await client.sessions.getSession({ sessionId: "role" })).toMatchObject({ revision });
+  });
+
   it("that a regeneration has dropped are reverted", async () => {
     await saveUIMessages(client, "again", [question, answer]);
     await saveUIMessages(client, "again", [question]);
