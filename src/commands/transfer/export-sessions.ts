@@ -53,7 +53,11 @@ export async function writeBackup(pool: RootPool, write: Write): Promise<ExportR
       if (await writeSession(storage, numbering, key, write)) exported += 1;
       bar.increment();
     }
-    await write(lineOf({ todos: await pool.todos.list() }));
+    const todos = await pool.todos.list();
+    // A program that embeds the library may have stored other fields, too, which an import would refuse.
+    await write(
+      lineOf({ todos: todos.map(({ id, content, status, priority }) => ({ id, content, status, priority })) }),
+    );
   } finally {
     bar.stop();
   }

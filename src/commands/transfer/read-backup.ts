@@ -3,13 +3,14 @@ import type { Todo } from "../../domain/todo.js";
 import { checkText } from "../../domain/validate.js";
 import { checkTodos } from "../../pool/check-todos.js";
 import { checkIntegers } from "../../server/codec/json-integers.js";
+import { checkJsonText } from "../../server/codec/json-text.js";
 import { type BackupFile, itemOf, lineAt, messageOf, naming } from "./backup-file.js";
 import { BackupIndex } from "./backup-index.js";
 import { checkAncestry } from "./check-ancestry.js";
 import { asPlainErrors, BACKUP_LIMITS, checkSession, sessionShape, todoShape } from "./file-shapes.js";
 import type { Line, LineSource } from "./lines.js";
 import type { Numbers } from "./session-file.js";
-import { list } from "./shape.js";
+import { checkKnown, list } from "./shape.js";
 
 type Image = SessionImage<NumberRange>;
 
@@ -25,7 +26,7 @@ export async function readBackup(source: LineSource): Promise<BackupFile> {
   return {
     index,
     todos: scan.end(),
-    session: async (i) => imageOf(itemOf(source, await lineAt(source, index, i)).session),
+    session: async (i) => imageOf(sessionShape(itemOf(source, await lineAt(source, index, i)).session, "session")),
   };
 }
 
@@ -50,13 +51,12 @@ class Scan {
       // JSON.parse has rounded what a double cannot hold.
       checkIntegers(line.text);
       if (this.#todos) throw new Error("it follows the todos, which are the end of the file");
-      if ("message" in item) this.#addMessage(line, item.message);
     });
-    if ("message" in item) return;
-    this.#endSession();
+    if (!("message" in item)) this.#endSession();
     naming(this.#source, line, () => {
-      if ("session" in item) this.#addSession(line, item.session);
-      else this.#todos = todosOf(item.todos);
+      // What no shape knows would be lost, and of a key that is there twice JSON.parse has kept the last.
+      checkKnown(item, this.#addItem(line, item), "");
+      checkJsonText(line.text, "it");
     });
   }
 
@@ -68,7 +68,15 @@ class Scan {
     return this.#todos;
   }
 
-  #addMessage(line: Line, value: unknown): void {
+  /** Adds the content of a line. Returns it in its shape. */
+  #addItem(line: Line, item: Record<string, unknown>): object {
+    if ("message" in item) return { message: this.#addMessage(line, item.message) };
+    if ("session" in item) return { session: this.#addSession(line, item.session) };
+    this.#todos = todosOf(item.todos);
+    return { todos: this.#todos };
+  }
+
+  #addMessage(line: Line, value: unknown): object {
     const message = messageOf(value, BACKUP_LIMITS);
     if (message.originSessionId !== undefined) {
       const { originSessionId } = message;
@@ -78,6 +86,7 @@ class Scan {
     if (this.index.messageCount >= this.#current.last) throw new Error("no session names this message");
     this.#checkId(message.id);
     this.index.addMessage(line, message.timestampMicros);
+    return message;
   }
 
   /** An id may occur in several lists of a session, but not twice in one. */
@@ -89,8 +98,9 @@ class Scan {
     this.#messageIds.add(key);
   }
 
-  #addSession(line: Line, value: unknown): void {
-    const image = imageOf(value);
+  #addSession(line: Line, value: unknown): object {
+    const session = sessionShape(value, "session");
+    const image = imageOf(session);
     checkImage(image);
     if (this.#sessionIds.has(image.sessionId)) {
       throw new Error(`session ${JSON.stringify(image.sessionId)} is in the file twice`);
@@ -107,6 +117,7 @@ class Scan {
     this.#lists = listsOf(image);
     this.#messageIds.clear();
     this.index.addSession(line);
+    return session;
   }
 
   /** The lists of a session can be checked once its messages are known. */
@@ -128,8 +139,7 @@ class Scan {
   }
 }
 
-function imageOf(value: unknown): Image {
-  const { ancestry, messages, undo, ...rest } = sessionShape(value, "session");
+function imageOf({ ancestry, messages, undo, ...rest }: ReturnType<typeof sessionShape>): Image {
   return {
     ...rest,
     ancestry: ancestry.map((one) => ({ sessionId: one.sessionId, ranges: one.messages.map(rangeOf) })),

@@ -63,6 +63,18 @@ export function object<F extends Record<string, Shape<unknown>>>(fields: F): Sha
   };
 }
 
+/** Throws an Error that names a field of the value that its shape has left out. */
+export function checkKnown(value: unknown, shaped: unknown, path: string): void {
+  if (value === shaped) return;
+  if (Array.isArray(value) && Array.isArray(shaped))
+    for (const [i, item] of value.entries()) checkKnown(item, shaped[i], `${path}[${i}]`);
+  if (!isObject(value) || !isObject(shaped)) return;
+  for (const key of Object.keys(value)) {
+    if (!Object.hasOwn(shaped, key)) throw new Error(`${path || "it"} has the unknown field ${JSON.stringify(key)}`);
+    checkKnown(value[key], shaped[key], path === "" ? key : `${path}.${key}`);
+  }
+}
+
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

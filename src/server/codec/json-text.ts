@@ -27,13 +27,13 @@ export function parseJson(bytes: Buffer): unknown {
     if (!(error instanceof SyntaxError)) throw error;
     throw invalidArgument("The body is not valid JSON");
   }
-  checkText(text);
+  checkJsonText(text, "The body");
   checkIntegers(text);
   return value;
 }
 
-/** Scans text that JSON.parse has accepted. */
-function checkText(text: string): void {
+/** Scans text that JSON.parse has accepted, but for its integers. `name` is its name in errors. */
+export function checkJsonText(text: string, name: string): void {
   const mayHaveLoneSurrogates = /\\u[dD][89a-fA-F]/.test(text);
   // The keys seen in each open object; undefined for a list.
   const open: (Set<string> | undefined)[] = [];
@@ -45,7 +45,7 @@ function checkText(text: string): void {
       case OPEN_LIST:
         expectsKey = text.charCodeAt(i) === OPEN_OBJECT;
         keys = expectsKey ? new Set() : undefined;
-        if (open.push(keys) > MAX_DEPTH) throw invalidArgument(`The body is nested more than ${MAX_DEPTH} levels deep`);
+        if (open.push(keys) > MAX_DEPTH) throw invalidArgument(`${name} is nested more than ${MAX_DEPTH} levels deep`);
         break;
       case CLOSE_OBJECT:
       case CLOSE_LIST:
@@ -57,8 +57,8 @@ function checkText(text: string): void {
         break;
       case QUOTE: {
         const close = closingQuote(text, i);
-        if (mayHaveLoneSurrogates) checkString(text.slice(i, close + 1));
-        if (expectsKey) addKey(keys, text.slice(i + 1, close));
+        if (mayHaveLoneSurrogates) checkString(text.slice(i, close + 1), name);
+        if (expectsKey) addKey(keys, text.slice(i + 1, close), name);
         expectsKey = false;
         i = close;
       }
@@ -66,16 +66,16 @@ function checkText(text: string): void {
   }
 }
 
-function addKey(keys: Set<string> | undefined, raw: string): void {
+function addKey(keys: Set<string> | undefined, raw: string, name: string): void {
   const key = raw.includes("\\") ? (JSON.parse(`"${raw}"`) as string) : raw;
-  if (keys?.has(key)) throw invalidArgument(`The body has the key ${JSON.stringify(key)} twice in one object`);
+  if (keys?.has(key)) throw invalidArgument(`${name} has the key ${JSON.stringify(key)} twice in one object`);
   keys?.add(key);
 }
 
-function checkString(literal: string): void {
+function checkString(literal: string, name: string): void {
   try {
     encodeURIComponent(JSON.parse(literal) as string);
   } catch {
-    throw invalidArgument("The body has a lone surrogate, which is not a character");
+    throw invalidArgument(`${name} has a lone surrogate, which is not a character`);
   }
 }

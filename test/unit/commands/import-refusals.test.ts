@@ -164,6 +164,37 @@ const OWN: readonly (readonly [string, readonly (object | string)[], RegExp])[] 
     [session({ messages: [[1, 1]] }), message({ parts: [{ id: "", type: "x", text: "", data: "y" }] })],
     /Line 3: message.parts\[0\].data must be an object, but it is "y"$/,
   ],
+  ["an unknown field beside a session", [{ ...session(), a: 1 }], /Line 2: it has the unknown field "a"$/],
+  ["an unknown field of a session", [session({ tags: [] })], /Line 2: session has the unknown field "tags"$/],
+  [
+    "an unknown field of an ancestor",
+    [session({ ancestry: [{ sessionId: "p", messages: [], title: "" }] })],
+    /Line 2: session.ancestry\[0\] has the unknown field "title"$/,
+  ],
+  [
+    "an unknown field of a message",
+    [session({ messages: [[1, 1]] }), message({ author: "x" })],
+    /Line 3: message has the unknown field "author"$/,
+  ],
+  [
+    "an unknown field of a part",
+    [session({ messages: [[1, 1]] }), message({ parts: [{ id: "", type: "x", text: "", url: "y" }] })],
+    /Line 3: message.parts\[0\] has the unknown field "url"$/,
+  ],
+  [
+    "an unknown field of a todo",
+    [{ todos: [{ id: "t", content: "", status: "", priority: "", due: "" }] }],
+    /Line 2: todos\[0\] has the unknown field "due"$/,
+  ],
+  [
+    "a key twice in a message",
+    [
+      session({ messages: [[1, 1]] }),
+      '{"message":{"id":"m","role":"user","timestampMicros":5,"parts":[],"metadata":{"a":1,"\\u0061":2}}}',
+    ],
+    /Line 3: it has the key "a" twice in one object$/,
+  ],
+  ["a key twice in a line", ['{"todos":[],"todos":[]}'], /Line 2: it has the key "todos" twice in one object$/],
   ["todos that are not a list", [{ todos: {} }], /Line 2: todos must be a list, but it is an object$/],
   [
     "a todo without an id",
