@@ -8,7 +8,11 @@ import type { ServiceClient } from "./service-client.js";
 export type WatchEvent = WithNumbers<WatchMessagesResponse>;
 
 export interface WatchOptions {
-  /** Begins with the message at this position; begins now when neither this nor `resumeToken` is given. */
+  /**
+   * Begins with the message at this position; begins now when neither this nor `resumeToken` is given. In that case
+   * only the number of messages is known until the first event or, after 15 seconds, the first heartbeat: if the
+   * connection breaks before, and messages are removed before it is back, what was appended in between can be missed.
+   */
   readonly fromPosition?: number;
   /** The `resumeToken` of an earlier event, after which the watch continues. Excludes `fromPosition`. */
   readonly resumeToken?: string;

@@ -22,6 +22,10 @@ class Watching(Calls):
         with what happens after the first `next`. After a broken connection it continues after the last event, so that
         nothing is missed or repeated. `event.WhichOneof("event")` names the kind of an event.
 
+        With neither, only the number of messages is known until the first event or, after 15 seconds, the first
+        heartbeat. If the connection breaks before, and messages are removed before it is back, what was appended in
+        between can be missed.
+
         Raises gRPC's error at the end: `NOT_FOUND` when the session is deleted, or the last error when the server could
         not be reached for `retry_for` seconds.
         """
