@@ -17,16 +17,18 @@ export async function startWorkers(count: number, logger: Logger): Promise<Servi
     if (message.kind === "started") serving.add(worker);
     if (message.kind === "metrics") answerMetrics(metrics, worker, message.id);
   });
-  const workers = Array.from({ length: count }, () => cluster.fork());
-  const started = await Promise.all(workers.map(whenStarted)).catch((error: unknown) => {
-    killAll();
-    throw error;
-  });
   cluster.on("exit", (worker, code, signal) => {
-    serving.delete(worker);
-    if (stopping) return;
+    const hasStarted = serving.delete(worker);
+    // A first worker that cannot start ends the whole service instead.
+    if (stopping || (firstWorkers.has(worker) && !hasStarted)) return;
     logger.error({ worker: worker.process.pid, code, signal }, "A worker ended; another takes its place");
     setTimeout(() => stopping || cluster.fork(), REPLACE_AFTER_MS);
+  });
+  const firstWorkers = new Set(Array.from({ length: count }, () => cluster.fork()));
+  const started = await Promise.all([...firstWorkers].map(whenStarted)).catch((error: unknown) => {
+    stopping = true;
+    killAll();
+    throw error;
   });
   const { startLine, grpcPort, httpPort } = started[0] as Started;
   return {

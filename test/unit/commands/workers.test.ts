@@ -1,0 +1,81 @@
+import cluster, { type Worker } from "node:cluster";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { beforeAll, describe, expect, it } from "vitest";
+import { startWorkers } from "../../../src/commands/workers.js";
+import { TestLogger } from "../../support/test-logger.js";
+
+const STARTED = { kind: "started", startLine: "ready", grpcPort: 1, httpPort: 2 };
+
+beforeAll(() => cluster.setupPrimary({ exec: fileURLToPath(new URL("fake-worker.mjs", import.meta.url)) }));
+
+describe("startWorkers", () => {
+  it("replaces a worker that dies while another is still starting", async () => {
+    const {
+      service: starting,
+      workers: [one, two],
+    } = await start(2);
+    await send(one, STARTED);
+    one.process.kill("SIGKILL");
+    // The other worker starts only once the first one is known to have died.
+    await once(one, "exit");
+    await send(two, STARTED);
+    const replaced = once(cluster, "fork");
+    const service = await starting;
+    const [replacement] = (await replaced) as [Worker];
+    expect(workers().map(({ id }) => id)).toEqual([two.id, replacement.id]);
+    await service.stop();
+  });
+
+  it("replaces a worker whose replacement dies at its start, too", async () => {
+    const {
+      service: starting,
+      workers: [one],
+    } = await start(1);
+    await send(one, STARTED);
+    const service = await starting;
+    for (let dying = one; dying.id < one.id + 2; ) {
+      const replaced = once(cluster, "fork");
+      dying.process.kill("SIGKILL");
+      [dying] = (await replaced) as [Worker];
+    }
+    expect(workers()).toHaveLength(1);
+    await service.stop();
+  });
+
+  it.each([
+    ["reports why it cannot start", (worker: Worker) => send(worker, { kind: "failed", text: "The port is in use" })],
+    ["dies", (worker: Worker) => Promise.resolve(worker.process.kill("SIGKILL"))],
+  ])("rejects and replaces none when one of the first workers %s", async (_what, fail) => {
+    const {
+      service: starting,
+      workers: [one, two],
+      log,
+    } = await start(3);
+    await send(one, STARTED);
+    const ends = workers().map((worker) => once(worker, "exit"));
+    await Promise.all([expect(starting).rejects.toThrow(/The port is in use|A worker ended at its start/), fail(two)]);
+    await Promise.all(ends);
+    expect(log).toEqual([]);
+  });
+});
+
+/** Resolves when all workers listen to what the test tells them. None of them has started by then. */
+async function start(count: number) {
+  const logger = new TestLogger();
+  const starting = startWorkers(count, logger.pino);
+  const forked = workers() as [Worker, Worker];
+  await Promise.all(forked.map((worker) => once(worker, "message")));
+  return { service: starting, workers: forked, log: logger.lines };
+}
+
+function workers(): Worker[] {
+  return Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+}
+
+/** Makes the worker send a message, and resolves when it has arrived. */
+async function send(worker: Worker, message: object): Promise<void> {
+  const arrived = once(worker, "message");
+  worker.send(message);
+  await arrived;
+}
