@@ -5,7 +5,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { RootPool, SqliteStorageProvider } from "../../src/index.js";
-import { MAIN } from "../support/child.js";
+import { Child, MAIN } from "../support/child.js";
 
 const folder = mkdtempSync(join(tmpdir(), "session-pool-mcp-"));
 const storage = `sqlite:${join(folder, "pool.db")}`;
@@ -105,6 +105,41 @@ describe("session-pool mcp", () => {
     );
     expect(await call(client, "list_sessions", { limit: 101 })).toContain("limit");
     expect(await call(client, "list_sessions", { order: "title" })).toContain("order");
+  });
+
+  it("answers all requests but canceled ones when the input ends right after them, and exits with 0", async () => {
+    const child = new Child(["mcp", "--storage", storage, "--allow-writes"]);
+    const request = (id: number, method: string, params: object) => ({ jsonrpc: "2.0", id, method, params });
+    const append = (id: number) =>
+      request(id, "tools/call", {
+        name: "append_message",
+        arguments: { sessionId: "piped", role: "user", text: "Now", messageId: `p${id}`, createSession: true },
+      });
+    const client = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } };
+    const lines = [
+      request(1, "initialize", client),
+      { jsonrpc: "2.0", method: "notifications/initialized" },
+      append(2),
+      append(3),
+      append(4),
+      { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 4 } },
+      request(5, "no/such", {}),
+    ];
+    child.process.stdin?.end(lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    const { code, stdout, stderr } = await child.ended();
+    const answers = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    answers.sort((a, b) => a.id - b.id);
+    expect(answers).toMatchObject([
+      { id: 1, result: {} },
+      { id: 2, result: { content: [{ type: "text" }] } },
+      { id: 3, result: { content: [{ type: "text" }] } },
+      { id: 5, error: { code: -32601 } },
+    ]);
+    expect(answers.filter(({ result }) => result?.isError)).toEqual([]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   });
 
   it("opens the namespace that it is given, and makes no database", async () => {

@@ -1,8 +1,8 @@
-import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import { DEFAULT_LIMITS } from "../../domain/limits.js";
 import { StopSignals } from "../signals.js";
 import { withPools } from "../with-pools.js";
 import { createMcpServer } from "./mcp-server.js";
+import { StdioTransport } from "./stdio-transport.js";
 
 export interface McpTarget {
   readonly storage: string;
@@ -11,14 +11,18 @@ export interface McpTarget {
   readonly allowWrites: boolean;
 }
 
-/** Serves the Model Context Protocol on standard input and output until the input ends or a signal asks to end. */
+/**
+ * Serves the Model Context Protocol on standard input and output until the input has ended and is answered, or a signal
+ * asks to end.
+ */
 export function serveMcp({ storage, namespace, allowWrites }: McpTarget): Promise<void> {
   return withPools(storage, async (pools) => {
     const server = createMcpServer({ rootPool: pools.for(namespace), limits: DEFAULT_LIMITS }, { allowWrites });
     const ended = new Promise((resolve) => process.stdin.once("end", resolve));
     const stopped = new StopSignals().next();
-    await server.connect(new StdioServerTransport());
-    await Promise.race([ended, stopped]);
+    const transport = new StdioTransport();
+    await server.connect(transport);
+    await Promise.race([ended.then(() => transport.allAnswered()), stopped]);
     await server.close();
   });
 }
