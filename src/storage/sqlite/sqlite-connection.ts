@@ -65,8 +65,13 @@ export class SqliteConnection {
   }
 
   /** Runs a read. Each of its statements sees the database as of one moment. */
-  async read<T>(work: () => T, call: Call | undefined): Promise<T> {
-    const giveUpAtMs = Date.now() + BUSY_LIMIT_MS;
+  read<T>(work: () => T, call: Call | undefined): Promise<T> {
+    return this.#untilNotBusy(work, BUSY_LIMIT_MS, call);
+  }
+
+  /** Tries at once, and then for `limitMs` as long as another process holds the lock. */
+  async #untilNotBusy<T>(work: () => T, limitMs: number, call?: Call): Promise<T> {
+    const giveUpAtMs = Date.now() + limitMs;
     for (;;) {
       this.#checkOpen();
       checkCall(call);
@@ -146,13 +151,19 @@ export class SqliteConnection {
   }
 
   /** A write that changes nothing but makes SQLite write a page. */
-  #probe(): Promise<void> {
+  async #probe(): Promise<void> {
     const version = this.#db.prepare("PRAGMA user_version").raw();
     const work = () => {
       const [current] = version.get([]) as [number];
       this.#db.exec(`PRAGMA user_version = ${current}`);
     };
-    return this.write(work, { deadlineMs: Date.now() + PROBE_MS });
+    try {
+      await this.#untilNotBusy(() => this.#transaction(work), PROBE_MS);
+      this.#health.succeeded();
+    } catch (error) {
+      this.#noteFailure(error);
+      throw error;
+    }
   }
 
   #checkOpen(): void {

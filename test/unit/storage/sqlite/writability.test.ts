@@ -108,6 +108,22 @@ describe("a SQLite store refuses writes, and reports it when asked,", () => {
     await write();
   });
 
+  it("until a write of its own succeeds, even in a process that waits seconds for processor time", async () => {
+    let isFull = true;
+    await connection.close();
+    await open((real) => failingCommits(real, () => isFull));
+    await expect(write()).rejects.toMatchObject(FULL);
+    isFull = false;
+    nowMs = 5000;
+    let timeMs = Date.now();
+    const clock = vi.spyOn(Date, "now").mockImplementation(() => {
+      timeMs += 2000;
+      return timeMs;
+    });
+    await store.ping().finally(() => clock.mockRestore());
+    await store.ping();
+  });
+
   it("when the disk has been full for callers for five seconds, until a write succeeds", async () => {
     let isFull = true;
     await connection.close();
