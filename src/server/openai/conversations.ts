@@ -21,7 +21,13 @@ import { asList, asObject, badParameter, refuseOthers } from "./read.js";
 export type Rpc = <I extends DescMessage, O extends DescMessage>(
   method: DescMethodUnary<I, O>,
   request: MessageInitShape<I>,
+  options?: RpcOptions,
 ) => Promise<MessageShape<O>>;
+
+export interface RpcOptions {
+  /** Whether it undoes an earlier call. If so, it is made even if the client has gone or has reached a limit. */
+  readonly isUndo?: boolean;
+}
 
 /** A request to a conversation or to one of its items. */
 export interface Asked {
@@ -51,7 +57,7 @@ export async function createConversation(rpc: Rpc, { body }: Asked): Promise<Jso
     if (messages.length > 0) await rpc(appendMessages, { sessionId, messages });
   } catch (error) {
     // Nobody has been told about the conversation.
-    await rpc(deleteSession, { sessionId });
+    await rpc(deleteSession, { sessionId }, { isUndo: true });
     throw error;
   }
   return toConversation(session);

@@ -4,6 +4,7 @@ import type { ApiMethod } from "../../api/method-table.js";
 import { DEFAULT_LOAD } from "../../config.js";
 import { toByteString } from "../../domain/byte-string.js";
 import { codeName } from "../call/code-name.js";
+import { CallSignal } from "../call-signal.js";
 import { parseJson } from "../codec/json-text.js";
 import type { CallPipeline, FrontCall } from "../front-call.js";
 import { type BodyLimits, checkBodyHeaders, hasBody, type Request, readBody } from "../http/body.js";
@@ -83,18 +84,22 @@ class Calls {
     return startCall("openai", this.#pipeline, this.#methodOf(admittedAs), exchange);
   }
 
-  /** The first call takes the place of the request; each further call is admitted by itself. */
+  /**
+   * The first call takes the place of the request, and so does one that undoes it; each further call is admitted by
+   * itself.
+   */
   rpcOf(call: FrontCall): Rpc {
     let isFirst = true;
-    return async (desc, init) => {
+    return async (desc, init, { isUndo = false } = {}) => {
       const method = this.#methodOf(desc);
-      const admission = isFirst ? call.admission : this.#pipeline.admit(method, call);
-      const isOwn = !isFirst;
+      const isOwn = !isFirst && !isUndo;
+      const admission = isOwn ? this.#pipeline.admit(method, call) : call.admission;
       isFirst = false;
       try {
         return (await this.#pipeline.unary(method, create(desc.input, init) as Message, {
           ...call,
           admission,
+          ...(isUndo && { signal: new CallSignal(), deadlineMs: undefined }),
         })) as never;
       } finally {
         if (isOwn) admission.end();
