@@ -1,5 +1,7 @@
 import type { Command } from "commander";
-import { flag, parseText, readLine } from "./flags.js";
+import { DEFAULT_LIMITS, type Limits } from "./domain/limits.js";
+import { type Flags, flag, parseText, readLine } from "./flags.js";
+import { limitFlags, readLimits } from "./limit-flags.js";
 
 const DEFAULT_STORAGE = "sqlite:./data/session-pool.db";
 
@@ -29,7 +31,19 @@ function readStorageFile(command: Command): void {
   command.setOptionValue("storage", readLine("--storage-file", storageFile));
 }
 
-/** Adds the flag of commands that work on one namespace. */
+/**
+ * Adds the flag of commands that work on one namespace. They also get the flags of limits, which their help leaves out,
+ * because they should keep to the same limits as the server when both have the same environment.
+ */
 export function addNamespaceOption(command: Command): Command {
-  return command.addOption(flag("--namespace <name>", "namespace to work on").default("default").argParser(parseText));
+  for (const option of limitFlags()) command.addOption(option.hideHelp());
+  return command
+    .addOption(flag("--namespace <name>", "namespace to work on").default("default").argParser(parseText))
+    .hook("preAction", (_this, called) => void called.setOptionValue("limits", commandLimits(called.opts())));
+}
+
+/** The limits of the server, but not those of pages: no client has to take these. */
+function commandLimits(flags: Flags): Limits {
+  const { pageMessages, pageBytes } = DEFAULT_LIMITS;
+  return { ...readLimits(flags), pageMessages, pageBytes };
 }

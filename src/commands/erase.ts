@@ -1,3 +1,4 @@
+import type { Pools } from "../pools.js";
 import type { StorageManager } from "../storage/storage-manager.js";
 import { print } from "./print.js";
 import { progressBar } from "./transfer/progress-bar.js";
@@ -7,11 +8,11 @@ const PAGE = 1000;
 
 /** Erases a message, with a progress bar on a terminal, and prints what was done. */
 export async function eraseMessage(
-  { storage, namespace }: CommandTarget,
+  { storage, namespace, limits }: CommandTarget,
   sessionId: string,
   messageId: string,
 ): Promise<void> {
-  const copies = await withPools(storage, async (pools) => {
+  const erase = async (pools: Pools) => {
     const pool = pools.for(namespace);
     const bar = progressBar("Erasing, round {round}:", "sessions | {copies} copies");
     bar.start(await countSessions(pool.storage as StorageManager), 0, { round: 1, copies: 0 });
@@ -25,7 +26,8 @@ export async function eraseMessage(
     } finally {
       bar.stop();
     }
-  });
+  };
+  const copies = await withPools(storage, erase, { limits });
   print(`Erased: ${copies} ${copies === 1 ? "copy" : "copies"}`);
 }
 

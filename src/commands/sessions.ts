@@ -21,11 +21,9 @@ import { jsonMessageWriter } from "../server/codec/json-writer.js";
 import { print } from "./print.js";
 import { eventText, messageText, sessionLine, sessionText } from "./session-text.js";
 import { StopSignals } from "./signals.js";
-import { withPools } from "./with-pools.js";
+import { type CommandTarget, withPools } from "./with-pools.js";
 
-export interface SessionsTarget {
-  readonly storage: string;
-  readonly namespace: string;
+export interface SessionsTarget extends CommandTarget {
   /** Prints one JSON object a line, as REST returns it, instead of readable text. */
   readonly json: boolean;
 }
@@ -111,6 +109,9 @@ export function deleteSessions(target: SessionsTarget, sessionIds: readonly stri
 }
 
 /** Commands call the same methods as the fronts, so that they behave the same. */
-function withApi({ storage, namespace }: SessionsTarget, run: (context: ApiContext) => Promise<void>): Promise<void> {
-  return withPools(storage, (pools) => run({ rootPool: pools.for(namespace), limits: DEFAULT_LIMITS }));
+function withApi(
+  { storage, namespace, limits = DEFAULT_LIMITS }: SessionsTarget,
+  run: (context: ApiContext) => Promise<void>,
+): Promise<void> {
+  return withPools(storage, (pools) => run({ rootPool: pools.for(namespace), limits }), { limits });
 }

@@ -1,12 +1,7 @@
 import type { Todo } from "../domain/todo.js";
 import type { TodoField, TodoTracker } from "../pool/todo-tracker.js";
 import { print } from "./print.js";
-import { withPools } from "./with-pools.js";
-
-export interface TodoTarget {
-  readonly storage: string;
-  readonly namespace: string;
-}
+import { type CommandTarget, withPools } from "./with-pools.js";
 
 /** The fields of a todo that were given on the command line. */
 export type TodoFields = { readonly [field in TodoField]?: string | undefined };
@@ -14,14 +9,14 @@ export type TodoFields = { readonly [field in TodoField]?: string | undefined };
 const FIELDS: readonly TodoField[] = ["content", "status", "priority"];
 
 /** Prints the list, one JSON object a line, in the tracker's order. */
-export function listTodos(target: TodoTarget): Promise<void> {
+export function listTodos(target: CommandTarget): Promise<void> {
   return withTracker(target, async (tracker) => {
     for (const todo of await tracker.list()) printTodo(todo);
   });
 }
 
 export function addTodo(
-  target: TodoTarget,
+  target: CommandTarget,
   content: string,
   { id, status, priority }: TodoFields & { id?: string },
 ): Promise<void> {
@@ -32,7 +27,7 @@ export function addTodo(
   });
 }
 
-export function updateTodo(target: TodoTarget, id: string, fields: TodoFields): Promise<void> {
+export function updateTodo(target: CommandTarget, id: string, fields: TodoFields): Promise<void> {
   const given = FIELDS.filter((field) => fields[field] !== undefined);
   if (given.length === 0) return Promise.reject(new Error("Give at least one of --content, --status, --priority"));
   const { content = "", status = "", priority = "" } = fields;
@@ -41,18 +36,19 @@ export function updateTodo(target: TodoTarget, id: string, fields: TodoFields): 
   });
 }
 
-export function removeTodo(target: TodoTarget, id: string): Promise<void> {
+export function removeTodo(target: CommandTarget, id: string): Promise<void> {
   return withTracker(target, (tracker) => tracker.remove(id));
 }
 
-export function clearTodos(target: TodoTarget): Promise<void> {
+export function clearTodos(target: CommandTarget): Promise<void> {
   return withTracker(target, async (tracker) => {
     await tracker.replace([]);
   });
 }
 
-function withTracker(target: TodoTarget, run: (tracker: TodoTracker) => Promise<void>): Promise<void> {
-  return withPools(target.storage, (pools) => run(pools.for(target.namespace).todos));
+function withTracker(target: CommandTarget, run: (tracker: TodoTracker) => Promise<void>): Promise<void> {
+  const { storage, namespace, limits } = target;
+  return withPools(storage, (pools) => run(pools.for(namespace).todos), { limits });
 }
 
 function printTodo(todo: Todo): void {

@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS } from "../domain/limits.js";
+import { DEFAULT_LIMITS, type Limits } from "../domain/limits.js";
 import { Pools } from "../pools.js";
 import { createLogger } from "../server/logging.js";
 import { openStorage } from "../storage/open-storage.js";
@@ -7,6 +7,14 @@ import { openStorage } from "../storage/open-storage.js";
 export interface CommandTarget {
   readonly storage: string;
   readonly namespace: string;
+  /** The default limits when absent. */
+  readonly limits?: Limits | undefined;
+}
+
+export interface CommandOptions {
+  readonly create?: boolean;
+  readonly limits?: Limits | undefined;
+  readonly retentionMs?: number;
 }
 
 /**
@@ -16,12 +24,12 @@ export interface CommandTarget {
 export async function withPools<T>(
   storageUrl: string,
   run: (pools: Pools) => Promise<T>,
-  { create = false, retentionMs }: { readonly create?: boolean; readonly retentionMs?: number } = {},
+  { create = false, limits = DEFAULT_LIMITS, retentionMs }: CommandOptions = {},
 ): Promise<T> {
   const logger = createLogger("warn");
   const mayCreate = create && storageUrl !== "memory:";
-  const storage = await openStorage(storageUrl, { limits: DEFAULT_LIMITS, logger, create: mayCreate, retentionMs });
-  const pools = new Pools(storage, DEFAULT_LIMITS, logger);
+  const storage = await openStorage(storageUrl, { limits, logger, create: mayCreate, retentionMs });
+  const pools = new Pools(storage, limits, logger);
   try {
     return await run(pools);
   } finally {

@@ -65,6 +65,24 @@ describe("session-pool sessions, beside a running server", () => {
     ]);
   });
 
+  it("keeps to the limits that the environment sets, but for those of pages", async () => {
+    const file = { SESSION_POOL_STORAGE: `sqlite:${join(folder, "limits.db")}` };
+    const limits = { ...file, SESSION_POOL_LIMIT_ID_BYTES: "200", SESSION_POOL_LIMIT_PAGE_MESSAGES: "1" };
+    const { child, httpUrl } = await Child.serveWith(limits);
+    const id = "x".repeat(150);
+    await call("/session", { sessionId: id }, httpUrl);
+    for (const messageId of ["m1", "m2"]) await append(id, messageId, "Hello", httpUrl);
+    child.kill("SIGTERM");
+    await child.ended();
+    const show = ["sessions", "show", id, "--json"];
+    expect(await run(show, file)).toMatchObject({ code: 1, stderr: expect.stringContaining("at most 128") });
+    expect(jsonLines(await run(show, limits))).toMatchObject([{ sessionId: id }, infoOf("m1"), infoOf("m2")]);
+    expect(await run(["erase", id, "m1"], limits)).toMatchObject({ code: 0, stdout: "Erased: 1 copy\n" });
+    const oneTodo = { ...limits, SESSION_POOL_LIMIT_TODO_COUNT: "1" };
+    expect(await run(["todo", "add", "one"], oneTodo)).toMatchObject({ code: 0 });
+    expect(await run(["todo", "add", "two"], oneTodo)).toMatchObject({ code: 1 });
+  });
+
   it("deletes sessions, and names one that does not exist", async () => {
     await call("/session", { sessionId: "a" });
     expect(await run(["sessions", "delete", "a"], env)).toMatchObject({ code: 0, stdout: 'Deleted "a"\n' });
@@ -112,12 +130,13 @@ function jsonLines({ stdout }: { readonly stdout: string }): unknown[] {
   return lines.map((line) => JSON.parse(line) as unknown);
 }
 
-function append(sessionId: string, id: string, text: string): Promise<void> {
-  return call(`/session/${sessionId}/message`, { info: { id, role: "user" }, parts: [{ type: "text", text }] });
+function append(sessionId: string, id: string, text: string, httpUrl?: string): Promise<void> {
+  const message = { info: { id, role: "user" }, parts: [{ type: "text", text }] };
+  return call(`/session/${sessionId}/message`, message, httpUrl);
 }
 
-async function call(path: string, body: object): Promise<void> {
+async function call(path: string, body: object, httpUrl = served.httpUrl): Promise<void> {
   const headers = { "content-type": "application/json" };
-  const answer = await fetch(served.httpUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
+  const answer = await fetch(httpUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
   expect(answer.status).toBe(200);
 }

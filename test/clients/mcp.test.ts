@@ -142,6 +142,13 @@ describe("session-pool mcp", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   });
 
+  it("keeps to the limits that it is given", async () => {
+    const sessionId = "x".repeat(150);
+    expect(await call(await connect(), "read_session", { sessionId })).toContain("at most 128");
+    const client = await connect("--limit-id-bytes", "200");
+    expect(await call(client, "read_session", { sessionId })).toBe(`not_found: Session "${sessionId}" not found`);
+  });
+
   it("opens the namespace that it is given, and makes no database", async () => {
     expect((await call(await connect("--namespace", "empty"), "list_sessions")).sessions).toEqual([]);
     const args = [MAIN, "mcp", "--storage", `sqlite:${join(folder, "absent.db")}`];
