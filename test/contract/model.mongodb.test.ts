@@ -1,13 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe } from "vitest";
-import type { LogDatabase, LogStore } from "../../src/storage/history/log-store.js";
-import { openMongoDatabase } from "../support/mongo-database.js";
+import type { LogStore } from "../../src/storage/history/log-store.js";
+import type { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
+import { emptyDatabase, openMongoDatabase } from "../support/mongo-database.js";
 import { startMongoServer } from "../support/mongo-server.js";
 import { poll } from "../support/poll.js";
 import { describeModel } from "./model/describe-model.js";
 
 const server = await startMongoServer();
-let database: LogDatabase;
+let database: MongoLogDatabase;
 
 /**
  * Waits until the server's clock has moved. It moves by whole seconds, and a sweep deletes only what was marked in an
@@ -34,7 +35,7 @@ describe.skipIf(!server)("with a server", () => {
       const store = database.namespace(namespace);
       return {
         store: () => database.namespace(namespace),
-        close: async () => {},
+        close: () => emptyDatabase(database),
         sweepAgeMs: 1,
         passTime: () => waitForNextTime(store),
       };

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe } from "vitest";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
-import type { LogDatabase } from "../../src/storage/history/log-store.js";
-import { openMongoDatabases } from "../support/mongo-database.js";
+import type { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
+import { emptyDatabase, openMongoDatabases } from "../support/mongo-database.js";
 import { type MongoServer, startMongoServer } from "../support/mongo-server.js";
 import type { StorageProviderHarness } from "./storage-provider.js";
 
@@ -11,7 +11,7 @@ import type { StorageProviderHarness } from "./storage-provider.js";
  * much faster to make. Each provider of a case gets the next of the given connections, so that the first two are
  * separate processes to each other.
  */
-function mongoHarness(connections: () => readonly LogDatabase[]): StorageProviderHarness {
+function mongoHarness(connections: () => readonly MongoLogDatabase[]): StorageProviderHarness {
   return {
     searches: true,
     open: async () => {
@@ -20,10 +20,10 @@ function mongoHarness(connections: () => readonly LogDatabase[]): StorageProvide
       return {
         provider: (options) => {
           const all = connections();
-          const database = all[opened++ % all.length] as LogDatabase;
+          const database = all[opened++ % all.length] as MongoLogDatabase;
           return new LogHistoryProvider(database.namespace(namespace), options);
         },
-        close: async () => {},
+        close: () => emptyDatabase(connections()[0] as MongoLogDatabase),
       };
     },
   };
@@ -40,7 +40,7 @@ export async function describeOnMongo(
 ): Promise<void> {
   const server = await startMongoServer();
   const wrapped = server && (await wrap?.(server));
-  let connections: readonly LogDatabase[];
+  let connections: readonly MongoLogDatabase[];
 
   describe.skipIf(!server)("with a server", () => {
     beforeAll(async () => {

@@ -37,6 +37,15 @@ export async function openMongoDatabases(
   return all;
 }
 
+/**
+ * Deletes all sessions and messages of the database. SecantusDB reads an index from its start, so calls would become
+ * slower with each case that leaves something behind.
+ */
+export async function emptyDatabase(database: MongoLogDatabase): Promise<void> {
+  const db = database.client.db(databaseNameOf(database));
+  for (const name of ["sessions", "messages", "todos"]) await db.collection(name).deleteMany({});
+}
+
 export function databaseNameOf({ name }: MongoLogDatabase): string {
   return name.slice(name.lastIndexOf("/") + 1);
 }
