@@ -23,7 +23,7 @@ export async function sweep(
   const { failed } = report;
   if (failed > 0) {
     const sessions = failed === 1 ? "1 session" : `${failed} sessions`;
-    throw new DomainError("internal", `${sessions} could not be swept; the lines above name each and say why`);
+    throw new DomainError("internal", `${sessions} could not be swept; the lines above say why`);
   }
 }
 

@@ -45,7 +45,7 @@ it("sweeps the other sessions when some fail, names those on standard error, and
   expect(stdout).toBe("Swept: 0 sessions, 0 ranges, 0 fork counts, 0 orphans\n");
   const lines = stderr.trim().split("\n");
   expect(lines.slice(0, -1).map((line) => JSON.parse(line))).toMatchObject([LOGGED, LOGGED]);
-  expect(lines.at(-1)).toBe("session-pool: 2 sessions could not be swept; the lines above name each and say why");
+  expect(lines.at(-1)).toBe("session-pool: 2 sessions could not be swept; the lines above say why");
   expect(code).toBe(1);
 });
 
