@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { DraftDelta, MessageService, PartSchema } from "../../gen/sessionpool/v1/message_service_pb.js";
+import { type DraftDelta, type MessageService, PartSchema } from "../../gen/sessionpool/v1/message_service_pb.js";
+import { fromNumbers } from "./int64.js";
 import type { NewMessage } from "./messages.js";
 import type { ServiceClient } from "./service-client.js";
 
@@ -63,8 +64,12 @@ export class DraftWriter {
     this.#append(isHalf ? all.slice(0, -1) : all, partId);
   }
 
-  /** Adds a whole part, or replaces the one with its id. Throws the error of an earlier call that failed. */
+  /**
+   * Adds a whole part, or replaces the one with its id. Throws the error of an earlier call that failed. TypeError: the
+   * part holds what cannot be stored, such as half of a character; the draft stays as it is.
+   */
   put(part: NewPart): void {
+    fromNumbers(PartSchema, part);
     this.#halves.delete(part.id ?? "");
     this.#add({ delta: { case: "putPart", value: { part } } });
   }

@@ -70,6 +70,21 @@ describe("a draft", () => {
     expect(textOf(message)).toBe("one \ufffdtwo \ufffd three \ufffd");
   });
 
+  it.each([
+    [{ text: "cut \ud83d" }, "text is not well-formed Unicode: it holds a lone surrogate"],
+    [{ data: { output: "cut \ud83d" } }, "data.output is not well-formed Unicode: it holds a lone surrogate"],
+    [{ data: { output: 1n } }, "data.output is a bigint, which JSON cannot hold"],
+  ])("refuses at once a part that cannot be stored, and goes on: %o", async (cut, problem) => {
+    const sessionId = `refuses ${problem}`;
+    const draft = await client.startDraft(sessionId, assistant("a"), { createSession: true });
+    draft.write("Before");
+    expect(() => draft.put({ id: "tool", type: "tool_result", ...cut } as never)).toThrow(new TypeError(problem));
+    draft.write(" and after");
+    await draft.finish();
+    expect(draft.signal.aborted).toBe(false);
+    expect(textOf(await client.messages.getMessage({ sessionId, messageId: "a" }))).toBe("Before and after");
+  });
+
   it("tells its writer when somebody else discards it", async () => {
     const draft = await client.startDraft("stopped", assistant("a"), { createSession: true });
     draft.write("Late");
