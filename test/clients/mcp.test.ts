@@ -142,6 +142,24 @@ describe("session-pool mcp", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   });
 
+  it("ends without an error when its client has gone before an answer", async () => {
+    const child = new Child(["mcp", "--storage", storage, "--allow-writes"]);
+    const { stdin, stdout } = child.process;
+    const send = (message: object) => stdin?.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+    const client = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } };
+    send({ id: 1, method: "initialize", params: client });
+    await expect.poll(() => child.stdout).toContain("\n");
+    stdout?.destroy();
+    send({ method: "notifications/initialized" });
+    const said = { sessionId: "gone", role: "user", text: "Now", messageId: "g", createSession: true };
+    send({ id: 2, method: "tools/call", params: { name: "append_message", arguments: said } });
+    stdin?.end();
+    expect(await child.ended()).toMatchObject({ code: 0, stderr: "" });
+    expect(await call(await connect(), "read_session", { sessionId: "gone" })).toMatchObject({
+      messages: [{ info: { id: "g" } }],
+    });
+  });
+
   it("keeps to the limits that it is given", async () => {
     const sessionId = "x".repeat(150);
     expect(await call(await connect(), "read_session", { sessionId })).toContain("at most 128");

@@ -11,8 +11,8 @@ export interface McpTarget extends CommandTarget {
 }
 
 /**
- * Serves the Model Context Protocol on standard input and output until the input has ended and is answered, or a signal
- * asks to end.
+ * Serves the Model Context Protocol on standard input and output until the input has ended and is answered, the client
+ * has gone, or a signal asks to end.
  */
 export function serveMcp({ storage, namespace, limits = DEFAULT_LIMITS, allowWrites }: McpTarget): Promise<void> {
   const serve = async (pools: Pools) => {
@@ -20,9 +20,20 @@ export function serveMcp({ storage, namespace, limits = DEFAULT_LIMITS, allowWri
     const ended = new Promise((resolve) => process.stdin.once("end", resolve));
     const stopped = new StopSignals().next();
     const transport = new StdioTransport();
+    const gone = whenNobodyReads();
     await server.connect(transport);
-    await Promise.race([ended.then(() => transport.allAnswered()), stopped]);
-    await server.close();
+    try {
+      await Promise.race([ended.then(() => transport.allAnswered()), stopped, gone]);
+    } finally {
+      await server.close();
+    }
   };
   return withPools(storage, serve, { limits });
+}
+
+/** Resolves when the client has closed standard output. Rejects when it cannot be written for another reason. */
+function whenNobodyReads(): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.on("error", (error: NodeJS.ErrnoException) => (error.code === "EPIPE" ? resolve() : reject(error)));
+  });
 }
