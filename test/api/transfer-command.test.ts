@@ -35,6 +35,21 @@ it("a process that must first create its store imports a small file completely",
   expect([messageLine, todosLine]).toEqual([{ message }, { todos: [] }]);
 });
 
+it("an import takes todos over the default limits, as it takes messages", async () => {
+  const file = join(folder, "todos.jsonl");
+  const ids = ["x".repeat(150), ...Array.from({ length: 10_000 }, (_none, i) => `${i}`)];
+  const todos = ids.map((id) => ({ id, content: "c", status: "pending", priority: "low" }));
+  writeFileSync(
+    file,
+    [{ format: "session-pool", version: 2 }, { todos }].map((line) => JSON.stringify(line)).join("\n"),
+  );
+  const target = ["--storage", `sqlite:${folder}/todos.db`];
+  expect(await run(["import", ...target, file])).toMatchObject({ code: 0, stderr: "Imported 0 sessions\n" });
+  const { stdout } = await run(["todo", "list", ...target]);
+  const lines = stdout.trim().split("\n");
+  expect(lines.map((line) => JSON.parse(line).id)).toEqual(ids);
+});
+
 it("a missing file or database ends the command with one line and exit code 1, and creates nothing", async () => {
   const typo = `sqlite:${folder}/typo.db`;
   const noDatabase = `session-pool: There is no database ${folder}/typo.db\n`;

@@ -1,6 +1,7 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { DEFAULT_LIMITS } from "../../domain/limits.js";
 import type { RootPool } from "../../pool/root-pool.js";
+import type { Pools } from "../../pools.js";
 import type { StorageManager } from "../../storage/storage-manager.js";
 import { withPools } from "../with-pools.js";
 import type { BackupFile } from "./backup-file.js";
@@ -32,7 +33,8 @@ export async function importSessions({ storage, namespace }: TransferTarget, pat
   const handle = await openForReading(path);
   try {
     const opened = await checkFile(handle, path);
-    const report = await withPools(storage, (pools) => storeBackup(pools.for(namespace), opened), { create: true });
+    const store = (pools: Pools) => storeBackup(pools.for(namespace), opened);
+    const report = await withPools(storage, store, { create: true, limits: BACKUP_LIMITS });
     const { imported, existing } = report;
     const note =
       existing === 0 ? "" : `, ${existing.toLocaleString("en-US")} ${existing === 1 ? "was" : "were"} there already`;
