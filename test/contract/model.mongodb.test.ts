@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe } from "vitest";
 import type { LogStore } from "../../src/storage/history/log-store.js";
 import type { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
-import { emptyDatabase, openMongoDatabase } from "../support/mongo-database.js";
+import { databaseNameOf, emptyDatabase, openMongoDatabase } from "../support/mongo-database.js";
 import { startMongoServer } from "../support/mongo-server.js";
 import { poll } from "../support/poll.js";
 import { describeModel } from "./model/describe-model.js";
@@ -35,7 +35,7 @@ describe.skipIf(!server)("with a server", () => {
       const store = database.namespace(namespace);
       return {
         store: () => database.namespace(namespace),
-        close: () => emptyDatabase(database),
+        close: () => emptyDatabase(database.client.db(databaseNameOf(database))),
         sweepAgeMs: 1,
         passTime: () => waitForNextTime(store),
       };

@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
+import { type Db, MongoClient } from "mongodb";
 import { afterAll, beforeAll, describe } from "vitest";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
+import type { LogDatabase } from "../../src/storage/history/log-store.js";
 import type { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
-import { emptyDatabase, openMongoDatabases } from "../support/mongo-database.js";
+import { databaseNameOf, emptyDatabase, openMongoDatabases } from "../support/mongo-database.js";
 import { type MongoServer, startMongoServer } from "../support/mongo-server.js";
 import type { StorageProviderHarness } from "./storage-provider.js";
 
@@ -11,7 +13,7 @@ import type { StorageProviderHarness } from "./storage-provider.js";
  * much faster to make. Each provider of a case gets the next of the given connections, so that the first two are
  * separate processes to each other.
  */
-function mongoHarness(connections: () => readonly MongoLogDatabase[]): StorageProviderHarness {
+function mongoHarness(connections: () => readonly LogDatabase[], db: () => Db): StorageProviderHarness {
   return {
     searches: true,
     open: async () => {
@@ -20,10 +22,10 @@ function mongoHarness(connections: () => readonly MongoLogDatabase[]): StoragePr
       return {
         provider: (options) => {
           const all = connections();
-          const database = all[opened++ % all.length] as MongoLogDatabase;
+          const database = all[opened++ % all.length] as LogDatabase;
           return new LogHistoryProvider(database.namespace(namespace), options);
         },
-        close: () => emptyDatabase(connections()[0] as MongoLogDatabase),
+        close: () => emptyDatabase(db()),
       };
     },
   };
@@ -41,12 +43,16 @@ export async function describeOnMongo(
   const server = await startMongoServer();
   const wrapped = server && (await wrap?.(server));
   let connections: readonly MongoLogDatabase[];
+  /** Leads to the server itself. What stands in front of it may refuse commands. */
+  let client: MongoClient;
 
   describe.skipIf(!server)("with a server", () => {
     beforeAll(async () => {
       connections = await openMongoDatabases(wrapped ?? server, 2, { search: true });
+      client = new MongoClient(server?.uri ?? "");
     });
     afterAll(async () => {
+      await client.close();
       for (const database of connections.toReversed()) await database.close();
       await wrapped?.stop();
       await server?.stop();
@@ -54,7 +60,10 @@ export async function describeOnMongo(
 
     describeContract(
       name,
-      mongoHarness(() => connections),
+      mongoHarness(
+        () => connections,
+        () => client.db(databaseNameOf(connections[0] as MongoLogDatabase)),
+      ),
     );
   });
 }

@@ -1,4 +1,4 @@
-import type { MongoClientOptions } from "mongodb";
+import type { Db, MongoClientOptions } from "mongodb";
 import { MongoLogDatabase, type MongoOptions } from "../../src/storage/mongodb/mongo-log-database.js";
 import { freshDatabaseUrl, type MongoServer } from "./mongo-server.js";
 
@@ -41,8 +41,7 @@ export async function openMongoDatabases(
  * Deletes all sessions and messages of the database. SecantusDB reads an index from its start, so calls would become
  * slower with each case that leaves something behind.
  */
-export async function emptyDatabase(database: MongoLogDatabase): Promise<void> {
-  const db = database.client.db(databaseNameOf(database));
+export async function emptyDatabase(db: Db): Promise<void> {
   for (const name of ["sessions", "messages", "todos"]) await db.collection(name).deleteMany({});
 }
 
