@@ -47,6 +47,13 @@ describe("a SQLite store refuses writes, and reports it when asked,", () => {
     connection = new SqliteConnection(db, { files: new DatabaseFiles(path, clockMs), clockMs });
     store = new SqliteLogStore(connection, "default", Date.now);
   };
+  /** Opens the file again, on a disk that is full until the test says otherwise. */
+  const openOnFullDisk = async () => {
+    const disk = { isFull: true };
+    await connection.close();
+    await open((real) => failingCommits(real, () => disk.isFull));
+    return disk;
+  };
   const write = async (deadlineMs?: number) => {
     expect(await store.replaceTodos([], revision, { deadlineMs })).toBe(true);
     revision++;
@@ -109,11 +116,9 @@ describe("a SQLite store refuses writes, and reports it when asked,", () => {
   });
 
   it("until a write of its own succeeds, even in a process that waits seconds for processor time", async () => {
-    let isFull = true;
-    await connection.close();
-    await open((real) => failingCommits(real, () => isFull));
+    const disk = await openOnFullDisk();
     await expect(write()).rejects.toMatchObject(FULL);
-    isFull = false;
+    disk.isFull = false;
     nowMs = 5000;
     let timeMs = Date.now();
     const clock = vi.spyOn(Date, "now").mockImplementation(() => {
@@ -125,43 +130,37 @@ describe("a SQLite store refuses writes, and reports it when asked,", () => {
   });
 
   it("when the disk has been full for callers for five seconds, until a write succeeds", async () => {
-    let isFull = true;
-    await connection.close();
-    await open((real) => failingCommits(real, () => isFull));
+    const disk = await openOnFullDisk();
     for (nowMs = 0; nowMs < 5000; nowMs += 1000) {
       await expect(write()).rejects.toMatchObject(FULL);
       await store.ping();
     }
     await expect(store.ping()).rejects.toMatchObject(FULL);
-    isFull = false;
+    disk.isFull = false;
     await expect(store.ping()).rejects.toMatchObject(FULL);
     await write();
     await store.ping();
   });
 
   it("when the disk is full and nobody writes, until there is room and a write of its own succeeds", async () => {
-    let isFull = true;
-    await connection.close();
-    await open((real) => failingCommits(real, () => isFull));
+    const disk = await openOnFullDisk();
     await expect(write()).rejects.toMatchObject(FULL);
     const room = vi.spyOn(DatabaseFiles.prototype, "freeBytes").mockReturnValue(100_000);
     nowMs = 5000;
-    isFull = false;
+    disk.isFull = false;
     await expect(store.ping()).rejects.toMatchObject(FULL);
     room.mockRestore();
-    isFull = true;
+    disk.isFull = true;
     await expect(store.ping()).rejects.toMatchObject(FULL);
-    isFull = false;
+    disk.isFull = false;
     nowMs = 10_000;
     await store.ping();
   });
 
   it("until a write of its own has really changed a page", async () => {
-    let isFull = true;
-    await connection.close();
-    await open((real) => failingCommits(real, () => isFull));
+    const disk = await openOnFullDisk();
     await expect(write()).rejects.toMatchObject(FULL);
-    isFull = false;
+    disk.isFull = false;
     nowMs = 5000;
     other = await openFile(path);
     // The version changes for a connection when another connection has written.
