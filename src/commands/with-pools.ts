@@ -1,6 +1,6 @@
 import { DEFAULT_LIMITS, type Limits } from "../domain/limits.js";
 import { Pools } from "../pools.js";
-import { createLogger } from "../server/logging.js";
+import { createLogger, logFile } from "../server/logging.js";
 import { openStorage } from "../storage/open-storage.js";
 
 /** The store and namespace that a command works on. */
@@ -26,7 +26,8 @@ export async function withPools<T>(
   run: (pools: Pools) => Promise<T>,
   { create = false, limits = DEFAULT_LIMITS, retentionMs }: CommandOptions = {},
 ): Promise<T> {
-  const logger = createLogger("warn");
+  // The log must stand above what the command prints afterwards on standard error.
+  const logger = createLogger("warn", process.stderr.isTTY, logFile(2, { sync: true }));
   const mayCreate = create && storageUrl !== "memory:";
   const storage = await openStorage(storageUrl, { limits, logger, create: mayCreate, retentionMs });
   const pools = new Pools(storage, limits, logger);

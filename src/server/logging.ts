@@ -29,10 +29,11 @@ const MOST_WAITING = 16 * 1024 * 1024;
 
 /**
  * Writes the log to an open file. While that fails, for example because the disk is full, the process continues: lines
- * wait, and are written with the first one that can be. When too many wait, further ones are dropped.
+ * wait, and are written with the first one that can be. When too many wait, further ones are dropped. With `sync`, each
+ * line is written before the call that logs it returns.
  */
-export function logFile(fd: number): LogFile {
-  const out = pino.destination({ dest: fd, sync: false, maxLength: MOST_WAITING });
+export function logFile(fd: number, { sync = false }: { readonly sync?: boolean } = {}): LogFile {
+  const out = pino.destination({ dest: fd, sync, maxLength: MOST_WAITING });
   const flushSync = out.flushSync;
   // At the end of the process, pino would try to write what waits until it succeeds.
   out.on("error", () => {

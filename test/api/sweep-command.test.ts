@@ -16,6 +16,11 @@ const LOGGED = {
   err: { message: expect.stringContaining("refused by a test") },
 };
 
+/** Makes asynchronous writes late, so that a log that is written asynchronously comes after everything else. */
+const LATE_WRITES = `import fs from "node:fs";
+const { write } = fs;
+fs.write = (...args) => setTimeout(() => write(...args), 1000);`;
+
 let folder: string;
 let path: string;
 
@@ -40,7 +45,9 @@ beforeEach(async () => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 it("sweeps the other sessions when some fail, names those on standard error, and fails", async () => {
-  const { code, stdout, stderr } = await run(["sweep", "--storage", `sqlite:${path}`]);
+  const { code, stdout, stderr } = await run(["sweep", "--storage", `sqlite:${path}`], {
+    NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(LATE_WRITES)}`,
+  });
   expect(living()).toEqual(["refused", "refused"]);
   expect(stdout).toBe("Swept: 0 sessions, 0 ranges, 0 fork counts, 0 orphans\n");
   const lines = stderr.trim().split("\n");
