@@ -14,10 +14,10 @@ const bin = (name: string) => join(ROOT, "node_modules/.bin", name);
 /** Packs the repository, and installs the package into an empty folder without its optional dependencies. */
 async function packAndInstall(): Promise<{ readonly tarball: string; readonly claude: string }> {
   const claude = await installClaudeSdk();
-  const packed = await run("npm", ["pack", "--silent", "--pack-destination", folder]);
+  const packed = await run("npm", ["pack", "--loglevel", "error", "--pack-destination", folder]);
   const tarball = join(folder, packed.trim().split("\n").at(-1) ?? "");
   writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }));
-  const quiet = ["--silent", "--no-audit", "--no-fund", "--prefer-offline", "--omit=optional"];
+  const quiet = ["--loglevel", "error", "--no-audit", "--no-fund", "--prefer-offline", "--omit=optional"];
   await install("npm", ["install", ...quiet, tarball], { cwd: folder });
   return { tarball, claude };
 }

@@ -1,12 +1,15 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { expect, it } from "vitest";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { cached, describeWith, install, ROOT, run } from "../support/toolchain.js";
 import { buildConformanceServer } from "./conformance/build.js";
 import { goPrograms } from "./go.js";
 
 const MODULE = "connectrpc.com/conformance";
 const VERSION = "v1.0.7";
+const RELAY = fileURLToPath(new URL("./conformance/relay.mjs", import.meta.url));
 const CONFIG = fileURLToPath(new URL("./conformance/config.yaml", import.meta.url));
 
 /**
@@ -38,12 +41,20 @@ async function prepare(): Promise<Conformance> {
 
 await describeWith("Connect's conformance runner", prepare, ({ runner, descriptors }) => {
   it("confirms that the HTTP port speaks Connect, gRPC-Web and gRPC", async () => {
-    const server = join(ROOT, "node_modules/.cache/conformance-server", `${process.pid}.mjs`);
-    await buildConformanceServer(server);
+    const built = join(ROOT, "node_modules/.cache/conformance-server", `${process.pid}.mjs`);
+    await buildConformanceServer(built);
+    vi.stubEnv("CONFORMANCE_DESCRIPTORS", descriptors);
+    const { listenForRunners }: typeof import("./conformance/server.js") = await import(pathToFileURL(built).href);
+    const folder = mkdtempSync(join(tmpdir(), "session-pool-runner-"));
+    const path = join(folder, "socket");
+    const server = listenForRunners(path);
+    onTestFinished(() => {
+      server.close();
+      rmSync(folder, { recursive: true });
+    });
     const flags = ["--mode", "server", "--conf", CONFIG, "--parallel", "4", "--max-servers", "2"];
     const known = KNOWN_FAILING.flatMap((pattern) => ["--known-failing", pattern]);
-    const env = { CONFORMANCE_DESCRIPTORS: descriptors };
-    const output = await run(runner, [...flags, ...known, "--", process.execPath, server], { env });
+    const output = await run(runner, [...flags, ...known, "--", process.execPath, RELAY, path]);
     const [, passed, failed] = /^(\d+) passed, (\d+) failed$/m.exec(output) ?? [];
     expect({ failed }).toEqual({ failed: "0" });
     expect(Number(passed)).toBeGreaterThan(1500);

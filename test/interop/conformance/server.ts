@@ -1,14 +1,18 @@
 /**
- * Serves ConformanceService with the code of the HTTP port. Reads from standard input how the runner wants it served,
- * and writes to standard output where it listens.
+ * Serves ConformanceService with the code of the HTTP port. The runner starts a program for each way of serving and
+ * allows it ten seconds, in which Node may not have loaded all of this on a busy machine. So that program is relay.mjs,
+ * which connects the runner to here.
  */
-import { mkdtempSync, readSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type { IncomingHttpHeaders } from "node:http";
+import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import { DEFAULT_LOAD } from "../../../src/config.js";
+import { readDeadline } from "../../../src/server/deadline.js";
 import type { CallPipeline, FrontCall } from "../../../src/server/front-call.js";
 import { StaticRoutes } from "../../../src/server/http/static-routes.js";
 import { createHttpListener } from "../../../src/server/http-server.js";
@@ -49,55 +53,65 @@ function seenOf({ context, deadlineMs, request }: SeenCall): Seen {
     if (!name.startsWith(":") && value !== undefined) headers.set(name, String(value));
   }
   const query = new URL(request.url ?? "/", "http://localhost").searchParams;
-  return { context, headers, query, timeoutMs: deadlineMs === undefined ? undefined : deadlineMs - Date.now() };
+  // Not what is left of the deadline: the runner allows only half a second to have passed.
+  const timeoutMs = deadlineMs === undefined ? undefined : readDeadline(request.headers, 0);
+  return { context, headers, query, timeoutMs };
 }
 
 const logger = createLogger("silent");
-const asked = fromBinary(typeOf("ServerCompatRequest"), readFrame()) as Asked;
-const listener = createHttpListener({
-  address: { host: "127.0.0.1", port: 0 },
-  methods: API_METHODS,
-  pipeline,
-  load: { ...DEFAULT_LOAD, bodyBytes: asked.messageReceiveLimit || DEFAULT_LOAD.bodyBytes },
-  connections: new Connections(DEFAULT_LOAD.connections),
-  corsOrigins: [],
-  isServedHost: () => true,
-  tls: asked.serverCreds && new TlsFiles(writeKeys(asked.serverCreds), logger),
-  staticRoutes: new StaticRoutes(logger),
-  logger,
-});
-const port = await listener.listen();
-const told = typeOf("ServerCompatResponse");
-process.once("SIGTERM", () => process.exit(0));
-writeFrame(
-  toBinary(told, create(told, { host: "127.0.0.1", port, pemCert: asked.serverCreds?.cert ?? new Uint8Array() })),
-);
 
-function writeKeys({ cert, key }: Keys): { certPath: string; keyPath: string } {
+/** Serves each runner that connects to this path as it asks, until it disconnects. */
+export function listenForRunners(path: string): Server {
+  return createServer((runner) => {
+    runner.on("error", () => runner.destroy());
+    serve(runner).catch((error: Error) => runner.destroy(error));
+  }).listen(path);
+}
+
+/** Reads from the runner how it wants to be served, and writes to it where that is done. */
+async function serve(runner: Socket): Promise<void> {
+  const size = (await readBytes(runner, 4)).readUInt32BE();
+  const asked = fromBinary(typeOf("ServerCompatRequest"), await readBytes(runner, size)) as Asked;
+  const listener = createHttpListener({
+    address: { host: "127.0.0.1", port: 0 },
+    methods: API_METHODS,
+    pipeline,
+    load: { ...DEFAULT_LOAD, bodyBytes: asked.messageReceiveLimit || DEFAULT_LOAD.bodyBytes },
+    connections: new Connections(DEFAULT_LOAD.connections),
+    corsOrigins: [],
+    isServedHost: () => true,
+    tls: asked.serverCreds && tlsOf(asked.serverCreds),
+    staticRoutes: new StaticRoutes(logger),
+    logger,
+  });
+  runner.once("close", () => {
+    void listener.drain();
+    listener.kill();
+  });
+  const port = await listener.listen();
+  const pemCert = asked.serverCreds?.cert ?? new Uint8Array();
+  const told = typeOf("ServerCompatResponse");
+  const answer = toBinary(told, create(told, { host: "127.0.0.1", port, pemCert }));
+  const answerSize = Buffer.alloc(4);
+  answerSize.writeUInt32BE(answer.length);
+  runner.write(Buffer.concat([answerSize, answer]));
+}
+
+function tlsOf({ cert, key }: Keys): TlsFiles {
   const folder = mkdtempSync(join(tmpdir(), "session-pool-conformance-"));
-  process.once("exit", () => rmSync(folder, { recursive: true }));
   const paths = { certPath: join(folder, "cert.pem"), keyPath: join(folder, "key.pem") };
   writeFileSync(paths.certPath, cert);
   writeFileSync(paths.keyPath, key);
-  return paths;
+  const tls = new TlsFiles(paths, logger);
+  tls.close();
+  rmSync(folder, { recursive: true });
+  return tls;
 }
 
-function readFrame(): Buffer {
-  return readBytes(readBytes(4).readUInt32BE());
-}
-
-function readBytes(count: number): Buffer {
-  const bytes = Buffer.alloc(count);
-  for (let at = 0; at < count; ) {
-    const read = readSync(0, bytes, at, count - at, null);
-    if (read === 0) throw new Error("The runner has closed standard input");
-    at += read;
+async function readBytes(runner: Socket, count: number): Promise<Buffer> {
+  for (;;) {
+    const bytes: Buffer | null = runner.read(count);
+    if (bytes !== null) return bytes;
+    await once(runner, "readable");
   }
-  return bytes;
-}
-
-function writeFrame(bytes: Uint8Array): void {
-  const size = Buffer.alloc(4);
-  size.writeUInt32BE(bytes.length);
-  writeSync(1, Buffer.concat([size, bytes]));
 }
