@@ -156,7 +156,8 @@ class Simulation {
     const answer = perform(clients, operation, (list) => this.#cursors.get(list), this.#call(process));
     const performed = await Promise.race([answer, process.died]);
     if (performed !== "died") {
-      now.end();
+      // The store may still be at work for a caller that has left.
+      if (!isCanceled(performed.outcome)) now.end();
       this.#answered(seen, performed);
     }
     return seen;
@@ -306,7 +307,11 @@ function mustEqual(outcome: Outcome, expected: Outcome, what: string): void {
 
 /** Whether an answer leaves open what happened. */
 function isUnknown(outcome: Outcome): boolean {
-  return ['{"error":"unavailable"}', '{"error":"canceled"}'].includes(JSON.stringify(outcome));
+  return JSON.stringify(outcome) === '{"error":"unavailable"}' || isCanceled(outcome);
+}
+
+function isCanceled(outcome: Outcome): boolean {
+  return JSON.stringify(outcome) === '{"error":"canceled"}';
 }
 
 async function ignoringLoss(work: Promise<unknown>): Promise<void> {
