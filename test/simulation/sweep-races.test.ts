@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fork, idsOf, markForLater, sessionOf, sweepLater } from "./rule-schedules/scenes.js";
-import { settle, told, World } from "./world.js";
+import { type Process, settle, told, World } from "./world.js";
 
 // Races with deletes and sweeps that earlier designs lost (docs/history.md), except for those that rule-schedules/
 // shows.
@@ -161,6 +161,31 @@ describe("an edit whose answer is lost", () => {
     expect(await told(editor.truncateMessages("a", "m"))).toBe("1");
     expect(await idsOf(world, "a")).toBe("m");
   });
+});
+
+describe("a reader that pauses while the end of a batch is cut off and swept", () => {
+  it.each([
+    ["the list", (reader: Process) => listed(reader, 100), "m n"],
+    ["a page that ends in the batch", (reader: Process) => listed(reader, 2), "m n"],
+    ["a message of the batch", (reader: Process) => reader.getMessage("a", "m").then((found) => found?.id), "m"],
+  ])("still gets %s", async (_what, read, expected) => {
+    const world = new World("atomic");
+    const process = await sessionOf(world);
+    await process.say("a", "m", "n", "o", "p");
+    const reader = world.process();
+    reader.gates.close("readRange");
+    const answer = read(reader);
+    await settle();
+    await process.truncateMessages("a", "n");
+    await sweepLater(world);
+    await reader.gates.open("readRange");
+    expect(await answer).toBe(expected);
+  });
+
+  async function listed(reader: Process, limit: number): Promise<string> {
+    const { messages } = await reader.listMessages("a", { limit });
+    return messages.map(({ id }) => id).join(" ");
+  }
 });
 
 describe("a follower", () => {

@@ -136,6 +136,8 @@ export class WindowReader {
     if (!last || last.owed === 0) return entries;
     // Only a batch cut by the page limit can continue after it.
     if ((isFull || cut) && (await this.isWhole(record, last, call))) return entries;
+    // The rest is not stored yet, or it was cut off and has been swept.
+    await this.#context.checkCurrent(record, call);
     let end = entries.length;
     while (end > 0 && (entries[end - 1] as Entry).owed > 0) end--;
     return entries.slice(0, end);
