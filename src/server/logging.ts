@@ -18,7 +18,7 @@ export function createLogger(level: LogLevel, terminal = process.stderr.isTTY, o
     return pino(lines, out ?? logFile(2));
   }
   const pretty = require("pino-pretty") as typeof import("pino-pretty");
-  const destination = showingHidden(out ?? pino.destination({ dest: 2, sync: true }));
+  const destination = showingHidden(out ?? logFile(2, { sync: true }));
   return pino(options, pretty({ destination, ignore: "pid,hostname", translateTime: "SYS:HH:MM:ss.l" }));
 }
 

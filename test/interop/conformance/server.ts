@@ -3,7 +3,6 @@
  * allows it ten seconds, in which Node may not have loaded all of this on a busy machine. So that program is relay.mjs,
  * which connects the runner to here.
  */
-import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type { IncomingHttpHeaders } from "node:http";
 import { createServer, type Server, type Socket } from "node:net";
@@ -63,15 +62,18 @@ const logger = createLogger("silent");
 /** Serves each runner that connects to this path as it asks, until it disconnects. */
 export function listenForRunners(path: string): Server {
   return createServer((runner) => {
-    runner.on("error", () => runner.destroy());
-    serve(runner).catch((error: Error) => runner.destroy(error));
+    // The runner ends its relays with a signal, which may reset the connection.
+    runner.on("error", () => {});
+    serve(runner).catch((error) => {
+      console.error(error);
+      runner.destroy();
+    });
   }).listen(path);
 }
 
 /** Reads from the runner how it wants to be served, and writes to it where that is done. */
 async function serve(runner: Socket): Promise<void> {
-  const size = (await readBytes(runner, 4)).readUInt32BE();
-  const asked = fromBinary(typeOf("ServerCompatRequest"), await readBytes(runner, size)) as Asked;
+  const asked = fromBinary(typeOf("ServerCompatRequest"), await readFrame(runner)) as Asked;
   const listener = createHttpListener({
     address: { host: "127.0.0.1", port: 0 },
     methods: API_METHODS,
@@ -88,6 +90,8 @@ async function serve(runner: Socket): Promise<void> {
     void listener.drain();
     listener.kill();
   });
+  // A socket that nobody reads does not notice its end.
+  runner.resume();
   const port = await listener.listen();
   const pemCert = asked.serverCreds?.cert ?? new Uint8Array();
   const told = typeOf("ServerCompatResponse");
@@ -108,10 +112,11 @@ function tlsOf({ cert, key }: Keys): TlsFiles {
   return tls;
 }
 
-async function readBytes(runner: Socket, count: number): Promise<Buffer> {
-  for (;;) {
-    const bytes: Buffer | null = runner.read(count);
-    if (bytes !== null) return bytes;
-    await once(runner, "readable");
+async function readFrame(runner: Socket): Promise<Buffer> {
+  let seen = Buffer.alloc(0);
+  for await (const chunk of runner.iterator({ destroyOnReturn: false })) {
+    seen = Buffer.concat([seen, chunk]);
+    if (seen.length >= 4 && seen.length >= 4 + seen.readUInt32BE()) return seen.subarray(4);
   }
+  throw new Error("The runner has disconnected before it said how it wants to be served");
 }
