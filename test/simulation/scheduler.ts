@@ -85,6 +85,7 @@ export class Scheduler {
   readonly #weather: Weather;
   readonly #pending: Pending[] = [];
   readonly #clocks: SimClock[] = [];
+  readonly #deadlines = new Set<{ readonly atMs: number; readonly miss: () => void }>();
 
   constructor(random: Random, weather: Weather, trace: boolean) {
     this.#random = random;
@@ -145,11 +146,22 @@ export class Scheduler {
     return () => canceling.abort();
   }
 
+  /**
+   * Calls `miss` before the first step after this time, unless it is canceled before. Unlike a timer it does not make time
+   * pass: a call that waits for nothing is still found to be stuck.
+   */
+  setDeadline(ms: number, miss: () => void): () => void {
+    const deadline = { atMs: this.nowMs + ms, miss };
+    this.#deadlines.add(deadline);
+    return () => this.#deadlines.delete(deadline);
+  }
+
   /** Runs until `done` returns true. `onDeath` replaces a process that has died. */
   async run(done: () => boolean, onDeath: (process: SimProcess) => void): Promise<void> {
     for (let idle = 0; ; ) {
       await setImmediate();
       if (done()) return;
+      this.#missDeadlines();
       if (this.#pending.length === 0) {
         // A process may yield to others for one or a few turns of the event loop.
         if (++idle > MAX_IDLE_TURNS) throw new Error("Stuck: nobody waits for anything, and not all are done");
@@ -160,6 +172,14 @@ export class Scheduler {
       this.#passTime();
       const died = this.#step(this.#choose());
       if (died) onDeath(died);
+    }
+  }
+
+  #missDeadlines(): void {
+    for (const deadline of this.#deadlines) {
+      if (deadline.atMs > this.nowMs) continue;
+      this.#deadlines.delete(deadline);
+      deadline.miss();
     }
   }
 
