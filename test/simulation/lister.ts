@@ -42,8 +42,8 @@ export async function listAll(
 }
 
 /**
- * Checks that every session is listed exactly once if it was alive all the time and did not move to the front meanwhile.
- * Only a change may move it, at most `lagMs` after it was answered.
+ * Checks that every session is listed exactly once if it was alive all the time and did not move to the front
+ * meanwhile. Only a change may move it, at most `lagMs` after it was answered.
  */
 export function checkListing(
   { fromMs, toMs, ids, before, after }: Listing,

@@ -147,8 +147,8 @@ export class Scheduler {
   }
 
   /**
-   * Calls `miss` before the first step after this time, unless it is canceled before. Unlike a timer it does not make time
-   * pass: a call that waits for nothing is still found to be stuck.
+   * Calls `miss` before the first step after this time, unless it is canceled before. Unlike a timer it does not make
+   * time pass: a call that waits for nothing is still found to be stuck.
    */
   setDeadline(ms: number, miss: () => void): () => void {
     const deadline = { atMs: this.nowMs + ms, miss };

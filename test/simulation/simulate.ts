@@ -180,8 +180,8 @@ class Simulation {
   }
 
   /**
-   * Some callers leave before the answer, and all do at their deadline: a store may be so slow that every turn of a call
-   * takes longer than it may. Returns what is to be called after the answer.
+   * Some callers leave before the answer, and all do at their deadline: a store may be so slow that every turn of a
+   * call takes longer than it may. Returns what is to be called after the answer.
    */
   #limit(caller: AbortController, process: SimProcess): () => void {
     const leave = (): void => {
