@@ -124,6 +124,44 @@ await describeWith("places in the console", findBrowser, (browserPath) => {
       expect(new URL(open.page.url()).hash).toMatch(/^#\/session\/s\?(m=m20|at=20)$/);
     }));
 
+  it("never names another place in the address while the list is on its way to a message", () =>
+    onScreen(DESKTOP, async (open) => {
+      // The timers that write the place to the address fire at the worst moment: when the message has been marked, and
+      // the list has not drawn itself at its new place.
+      await open.page.addInitScript(`{
+        const { setTimeout, clearTimeout, history } = window;
+        const timers = new Map();
+        const fire = () => {
+          const due = [...timers.values()];
+          timers.clear();
+          for (const work of due) work();
+        };
+        window.setTimeout = (work, ms, ...rest) => {
+          const id = setTimeout(() => timers.delete(id) !== (ms === 250) || work(...rest), ms);
+          if (ms === 250) timers.set(id, () => work(...rest));
+          return id;
+        };
+        window.clearTimeout = (id) => { timers.delete(id); clearTimeout(id); };
+        window.noted = [];
+        const replace = history.replaceState.bind(history);
+        history.replaceState = (state, title, address) => { noted.push(address); replace(state, title, address); };
+        new MutationObserver(() => document.querySelector('article[aria-current="true"]') && fire())
+          .observe(document, { subtree: true, childList: true, attributeFilter: ["aria-current"] });
+      }`);
+      for (const [address, position] of [
+        ["?m=m20", 20],
+        ["?at=20", 20],
+        [`?at=${COUNT}`, COUNT],
+      ] as const) {
+        await open.openSession("s", address);
+        await open.page.locator(`article[data-position="${position}"][aria-current="true"]`).waitFor();
+        await open.isStill();
+        await expect.poll(() => open.page.url()).toBe(`${server.httpUrl}/#/session/s?at=${position}`);
+        const noted = await open.page.evaluate("noted");
+        expect(new Set(noted as string[])).toEqual(new Set([`#/session/s?at=${position}`]));
+      }
+    }));
+
   it("marks the message that an address or the panel of forks leads to, and names it in the address", () =>
     onScreen(DESKTOP, async (open) => {
       const isMarked = async (position: number) => {

@@ -71,16 +71,25 @@ export function useListPosition(conversation: Conversation, list: List, base: nu
   });
 
   const first = firstVisible(list);
-  const place = isOnScreen(list, selected.value, base) ? selected.value : isAtEnd ? undefined : base + (first ?? 0);
+  const place = placeOf(list, selected.value, base);
   useEffect(() => {
     if (!isPlaced.current || first === undefined) return;
-    const timer = setTimeout(() => {
+    const note = () => {
       // The address names a message that the list has not reached yet.
       if (lookUps.current > 0) return;
+      const at = placeOf(list, selected.peek(), base);
       const { sessionId } = conversation;
-      noteWhere(place === undefined ? { view: "session", sessionId } : { view: "session", sessionId, at: place });
+      noteWhere(at === undefined ? { view: "session", sessionId } : { view: "session", sessionId, at });
+    };
+    // The list may have been scrolled since it was drawn. The browser tells it so before the next frame.
+    let frame = 0;
+    const timer = setTimeout(() => {
+      frame = requestAnimationFrame(note);
     }, NOTE_MS);
-    return () => clearTimeout(timer);
+    return () => {
+      clearTimeout(timer);
+      cancelAnimationFrame(frame);
+    };
   }, [first, place, conversation]);
 
   return { isAtEnd, unseen: Math.max(0, count - seen) };
@@ -98,6 +107,12 @@ function focusMessage(position: number, frames = 10): void {
   const article = document.querySelector<HTMLElement>(`article[data-position="${position}"]`);
   if (article !== null) article.focus({ preventScroll: true });
   else if (frames > 0) requestAnimationFrame(() => focusMessage(position, frames - 1));
+}
+
+/** Returns the position of the selected message or of the first on the screen; nothing at the end. */
+function placeOf(list: List, selected: number | undefined, base: number): number | undefined {
+  if (isOnScreen(list, selected, base)) return selected;
+  return list.isAtEnd(END_PX) ? undefined : base + (firstVisible(list) ?? 0);
 }
 
 function firstVisible(list: List): number | undefined {
