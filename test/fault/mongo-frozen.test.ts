@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { LogStore } from "../../src/storage/history/log-store.js";
 import type { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
 import { entry, fill, seqs } from "../contract/log-store/fixtures.js";
@@ -25,7 +25,10 @@ beforeAll(async () => {
 beforeEach(async () => {
   if (frozen) await expect.poll(isAnswering).toBe(true);
 });
-afterEach(() => frozen?.thaw());
+afterEach(() => {
+  vi.restoreAllMocks();
+  frozen?.thaw();
+});
 afterAll(async () => {
   await database?.close();
   await server?.stop();
@@ -46,6 +49,14 @@ describe.skipIf(!frozen)("on a frozen server that these tests started, the store
   it.each(OPERATIONS)("ends $name at its deadline", SOON, async ({ run }) => {
     await frozen?.freeze();
     const ended = run(store, { deadlineMs: Date.now() + 200 });
+    await expect(ended).rejects.toMatchObject({ code: "deadline_exceeded" });
+  });
+
+  it.each(OPERATIONS)("ends $name at its deadline when the clock is set back a little", SOON, async ({ run }) => {
+    await frozen?.freeze();
+    const ended = run(store, { deadlineMs: Date.now() + 200 });
+    const nowMs = Date.now.bind(Date);
+    vi.spyOn(Date, "now").mockImplementation(() => nowMs() - 10);
     await expect(ended).rejects.toMatchObject({ code: "deadline_exceeded" });
   });
 

@@ -95,7 +95,6 @@ export function mongoError(error: unknown, limit: TimeLimit = {}): DomainError {
   if (isDuplicate(error)) return new DomainError("already_exists", "MongoDB has a document with this key", options);
   const isLate = isTimeout(error);
   if (isLate || isUnavailable(error)) {
-    // The driver hides a time-out of several writes in a bulk error, so the clock decides as well.
     return limit.isOver || (isLate && limit.endsAtDeadline)
       ? new DomainError("deadline_exceeded", "The deadline has passed", options)
       : new DomainError("unavailable", "MongoDB is not available", options);
@@ -139,8 +138,10 @@ function isConflict(error: MongoError): boolean {
 }
 
 function isTimeout(error: unknown): boolean {
+  // The driver (7.7) puts the time-out of an insertMany into a bulk error.
+  const cause = error instanceof MongoBulkWriteError ? error.errorResponse : error;
   return (
-    error instanceof MongoOperationTimeoutError ||
+    cause instanceof MongoOperationTimeoutError ||
     (error instanceof MongoServerError && error.code === MAX_TIME_EXPIRED)
   );
 }

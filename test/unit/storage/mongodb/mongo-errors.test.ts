@@ -79,6 +79,9 @@ describe("mongoError", () => {
     const late = new MongoOperationTimeoutError("late");
     expect(mongoError(late, { endsAtDeadline: true }).code).toBe("deadline_exceeded");
     expect(mongoError(late).code).toBe("unavailable");
+    const wrapped = new MongoBulkWriteError(late as never, {} as never);
+    expect(mongoError(wrapped, { endsAtDeadline: true }).code).toBe("deadline_exceeded");
+    expect(mongoError(wrapped).code).toBe("unavailable");
     expect(mongoError(bulk(undefined, []), { isOver: true }).code).toBe("deadline_exceeded");
     expect(mongoError(new MongoNetworkError("gone"), { endsAtDeadline: true }).code).toBe("unavailable");
   });
