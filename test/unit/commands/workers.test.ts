@@ -6,6 +6,8 @@ import { startWorkers } from "../../../src/commands/workers.js";
 import { TestLogger } from "../../support/test-logger.js";
 
 const STARTED = { kind: "started", startLine: "ready", grpcPort: 1, httpPort: 2 };
+/** Stopping takes milliseconds. When it takes this long, it waits for a worker that is gone. */
+const HANGS_AFTER_MS = 60_000;
 
 beforeAll(() => cluster.setupPrimary({ exec: fileURLToPath(new URL("fake-worker.mjs", import.meta.url)) }));
 
@@ -43,6 +45,23 @@ describe("startWorkers", () => {
     await service.stop();
   });
 
+  it("stops while a worker that has died is still listed", { timeout: HANGS_AFTER_MS }, async () => {
+    const {
+      service: starting,
+      workers: [one],
+    } = await start(1);
+    await send(one, STARTED);
+    const service = await starting;
+    const replaced = once(cluster, "fork");
+    one.process.kill("SIGKILL");
+    await replaced;
+    // As if its channel had not been closed yet.
+    const listed = cluster.workers as Record<number, Worker>;
+    listed[one.id] = one;
+    await service.stop();
+    delete listed[one.id];
+  });
+
   it.each([
     ["reports why it cannot start", (worker: Worker) => send(worker, { kind: "failed", text: "The port is in use" })],
     ["dies", (worker: Worker) => Promise.resolve(worker.process.kill("SIGKILL"))],
@@ -70,7 +89,7 @@ async function start(count: number) {
 }
 
 function workers(): Worker[] {
-  return Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+  return Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined && !worker.isDead()) as Worker[];
 }
 
 /** Makes the worker send a message, and resolves when it has arrived. */
