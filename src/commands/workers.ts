@@ -48,7 +48,8 @@ export async function startWorkers(count: number, logger: Logger): Promise<Servi
 
 /** Node lists a worker until its channel has closed as well, which may be after its end. */
 function living(): Worker[] {
-  return Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined && !worker.isDead()) as Worker[];
+  const listed = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+  return listed.filter((worker) => !worker.isDead());
 }
 
 function killAll(): void {

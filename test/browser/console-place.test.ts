@@ -129,19 +129,21 @@ await describeWith("places in the console", findBrowser, (browserPath) => {
       // The timers that write the place to the address fire at the worst moment: when the message has been marked, and
       // the list has not drawn itself at its new place.
       await open.page.addInitScript(`{
-        const { setTimeout, clearTimeout, history } = window;
+        const { setTimeout, clearTimeout } = window;
         const timers = new Map();
-        const fire = () => {
-          const due = [...timers.values()];
-          timers.clear();
-          for (const work of due) work();
-        };
         window.setTimeout = (work, ms, ...rest) => {
-          const id = setTimeout(() => timers.delete(id) !== (ms === 250) || work(...rest), ms);
-          if (ms === 250) timers.set(id, () => work(...rest));
+          if (ms !== 250) return setTimeout(work, ms, ...rest);
+          const id = setTimeout(() => { timers.delete(id); work(); }, ms);
+          timers.set(id, work);
           return id;
         };
         window.clearTimeout = (id) => { timers.delete(id); clearTimeout(id); };
+        const fire = () => {
+          for (const [id, work] of [...timers]) {
+            window.clearTimeout(id);
+            work();
+          }
+        };
         window.noted = [];
         const replace = history.replaceState.bind(history);
         history.replaceState = (state, title, address) => { noted.push(address); replace(state, title, address); };

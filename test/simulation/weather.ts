@@ -7,7 +7,7 @@ import type { Weather } from "./scheduler.js";
 export const STALE_MS = 100;
 export const SWEEP_AGE_MS = 1000;
 export const TOUCH_DELAY_MS = 10;
-/** The time after which callers give up: far beyond what they wait for, and before 100 turns of this age are over. */
+/** The time after which callers give up: before 100 turns that each take longer than `SWEEP_AGE_MS`. */
 export const DEADLINE_MS = 50 * SWEEP_AGE_MS;
 /** The time without a delta after which a draft counts as abandoned. */
 export const DRAFT_TIMEOUT_MS = 60;

@@ -30,12 +30,7 @@ describe("startWorkers", () => {
   });
 
   it("replaces a worker whose replacement dies at its start, too", async () => {
-    const {
-      service: starting,
-      workers: [one],
-    } = await start(1);
-    await send(one, STARTED);
-    const service = await starting;
+    const { service, one } = await startOne();
     for (let dying = one; dying.id < one.id + 2; ) {
       const replaced = once(cluster, "fork");
       dying.process.kill("SIGKILL");
@@ -46,12 +41,7 @@ describe("startWorkers", () => {
   });
 
   it("stops while a worker that has died is still listed", { timeout: HANGS_AFTER_MS }, async () => {
-    const {
-      service: starting,
-      workers: [one],
-    } = await start(1);
-    await send(one, STARTED);
-    const service = await starting;
+    const { service, one } = await startOne();
     const replaced = once(cluster, "fork");
     one.process.kill("SIGKILL");
     await replaced;
@@ -88,8 +78,19 @@ async function start(count: number) {
   return { service: starting, workers: forked, log: logger.lines };
 }
 
+/** Resolves when a service with one worker has started. */
+async function startOne() {
+  const {
+    service: starting,
+    workers: [one],
+  } = await start(1);
+  await send(one, STARTED);
+  return { service: await starting, one };
+}
+
 function workers(): Worker[] {
-  return Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined && !worker.isDead()) as Worker[];
+  const listed = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+  return listed.filter((worker) => !worker.isDead());
 }
 
 /** Makes the worker send a message, and resolves when it has arrived. */
