@@ -62,13 +62,19 @@ export class Target {
     return Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)], { encoding: "utf8" })) * 1024;
   }
 
-  /**
-   * Returns how many milliseconds the process was ready to run but had no processor, which is what a busy machine costs
-   * it. 0 where the system does not say.
-   */
-  waitedMs(): number {
-    const file = `/proc/${this.#child.process.pid}/schedstat`;
-    return existsSync(file) ? Number(readFileSync(file, "utf8").split(" ")[1]) / 1e6 : 0;
+  /** Returns how long the process has used processors since its start, in milliseconds. Linux counts hundredths. */
+  processorMs(): number {
+    const { pid } = this.#child.process;
+    const stat = `/proc/${pid}/stat`;
+    if (existsSync(stat)) {
+      // The second field is the program's name in parentheses. The 14th and 15th are the time in it and in the kernel.
+      const fields = readFileSync(stat, "utf8")
+        .replace(/^.*\) /s, "")
+        .split(" ");
+      return (Number(fields[11]) + Number(fields[12])) * 10;
+    }
+    const clock = execFileSync("ps", ["-o", "cputime=", "-p", String(pid)], { encoding: "utf8" });
+    return clock.split(":").reduce((seconds, part) => 60 * seconds + Number(part), 0) * 1000;
   }
 
   isRunning(): boolean {
