@@ -109,7 +109,7 @@ function countRecords(database: Database.Database): number {
 }
 
 function inTarget<T>(work: (database: Database.Database) => T): T {
-  const database = new Database(join(folder, "target.db"), { timeout: 10_000 });
+  const database = new Database(join(folder, "target.db"), { timeout: 120_000 });
   try {
     return work(database);
   } finally {

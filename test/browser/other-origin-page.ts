@@ -19,7 +19,7 @@ declare global {
 }
 
 globalThis.connectTo = (baseUrl, protocol) => {
-  const options = { baseUrl, defaultTimeoutMs: 20_000 };
+  const options = { baseUrl, defaultTimeoutMs: 120_000 };
   const get = { useHttpGet: true };
   const transport =
     protocol === "connect" ? createConnectTransport({ ...options, ...get }) : createGrpcWebTransport(options);

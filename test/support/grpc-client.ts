@@ -32,7 +32,7 @@ export class GrpcClient {
   }
 
   /** Sends the bytes unchanged. */
-  callBytes(desc: DescMethod, bytes: Uint8Array, { key, timeoutMs = 20_000 }: CallOptions = {}): Promise<Outcome> {
+  callBytes(desc: DescMethod, bytes: Uint8Array, { key, timeoutMs = 120_000 }: CallOptions = {}): Promise<Outcome> {
     return new Promise((resolve) => {
       const done = (error: ServiceError | null, answer?: Message) => {
         if (error !== null) resolve({ code: error.code, message: error.details });

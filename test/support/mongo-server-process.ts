@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 import { MongoClient } from "mongodb";
 import { poll } from "./poll.js";
 
-const START_MS = 60_000;
+const START_MS = 300_000;
 
 /** A database server that the tests have started and may freeze and kill. */
 export interface ServerProcess {

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-const timeout = 30 * time.Second
+const timeout = 120 * time.Second
 
 const anyValue = "$any"
 

@@ -14,7 +14,7 @@ from sessionpool.v1 import (
     todo_service_pb2_grpc,
 )
 
-TIMEOUT_SECONDS = 30
+TIMEOUT_SECONDS = 120
 ANY = "$any"
 
 SERVICES = {

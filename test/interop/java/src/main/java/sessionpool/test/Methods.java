@@ -19,7 +19,7 @@ import sessionpool.v1.TodoTrackerServiceGrpc;
 
 /** Calls the methods of the generated blocking stubs with requests and answers in JSON. */
 final class Methods {
-  private static final int TIMEOUT_SECONDS = 30;
+  private static final int TIMEOUT_SECONDS = 120;
 
   private final Map<String, Object> stubs;
 
