@@ -11,6 +11,8 @@ export interface Observation {
    * can put in front of the calls of others. A busy machine delays this work, but does not add to it.
    */
   readonly mostWorkMs: number;
+  /** The longest call, which says more about a quiet machine than about a busy one. */
+  readonly slowestMs: number;
   /** The largest growth of the server's memory since its start, in MiB. */
   readonly memoryMiB: number;
 }
@@ -46,6 +48,7 @@ export class Observer {
 
   async #watchWhile(goesOn: () => boolean): Promise<Observation> {
     const workMs: number[] = [];
+    const times: number[] = [];
     const failures: string[] = [];
     this.#peakBytes = 0;
     while (goesOn()) {
@@ -55,15 +58,22 @@ export class Observer {
         () => this.#callHttp(),
       ]) {
         const usedMs = this.#target.processorMs();
+        const begun = performance.now();
         const failure = await call();
+        times.push(performance.now() - begun);
         workMs.push(this.#target.processorMs() - usedMs);
         if (failure !== undefined) failures.push(failure);
       }
       this.#peakBytes = Math.max(this.#peakBytes, this.#target.memory());
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
-    const memoryMiB = this.#grownMiB(this.#peakBytes);
-    return { calls: workMs.length, failures, mostWorkMs: Math.max(...workMs), memoryMiB };
+    return {
+      calls: times.length,
+      failures,
+      mostWorkMs: Math.max(...workMs),
+      slowestMs: Math.round(Math.max(...times)),
+      memoryMiB: this.#grownMiB(this.#peakBytes),
+    };
   }
 
   /** Returns how much the server's memory has grown since its start, in MiB. */

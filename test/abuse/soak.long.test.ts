@@ -35,6 +35,7 @@ it(
 
     const failures: string[] = [];
     let peakMiB = 0;
+    let slowestMs = 0;
     let mostWorkMs = 0;
     let calls = 0;
     const refused = new Map<string, number>();
@@ -51,16 +52,19 @@ it(
       }
       failures.push(...seen.failures);
       peakMiB = Math.max(peakMiB, seen.memoryMiB);
+      slowestMs = Math.max(slowestMs, seen.slowestMs);
       mostWorkMs = Math.max(mostWorkMs, seen.mostWorkMs);
       calls += seen.calls;
       console.log(
-        `round ${round}: memory +${seen.memoryMiB} MiB at most, ${seen.mostWorkMs} ms of work for a call, ${seen.calls} calls,`,
+        `round ${round}: memory +${seen.memoryMiB} MiB at most, ${seen.calls} calls,`,
+        `slowest ${seen.slowestMs} ms, most work in front of one ${seen.mostWorkMs} ms,`,
         `${seen.failures.length} refused, ${watched.events} events watched, ${watched.ends.length} watchers cut off,`,
       );
     }
     isOver = true;
     console.log(
-      `\n${minutes} minutes: memory +${peakMiB} MiB at most, +${observer.grownNow()} MiB now, ${mostWorkMs} ms of work for a call`,
+      `\n${minutes} minutes: memory +${peakMiB} MiB at most, +${observer.grownNow()} MiB now,`,
+      `slowest call ${slowestMs} ms, most work in front of one ${mostWorkMs} ms`,
     );
     console.log(`${calls} ordinary calls, ${failures.length} of them failed`, failures.slice(0, 5));
     console.log(`${watched.events} events watched, ${watched.ends.length} watchers cut off`, watched.ends.slice(0, 5));
