@@ -70,7 +70,7 @@ export class Observer {
     return {
       calls: times.length,
       failures,
-      mostWorkMs: Math.max(...workMs),
+      mostWorkMs: Math.round(Math.max(...workMs)),
       slowestMs: Math.round(Math.max(...times)),
       memoryMiB: this.#grownMiB(this.#peakBytes),
     };

@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Child } from "../support/child.js";
+import { processorMs } from "../support/processor-time.js";
 import { quickHash } from "../support/quick-hash.js";
 
 export const KEYS = { hostile: "hostile-key", reader: "reader-key", ordinary: "ordinary-key" } as const;
@@ -62,17 +63,11 @@ export class Target {
     return Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)], { encoding: "utf8" })) * 1024;
   }
 
-  /** Returns how long the process has used processors since its start, in milliseconds. Linux counts hundredths. */
+  /** Returns how long the process has run on processors since its start, in milliseconds. */
   processorMs(): number {
-    const { pid } = this.#child.process;
-    const stat = `/proc/${pid}/stat`;
-    if (existsSync(stat)) {
-      // The second field is the program's name in parentheses. The 14th and 15th are the time in it and in the kernel.
-      const fields = readFileSync(stat, "utf8")
-        .replace(/^.*\) /s, "")
-        .split(" ");
-      return (Number(fields[11]) + Number(fields[12])) * 10;
-    }
+    const pid = this.#child.process.pid!;
+    const known = processorMs(pid);
+    if (known !== undefined) return known;
     const clock = execFileSync("ps", ["-o", "cputime=", "-p", String(pid)], { encoding: "utf8" });
     return clock.split(":").reduce((seconds, part) => 60 * seconds + Number(part), 0) * 1000;
   }

@@ -7,7 +7,8 @@ import { type Client, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
-import { processorMs, type ServerProcess, startServer } from "./processes.js";
+import { processorMs } from "../support/processor-time.js";
+import { type ServerProcess, startServer } from "./processes.js";
 
 // Streams many drafts at once into one SQLite file, each with a watcher, and prints how late the watchers get the
 // deltas:

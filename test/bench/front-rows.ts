@@ -2,6 +2,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { AppendMessageRequestSchema, ListMessagesRequestSchema } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { LoadSessionRequestSchema } from "../../gen/sessionpool/v1/session_service_pb.js";
 import { ListTodosRequestSchema } from "../../gen/sessionpool/v1/todo_service_pb.js";
+import { processorMs } from "../support/processor-time.js";
 import type { BareServerReady } from "./bare-server.js";
 import { fillSession, fillTodos } from "./fill.js";
 import type { GeneratorRequest } from "./load/generator.js";
@@ -10,7 +11,6 @@ import {
   CAN_PIN,
   GENERATOR_CORE,
   type Peer,
-  processorMs,
   SERVER_CORE,
   type ServerProcess,
   startPeer,

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 
@@ -142,18 +142,4 @@ function readMemory(pid: number): { residentMib: number; peakMib: number } {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   const mib = (name: string) => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1]) / 1024;
   return { residentMib: mib("VmRSS"), peakMib: mib("VmHWM") };
-}
-
-/**
- * Returns how many milliseconds the threads of a process have run on processors so far; undefined where the system does
- * not say.
- */
-export function processorMs(pid: number): number | undefined {
-  const folder = `/proc/${pid}/task`;
-  try {
-    const threads = readdirSync(folder).map((thread) => readFileSync(`${folder}/${thread}/schedstat`, "utf8"));
-    return threads.reduce((sum, schedstat) => sum + Number(schedstat.split(" ")[0]), 0) / 1e6;
-  } catch {
-    return undefined;
-  }
 }
