@@ -1,4 +1,4 @@
-import type { BrowserContext, Page } from "playwright-core";
+import type { BrowserContext, Page, Route } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { builtPages } from "../support/console-pages.js";
 import { startTestServer, type TestServer } from "../support/server.js";
@@ -48,6 +48,30 @@ await describeWith("the console in many tabs", findBrowser, (browserPath) => {
     await tabs[0]!.isLive();
     await tabs[0]!.message(1).getByText("It came while the tab was hidden").waitFor();
     await closeAll(tabs);
+  });
+
+  it.each([
+    ["changed", "PATCH", "?update_mask=parts", { parts: [{ type: "text", text: "m1, edited" }] }, "m1, edited"],
+    ["removed", "DELETE", "", undefined, "The first message"],
+  ])("shows a session whose last message was %s after it was loaded and before the watch began", async (...row) => {
+    const [edit, method, query, body, last] = row;
+    await callRest(server.httpUrl, "POST", "/session", { sessionId: edit, title: edit });
+    await add(edit, "m0", "The first message");
+    await add(edit, "m1", "The second message");
+    const tab = await ConsolePage.openTab(browser, server.httpUrl);
+    const loads = (url: URL) => url.pathname === `/session/${edit}/load`;
+    const editMeanwhile = async (route: Route) => {
+      const response = await route.fetch();
+      await callRest(server.httpUrl, method, `/session/${edit}/message/m1${query}`, body);
+      await route.fulfill({ response });
+    };
+    await tab.page.route(loads, editMeanwhile, { times: 1 });
+    await tab.openSession(edit);
+    await tab.page.locator("article").last().getByText(last).waitFor();
+    await tab.isLive();
+    await tab.close();
+    // The browser itself logs the error response to a watch from a position past the end.
+    expect(tab.problems.filter((line) => !line.includes("Failed to load resource"))).toEqual([]);
   });
 
   describe("a tab that was hidden", () => {

@@ -3,7 +3,7 @@ import { poll } from "../../support/poll.js";
 
 interface Followed {
   readonly signal: AbortSignal;
-  onOpen(): void;
+  onOpen(): Promise<void>;
   onEvent(event: unknown): void;
 }
 
@@ -28,7 +28,7 @@ function following(text: string) {
   vi.stubGlobal("fetch", async () => new Response(body));
   const { signal } = new AbortController();
   const onEvent = (event: unknown) => stream.events.push(event);
-  const end = follow("/session/s/message:watch", { signal, onOpen: () => {}, onEvent }).catch((error) => error);
+  const end = follow("/session/s/message:watch", { signal, onOpen: async () => {}, onEvent }).catch((error) => error);
   return { stream, end };
 }
 

@@ -91,7 +91,7 @@ export type WatchFrom = { readonly from_position: number } | { readonly resume_t
 export function watchMessages(
   id: string,
   from: WatchFrom,
-  on: { signal: AbortSignal; onOpen: () => void; onEvent: (event: WatchEvent) => void },
+  on: { signal: AbortSignal; onOpen: () => Promise<void>; onEvent: (event: WatchEvent) => void },
 ): Promise<void> {
   return follow(target(["session", id, "message"], from, "watch"), on);
 }

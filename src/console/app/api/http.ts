@@ -79,18 +79,19 @@ export async function call<T>(path: string, options: CallOptions = {}): Promise<
 const SILENCE_MS = 45_000;
 
 /**
- * Calls `onEvent` with each object of a stream of JSON lines. Resolves when the server ends the stream, and rejects
- * with the error that ends it, or when nothing has come for 45 seconds.
+ * Calls `onOpen` when the stream has begun and, after that has resolved, `onEvent` with each of its objects, which are
+ * lines of JSON. Resolves when the server ends the stream, and rejects with the error that ends it, when `onOpen` does,
+ * or when nothing has come for 45 seconds.
  */
 export async function follow<T>(
   path: string,
-  { signal, onOpen, onEvent }: { signal: AbortSignal; onOpen: () => void; onEvent: (event: T) => void },
+  { signal, onOpen, onEvent }: { signal: AbortSignal; onOpen: () => Promise<void>; onEvent: (event: T) => void },
 ): Promise<void> {
   const response = await request(path, "application/x-ndjson", { signal });
-  onOpen();
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   try {
+    await onOpen();
     for (;;) {
       const { value, done } = await inTime(reader.read());
       if (done) return;

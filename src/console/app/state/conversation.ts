@@ -73,8 +73,7 @@ export class Conversation {
   async #run(): Promise<void> {
     while (!this.signal.aborted) {
       try {
-        await this.#open();
-        await this.#follow();
+        await this.#follow(await this.#open());
       } catch (error) {
         if (this.#end(error)) return;
         await this.#pause();
@@ -82,7 +81,8 @@ export class Conversation {
     }
   }
 
-  async #open(): Promise<void> {
+  /** Loads the session and its last messages. */
+  async #open(): Promise<Session> {
     const { session, messages } = await loadSession(this.sessionId, 2 * PAGE, this.signal);
     this.error.value = undefined;
     this.history.begin(Number(session.messageCount), messages);
@@ -92,15 +92,20 @@ export class Conversation {
       (children) => (this.#children.value = children.sessions),
       () => undefined,
     );
+    return session;
   }
 
   /**
    * Follows the session after its last message. After a broken connection, it resumes after the last event. Before the
    * first event it returns instead: the session has to be opened again, because what was loaded may have been edited.
    */
-  async #follow(): Promise<void> {
+  async #follow(loaded: Session): Promise<void> {
     let from = { from_position: this.history.count.value } as WatchFrom;
-    const onOpen = () => {
+    const onOpen = async (signal: AbortSignal) => {
+      // A watch from a position tells of no edit that came before it began.
+      if ("from_position" in from && !isUnedited(loaded, await getSession(this.sessionId, signal))) {
+        throw new EditedMeanwhile();
+      }
       this.#failures = 0;
       this.live.value = "live";
       this.drafts.forget();
@@ -122,15 +127,21 @@ export class Conversation {
   }
 
   /** Watches until the connection ends. Resolves when it is time to connect again; rejects when that is pointless. */
-  async #watchOnce(from: WatchFrom, onOpen: () => void, onEvent: (event: WatchEvent) => void): Promise<void> {
+  async #watchOnce(
+    from: WatchFrom,
+    onOpen: (signal: AbortSignal) => Promise<void>,
+    onEvent: (event: WatchEvent) => void,
+  ): Promise<void> {
     this.#watch = new AbortController();
     const { signal } = this.#watch;
     try {
-      await watchMessages(this.sessionId, from, { signal, onOpen, onEvent });
+      await watchMessages(this.sessionId, from, { signal, onOpen: () => onOpen(signal), onEvent });
     } catch (error) {
       if (signal.aborted) return;
-      if (isFinal(error)) throw error;
-      this.error.value = error;
+      if (!isEdit(error, from)) {
+        if (isFinal(error)) throw error;
+        this.error.value = error;
+      }
     }
     await this.#pause();
   }
@@ -172,6 +183,20 @@ export class Conversation {
       this.#retryNow = resolve;
     });
   }
+}
+
+/** The session was edited after it was loaded, and before its watch began. */
+class EditedMeanwhile extends Error {}
+
+/** Whether only appends can lie between these two answers. */
+function isUnedited(one: Session, other: Session): boolean {
+  return one.revision === other.revision && one.createTime === other.createTime;
+}
+
+/** Whether a watch has failed because of an edit. One that removed messages leaves its position past the end. */
+function isEdit(error: unknown, from: WatchFrom): boolean {
+  if (error instanceof EditedMeanwhile) return true;
+  return "from_position" in from && error instanceof ApiError && error.code === CODE.invalidArgument;
 }
 
 function isFinal(error: unknown): error is ApiError {
