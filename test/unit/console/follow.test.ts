@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 
 /** Follows a stream of which only this text has come so far. */
-function following(text: string) {
+function following(text: string, onOpen = async () => {}) {
   const stream = { isCanceled: false, events: [] as unknown[] };
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => controller.enqueue(new TextEncoder().encode(text)),
@@ -28,7 +28,7 @@ function following(text: string) {
   vi.stubGlobal("fetch", async () => new Response(body));
   const { signal } = new AbortController();
   const onEvent = (event: unknown) => stream.events.push(event);
-  const end = follow("/session/s/message:watch", { signal, onOpen: async () => {}, onEvent }).catch((error) => error);
+  const end = follow("/session/s/message:watch", { signal, onOpen, onEvent }).catch((error) => error);
   return { stream, end };
 }
 
@@ -37,6 +37,16 @@ it("gives up a stream on which nothing has come for 45 seconds", async () => {
   onTestFinished(() => void vi.useRealTimers());
   const { stream, end } = following('{"result":{"resumeToken":"a"}}\n');
   await poll(() => stream.events.length === 1 && vi.getTimerCount() === 1, "the stream waits for the next event");
+  vi.advanceTimersByTime(45_000);
+  expect((await end).message).toBe("The server cannot be reached");
+  await poll(() => stream.isCanceled, "the connection is closed");
+});
+
+it("gives up a stream whose opening takes 45 seconds", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { stream, end } = following("", () => new Promise(() => {}));
+  await poll(() => vi.getTimerCount() === 1, "the opening is waited for");
   vi.advanceTimersByTime(45_000);
   expect((await end).message).toBe("The server cannot be reached");
   await poll(() => stream.isCanceled, "the connection is closed");

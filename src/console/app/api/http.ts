@@ -81,7 +81,7 @@ const SILENCE_MS = 45_000;
 /**
  * Calls `onOpen` when the stream has begun and, after that has resolved, `onEvent` with each of its objects, which are
  * lines of JSON. Resolves when the server ends the stream, and rejects with the error that ends it, when `onOpen` does,
- * or when nothing has come for 45 seconds.
+ * or when nothing has come, or `onOpen` has not resolved, for 45 seconds.
  */
 export async function follow<T>(
   path: string,
@@ -91,7 +91,7 @@ export async function follow<T>(
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   try {
-    await onOpen();
+    await inTime(onOpen());
     for (;;) {
       const { value, done } = await inTime(reader.read());
       if (done) return;
