@@ -1,18 +1,32 @@
-import { create, fromBinary, fromJson, type JsonValue, toBinary, toJson } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMessage,
+  fromBinary,
+  fromJson,
+  type JsonValue,
+  type Message,
+  toBinary,
+  toJson,
+} from "@bufbuild/protobuf";
 import { StructSchema } from "@bufbuild/protobuf/wkt";
 import {
   AppendMessageRequestSchema,
   ListMessagesResponseSchema,
+  type MessageInfo,
   type MessageWithParts,
   MessageWithPartsSchema,
 } from "../../gen/sessionpool/v1/message_service_pb.js";
+import { ListTodosResponseSchema } from "../../gen/sessionpool/v1/todo_service_pb.js";
+import { StoredMessage } from "../../src/api/stored-message.js";
+import { toByteString, toBytes } from "../../src/domain/byte-string.js";
+import { MessageBody } from "../../src/domain/message-body.js";
 import { binaryMessageWriter } from "../../src/server/codec/binary-writer.js";
 import { messageReader } from "../../src/server/codec/json-reader.js";
 import { jsonMessageWriter } from "../../src/server/codec/json-writer.js";
 import { decodeStruct } from "../../src/server/codec/struct-codec.js";
 import { encodeStruct } from "../support/encode-struct.js";
 import type { Row } from "./row.js";
-import { NEW_MESSAGE_JSON, PAGE, storedMessage } from "./samples.js";
+import { NEW_MESSAGE_JSON, PAGE, sampleTodos, storedMessage } from "./samples.js";
 import { alternate, during } from "./slices.js";
 
 /** The arguments of a tool call, as an agent sends them. */
@@ -26,6 +40,11 @@ const PART = { type: "tool", data: STRUCT };
 const message = storedMessage(1);
 const page = create(ListMessagesResponseSchema, { messages: Array.from({ length: PAGE }, (_, i) => storedMessage(i)) });
 const toolMessage = create(MessageWithPartsSchema, { info: { role: "tool" }, parts: [PART] });
+const todos = create(ListTodosResponseSchema, { todos: sampleTodos() });
+const readOne = rereading(message);
+const readEach = page.messages.map(rereading);
+const readWholePage = () => create(ListMessagesResponseSchema, { messages: readEach.map((read) => read()) });
+const readTool = rereading(toolMessage);
 const structBytes = toBinary(StructSchema, fromJson(StructSchema, STRUCT));
 const request: JsonValue = { message: JSON.parse(NEW_MESSAGE_JSON) as JsonValue };
 
@@ -33,6 +52,7 @@ const writeMessage = binaryMessageWriter(MessageWithPartsSchema);
 const writePage = binaryMessageWriter(ListMessagesResponseSchema);
 const messageJson = jsonMessageWriter(MessageWithPartsSchema);
 const pageJson = jsonMessageWriter(ListMessagesResponseSchema);
+const todosJson = jsonMessageWriter(ListTodosResponseSchema);
 const readRequest = messageReader(AppendMessageRequestSchema);
 
 /**
@@ -53,14 +73,30 @@ export const CODEC_ROWS: readonly Row[] = [
     () => writeMessage(toolMessage),
     writing(toolMessage),
   ),
-  row("codec-json", "JSON of a message of 1 KB", () => messageJson(message), jsonOf(message)),
+  row(
+    "codec-json",
+    "JSON of a stored message of 1 KB",
+    () => toBytes(messageJson(readOne())),
+    () => libraryJson(MessageWithPartsSchema, readOne()),
+  ),
   row(
     "codec-json-page",
-    `JSON of ${PAGE} messages`,
-    () => pageJson(page),
-    () => JSON.stringify(toJson(ListMessagesResponseSchema, page)),
+    `JSON of ${PAGE} stored messages`,
+    () => toBytes(pageJson(readWholePage())),
+    () => libraryJson(ListMessagesResponseSchema, readWholePage()),
   ),
-  row("codec-json-struct", "JSON of a message with a Struct", () => messageJson(toolMessage), jsonOf(toolMessage)),
+  row(
+    "codec-json-struct",
+    "JSON of a stored message with a Struct",
+    () => toBytes(messageJson(readTool())),
+    () => libraryJson(MessageWithPartsSchema, readTool()),
+  ),
+  row(
+    "codec-json-todos",
+    "JSON of 20 todos",
+    () => toBytes(todosJson(todos)),
+    () => libraryJson(ListTodosResponseSchema, todos),
+  ),
   row(
     "codec-json-read",
     "a request of 1 KB from JSON",
@@ -85,8 +121,17 @@ function writing(of: MessageWithParts): () => unknown {
   return () => toBinary(MessageWithPartsSchema, of);
 }
 
-function jsonOf(of: MessageWithParts): () => unknown {
-  return () => JSON.stringify(toJson(MessageWithPartsSchema, of));
+/** Writes the JSON that clients get, as the bytes that are sent. */
+function libraryJson(desc: DescMessage, of: Message): unknown {
+  return Buffer.from(JSON.stringify(toJson(desc, of, { alwaysEmitImplicit: true })));
+}
+
+/** Returns a function that makes a message as the API does for each call: of its columns and the bytes of its body. */
+function rereading({ info, parts }: MessageWithParts): () => StoredMessage {
+  const bytes = toByteString(
+    MessageBody.of({ parts: parts.map(({ id, type, text, data }) => ({ id, type, text, data })) }).encode(),
+  );
+  return () => new StoredMessage(info as MessageInfo, MessageBody.storedBytes(bytes));
 }
 
 function row(id: string, what: string, ours: () => unknown, library: () => unknown): Row {
