@@ -8,7 +8,7 @@ import { writeHead } from "./respond.js";
 const METHODS = "GET, HEAD, POST, PATCH, DELETE, OPTIONS";
 const MAX_AGE_SECONDS = "7200";
 
-/** Headers that pages may send: those of REST, Connect and gRPC-Web. */
+/** Headers that pages may send: those of REST, Connect and gRPC-Web. See also OPENAI_HEADER. */
 const REQUEST_HEADERS = [
   "Authorization",
   "Content-Type",
@@ -26,6 +26,9 @@ const REQUEST_HEADERS = [
   "Tracestate",
   "X-Request-Id",
 ].join(", ");
+
+/** Headers that the packages of OpenAI send. Which ones differs from version to version, so they have no list. */
+const OPENAI_HEADER = /^(x-stainless|openai)-[a-z-]+$/i;
 
 /** Headers that pages may read. */
 const RESPONSE_HEADERS = [
@@ -70,7 +73,7 @@ export function makeCors(origins: readonly string[]): Cors {
     }
     hearErrors(request, response);
     response.setHeader("Access-Control-Allow-Methods", METHODS);
-    response.setHeader("Access-Control-Allow-Headers", REQUEST_HEADERS);
+    response.setHeader("Access-Control-Allow-Headers", [REQUEST_HEADERS, ...openaiHeaders(request)].join(", "));
     response.setHeader("Access-Control-Max-Age", MAX_AGE_SECONDS);
     writeHead(response, 204, {});
     (response as ServerResponse).end();
@@ -107,6 +110,11 @@ function isOwnOrigin(origin: string, authority: string | undefined): boolean {
   const { protocol, host } = new URL(origin);
   const own = `${protocol}//${authority}`;
   return URL.canParse(own) && new URL(own).host === host;
+}
+
+function openaiHeaders({ headers }: HttpRequest): readonly string[] {
+  const asked = headers["access-control-request-headers"]?.split(",") ?? [];
+  return asked.map((name) => name.trim()).filter((name) => OPENAI_HEADER.test(name));
 }
 
 function isPreflight({ method, headers }: HttpRequest): boolean {

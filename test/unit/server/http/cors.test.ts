@@ -4,6 +4,25 @@ import type { HttpRequest, HttpResponse } from "../../../../src/server/http/list
 
 const OTHER = "https://other.example";
 
+/** Returns the headers of the answer to a preflight that asks for permission to send these headers. */
+function preflight(headers: string): Record<string, string> {
+  const answered: Record<string, string> = {};
+  const response = {
+    req: { headers: {} },
+    setHeader: (name: string, value: string) => Object.assign(answered, { [name]: value }),
+    on: vi.fn(),
+    writeHead: vi.fn(),
+    end: vi.fn(),
+  } as unknown as HttpResponse;
+  const request = {
+    method: "OPTIONS",
+    headers: { origin: OTHER, "access-control-request-method": "POST", "access-control-request-headers": headers },
+    on: vi.fn(),
+  } as unknown as HttpRequest;
+  makeCors([OTHER])(request, response);
+  return answered;
+}
+
 function ask(origins: readonly string[], method: string, headers: Record<string, string>): boolean {
   const request = { method, headers: { host: "localhost:8080", ...headers } } as unknown as HttpRequest;
   const response = { setHeader: vi.fn() } as unknown as HttpResponse;
@@ -45,5 +64,17 @@ describe("a page of another origin", () => {
   it("is not assumed when a proxy ends TLS, or the origin leaves out the scheme's default port", () => {
     expect(ask([], "POST", { origin: "https://sessions.example", host: "sessions.example" })).toBe(false);
     expect(ask([], "POST", { origin: "https://sessions.example", host: "sessions.example:443" })).toBe(false);
+  });
+});
+
+describe("a preflight", () => {
+  it("allows the headers of the packages of OpenAI, whatever their version sends, and no others that it names", () => {
+    const asked = "authorization,content-type,x-stainless-os, X-Stainless-Retry-Count,openai-beta,x-other,x-stainless-";
+    const allowed = preflight(asked)["Access-Control-Allow-Headers"];
+    expect(allowed).toMatch(/^Authorization, .*X-Request-Id, x-stainless-os, X-Stainless-Retry-Count, openai-beta$/);
+  });
+
+  it("without other headers is answered with the list of the server", () => {
+    expect(preflight("content-type")["Access-Control-Allow-Headers"]).toMatch(/^Authorization, .*, X-Request-Id$/);
   });
 });
