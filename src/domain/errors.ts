@@ -39,6 +39,11 @@ export function notFound(what: string, id: string): DomainError {
   return new DomainError("not_found", `${what} ${JSON.stringify(id)} not found`);
 }
 
+/** A storage provider has returned something else than its contract asks for: not even `what`. */
+export function noAnswer(what: string): DomainError {
+  return new DomainError("internal", `The storage provider did not say ${what}`);
+}
+
 export function invalidArgument(message: string): DomainError {
   return new DomainError("invalid_argument", message);
 }

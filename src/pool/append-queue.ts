@@ -1,6 +1,6 @@
 import { checkCall } from "../domain/call.js";
 import { onCallEnd } from "../domain/call-end.js";
-import { DomainError } from "../domain/errors.js";
+import { noAnswer } from "../domain/errors.js";
 import type { Limits } from "../domain/limits.js";
 import { messageSize } from "../domain/message-size.js";
 import type { LogResult, TurnOutcome } from "../storage/storage-provider.js";
@@ -117,8 +117,6 @@ function answerAtCallEnd(queue: Waiting[], waiting: Waiting): void {
 }
 
 function settle(waiting: Waiting, outcome: TurnOutcome | undefined): void {
-  if (outcome === undefined)
-    waiting.reject(new DomainError("internal", "The storage provider gave no outcome for an append"));
-  else if (outcome.ok) waiting.resolve(outcome.result);
-  else waiting.reject(outcome.error);
+  if (outcome?.ok === true) waiting.resolve(outcome.result);
+  else waiting.reject(outcome?.ok === false ? outcome.error : noAnswer("whether an append was stored"));
 }

@@ -1,6 +1,6 @@
 import type { Call } from "../domain/call.js";
 import { checkCall } from "../domain/call.js";
-import { DomainError, NotImplementedError, notFound } from "../domain/errors.js";
+import { DomainError, NotImplementedError, noAnswer, notFound } from "../domain/errors.js";
 import { ulidFactory } from "../domain/ids.js";
 import type { Todo } from "../domain/todo.js";
 import { checkTodo, checkTodos } from "./check-todos.js";
@@ -97,7 +97,10 @@ export class TodoTracker {
         const { todos, revision } = await storage.readTodos(call);
         const next = plan(todos);
         checkTodos(next, this.#root.limits);
-        if (await storage.replaceTodos(next, revision, call)) return next;
+        const isReplaced: unknown = await storage.replaceTodos(next, revision, call);
+        if (isReplaced === true) return next;
+        // Without this check, a provider that returns nothing would be asked again for ever.
+        if (isReplaced !== false) throw noAnswer("whether the todos were replaced");
       }
     });
   }

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Limits } from "../../../src/domain/limits.js";
 import { RootPool } from "../../../src/pool/root-pool.js";
 import type { SessionPool } from "../../../src/pool/session-pool.js";
+import type { TurnOutcome } from "../../../src/storage/storage-provider.js";
 import { message, messages, numbered } from "../../contract/storage-provider/fixtures.js";
 import { ENDINGS, MINUTE_MS } from "../../support/call-endings.js";
 import { poll } from "../../support/poll.js";
@@ -174,4 +175,16 @@ describe("a turn", () => {
     await expect(sessions.appendMessage("s", message("a"))).rejects.toMatchObject({ code: "internal" });
     expect(sessions.turnLock.size).toBe(0);
   });
+
+  it.each([[{ messageIds: ["a"], position: 1 }], [{ ok: "yes" }], [null]])(
+    "with %j as an outcome from the provider is an internal error",
+    async (outcome) => {
+      await begin();
+      provider.open();
+      await held;
+      provider.logTurn = async () => [outcome as unknown as TurnOutcome];
+      const append = sessions.appendMessage("s", message("a"));
+      await expect(append).rejects.toThrow("The storage provider did not say whether an append was stored");
+    },
+  );
 });

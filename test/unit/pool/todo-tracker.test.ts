@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Limits } from "../../../src/domain/limits.js";
 import type { Todo } from "../../../src/domain/todo.js";
 import { RootPool } from "../../../src/pool/root-pool.js";
@@ -117,6 +117,16 @@ describe("TodoTracker", () => {
     refusals = Number.POSITIVE_INFINITY;
     await refusal(todos.add(todo("b"), { deadlineMs: Date.now() + 20 }), "deadline_exceeded");
     expect(await ids()).toEqual(["a"]);
+  });
+
+  it("asks a provider that does not say whether it has replaced the list no second time", async () => {
+    const provider = new NaiveStorageProvider(state);
+    const replace = vi.fn(async () => undefined as unknown as boolean);
+    provider.replaceTodos = replace;
+    todos = new RootPool({ storage: provider }).todos;
+    const error = await refusal(todos.add(todo("a")), "internal");
+    expect(error.message).toBe("The storage provider did not say whether the todos were replaced");
+    expect(replace).toHaveBeenCalledOnce();
   });
 
   it("ends with its call", async () => {
