@@ -18,7 +18,8 @@ export interface DatabaseOptions {
   readonly onAnomaly?: ((text: string, error?: unknown) => void) | undefined;
 }
 
-export interface StorageOptions extends Omit<HistoryOptions, "seenDrafts">, DatabaseOptions {
+/** Settings for `openStorage`. */
+export interface StorageOptions extends HistoryOptions, DatabaseOptions {
   /** Receives notices of what the server lacks, and background failures unless `onAnomaly` is given. */
   readonly logger?:
     | { info?(details: object, message: string): void; warn(details: object, message: string): void }
@@ -61,6 +62,10 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
   }
 }
 
+/**
+ * Opens the database of a URL, with a provider for each namespace that is asked for. Takes the URLs of `openDatabase`
+ * and rejects as that does.
+ */
 export async function openStorage(url: string, options: StorageOptions = {}): Promise<Storage> {
   const { logger, mongo, create, ...history } = options;
   const onAnomaly = (text: string, err?: unknown) => logger?.warn({ err }, text);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect } from "vitest";
-import type { HistoryOptions } from "../../src/storage/history/log-history-provider.js";
+import type { EngineOptions } from "../../src/storage/history/log-history-provider.js";
 import { StorageManager, type StorageOperations } from "../../src/storage/storage-manager.js";
 import type { StorageProvider } from "../../src/storage/storage-provider.js";
 import { describeAppends } from "./storage-provider/appends.js";
@@ -34,7 +34,7 @@ import { describeTurns } from "./storage-provider/turns.js";
 /** A store that was opened for one case. */
 export interface OpenedStorage {
   /** Opens a provider over the store. It has its own caches, as a further process would. */
-  provider(options: HistoryOptions): StorageProvider;
+  provider(options: EngineOptions): StorageProvider;
   /** Closes the store and throws it away. */
   close(): Promise<void>;
 }
@@ -56,7 +56,7 @@ export interface StorageProviderSubject {
   /** The providers' clock, microseconds since 1970. It stands still until it is set. */
   nowMicros: number;
   /** Opens one more provider over the same store. */
-  open(options?: HistoryOptions): StorageOperations;
+  open(options?: EngineOptions): StorageOperations;
 }
 
 /**

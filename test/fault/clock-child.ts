@@ -5,6 +5,7 @@ import { Pools } from "../../src/pools.js";
 import { Metrics } from "../../src/server/call/metrics.js";
 import { createLogger } from "../../src/server/logging.js";
 import { RunningServer } from "../../src/server/server.js";
+import type { EngineOptions } from "../../src/storage/history/log-history-provider.js";
 import { openStorage } from "../../src/storage/open-storage.js";
 import { TEST_CONFIG } from "../support/server.js";
 import { shifts } from "./own-clocks.js";
@@ -22,11 +23,8 @@ export interface ClockShift {
 const { CHAOS_STORAGE = "", CHAOS_STALE_MS, CHAOS_SWEEP_AGE_MS, CHAOS_SWEEP_INTERVAL_MS } = process.env;
 const config: ServeConfig = { ...TEST_CONFIG, storage: CHAOS_STORAGE, logLevel: "error" };
 const logger = createLogger(config.logLevel);
-const storage = await openStorage(config.storage, {
-  staleMs: Number(CHAOS_STALE_MS),
-  sweepAgeMs: Number(CHAOS_SWEEP_AGE_MS),
-  logger,
-});
+const ages: EngineOptions = { staleMs: Number(CHAOS_STALE_MS), sweepAgeMs: Number(CHAOS_SWEEP_AGE_MS) };
+const storage = await openStorage(config.storage, { ...ages, logger });
 const pools = new Pools(storage, config.limits, logger);
 const metrics = new Metrics();
 const server = await RunningServer.start({

@@ -1,4 +1,4 @@
-import type { HistoryOptions } from "../../src/storage/history/history-options.js";
+import type { EngineOptions } from "../../src/storage/history/history-options.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { AtomicSimStore } from "./atomic-sim-store.js";
 import type { SimClock } from "./clocks.js";
@@ -65,7 +65,7 @@ export class Fleet {
   readonly #scheduler: Scheduler;
   readonly #storeClock: SimClock;
   readonly #hasWrongClocks: boolean;
-  readonly #sizes: HistoryOptions;
+  readonly #sizes: EngineOptions;
   readonly #sealSizes: { readonly block: number; readonly wall: number };
   #uids = 0;
   #processes = 0;
@@ -154,9 +154,9 @@ export class Fleet {
       : new WeakSimStore(this.db, steps, this.#sealSizes);
   }
 
-  #engine(store: SimStore, time: HistoryOptions): Engine {
+  #engine(store: SimStore, time: EngineOptions): Engine {
     const name = () => `u${String(++this.#uids).padStart(4, "0")}`;
-    const options: HistoryOptions = {
+    const options: EngineOptions = {
       ...this.#sizes,
       ...time,
       random: () => this.#random.next(),

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { DomainError } from "../../src/domain/errors.js";
 import { HistoryContext } from "../../src/storage/history/heads.js";
-import type { HistoryOptions } from "../../src/storage/history/history-options.js";
+import type { EngineOptions } from "../../src/storage/history/history-options.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { AtomicSimStore } from "./atomic-sim-store.js";
 import { SimDatabase } from "./sim-database.js";
@@ -33,7 +33,7 @@ export class World {
   }
 
   /** Makes a process with its own cache. */
-  process(options: HistoryOptions & { readonly skewMs?: number } = {}): Process {
+  process(options: EngineOptions & { readonly skewMs?: number } = {}): Process {
     const gates = new Gates();
     const { skewMs = 0, ...more } = options;
     const steps: Steps = {
@@ -50,7 +50,7 @@ export class World {
     };
     const store = this.#kind === "atomic" ? new AtomicSimStore(this.db, steps) : this.#weak(steps);
     const name = () => `u${String(++this.#names).padStart(4, "0")}`;
-    const all: HistoryOptions = {
+    const all: EngineOptions = {
       nowMicros: () => 5,
       clockMs: () => this.nowMs,
       pause: async (ms) => {
@@ -87,7 +87,7 @@ export class Process extends LogHistoryProvider {
   readonly gates: Gates;
   readonly context: HistoryContext;
 
-  constructor(store: SimStore, gates: Gates, options: HistoryOptions) {
+  constructor(store: SimStore, gates: Gates, options: EngineOptions) {
     super(store, options);
     this.simStore = store;
     this.gates = gates;

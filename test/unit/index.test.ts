@@ -1,6 +1,9 @@
 import { build, type Metafile } from "esbuild";
-import { describe, expect, it } from "vitest";
+import { describe, expect, expectTypeOf, it } from "vitest";
 import * as library from "../../src/index.js";
+import type { EngineOptions } from "../../src/storage/history/log-history-provider.js";
+
+type EngineOnly = Exclude<keyof EngineOptions, keyof library.HistoryOptions> | "newUid" | "staleMs";
 
 describe("the package", () => {
   it("loads no driver when it is imported", async () => {
@@ -26,6 +29,12 @@ describe("the package", () => {
     const { sessionId } = await rootPool.sessions.createSession();
     expect(await rootPool.sessions.getMessageCount(sessionId)).toBe(0);
     await rootPool.close();
+  });
+
+  it("offers no settings of the engine with which it could lose messages", () => {
+    // tsc checks these lines. When they run, they do nothing.
+    expectTypeOf<keyof library.StorageOptions & EngineOnly>().toBeNever();
+    expectTypeOf<keyof library.HistoryOptions & EngineOnly>().toBeNever();
   });
 
   it("rejects with unavailable when no MongoDB answers", async () => {

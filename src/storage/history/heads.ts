@@ -1,6 +1,6 @@
 import { type Call, checkCall } from "../../domain/call.js";
 import { notFound } from "../../domain/errors.js";
-import type { HistoryOptions, ResolvedHistoryOptions } from "./history-options.js";
+import type { EngineOptions, ResolvedHistoryOptions } from "./history-options.js";
 import { resolveHistoryOptions } from "./history-options.js";
 import type { LogStore, Segment, SessionRecord, Tail } from "./log-store.js";
 import { Again, Retries, type Seen } from "./retries.js";
@@ -36,7 +36,7 @@ export class HistoryContext {
   readonly options: ResolvedHistoryOptions;
   readonly #heads = new Map<string, { readonly head: Head; readonly keptAtMs: number }>();
 
-  constructor(store: LogStore, options: HistoryOptions) {
+  constructor(store: LogStore, options: EngineOptions) {
     this.store = store;
     this.options = resolveHistoryOptions(options);
   }

@@ -9,9 +9,34 @@ export const MAX_ANCESTRY_BYTES = 16_384;
 /** Maps the logs of open drafts to the version that this process last saw and when it first saw that version. */
 export type SeenDrafts = Map<string, { readonly version: number; readonly sinceMs: number }>;
 
-/** Settings for how histories are kept. Everything has a default; tests set clocks, ids and small sizes. */
+/** Settings for how histories are kept, for programs that embed a store. Everything has a default. */
 export interface HistoryOptions {
   readonly limits?: Partial<Limits> | undefined;
+  /**
+   * How long after its last change a session expires, in milliseconds. Infinity, the default, means never. It must be
+   * the same for all processes of a store.
+   */
+  readonly retentionMs?: number | undefined;
+  /** How long a draft may go without being extended before it counts as abandoned, in milliseconds: 15 minutes. */
+  readonly draftTimeoutMs?: number | undefined;
+  /** Whether messages can be searched, where the store can do so: false when absent. */
+  readonly search?: boolean | undefined;
+  /** How often an idle follower gets a heartbeat, in milliseconds: 15 s. */
+  readonly heartbeatMs?: number | undefined;
+  /**
+   * How long an append may wait before its session's update time is written: 1 s. With Infinity, until sessions are
+   * listed.
+   */
+  readonly touchDelayMs?: number | undefined;
+  /** Receives failures in the background, and reports of rows that were missing although the read was recent. */
+  readonly onAnomaly?: ((text: string, error?: unknown) => void) | undefined;
+}
+
+/**
+ * Settings of the engine itself. Other values than the defaults are for tests, which set clocks, ids and small sizes:
+ * some would make it lose messages. They are not part of the package's API.
+ */
+export interface EngineOptions extends HistoryOptions {
   /** The time for messages and records, in microseconds since 1970. */
   readonly nowMicros?: (() => number) | undefined;
   /** A steady clock in milliseconds; only differences are used. */
@@ -33,11 +58,6 @@ export interface HistoryOptions {
   readonly staleMs?: number | undefined;
   /** How old a mark must be before what it marks is swept: ten minutes. */
   readonly sweepAgeMs?: number | undefined;
-  /**
-   * How long after its last change a session expires, in milliseconds. Infinity, the default, means never. It must be
-   * the same for all processes of a store.
-   */
-  readonly retentionMs?: number | undefined;
   /** How many segments a session may have before neighbours are merged: 128. */
   readonly maxSegments?: number | undefined;
   /** How many neighbours are merged into one: 64. */
@@ -54,39 +74,26 @@ export interface HistoryOptions {
   readonly maxEdits?: number | undefined;
   /** How many dropped ranges a record remembers for the sweep: 128. */
   readonly maxDropped?: number | undefined;
-  /** What MAX_ANCESTRY_BYTES is to be: 16,384. */
+  /** Used instead of MAX_ANCESTRY_BYTES. */
   readonly maxAncestryBytes?: number | undefined;
   /** How many heads are cached: 10,000. */
   readonly maxHeads?: number | undefined;
   /** How often a follower looks when nothing wakes it, in milliseconds, at first and at most. */
   readonly pollMs?: { readonly first: number; readonly most: number } | undefined;
-  /** How often an idle follower gets a heartbeat, in milliseconds: 15 s. */
-  readonly heartbeatMs?: number | undefined;
-  /**
-   * How long an append may wait before its session's update time is written: 1 s. With Infinity, until sessions are
-   * listed.
-   */
-  readonly touchDelayMs?: number | undefined;
   /** How many messages may wait for one follower before it is ended: 1,000. */
   readonly maxFollowerBacklog?: number | undefined;
-  /** Whether messages can be searched, where the store can do so: false when absent. */
-  readonly search?: boolean | undefined;
-  /** How long nobody may extend a draft before it counts as abandoned: 15 minutes. */
-  readonly draftTimeoutMs?: number | undefined;
   /**
    * What `endAbandonedDrafts` has seen. Whoever closes a provider and opens another one of the same namespace later
    * gives both the same map. Otherwise drafts of a namespace that is never open for long would not be abandoned.
    */
   readonly seenDrafts?: SeenDrafts | undefined;
-  /** Receives failures in the background, and reports of rows that were missing although the read was recent. */
-  readonly onAnomaly?: ((text: string, error?: unknown) => void) | undefined;
 }
 
 export type ResolvedHistoryOptions = {
-  readonly [K in keyof Omit<HistoryOptions, "limits">]-?: NonNullable<HistoryOptions[K]>;
+  readonly [K in keyof Omit<EngineOptions, "limits">]-?: NonNullable<EngineOptions[K]>;
 } & { readonly limits: Limits };
 
-export function resolveHistoryOptions(options: HistoryOptions): ResolvedHistoryOptions {
+export function resolveHistoryOptions(options: EngineOptions): ResolvedHistoryOptions {
   return {
     nowMicros: options.nowMicros ?? (() => Date.now() * 1000),
     clockMs: options.clockMs ?? (() => performance.now()),

@@ -52,7 +52,7 @@ import { MessageEditor } from "./edit/message-editor.js";
 import { Eraser } from "./erase/eraser.js";
 import { Followers } from "./follow/followers.js";
 import { type Head, HistoryContext } from "./heads.js";
-import type { HistoryOptions } from "./history-options.js";
+import type { EngineOptions } from "./history-options.js";
 import type { LogStore } from "./log-store.js";
 import { Reader } from "./read/reader.js";
 import { Searcher } from "./read/searcher.js";
@@ -68,7 +68,7 @@ import { RecordReplacer } from "./write/record-replacer.js";
 import { RecordWriter } from "./write/record-writer.js";
 import { SideLogs } from "./write/side-logs.js";
 
-export type { HistoryOptions, SeenDrafts } from "./history-options.js";
+export type { EngineOptions, HistoryOptions, SeenDrafts } from "./history-options.js";
 
 type Args<K extends keyof StorageProvider> = Parameters<StorageProvider[K]>;
 
@@ -96,7 +96,7 @@ export class LogHistoryProvider extends StorageProvider {
   readonly #snapshots: Snapshots;
   readonly #restorer: Restorer;
 
-  constructor(store: LogStore, options: HistoryOptions = {}) {
+  constructor(store: LogStore, options: EngineOptions = {}) {
     super();
     const context = new HistoryContext(store, options);
     const replacer = new RecordReplacer(context);

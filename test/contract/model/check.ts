@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { HistoryOptions } from "../../../src/storage/history/log-history-provider.js";
+import type { EngineOptions } from "../../../src/storage/history/log-history-provider.js";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
 import { FollowerSlots } from "./follow.js";
 import { naiveState } from "./naive-sessions-provider.js";
@@ -17,7 +17,7 @@ type OperationOf<Op extends Operation["op"]> = Extract<Operation, { readonly op:
  * Performs the steps on providers that share a store, and on the naive model. Every answer must be the same, and
  * nothing may be left at the end.
  */
-export async function checkSteps(open: OpenStore, sizes: HistoryOptions, steps: readonly Step[]): Promise<void> {
+export async function checkSteps(open: OpenStore, sizes: EngineOptions, steps: readonly Step[]): Promise<void> {
   const providers = await Providers.open(open, sizes);
   const run = new Run(providers);
   try {

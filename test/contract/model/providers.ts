@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { expect } from "vitest";
-import { type HistoryOptions, LogHistoryProvider } from "../../../src/storage/history/log-history-provider.js";
+import { type EngineOptions, LogHistoryProvider } from "../../../src/storage/history/log-history-provider.js";
 import type { LogStore } from "../../../src/storage/history/log-store.js";
 import { StorageManager, type StorageOperations } from "../../../src/storage/storage-manager.js";
 import { DRAFT_COUNT } from "./naive-drafts.js";
@@ -20,7 +20,7 @@ export interface OpenedStore {
 export type OpenStore = (nowMs: () => number) => Promise<OpenedStore>;
 
 /** The sizes are small, so that short sequences take every path. Each is a different mixture. */
-export const SIZES: readonly HistoryOptions[] = [
+export const SIZES: readonly EngineOptions[] = [
   {
     maxSegments: 6,
     mergeSegments: 5,
@@ -54,7 +54,7 @@ export class Providers {
   readonly store: LogStore;
   #asked = 0;
 
-  private constructor(opened: OpenedStore, sizes: HistoryOptions, clocks: Clocks) {
+  private constructor(opened: OpenedStore, sizes: EngineOptions, clocks: Clocks) {
     this.#opened = opened;
     this.#clocks = clocks;
     this.store = opened.store();
@@ -62,7 +62,7 @@ export class Providers {
     this.#all = [provider(), provider(), new StorageManager({ main: provider() })];
   }
 
-  static async open(open: OpenStore, sizes: HistoryOptions): Promise<Providers> {
+  static async open(open: OpenStore, sizes: EngineOptions): Promise<Providers> {
     const clocks = { ms: 1, micros: NOW_MICROS };
     return new Providers(await open(() => clocks.ms), sizes, clocks);
   }
@@ -130,7 +130,7 @@ interface Clocks {
   micros: number;
 }
 
-function optionsOf({ sweepAgeMs }: OpenedStore, sizes: HistoryOptions, clocks: Clocks): HistoryOptions {
+function optionsOf({ sweepAgeMs }: OpenedStore, sizes: EngineOptions, clocks: Clocks): EngineOptions {
   return {
     nowMicros: () => clocks.micros,
     clockMs: () => clocks.ms,

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Head, HistoryContext } from "../../../../src/storage/history/heads.js";
-import type { HistoryOptions } from "../../../../src/storage/history/history-options.js";
+import type { EngineOptions } from "../../../../src/storage/history/history-options.js";
 import { EditorWait } from "../../../../src/storage/history/write/editor-wait.js";
 import { RecordReplacer } from "../../../../src/storage/history/write/record-replacer.js";
 import { RecordWriter } from "../../../../src/storage/history/write/record-writer.js";
@@ -32,7 +32,7 @@ function waitOf(context: HistoryContext): EditorWait {
 }
 
 /** Has a process wait for whoever has sealed the session's log. */
-async function settle(options: HistoryOptions = {}): Promise<void> {
+async function settle(options: EngineOptions = {}): Promise<void> {
   const pause = async (ms: number): Promise<void> => {
     await during(pauses.length);
     pauses.push(ms);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { DomainError } from "../../../../src/domain/errors.js";
 import type { FollowEvent, FollowPosition } from "../../../../src/domain/page.js";
-import type { HistoryOptions } from "../../../../src/storage/history/history-options.js";
+import type { EngineOptions } from "../../../../src/storage/history/history-options.js";
 import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
 import type { LogDatabase, LogStore } from "../../../../src/storage/history/log-store.js";
 import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
@@ -20,7 +20,7 @@ const untilWoken = (_ms: number, signal?: AbortSignal) =>
     signal?.addEventListener("abort", () => resolve());
   });
 
-function providerOn(on: LogStore, more: HistoryOptions = {}): LogHistoryProvider {
+function providerOn(on: LogStore, more: EngineOptions = {}): LogHistoryProvider {
   return new LogHistoryProvider(on, {
     pause: untilWoken,
     clockMs: () => 0,
@@ -147,7 +147,7 @@ describe("a follower", () => {
 
   it("gets its place in each heartbeat", async () => {
     let beat = () => {};
-    const pause: HistoryOptions["pause"] = async (ms, signal) => {
+    const pause: EngineOptions["pause"] = async (ms, signal) => {
       const beats = new Promise<void>((resolve) => {
         if (ms === 77) beat = resolve;
       });
@@ -273,7 +273,7 @@ describe("a store that reports changes", () => {
       return async () => {};
     };
     const sleeps: number[] = [];
-    const pause: HistoryOptions["pause"] = (ms, signal) => {
+    const pause: EngineOptions["pause"] = (ms, signal) => {
       sleeps.push(ms);
       return untilWoken(ms, signal);
     };
@@ -293,7 +293,7 @@ describe("a store that reports changes", () => {
   it("but cannot be subscribed to leaves its followers to poll, and the failure is reported", async () => {
     store.subscribe = () => Promise.reject(new Error("no change streams"));
     let poll = () => {};
-    const pause: HistoryOptions["pause"] = async (ms, signal) => {
+    const pause: EngineOptions["pause"] = async (ms, signal) => {
       const polls = new Promise<void>((resolve) => {
         if (ms === 3) poll = resolve;
       });

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { HistoryOptions } from "../../../../src/storage/history/history-options.js";
+import type { EngineOptions } from "../../../../src/storage/history/history-options.js";
 import type { NextRecord } from "../../../../src/storage/history/log-store.js";
 import { totalLength } from "../../../../src/storage/history/segments.js";
 import { cut, sessionOf, sweepLater } from "../../../simulation/rule-schedules/scenes.js";
@@ -16,7 +16,7 @@ const at = (...times: readonly number[]) => times.map((time) => `${time}@${time}
 const named = (record: NextRecord) => record.namedLogs.some(({ purpose }) => purpose === "copy");
 
 /** A process, and the number of entries that it has written to each log. */
-function writer(options: HistoryOptions = {}): { process: Process; logs: Map<string, number> } {
+function writer(options: EngineOptions = {}): { process: Process; logs: Map<string, number> } {
   const process = world.process(options);
   const logs = new Map<string, number>();
   process.gates.close("append", ([log, , ids]) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { HistoryOptions } from "../../../../src/storage/history/history-options.js";
+import type { EngineOptions } from "../../../../src/storage/history/history-options.js";
 import { type Process, World } from "../../../simulation/world.js";
 
 interface Placed {
@@ -13,7 +13,7 @@ class Beside {
   readonly process: Process;
   #all: Placed[] = [];
 
-  constructor(kind: "atomic" | "weak", options: HistoryOptions) {
+  constructor(kind: "atomic" | "weak", options: EngineOptions) {
     this.world = new World(kind);
     this.process = this.world.process(options);
   }
@@ -35,7 +35,7 @@ const SIZES = [
   { maxSegments: 8, mergeSegments: 3, chunk: 2 },
   { maxSegments: 4, mergeSegments: 2, chunk: 3 },
   { maxSegments: 6, mergeSegments: 9, chunk: 1 },
-] satisfies readonly HistoryOptions[];
+] satisfies readonly EngineOptions[];
 
 describe.each(["atomic", "weak"] as const)("older messages on the %s store", (kind) => {
   it.each(SIZES)("go to their places one by one while segments are merged (%o)", async (sizes) => {
