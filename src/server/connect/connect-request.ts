@@ -6,7 +6,7 @@ import { wireMethod } from "../codec/binary-codec.js";
 import { messageReader } from "../codec/json-reader.js";
 import { parseJson } from "../codec/json-text.js";
 import { type BodyLimits, readBody } from "../http/body.js";
-import type { HttpRequest } from "../http/listener.js";
+import type { HttpRequest } from "../http/exchange.js";
 import type { Admission } from "../load/admissions.js";
 import { type Compression, inflate } from "../load/inflate.js";
 

@@ -3,7 +3,7 @@ import { createAsyncIterable, encodeEnvelope, type UniversalServerResponse } fro
 import { ApiError } from "../../api/api-error.js";
 import { type ByteString, toBytes } from "../../domain/byte-string.js";
 import { chooseEncoding, compress, type Encoding, MIN_COMPRESSED_BYTES } from "../http/compression.js";
-import type { HttpRequest, HttpResponse } from "../http/listener.js";
+import type { HttpRequest, HttpResponse } from "../http/exchange.js";
 import { abandonUnread, writeHead } from "../http/respond.js";
 import type { Admission } from "../load/admissions.js";
 import { withinStallTime } from "../load/stall.js";

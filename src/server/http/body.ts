@@ -1,12 +1,9 @@
-import type { IncomingMessage } from "node:http";
-import type { Http2ServerRequest } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import type { Admission } from "../load/admissions.js";
 import { inflate } from "../load/inflate.js";
+import type { HttpRequest } from "./exchange.js";
 import { isGone } from "./is-gone.js";
 import { HttpProblem } from "./problem.js";
-
-export type Request = IncomingMessage | Http2ServerRequest;
 
 /** Limits of a request body. */
 export interface BodyLimits {
@@ -27,7 +24,7 @@ const PARAMETER = `(?:${UTF_8}|(?!charset\\s*=)${TOKEN}\\s*=\\s*(?:${TOKEN}|${QU
 const JSON_TYPE = new RegExp(`^application/json\\s*(?:;\\s*(?:${PARAMETER}\\s*)?)*$`, "i");
 
 /** Throws if the headers show that the body would be refused whatever it contains. Reads nothing. */
-export function checkBodyHeaders({ headers }: Request, limitBytes: number): void {
+export function checkBodyHeaders({ headers }: HttpRequest, limitBytes: number): void {
   const type = headers["content-type"];
   if (type !== undefined && !JSON_TYPE.test(type)) {
     throw unsupported(`Content-Type must be application/json in UTF-8; it is ${JSON.stringify(type)}`);
@@ -42,7 +39,7 @@ export function checkBodyHeaders({ headers }: Request, limitBytes: number): void
 }
 
 /** Whether the headers announce a body. */
-export function hasBody(request: Request): boolean {
+export function hasBody(request: HttpRequest): boolean {
   const { headers } = request;
   if (headers["content-length"] !== undefined) return headers["content-length"] !== "0";
   return "stream" in request ? !request.stream.endAfterHeaders : headers["transfer-encoding"] !== undefined;
@@ -53,7 +50,7 @@ export function hasBody(request: Request): boolean {
  * grow without end. The bytes of a protocol's frame do not count.
  */
 export async function readBody(
-  request: Request,
+  request: HttpRequest,
   limits: BodyLimits,
   admission: Admission,
   framingBytes = 0,
@@ -68,7 +65,7 @@ export async function readBody(
 }
 
 function readBytes(
-  request: Request,
+  request: HttpRequest,
   { bodyBytes: limitBytes, bodyTimeoutMs }: BodyLimits,
   admission: Admission,
   framingBytes: number,

@@ -1,7 +1,7 @@
 import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { Connection } from "../load/connections.js";
-import type { Request } from "./body.js";
+import type { HttpRequest } from "./exchange.js";
 
 const connections = new WeakMap<Socket | ServerHttp2Session, Connection>();
 
@@ -11,7 +11,7 @@ export function bindConnection(carrier: Socket | ServerHttp2Session, connection:
 }
 
 /** Undefined when the connection has ended or is not counted. */
-export function connectionOf(request: Request): Connection | undefined {
+export function connectionOf(request: HttpRequest): Connection | undefined {
   if (!("stream" in request)) return connections.get(request.socket);
   const { session } = request.stream;
   return session === undefined ? undefined : connections.get(session as ServerHttp2Session);

@@ -1,7 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { Code } from "@connectrpc/connect";
 import { authorityOf } from "./authority.js";
-import { type HttpRequest, type HttpResponse, hearErrors } from "./listener.js";
+import type { HttpRequest, HttpResponse } from "./exchange.js";
+import { hearErrors } from "./listener.js";
 import { HttpProblem } from "./problem.js";
 import { writeHead } from "./respond.js";
 

@@ -1,9 +1,8 @@
 import { setMaxListeners } from "node:events";
 import type { Socket } from "node:net";
 import { CallSignal } from "../call-signal.js";
-import type { Request } from "./body.js";
+import type { HttpRequest, HttpResponse } from "./exchange.js";
 import { isGone } from "./is-gone.js";
-import type { Response } from "./respond.js";
 
 const signals = new WeakMap<Socket, AbortSignal>();
 
@@ -11,11 +10,11 @@ const signals = new WeakMap<Socket, AbortSignal>();
  * A signal that is aborted when the client has gone. In HTTP/1 that is when its connection closes. All requests of a
  * connection share one signal, because making one costs as much as everything else that a small request needs.
  */
-export function goneSignal(request: Request, response: Response): AbortSignal {
+export function goneSignal(request: HttpRequest, response: HttpResponse): AbortSignal {
   return "stream" in request ? signalOfStream(response) : signalOfConnection(request.socket);
 }
 
-function signalOfStream(response: Response): AbortSignal {
+function signalOfStream(response: HttpResponse): AbortSignal {
   const gone = new CallSignal();
   const abort = () => gone.abort(new Error("The client has gone"));
   response.once("close", () => {

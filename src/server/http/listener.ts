@@ -1,16 +1,5 @@
-import {
-  createServer as createHttp1Server,
-  type Server as Http1Server,
-  type IncomingMessage,
-  type ServerResponse,
-} from "node:http";
-import {
-  createServer as createHttp2Server,
-  type Http2Server,
-  type Http2ServerRequest,
-  type Http2ServerResponse,
-  type ServerHttp2Session,
-} from "node:http2";
+import { createServer as createHttp1Server, type Server as Http1Server, type ServerResponse } from "node:http";
+import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Address, LoadLimits } from "../../config.js";
@@ -21,12 +10,11 @@ import { HANDSHAKE_TIMEOUT_MS, peerOf, TcpPort } from "../load/tcp-port.js";
 import type { TlsFiles } from "../tls-files.js";
 import { readAbsoluteForm } from "./absolute-form.js";
 import { bindConnection, connectionOf } from "./connection-of.js";
+import type { HttpRequest, HttpResponse } from "./exchange.js";
 import { inTurn, type LastAnswers } from "./in-turn.js";
 import { keepSession, LINGER_MS } from "./keep-session.js";
 import { refuseExpectation, refuseMalformed, refuseTunnel } from "./refusals.js";
 
-export type HttpRequest = IncomingMessage | Http2ServerRequest;
-export type HttpResponse = ServerResponse | Http2ServerResponse;
 /** Must never throw. */
 export type HttpHandler = (request: HttpRequest, response: HttpResponse) => void;
 

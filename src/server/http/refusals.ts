@@ -1,20 +1,20 @@
 import type { Duplex } from "node:stream";
 import { Code } from "@connectrpc/connect";
 import { REQUEST_ID, requestIdFrom } from "../request-id.js";
-import type { Request } from "./body.js";
+import type { HttpRequest, HttpResponse } from "./exchange.js";
 import { HttpProblem, problemJson } from "./problem.js";
-import { type Response, sendProblem } from "./respond.js";
+import { sendProblem } from "./respond.js";
 
 const MALFORMED = { 400: "Bad Request", 408: "Request Timeout", 431: "Request Header Fields Too Large" } as const;
 
 /** Answers an `Expect` other than `100-continue`. By itself Node would answer without a body and an id. */
-export function refuseExpectation(request: Request, response: Response): void {
+export function refuseExpectation(request: HttpRequest, response: HttpResponse): void {
   const message = `Expect must be 100-continue; it is ${JSON.stringify(request.headers.expect)}`;
   sendProblem(request, response, new HttpProblem(Code.InvalidArgument, message, { status: 417 }));
 }
 
 /** Answers CONNECT over HTTP/2, which asks for a tunnel. By itself Node would answer without a body and an id. */
-export function refuseTunnel(request: Request, response: Response): void {
+export function refuseTunnel(request: HttpRequest, response: HttpResponse): void {
   const message = "CONNECT is not allowed: this server is no proxy";
   sendProblem(request, response, new HttpProblem(Code.Unimplemented, message, { status: 405 }));
 }

@@ -1,5 +1,5 @@
 import type { RequestFacts } from "../principal.js";
-import type { HttpRequest } from "./listener.js";
+import type { HttpRequest } from "./exchange.js";
 import { requestIdOf } from "./request-id.js";
 
 /** The facts about a request that the checks of all fronts need. */

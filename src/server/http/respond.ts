@@ -1,16 +1,15 @@
 import type { ServerResponse } from "node:http";
-import { constants, type Http2ServerResponse } from "node:http2";
+import { constants } from "node:http2";
 import { type ByteString, toByteString, toBytes } from "../../domain/byte-string.js";
 import type { Admission } from "../load/admissions.js";
 import { STALL_MS } from "../load/stall.js";
 import { REQUEST_ID } from "../request-id.js";
-import { hasBody, type Request } from "./body.js";
+import { hasBody } from "./body.js";
 import { chooseEncoding, compress, MIN_COMPRESSED_BYTES } from "./compression.js";
+import type { HttpRequest, HttpResponse } from "./exchange.js";
 import { isGone } from "./is-gone.js";
 import { type HttpProblem, problemJson } from "./problem.js";
 import { requestIdOf } from "./request-id.js";
-
-export type Response = ServerResponse | Http2ServerResponse;
 
 type Headers = Record<string, string | number>;
 
@@ -24,8 +23,8 @@ const MAX_DISCARDED_OF_STREAM = 1024 * 1024;
  * to be read.
  */
 export async function sendJson(
-  request: Request,
-  response: Response,
+  request: HttpRequest,
+  response: HttpResponse,
   json: ByteString,
   admission: Admission,
   stalledMs?: number,
@@ -40,15 +39,15 @@ export async function sendJson(
 }
 
 /** Adds to a header that was set before, for example for CORS. */
-function varyHeader(response: Response): string {
+function varyHeader(response: HttpResponse): string {
   const already = response.getHeader("vary");
   return already === undefined ? "Accept-Encoding" : `${already}, Accept-Encoding`;
 }
 
 /** Answers with a problem, in REST's form unless another form is given. */
 export function sendProblem(
-  request: Request,
-  response: Response,
+  request: HttpRequest,
+  response: HttpResponse,
   problem: HttpProblem,
   json = problemJson(problem, requestIdOf(request)),
 ): void {
@@ -57,13 +56,13 @@ export function sendProblem(
 }
 
 /** Answers OPTIONS. */
-export function sendAllowed(request: Request, response: Response, allow: string): void {
+export function sendAllowed(request: HttpRequest, response: HttpResponse, allow: string): void {
   send(request, response, 204, { allow }, undefined);
 }
 
 function send(
-  request: Request,
-  response: Response,
+  request: HttpRequest,
+  response: HttpResponse,
   status: number,
   headers: Headers,
   body: ByteString | Buffer | undefined,
@@ -80,7 +79,7 @@ function send(
 }
 
 /** Disconnects a client that leaves a finished answer unread for this long. */
-export function abandonUnread(response: Response, stalledMs = STALL_MS): void {
+export function abandonUnread(response: HttpResponse, stalledMs = STALL_MS): void {
   const isUnderway = "stream" in response || (response.socket?.writableLength ?? 0) > 0;
   if (!isUnderway || isGone(response)) return;
   const timer = setTimeout(() => response.destroy(), stalledMs).unref();
@@ -88,7 +87,7 @@ export function abandonUnread(response: Response, stalledMs = STALL_MS): void {
 }
 
 /** Releases what a request holds once its answer has been sent or the client has gone. */
-export function endWhenSent(admission: Admission, response: Response): void {
+export function endWhenSent(admission: Admission, response: HttpResponse): void {
   if (isGone(response)) admission.end();
   else response.on("close", () => admission.end());
 }
@@ -97,14 +96,14 @@ export function endWhenSent(admission: Admission, response: Response): void {
  * Writes the head of an answer, with the id of its request. Every front writes its heads with this. (Node writes a head
  * faster when none of its headers was set before.)
  */
-export function writeHead(response: Response, status: number, headers: Headers): void {
+export function writeHead(response: HttpResponse, status: number, headers: Headers): void {
   headers[REQUEST_ID] = requestIdOf(response.req);
   // The two kinds of responses differ only in their types here.
   (response as ServerResponse).writeHead(status, headers);
 }
 
 /** Node sends a string together with the headers in one piece, without a buffer of its own. */
-function end(response: Response, body: ByteString | Buffer): void {
+function end(response: HttpResponse, body: ByteString | Buffer): void {
   (response as ServerResponse).end(body, "latin1");
 }
 
@@ -112,7 +111,7 @@ function end(response: Response, body: ByteString | Buffer): void {
  * Closing a connection on which the client is still sending would lose the answer. So the rest is read and thrown away,
  * up to a limit.
  */
-function discardRest(request: Request): void {
+function discardRest(request: HttpRequest): void {
   if (request.complete || !hasBody(request)) return;
   let left = "stream" in request ? MAX_DISCARDED_OF_STREAM : MAX_DISCARDED_BYTES;
   request.on("data", (chunk: Buffer) => {
@@ -123,7 +122,7 @@ function discardRest(request: Request): void {
   });
 }
 
-export function header(request: Request, name: string): string | undefined {
+export function header(request: HttpRequest, name: string): string | undefined {
   const value = request.headers[name];
   return typeof value === "string" ? value : undefined;
 }

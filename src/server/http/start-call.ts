@@ -1,17 +1,11 @@
 import type { ApiMethod } from "../../api/method-table.js";
 import { readDeadline } from "../deadline.js";
 import type { Arrival, CallPipeline, FrontCall } from "../front-call.js";
-import type { Request } from "./body.js";
 import { connectionOf } from "./connection-of.js";
+import type { HttpExchange } from "./exchange.js";
 import { goneSignal } from "./gone-signal.js";
 import { factsOf } from "./request-facts.js";
-import { endWhenSent, type Response } from "./respond.js";
-
-/** An HTTP request, and the answer to it. */
-export interface HttpExchange {
-  readonly request: Request;
-  readonly response: Response;
-}
+import { endWhenSent } from "./respond.js";
 
 /**
  * Authenticates a request and admits it as a call of the method. Its place is given back when the answer has been sent.

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { Code } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
 import { REQUEST_ID } from "../request-id.js";
-import type { HttpRequest, HttpResponse } from "./listener.js";
+import type { HttpRequest, HttpResponse } from "./exchange.js";
 import { HttpProblem } from "./problem.js";
 import { requestIdOf } from "./request-id.js";
 import { sendProblem, writeHead } from "./respond.js";

@@ -7,11 +7,12 @@ import { codeName } from "../call/code-name.js";
 import { CallSignal } from "../call-signal.js";
 import { parseJson } from "../codec/json-text.js";
 import type { CallPipeline, FrontCall } from "../front-call.js";
-import { type BodyLimits, checkBodyHeaders, hasBody, type Request, readBody } from "../http/body.js";
+import { type BodyLimits, checkBodyHeaders, hasBody, readBody } from "../http/body.js";
+import type { HttpExchange, HttpRequest, HttpResponse } from "../http/exchange.js";
 import { hearErrors } from "../http/listener.js";
 import { type HttpProblem, toProblem } from "../http/problem.js";
-import { type Response, sendJson, sendProblem } from "../http/respond.js";
-import { type HttpExchange, startCall } from "../http/start-call.js";
+import { sendJson, sendProblem } from "../http/respond.js";
+import { startCall } from "../http/start-call.js";
 import type { Admission } from "../load/admissions.js";
 import type { Rpc } from "./conversations.js";
 import { OpenAiProblem } from "./read.js";
@@ -26,7 +27,7 @@ export interface OpenAiOptions {
 }
 
 /** Answers a request and returns true; returns false for a request that does not belong to OpenAI's API. */
-export type OpenAiHandler = (path: string, request: Request, response: Response) => boolean;
+export type OpenAiHandler = (path: string, request: HttpRequest, response: HttpResponse) => boolean;
 
 /**
  * Serves OpenAI's conversations, so that its clients need only a different base URL. Each step is a call of the API
@@ -52,7 +53,7 @@ export function createOpenAiHandler({
   };
 }
 
-async function serve(path: string, request: Request, response: Response, calls: Calls, limits: BodyLimits) {
+async function serve(path: string, request: HttpRequest, response: HttpResponse, calls: Calls, limits: BodyLimits) {
   const url = request.url ?? "";
   const route = findRoute(request.method ?? "", path);
   const call = await calls.start(route, { request, response });
@@ -62,7 +63,7 @@ async function serve(path: string, request: Request, response: Response, calls: 
   await sendJson(request, response, toByteString(JSON.stringify(answer)), call.admission);
 }
 
-async function readJson(request: Request, admission: Admission, limits: BodyLimits): Promise<unknown> {
+async function readJson(request: HttpRequest, admission: Admission, limits: BodyLimits): Promise<unknown> {
   if (!hasBody(request)) return undefined;
   checkBodyHeaders(request, limits.bodyBytes);
   const bytes = await readBody(request, limits, admission);

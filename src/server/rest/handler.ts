@@ -4,11 +4,12 @@ import type { ApiMethod } from "../../api/method-table.js";
 import { DEFAULT_LOAD } from "../../config.js";
 import { parseJson } from "../codec/json-text.js";
 import type { CallPipeline } from "../front-call.js";
-import { type BodyLimits, checkBodyHeaders, hasBody, type Request, readBody } from "../http/body.js";
+import { type BodyLimits, checkBodyHeaders, hasBody, readBody } from "../http/body.js";
+import type { HttpRequest, HttpResponse } from "../http/exchange.js";
 import { hearErrors } from "../http/listener.js";
 import { HttpProblem, toProblem } from "../http/problem.js";
 import { requestIdOf } from "../http/request-id.js";
-import { header, type Response, sendAllowed, sendJson, sendProblem } from "../http/respond.js";
+import { header, sendAllowed, sendJson, sendProblem } from "../http/respond.js";
 import { startCall } from "../http/start-call.js";
 import type { Admission } from "../load/admissions.js";
 import { STALL_MS } from "../load/stall.js";
@@ -29,7 +30,7 @@ export interface RestOptions {
   readonly onUnexpected?: (error: unknown) => void;
 }
 
-export type RestHandler = (request: Request, response: Response) => void;
+export type RestHandler = (request: HttpRequest, response: HttpResponse) => void;
 
 interface Route {
   readonly method: ApiMethod;
@@ -66,7 +67,7 @@ export function createRestHandler({
     if (!(error instanceof ApiError)) onUnexpected(error);
   };
 
-  async function serve(request: Request, response: Response): Promise<void> {
+  async function serve(request: HttpRequest, response: HttpResponse): Promise<void> {
     const target = parseTarget(request.url ?? "");
     if (request.method === "OPTIONS") return sendAllowed(request, response, allowedMethods(router, target));
     const { target: route, variables } = findRoute(router, request, target);
@@ -91,7 +92,7 @@ export function createRestHandler({
     });
   }
 
-  async function readJson(request: Request, admission: Admission): Promise<unknown> {
+  async function readJson(request: HttpRequest, admission: Admission): Promise<unknown> {
     checkBodyHeaders(request, bodyLimits.bodyBytes);
     const bytes = await readBody(request, bodyLimits, admission);
     return bytes.length === 0 ? undefined : parseJson(bytes);
@@ -106,7 +107,7 @@ export function createRestHandler({
   };
 }
 
-function findRoute(router: Router<Route>, request: Request, { path }: Target): Match<Route> {
+function findRoute(router: Router<Route>, request: HttpRequest, { path }: Target): Match<Route> {
   const method = request.method === "HEAD" ? "GET" : (request.method ?? "");
   const match = router.match(method, path);
   if ("target" in match) return match;

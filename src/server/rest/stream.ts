@@ -4,11 +4,11 @@ import { resumption as resumptionOption } from "../../../gen/sessionpool/v1/opti
 import { type ByteString, textOf } from "../../domain/byte-string.js";
 import { onOneLine } from "../../domain/json.js";
 import type { MessageWriter } from "../codec/json-writer.js";
-import type { Request } from "../http/body.js";
 import { readQualities } from "../http/compression.js";
+import type { HttpRequest, HttpResponse } from "../http/exchange.js";
 import { isGone } from "../http/is-gone.js";
 import { problemJson, toProblem } from "../http/problem.js";
-import { header, type Response, writeHead } from "../http/respond.js";
+import { header, writeHead } from "../http/respond.js";
 
 /** How events of a stream, and the error that ends it, are written. */
 interface Framing {
@@ -18,11 +18,11 @@ interface Framing {
 }
 
 /** Server-Sent Events when the client asks for them, otherwise one JSON object a line. */
-export function chooseFraming(request: Request, desc: DescMethod, write: MessageWriter): Framing {
+export function chooseFraming(request: HttpRequest, desc: DescMethod, write: MessageWriter): Framing {
   return wantsEvents(request) ? serverSentEvents(desc, write) : jsonLines(write);
 }
 
-export function wantsEvents(request: Request): boolean {
+export function wantsEvents(request: HttpRequest): boolean {
   return (readQualities(header(request, "accept") ?? "").get("text/event-stream") ?? 0) > 0;
 }
 
@@ -79,7 +79,7 @@ export function resumeFrom(request: Message, desc: DescMethod, lastEventId: stri
  * stream.
  */
 export async function sendStream(
-  response: Response,
+  response: HttpResponse,
   events: AsyncIterable<Message>,
   framing: Framing,
   options: {
@@ -114,7 +114,7 @@ export async function sendStream(
 }
 
 /** Resolves to whether the client is still reading. */
-async function write(response: Response, text: string, stalledMs: number): Promise<boolean> {
+async function write(response: HttpResponse, text: string, stalledMs: number): Promise<boolean> {
   if (isGone(response)) return false;
   if ((response as ServerResponse).write(text)) return true;
   await new Promise<void>((resolve) => {

@@ -5,7 +5,8 @@ import { type AddressInfo, Socket } from "node:net";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
 import { DEFAULT_LOAD } from "../../../../src/config.js";
-import { type Request, readBody } from "../../../../src/server/http/body.js";
+import { readBody } from "../../../../src/server/http/body.js";
+import type { HttpRequest } from "../../../../src/server/http/exchange.js";
 import { Admissions } from "../../../../src/server/load/admissions.js";
 
 describe("a body whose client had gone before it was read, as while the key was checked, is given up at once", () => {
@@ -32,7 +33,7 @@ describe("a body whose client had gone before it was read, as while the key was 
   });
 });
 
-function read(request: Request): Promise<Buffer> {
+function read(request: HttpRequest): Promise<Buffer> {
   const admission = new Admissions(DEFAULT_LOAD, { perKey: false }).admit("call", undefined, undefined);
   return readBody(request, DEFAULT_LOAD, admission);
 }

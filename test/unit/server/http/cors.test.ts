@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { makeCors } from "../../../../src/server/http/cors.js";
-import type { HttpRequest, HttpResponse } from "../../../../src/server/http/listener.js";
+import type { HttpRequest, HttpResponse } from "../../../../src/server/http/exchange.js";
 
 const OTHER = "https://other.example";
 
