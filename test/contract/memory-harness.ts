@@ -1,6 +1,6 @@
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { MemoryLogDatabase } from "../../src/storage/memory/memory-log-database.js";
-import type { StorageProviderHarness } from "./storage-provider.js";
+import type { StorageProviderHarness } from "./storage-provider/subject.js";
 
 export const MEMORY_HARNESS: StorageProviderHarness = {
   searches: true,

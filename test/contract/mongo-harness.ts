@@ -6,7 +6,7 @@ import type { LogDatabase } from "../../src/storage/history/log-store.js";
 import type { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
 import { databaseNameOf, emptyDatabase, openMongoDatabases } from "../support/mongo-database.js";
 import { type MongoServer, startMongoServer } from "../support/mongo-server.js";
-import type { StorageProviderHarness } from "./storage-provider.js";
+import type { StorageProviderHarness } from "./storage-provider/subject.js";
 
 /**
  * Stores in one MongoDB database. Each case has its own namespace, which isolates it as well as a database would and is

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { afterAll } from "vitest";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { SqliteLogDatabase } from "../../src/storage/sqlite/sqlite-log-database.js";
-import { describeStorageManager, describeStorageProvider, type StorageProviderHarness } from "./storage-provider.js";
+import type { StorageProviderHarness } from "./storage-provider/subject.js";
+import { describeStorageManager, describeStorageProvider } from "./storage-provider.js";
 
 const folder = mkdtempSync(join(tmpdir(), "session-pool-"));
 let files = 0;

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect } from "vitest";
-import type { EngineOptions } from "../../src/storage/history/log-history-provider.js";
 import { StorageManager, type StorageOperations } from "../../src/storage/storage-manager.js";
 import type { StorageProvider } from "../../src/storage/storage-provider.js";
 import { describeAppends } from "./storage-provider/appends.js";
@@ -27,37 +26,10 @@ import { describeSearches } from "./storage-provider/searches.js";
 import { describeSessionLists } from "./storage-provider/session-lists.js";
 import { describeSessions } from "./storage-provider/sessions.js";
 import { describeSharing } from "./storage-provider/sharing.js";
+import type { OpenedStorage, StorageProviderHarness, StorageProviderSubject } from "./storage-provider/subject.js";
 import { describeTexts } from "./storage-provider/texts.js";
 import { describeTodos } from "./storage-provider/todos.js";
 import { describeTurns } from "./storage-provider/turns.js";
-
-/** A store that was opened for one case. */
-export interface OpenedStorage {
-  /** Opens a provider over the store. It has its own caches, as a further process would. */
-  provider(options: EngineOptions): StorageProvider;
-  /** Closes the store and throws it away. */
-  close(): Promise<void>;
-}
-
-export interface StorageProviderHarness {
-  /** Whether the store can find messages by their words. */
-  readonly searches: boolean;
-  /** Opens a new, empty store. `now`: the clock in milliseconds, for a store that has none of its own. */
-  open(now: () => number): Promise<OpenedStorage>;
-}
-
-/** What a case works on. Its members may be read only inside `it`. */
-export interface StorageProviderSubject {
-  readonly provider: StorageOperations;
-  /** Whether the store can find messages by their words. The provider must have been opened with `search`. */
-  readonly searches: boolean;
-  /** A second provider over the same store. */
-  readonly other: StorageOperations;
-  /** The providers' clock, microseconds since 1970. It stands still until it is set. */
-  nowMicros: number;
-  /** Opens one more provider over the same store. */
-  open(options?: EngineOptions): StorageOperations;
-}
 
 /**
  * Describes the contract of storage-provider.ts, and what docs/api.md and docs/history.md promise about a provider.

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { LogStoreSubject } from "../log-store.js";
 import { allComparable, comparable, created, entries, entry, fill, own, replaced, seqs, T0 } from "./fixtures.js";
+import type { LogStoreSubject } from "./subject.js";
 
 export function describeAppends(subject: LogStoreSubject): void {
   describe("append", () => {

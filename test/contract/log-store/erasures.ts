@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { ERASED_BODY, ERASED_PARTS } from "../../../src/domain/erasure.js";
 import type { Entry, LogStore } from "../../../src/storage/history/log-store.js";
-import type { LogStoreSubject } from "../log-store.js";
 import { allComparable, created, disown, entry, fill, ODD_TEXTS, own, T0 } from "./fixtures.js";
+import type { LogStoreSubject } from "./subject.js";
 
 export function describeErasures(subject: LogStoreSubject): void {
   const wanted = { id: "m2", originSessionId: "s", timestampMicros: T0 + 2 };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { LogStoreSubject } from "../log-store.js";
 import { created, fill, next, record, replaced, seqs, T0 } from "./fixtures.js";
+import type { LogStoreSubject } from "./subject.js";
 
 const NAMES = ["a", "A", "a.b", "$a", "__proto__", "a/b", "\u{1F600}", "a b"];
 

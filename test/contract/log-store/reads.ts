@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { LogStoreSubject } from "../log-store.js";
 import { allComparable, comparable, entry, fill, own, T0 } from "./fixtures.js";
+import type { LogStoreSubject } from "./subject.js";
 
 export function describeReads(subject: LogStoreSubject): void {
   describe("readRange", () => {

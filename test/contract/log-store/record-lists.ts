@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { LogStore, SessionRecord } from "../../../src/storage/history/log-store.js";
-import type { LogStoreSubject } from "../log-store.js";
 import { created, entry, ODD_TEXTS, record, replaced, T0 } from "./fixtures.js";
+import type { LogStoreSubject } from "./subject.js";
 
 export function describeRecordLists(subject: LogStoreSubject): void {
   const having = (...labels: string[]) => ({ parentId: "", labels });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { NextRecord, SessionRecord } from "../../../src/storage/history/log-store.js";
-import type { LogStoreSubject } from "../log-store.js";
 import { canonical, created, next, record, replaced, T0 } from "./fixtures.js";
+import type { LogStoreSubject } from "./subject.js";
 
 const T0_MS = T0 / 1000;
 

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { LogStoreSubject } from "../log-store.js";
 import { entries, entry, fill, own, seqs, T0 } from "./fixtures.js";
+import type { LogStoreSubject } from "./subject.js";
 
 export function describeSeals(subject: LogStoreSubject): void {
   describe("seal", () => {

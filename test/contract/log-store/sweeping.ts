@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { LogStore, Segment, SessionRecord } from "../../../src/storage/history/log-store.js";
-import type { LogStoreSubject } from "../log-store.js";
 import { created, disown, entry, fill, fillOrphaned, own, replaced, seqs } from "./fixtures.js";
+import type { LogStoreSubject } from "./subject.js";
 
 const LONG_MS = 60 * 60_000;
 

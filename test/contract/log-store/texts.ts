@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { JsonObject } from "../../../src/domain/json.js";
-import type { LogStoreSubject } from "../log-store.js";
 import { allComparable, canonical, created, entry, ODD_TEXTS, own, replaced, T0 } from "./fixtures.js";
+import type { LogStoreSubject } from "./subject.js";
 
 export function describeTexts(subject: LogStoreSubject): void {
   describe("texts, keys and numbers come back unchanged", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Todo } from "../../../src/domain/todo.js";
-import type { LogStoreSubject } from "../log-store.js";
 import { ODD_TEXTS } from "./fixtures.js";
+import type { LogStoreSubject } from "./subject.js";
 
 export function describeTodos(subject: LogStoreSubject): void {
   describe("todos", () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { MessageBody } from "../../../src/domain/message-body.js";
 import type { RestoredImage, SessionSnapshot, StoredMessage } from "../../../src/domain/session-image.js";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, idsOf, message, messages, sessionWith } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 /** The operations that export and import are built on. */
 export function describeBackups(subject: StorageProviderSubject): void {

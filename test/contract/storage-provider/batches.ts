@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, messageAt, messages, numbered, refusal, sessionWith } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 export function describeBatches(subject: StorageProviderSubject): void {
   describe("logMessages, several messages", () => {

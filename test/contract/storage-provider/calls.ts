@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Call } from "../../../src/domain/call.js";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, refusal, sessionWith } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 const CHANGES: readonly (readonly [string, (provider: StorageOperations, call: Call) => Promise<unknown>])[] = [
   ["createSession", (provider, call) => provider.createSession({ sessionId: "new" }, call)],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, messageAt, numbered, refusal, sessionWith, sweepAway } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 export function describeCopies(subject: StorageProviderSubject): void {
   const copy = (source: string, target: string, upToMessageId?: string) =>

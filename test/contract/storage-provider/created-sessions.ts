@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { RootPool } from "../../../src/pool/root-pool.js";
 import type { StorageProvider } from "../../../src/storage/storage-provider.js";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, numbered, refusal } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 /** Appends that make their session. The rule is SessionPool's, and it must hold on every store. */
 export function describeCreatedSessions(subject: StorageProviderSubject): void {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { MessageCursor, MessageQuery } from "../../../src/domain/page.js";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { idsOf, message, messageAt, numbered, refusal, sessionWith, T0 } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 export function describeCursors(subject: StorageProviderSubject): void {
   /** The cursor after the first page, which has two messages. */

@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import type { ChatMessage, Part } from "../../../src/domain/chat-message.js";
 import { DraftContent } from "../../../src/domain/draft-content.js";
 import type { FollowEvent, FollowPosition } from "../../../src/domain/page.js";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { says } from "./drafts.js";
 import { message, messageAt, numbered, SECOND, sessionWith, T0 } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 type Provider = StorageProviderSubject["provider"];
 

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { DraftDelta } from "../../../src/domain/draft.js";
 import type { JsonObject } from "../../../src/domain/json.js";
 import { poll } from "../../support/poll.js";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, messageAt, messages, numbered, refusal, SECOND, sessionWith, T0 } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 /** A delta that appends text to the part `p`. */
 export function says(text: string, partId = "p"): DraftDelta {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, messageAt, messages, numbered, refusal, SECOND, sessionWith, T0 } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 export function describeEdits(subject: StorageProviderSubject): void {
   describe("truncateMessages", () => {

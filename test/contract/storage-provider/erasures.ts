@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ERASED_PARTS } from "../../../src/domain/erasure.js";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, messageAt, messages, refusal, SECOND, sessionWith } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 export function describeErasures(subject: StorageProviderSubject): void {
   const secret = (given = {}) => message("secret", { metadata: { from: "a.b" }, ...given });

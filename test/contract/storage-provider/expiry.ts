@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, refusal, SECOND, sessionWith, sweepAway } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 /**
  * A store with its own clock ignores the clock of the test cases. By every clock, 1970 is in the past and the year 2200

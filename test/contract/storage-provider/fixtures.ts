@@ -3,7 +3,7 @@ import type { ChatMessage, NewChatMessage } from "../../../src/domain/chat-messa
 import type { ErrorCode } from "../../../src/domain/errors.js";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
 import type { ListMessagesOptions } from "../../../src/storage/storage-provider.js";
-import type { StorageProviderSubject } from "../storage-provider.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 /** Where the cases' clock begins: 2026-01-01, microseconds since 1970. */
 export const T0 = Date.UTC(2026, 0, 1) * 1000;

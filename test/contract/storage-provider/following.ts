@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { FollowEvent, FollowPosition } from "../../../src/domain/page.js";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, messageAt, messages, numbered, refusal, sessionWith } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 /** Follows a session and applies the events to its own copy of the history. */
 class Follower {

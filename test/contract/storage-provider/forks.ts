@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ForkOptions } from "../../../src/storage/storage-provider.js";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, messageAt, messages, numbered, refusal, sessionWith, sweepAway } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 export function describeForks(subject: StorageProviderSubject): void {
   const fork = (source: string, target: string, options: Omit<ForkOptions, "as"> = {}) =>

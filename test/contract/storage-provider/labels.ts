@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { SessionCursor } from "../../../src/domain/page.js";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { message, refusal, SECOND } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 export function describeLabels(subject: StorageProviderSubject): void {
   const make = async (sessionId: string, labels?: { readonly [key: string]: string }, parentId?: string) => {

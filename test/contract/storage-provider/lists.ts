@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS } from "../../../src/domain/limits.js";
 import { embeddedSize, messageSize } from "../../../src/domain/message-size.js";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { idsOf, message, messageAt, numbered, pages, refusal, sessionWith } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 export function describeLists(subject: StorageProviderSubject): void {
   describe("listMessages", () => {

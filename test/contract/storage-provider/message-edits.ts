@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { MessageChange } from "../../../src/domain/chat-message.js";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import {
   history,
   message,
@@ -14,6 +13,7 @@ import {
   sweepAway,
   T0,
 } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 /** New content that differs from one update to the next. */
 function text(words: string): MessageChange {

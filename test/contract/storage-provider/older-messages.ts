@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, idsOf, message, messageAt, numbered, SECOND, sessionWith, T0 } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 export function describeOlderMessages(subject: StorageProviderSubject): void {
   describe("a message older than the last one", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { GetMessagesOptions } from "../../../src/storage/storage-provider.js";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, idsOf, message, messageAt, numbered, refusal, sessionWith } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 export function describeReads(subject: StorageProviderSubject): void {
   describe("getMessage", () => {

@@ -3,8 +3,8 @@ import type { NewChatMessage } from "../../../src/domain/chat-message.js";
 import { parseSearch, type SearchCursor, type SearchHit } from "../../../src/domain/search.js";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
 import type { SearchOptions } from "../../../src/storage/storage-provider.js";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { message, messageAt, refusal, SECOND, sessionWith, sweepAway, T0 } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 type Filter = Partial<Pick<SearchOptions, "labels" | "sessionId" | "limit">>;
 

@@ -3,8 +3,8 @@ import type { ChatMessage } from "../../../src/domain/chat-message.js";
 import type { SessionCursor } from "../../../src/domain/page.js";
 import type { Session } from "../../../src/domain/session.js";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { message, messageAt, numbered, refusal, SECOND, sessionWith } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 export function describeSessionLists(subject: StorageProviderSubject): void {
   const make = async (sessionId: string, parentId?: string) => {

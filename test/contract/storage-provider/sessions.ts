@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, refusal, SECOND, sessionWith, T0 } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 export function describeSessions(subject: StorageProviderSubject): void {
   describe("createSession", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, messages, numbered, refusal, sessionWith } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 export function describeSharing(subject: StorageProviderSubject): void {
   const share = (source: string, target: string) => subject.provider.forkConversation(source, target, { as: "share" });

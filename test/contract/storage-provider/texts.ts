@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, sessionWith } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 /** Ids that are easily mistaken for something else. */
 const IDS = [

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Todo } from "../../../src/domain/todo.js";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { sessionWith } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 const TODOS: readonly Todo[] = [
   { id: "t2", content: "second\u0000", status: "pending", priority: "high" },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { TurnAppend } from "../../../src/storage/storage-provider.js";
-import type { StorageProviderSubject } from "../storage-provider.js";
 import { history, message, messageAt, messages, numbered, refusal, sessionWith } from "./fixtures.js";
+import type { StorageProviderSubject } from "./subject.js";
 
 export function describeTurns(subject: StorageProviderSubject): void {
   describe("logTurn", () => {

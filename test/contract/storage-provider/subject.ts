@@ -1,0 +1,31 @@
+import type { EngineOptions } from "../../../src/storage/history/log-history-provider.js";
+import type { StorageOperations } from "../../../src/storage/storage-manager.js";
+import type { StorageProvider } from "../../../src/storage/storage-provider.js";
+
+/** A store that was opened for one case. */
+export interface OpenedStorage {
+  /** Opens a provider over the store. It has its own caches, as a further process would. */
+  provider(options: EngineOptions): StorageProvider;
+  /** Closes the store and throws it away. */
+  close(): Promise<void>;
+}
+
+export interface StorageProviderHarness {
+  /** Whether the store can find messages by their words. */
+  readonly searches: boolean;
+  /** Opens a new, empty store. `now`: the clock in milliseconds, for a store that has none of its own. */
+  open(now: () => number): Promise<OpenedStorage>;
+}
+
+/** What a case works on. Its members may be read only inside `it`. */
+export interface StorageProviderSubject {
+  readonly provider: StorageOperations;
+  /** Whether the store can find messages by their words. The provider must have been opened with `search`. */
+  readonly searches: boolean;
+  /** A second provider over the same store. */
+  readonly other: StorageOperations;
+  /** The providers' clock, microseconds since 1970. It stands still until it is set. */
+  nowMicros: number;
+  /** Opens one more provider over the same store. */
+  open(options?: EngineOptions): StorageOperations;
+}
