@@ -45,7 +45,7 @@ export function parseOrigins(text: string): readonly string[] {
   const origins = parseList(text);
   for (const origin of origins) {
     const isOrigin = origin === "*" || (URL.canParse(origin) && new URL(origin).origin === origin);
-    if (!isOrigin) throw new InvalidArgumentError(`${origin} is no origin such as https://example.com.`);
+    if (!isOrigin) throw new InvalidArgumentError(`${origin} is not an origin such as https://example.com.`);
   }
   return origins;
 }

@@ -24,7 +24,7 @@ export interface HostRules {
 }
 
 export function notServed(authority: string): string {
-  return `The host ${JSON.stringify(authority)} is not served; the server serves others than localhost by --allowed-hosts`;
+  return `The host ${JSON.stringify(authority)} is not served; use --allowed-hosts to serve hosts besides localhost`;
 }
 
 /** The host without port, brackets, or the final dot of a fully qualified name. */

@@ -69,7 +69,7 @@ describe("serve prints one line that says why it does not start:", () => {
     [["--storage", "memory:", "--tls-cert", "x"], /must be given together/],
     [["--storage", "memory:", "--keys-file", "nowhere.json"], /Keys file nowhere\.json cannot be read/],
     [["--storage", "memory:", "--max-calls", "0"], /must be above 0/],
-    [["--storage", "memory:", "--cors-origin", "example.com"], /is no origin/],
+    [["--storage", "memory:", "--cors-origin", "example.com"], /is not an origin/],
     [["--storage", "memory:", "--log-level", "loud"], /Allowed choices/],
   ])("%j", async (args, message) => {
     await expectOneLine(args, message);

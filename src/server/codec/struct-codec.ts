@@ -28,7 +28,7 @@ export function decodeStruct(bytes: Uint8Array, field: string): JsonObject {
   try {
     return readStruct(new BinaryReader(bytes, decodeText), bytes.length, 1);
   } catch (cause) {
-    const why = cause instanceof Malformed ? cause.message : "its bytes are no protobuf";
+    const why = cause instanceof Malformed ? cause.message : "its bytes are not protobuf";
     throw new ApiError(Code.InvalidArgument, `${field} is malformed: ${why}`, { cause });
   }
 }

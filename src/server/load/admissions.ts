@@ -102,7 +102,7 @@ export class Admissions {
     const id = idOf(principal);
     let share = this.#shares.get(id);
     if (share === undefined) {
-      const subject = principal === undefined ? "Whoever has no key" : `The key ${JSON.stringify(principal.name)}`;
+      const subject = principal === undefined ? "Callers without a key" : `The key ${JSON.stringify(principal.name)}`;
       share = new Share(this.#limits, subject);
       this.#shares.set(id, share);
     }

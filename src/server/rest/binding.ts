@@ -57,7 +57,7 @@ function readPattern(desc: DescMethod, { pattern }: HttpRule): { httpMethod: str
 
 function readBodyField(desc: DescMethod, name: string): DescField {
   const field = topField(desc, desc.input, name);
-  if (field.fieldKind !== "message") throw new Error(`${desc}: body ${name} is no message`);
+  if (field.fieldKind !== "message") throw new Error(`${desc}: body ${name} is not a message`);
   return field;
 }
 

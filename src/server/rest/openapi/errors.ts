@@ -3,7 +3,10 @@ import { describedBy } from "./schema.js";
 
 /** Descriptions of the error codes, by HTTP status; docs/api.md has the full table. */
 const RESPONSES: Readonly<Record<string, { readonly codes: readonly string[]; readonly text: string }>> = {
-  400: { codes: ["invalid_argument", "failed_precondition"], text: "The request is not valid, or not in this state" },
+  400: {
+    codes: ["invalid_argument", "failed_precondition"],
+    text: "The request is invalid, or not possible in the session's present state",
+  },
   401: { codes: ["unauthenticated"], text: "No key, or a wrong one" },
   403: { codes: ["permission_denied"], text: "The key lacks the scope" },
   404: { codes: ["not_found"], text: "No such session, message or path" },
@@ -14,7 +17,7 @@ const RESPONSES: Readonly<Record<string, { readonly codes: readonly string[]; re
   413: { codes: ["resource_exhausted"], text: "The body is too large" },
   415: {
     codes: ["invalid_argument"],
-    text: "The body is no JSON in UTF-8, or compressed otherwise than by gzip or br",
+    text: "The body is not JSON in UTF-8, or is compressed with something other than gzip or br",
   },
   429: { codes: ["resource_exhausted"], text: "Too many calls" },
   500: { codes: ["internal"], text: "Something is wrong with the service" },

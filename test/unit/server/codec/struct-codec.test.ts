@@ -126,7 +126,7 @@ describe("the Struct codec", () => {
     ["a key", encodeEntry(Buffer.from([0xc3]), value({ case: "boolValue", value: true }))],
     ["a surrogate", encodeEntry(Buffer.from("eda080", "hex"), value({ case: "boolValue", value: true }))],
   ])("refuses invalid UTF-8 in %s", (_what, bytes) => {
-    expect(() => decodeStruct(bytes)).toThrow("data is malformed: its bytes are no protobuf");
+    expect(() => decodeStruct(bytes)).toThrow("data is malformed: its bytes are not protobuf");
   });
 
   it.each([
