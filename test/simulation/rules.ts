@@ -1,4 +1,4 @@
-import type { BreakableRule, BrokenStatement } from "../support/broken-rules.js";
+import type { BreakableRule } from "../support/broken-rules.js";
 
 const HISTORY = "src/storage/history";
 const WRITER = `${HISTORY}/write/record-writer.ts`;
@@ -23,184 +23,261 @@ const WEAK_STORE = "test/simulation/weak-sim-store.ts";
  * the simulated stores.
  */
 export const BREAKABLE_RULES: readonly BreakableRule[] = [
-  rule("seal-before-edit", [
+  rule(
+    "seal-before-edit",
     WRITER,
     'const end = await this.#context.store.seal(record.log, head.state === "owed" ? undefined : head.seq, call);',
     'const end: number | "unnamed" = head.seq;',
-  ]),
-  rule("plan-on-sealed", [WRITER, "return end === head.seq;", "return true;"]),
-  rule("rollover-seals", [
+  ),
+  rule("plan-on-sealed", WRITER, "return end === head.seq;", "return true;"),
+  rule(
+    "rollover-seals",
     WRITER,
     "const end = await this.#context.store.seal(record.log, undefined, call);",
     'const end: number | "unnamed" = head.seq;',
-  ]),
-  rule("wait-for-editor", [
+  ),
+  rule(
+    "wait-for-editor",
     `${HISTORY}/write/editor-wait.ts`,
     "if (await this.#changesWithin(head, waitMs, call)) return;",
     "",
-  ]),
-  rule("compare-and-set", [
-    DATABASE,
-    "if (current?.revision !== ifRevision) return null;",
-    "if (!current) return null;",
-  ]),
-  rule("tail-first-gap", [
+  ),
+  rule("compare-and-set", DATABASE, "if (current?.revision !== ifRevision) return null;", "if (!current) return null;"),
+  rule(
+    "tail-first-gap",
     STORE,
     "const seq = last?.seq ?? 0;",
     "const seq = rows.at(-1)?.entry === null ? (rows.at(-1) as Row).seq - 1 : (last?.seq ?? 0);",
-  ]),
-  rule("append-clears-undo", [`${HISTORY}/undo.ts`, "return seq > 0 ? null : record.undo;", "return record.undo;"]),
-  rule("rollover-clears-undo", [WRITER, "undo: undoAt(record, head.seq),", "undo: record.undo,"]),
+  ),
+  rule("append-clears-undo", `${HISTORY}/undo.ts`, "return seq > 0 ? null : record.undo;", "return record.undo;"),
+  rule("rollover-clears-undo", WRITER, "undo: undoAt(record, head.seq),", "undo: record.undo,"),
 
-  rule("one-edit-one-event", [
+  rule(
+    "one-edit-one-event",
     `${HISTORY}/follow/follow-step.ts`,
     "const single = since?.length === 1 && kept < at.position ? since[0]?.single : undefined;",
     "const single = since?.at(-1)?.single;",
-  ]),
-
-  rule("named-logs-only", [ATOMIC_STORE, 'if (!this.db.names(log)) return "unnamed";', ""]),
-  rule(
-    "head-dated-before",
-    [BRANCHER, "return this.#newHead(full, atMs);", "return this.#newHead(full, this.#context.knownMs());"],
-    [TURN, "endAfter(head, entries, atMs);", "endAfter(head, entries, this.#context.knownMs());"],
   ),
-  rule("look-up-in-segments", [
+
+  rule(
+    "named-logs-only:draft",
+    `${HISTORY}/drafts/draft-list.ts`,
+    "return this.#replacer.replace(record, { ...nextOf(record), drafts: [...record.drafts, ref] }, call);",
+    "return Promise.resolve({ ...record, drafts: [...record.drafts, ref] });",
+  ),
+  rule("named-logs-only:store", ATOMIC_STORE, 'if (!this.db.names(log)) return "unnamed";', ""),
+  rule(
+    "head-dated-before:new-session",
+    BRANCHER,
+    "return this.#newHead(full, atMs);",
+    "return this.#newHead(full, this.#context.knownMs());",
+  ),
+  rule(
+    "head-dated-before:append",
+    TURN,
+    "endAfter(head, entries, atMs);",
+    "endAfter(head, entries, this.#context.knownMs());",
+  ),
+  rule(
+    "look-up-in-segments",
     PLAN,
     "const hasSegments = end.record.segments.length > 0;",
     "const hasSegments = false;",
-  ]),
-  rule("repeated-id-ignores-position", [
+  ),
+  rule(
+    "repeated-id-ignores-position",
     PLAN,
     "const expected = first ? undefined : expectedPosition;",
     "const expected = expectedPosition;",
-  ]),
-  rule("refusals-re-read", [TURN, 'if (plan.kind !== "write" && !isCertain) return { plans, isStale: true };', ""]),
-  rule("cut-batch-goes-on", [
+  ),
+  rule("refusals-re-read", TURN, 'if (plan.kind !== "write" && !isCertain) return { plans, isStale: true };', ""),
+  rule(
+    "cut-batch-goes-on",
     TURN,
     "const done = wholePlans(plans, stored);",
     "const done = stored < entries.length ? 0 : plans.length;",
-  ]),
-  rule(
-    "whole-batches-only",
-    [WINDOWS, "if (entry.owed === 0 || entry.log !== record.log) return true;", "return true;"],
-    [WINDOWS, "if (!last || last.owed === 0) return entries;", "return entries;"],
-    [
-      STORE,
-      "const last = messages.findLast((row) => isAtomic || row.entry?.owed === 0)?.entry;",
-      "const last = messages.at(-1)?.entry;",
-    ],
   ),
-  rule("side-log-reuse", [
+  rule(
+    "whole-batches-only:message",
+    WINDOWS,
+    "if (entry.owed === 0 || entry.log !== record.log) return true;",
+    "return true;",
+  ),
+  rule("whole-batches-only:page", WINDOWS, "if (!last || last.owed === 0) return entries;", "return entries;"),
+  rule(
+    "whole-batches-only:end",
+    STORE,
+    "const last = messages.findLast((row) => isAtomic || row.entry?.owed === 0)?.entry;",
+    "const last = messages.at(-1)?.entry;",
+  ),
+  rule(
+    "side-log-reuse",
     `${HISTORY}/write/side-logs.ts`,
     "const isNamed = namesLog(record, attempt.log);",
     "const isNamed = true;",
-  ]),
-  rule("dropped-side-log", [REPLACER, "namedLogs,\n      dropped: [", "dropped: ["]),
-  rule("token-by-id", [
+  ),
+  rule("dropped-side-log", REPLACER, "namedLogs,\n      dropped: [", "dropped: ["),
+  rule(
+    "token-by-id",
     WINDOWS,
     "const located = (await locate(this.#context, group, [cursor.messageId], call)).get(cursor.messageId);",
     "const located = undefined as { readonly position: number } | undefined;",
-  ]),
-  rule("update-time-with-append", [
+  ),
+  rule(
+    "update-time-with-append",
     ATOMIC_STORE,
     "this.db.touchOwner(log);",
     "this.steps.leave([() => [this.db.touchOwner(log)].length > 0]);",
-  ]),
+  ),
 
-  rule("verdict-by-place", [
+  rule(
+    "verdict-by-place",
     DRAFT_WRITER,
     "const stored = await this.#context.store.append(ref.log, entry.seq, [entry], call);",
     "const stored = Number(await this.#context.store.append(ref.log, entry.seq, [entry], call)) || 1;",
-  ]),
-  rule("draft-appended-once", [
+  ),
+  rule(
+    "draft-appended-once",
     PLAN,
     "if (draftLog !== undefined && !open.some(({ log }) => log === draftLog)) return new DraftTaken();",
     "",
-  ]),
-  rule("seal-ends-drafts", [
+  ),
+  rule(
+    "seal-ends-drafts",
     SEALED_DRAFTS,
     "const found = seq === 0 ? [] : await context.store.findById([record.log], ids, call);",
     "const found: { readonly seq: number; readonly id: string }[] = [];",
-  ]),
-  rule("taken-draft-renamed", [
+  ),
+  rule(
+    "taken-draft-renamed",
     PLAN,
     "const isTaken = entry !== undefined && !isErased(entry.body) && !isSame(entry, own.message);",
     "const isTaken = false;",
-  ]),
-  rule("abandoned-by-own-watch", [
+  ),
+  rule(
+    "abandoned-by-own-watch",
     `${HISTORY}/drafts/abandoned-drafts.ts`,
     "const isAbandoned = nowMs - since.sinceMs >= draftTimeoutMs;",
     "const isAbandoned = this.#context.options.nowMicros() - (last?.timestampMicros ?? 0) >= 1000 * draftTimeoutMs;",
-  ]),
+  ),
 
-  rule("raise-before-child", [
+  rule(
+    "raise-before-child",
     BRANCHER,
     "const source = await this.#counts.loadRaised(sourceId);",
     "const source = await this.#context.load(sourceId, call);",
-  ]),
-  rule("raise-at-revision", [
+  ),
+  rule(
+    "raise-at-revision:copy",
+    `${HISTORY}/edit/fork-counts.ts`,
+    "return this.#context.store.addFork(uid, 1, revision);",
+    "return this.#context.store.addFork(uid, 1);",
+  ),
+  rule(
+    "raise-at-revision:restore",
+    `${HISTORY}/transfer/owners.ts`,
+    "if (await store.addFork(uid, 1, owner.revision)) return true;",
+    "if (await store.addFork(uid, 1)) return true;",
+  ),
+  rule(
+    "raise-at-revision:fork",
     BRANCHER,
     "const source = await this.#counts.loadRaised(sourceId);",
     `const source = await this.#context.load(sourceId, call);
      if (source) await this.#context.store.addFork(source.record.uid, 1);`,
-  ]),
-  rule("repeated-create-unknown", [WEAK_STORE, 'if (made === "exists" && isRepeat) throw unavailable();', ""]),
-  rule("forks-apart", [DATABASE, "forks: current.forks,", "forks: 0,"]),
-  rule("lower-unforked-only", [REPLACER, "if (stored.forks > 0) return stored;", ""]),
-  rule("lower-unnamed-only", [
+  ),
+  rule("repeated-create-unknown", WEAK_STORE, 'if (made === "exists" && isRepeat) throw unavailable();', ""),
+  rule("forks-apart", DATABASE, "forks: current.forks,", "forks: 0,"),
+  rule("lower-unforked-only", REPLACER, "if (stored.forks > 0) return stored;", ""),
+  rule(
+    "lower-unnamed-only",
     REPLACER,
     "if (namedSegments(stored).some((segment) => ownerOf(segment.log) !== stored.uid)) return stored;",
     "",
-  ]),
-  rule("lower-once", [SWEEPER, "if (isOurs) {", "{"]),
-  rule("ancestry-bounded", [NEW_RECORD, "if (bytes <= maxAncestryBytes) return all;", "if (bytes > 0) return all;"]),
-  rule("share-copy-unforked-only", [
+  ),
+  rule("lower-once", SWEEPER, "if (isOurs) {", "{"),
+  rule("ancestry-bounded", NEW_RECORD, "if (bytes <= maxAncestryBytes) return all;", "if (bytes > 0) return all;"),
+  rule(
+    "share-copy-unforked-only",
     COPIER,
     "if (target.count === 0 && target.record.forks === 0 && open.length === 0) {",
     "if (target.count === 0 && open.length === 0) {",
-  ]),
+  ),
 
-  rule("restoring-ended-first", [
+  rule(
+    "restoring-ended-first",
     SWEEPER,
     "const ended =\n      markedAtMs === null ?",
     "if (markedAtMs !== null) await this.#sweepTombstone(record, call);\n    const ended =\n      markedAtMs === null ?",
-  ]),
+  ),
 
-  rule("erase-ends-copies", [ERASER, "if (await marks.endCopies(record, options)) isChanged = true;", ""]),
-  rule("erase-until-clean", [
+  rule(
+    "erase-ends-copies:copier",
+    COPIER,
+    `const begun = await this.#parts.sideLogs.beforeCopy(target, attempt, call);
+    if (!begun) return { lost: attempt };
+    const entries = await readSegments(this.#context, taken.segments, call);`,
+    `const entries = await readSegments(this.#context, taken.segments, call);
+    const begun = await this.#parts.sideLogs.beforeCopy(target, attempt, call);
+    if (!begun) return { lost: attempt };`,
+  ),
+  rule("erase-ends-copies:eraser", ERASER, "if (await marks.endCopies(record, options)) isChanged = true;", ""),
+  rule(
+    "erase-until-clean",
     ERASER,
     "while (await this.#round(erasure, round)) round++;",
     "await this.#round(erasure, round);",
-  ]),
+  ),
 
-  rule("sweep-unforked-only", [DATABASE, ".filter((record) => record.forks === 0)", ""]),
-  rule("sweep-old-only", [SWEEPER, "const ageMs = own.sweepAgeMs;", "const ageMs = 0;"]),
-  rule("sweep-store-clock", [
+  rule("sweep-unforked-only", DATABASE, ".filter((record) => record.forks === 0)", ""),
+  rule("sweep-old-only:data", SWEEPER, "const ageMs = own.sweepAgeMs;", "const ageMs = 0;"),
+  rule(
+    "sweep-old-only:drafts",
+    `${HISTORY}/drafts/draft-sweep.ts`,
+    "record.drafts.filter(isOld);",
+    "record.drafts.filter((draft) => !isOpenDraft(draft));",
+  ),
+  rule(
+    "sweep-store-clock:age",
+    SWEEPER,
+    "const untilMs = (await store.timeMs(options)) - ageMs;",
+    "const untilMs = own.nowMicros() / 1000 - ageMs;",
+  ),
+  rule(
+    "sweep-store-clock:store",
     STORE,
     'return this.request(call, "timeMs", [], () => this.db.timeMs());',
     'return this.request(call, "timeMs", [], () => this.steps.wallMs());',
-  ]),
-  rule("entries-after-record", [SWEEPER, "await this.#deleteAll({ uid }, call);\n    } finally {", "} finally {"]),
-  rule("orphans-deleted", [
+  ),
+  rule("entries-after-record", SWEEPER, "await this.#deleteAll({ uid }, call);\n    } finally {", "} finally {"),
+  rule(
+    "orphans-deleted",
     `${HISTORY}/write/orphans.ts`,
     "while (await store.deleteEntries({ uid }, options.chunk, call));",
     "",
-  ]),
-  rule("late-append-reached", [TURN, "return this.#context.isOld(head.atMs);", "return false;"]),
-  rule(
-    "late-reader-restarts",
-    [`${HISTORY}/heads.ts`, "if (isPast) {", "if (isPast && Number.isNaN(atMs)) {"],
-    [`${HISTORY}/read/reader.ts`, "const isLate = () => this.#context.isOld(atMs);", "const isLate = () => false;"],
   ),
-  rule("negative-answers-checked", [
+  rule(
+    "late-append-reached:draft",
+    DRAFT_WRITER,
+    "if (this.#context.isOld(draft.atMs)) await this.#checkReached(draft, call);",
+    "",
+  ),
+  rule("late-append-reached:message", TURN, "return this.#context.isOld(head.atMs);", "return false;"),
+  rule("late-reader-restarts:head", `${HISTORY}/heads.ts`, "if (isPast) {", "if (isPast && Number.isNaN(atMs)) {"),
+  rule(
+    "late-reader-restarts:read",
+    `${HISTORY}/read/reader.ts`,
+    "const isLate = () => this.#context.isOld(atMs);",
+    "const isLate = () => false;",
+  ),
+  rule(
+    "negative-answers-checked",
     `${HISTORY}/heads.ts`,
     "if (!(await this.isCurrent(record, call))) throw new Again();",
     "",
-  ]),
+  ),
 ];
 
-type Broken = readonly [file: BrokenStatement["file"], statement: string, broken: string];
-
-function rule(name: string, ...statements: readonly Broken[]): BreakableRule {
-  return { name, statements: statements.map(([file, statement, broken]) => ({ file, statement, broken })) };
+function rule(name: string, file: string, statement: string, broken: string): BreakableRule {
+  return { name, file, statement, broken };
 }

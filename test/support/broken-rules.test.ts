@@ -1,27 +1,37 @@
 import { describe, expect, it } from "vitest";
-import { breakStatement } from "./broken-rules.js";
+import { breakStatement, unbrokenMarks } from "./broken-rules.js";
 
 const CODE = `function seal(end) {
   // Rule: seal-first. Nothing may slip in.
   const sealed = store.seal(end);
   return sealed === end;
 }`;
-const statement = { file: "x.ts", statement: "store.seal(end)", broken: "end" };
+const rule = { name: "seal-first", file: "x.ts", statement: "store.seal(end)", broken: "end" };
 
 describe("a broken rule", () => {
   it("has its statement replaced", () => {
-    expect(breakStatement(CODE, "seal-first", statement)).toBe(CODE.replace("store.seal(end)", "end"));
+    const expected = CODE.replace("store.seal(end)", "end");
+    expect(breakStatement(CODE, rule)).toBe(expected);
+    expect(breakStatement(CODE, { ...rule, name: "seal-first:edit" })).toBe(expected);
   });
 
   it("must have its statement exactly once", () => {
-    expect(() => breakStatement(CODE, "seal-first", { ...statement, statement: "store.unseal()" })).toThrow("0 times");
-    expect(() => breakStatement(CODE, "seal-first", { ...statement, statement: "end" })).toThrow("times in x.ts");
+    expect(() => breakStatement(CODE, { ...rule, statement: "store.unseal()" })).toThrow("0 times");
+    expect(() => breakStatement(CODE, { ...rule, statement: "end" })).toThrow("times in x.ts");
   });
 
   it("must be named directly above its statement", () => {
-    expect(() => breakStatement(CODE, "other-rule", statement)).toThrow('No comment "Rule: other-rule."');
-    const below = { ...statement, statement: "return sealed === end;" };
-    expect(() => breakStatement(CODE, "seal-first", below)).toThrow("No comment");
+    expect(() => breakStatement(CODE, { ...rule, name: "other-rule" })).toThrow('No comment "Rule: other-rule."');
+    expect(() => breakStatement(CODE, { ...rule, statement: "return sealed === end;" })).toThrow("No comment");
+  });
+
+  it("is missed at each place where it is named and not broken", () => {
+    const twice = `${CODE}\n// Rule: seal-first. Rule: plan-last.\nreturn plan();\n`;
+    const second = { ...rule, name: "seal-first:plan", statement: "return plan();" };
+    expect(unbrokenMarks(twice, "x.ts", [])).toEqual(["2: seal-first", "6: seal-first", "6: plan-last"]);
+    expect(unbrokenMarks(twice, "x.ts", [rule])).toEqual(["6: seal-first", "6: plan-last"]);
+    expect(unbrokenMarks(twice, "x.ts", [rule, second])).toEqual(["6: plan-last"]);
+    expect(unbrokenMarks(twice, "x.ts", [rule, { ...second, file: "y.ts" }])).toHaveLength(2);
   });
 
   it("is broken only in modules that are imported with the query ?without", async () => {

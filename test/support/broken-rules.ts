@@ -2,29 +2,26 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Plugin } from "vitest/config";
 
-/** One statement that keeps a rule, and the statement that replaces it when the rule is broken. */
-export interface BrokenStatement {
+/**
+ * One place that keeps a rule, which tests break to show that one of them notices. The comment `// Rule: name.` stands
+ * above its statement in the source.
+ */
+export interface BreakableRule {
+  /** The name of the rule. When several places keep it, a colon and a name for the place follow. */
+  readonly name: string;
   /** Path from the root of the repository. */
   readonly file: string;
   readonly statement: string;
+  /** What replaces the statement when the rule is broken. */
   readonly broken: string;
-}
-
-/**
- * A rule that tests break, to show that a test notices: the statements that keep it are marked `// Rule: name.` in the
- * source.
- */
-export interface BreakableRule {
-  readonly name: string;
-  readonly statements: readonly BrokenStatement[];
 }
 
 const QUERY = "?without=";
 
 /**
- * Loads modules with a rule broken. `import("./x.js?without=name")` is x, and everything that it imports by relative
- * paths, with the statements of that rule replaced. Such modules are loaded apart from the others, so that one test may
- * compare both.
+ * Loads modules with a rule broken at one place. `import("./x.js?without=name")` is x, and everything that it imports
+ * by relative paths, with the statement of that name replaced. Such modules are loaded apart from the others, so that
+ * one test may compare both.
  */
 export function brokenRules(rules: readonly BreakableRule[], root: string): Plugin {
   const byName = new Map(rules.map((rule) => [rule.name, rule]));
@@ -41,11 +38,8 @@ export function brokenRules(rules: readonly BreakableRule[], root: string): Plug
     load(id) {
       const rule = byName.get(ruleOf(id) ?? "");
       if (!rule) return null;
-      const path = pathOf(id);
-      const code = readFileSync(path, "utf8");
-      return rule.statements
-        .filter(({ file }) => join(root, file) === path)
-        .reduce((text, statement) => breakStatement(text, rule.name, statement), code);
+      const code = readFileSync(pathOf(id), "utf8");
+      return join(root, rule.file) === pathOf(id) ? breakStatement(code, rule) : code;
     },
   };
 }
@@ -54,25 +48,54 @@ export function brokenRules(rules: readonly BreakableRule[], root: string): Plug
  * The code with the statement replaced. Throws unless the statement is there exactly once, with the rule's name in the
  * comment above it.
  */
-export function breakStatement(code: string, rule: string, { file, statement, broken }: BrokenStatement): string {
+export function breakStatement(code: string, rule: BreakableRule): string {
+  const { statement, broken } = rule;
+  if (!marksAbove(code, rule).some(({ name }) => name === nameOf(rule))) {
+    throw new Error(
+      `No comment "Rule: ${nameOf(rule)}." is directly above its statement in ${rule.file}: ${statement}`,
+    );
+  }
+  return code.replace(statement, () => broken);
+}
+
+/** The name of a rule in a comment of the source, and where it stands. */
+interface Mark {
+  readonly name: string;
+  readonly line: number;
+}
+
+/** The marks in the source of a file that none of these rules breaks, as `line: name`. */
+export function unbrokenMarks(code: string, file: string, rules: readonly BreakableRule[]): readonly string[] {
+  const broken = rules
+    .filter((rule) => rule.file === file)
+    .flatMap((rule) => marksAbove(code, rule).filter(({ name }) => name === nameOf(rule)));
+  return marksIn(code.split("\n"))
+    .filter((mark) => !broken.some(({ name, line }) => name === mark.name && line === mark.line))
+    .map(({ name, line }) => `${line}: ${name}`);
+}
+
+/** The marks in the comment directly above the line in which a rule's statement begins. */
+function marksAbove(code: string, { name, file, statement }: BreakableRule): readonly Mark[] {
   const parts = code.split(statement);
   if (parts.length !== 2) {
     throw new Error(
-      `The statement of rule ${rule} occurs ${parts.length - 1} times in ${file}, not once: ${statement}`,
+      `The statement of rule ${name} occurs ${parts.length - 1} times in ${file}, not once: ${statement}`,
     );
   }
-  const [before, after] = parts as [string, string];
-  if (!commentAbove(before).includes(`Rule: ${rule}.`)) {
-    throw new Error(`No comment "Rule: ${rule}." is directly above its statement in ${file}: ${statement}`);
-  }
-  return before + broken + after;
+  const lines = (parts[0] as string).split("\n").slice(0, -1);
+  const isComment = (line: string) => /^\s*(\/\/|\/?\*)/.test(line);
+  const start = lines.findLastIndex((line) => !isComment(line)) + 1;
+  return marksIn(lines).filter(({ line }) => line > start);
 }
 
-/** Returns the comment lines directly above the line in which `before` ends. */
-function commentAbove(before: string): string {
-  const lines = before.split("\n").slice(0, -1);
-  const isComment = (line: string) => /^\s*(\/\/|\/?\*)/.test(line);
-  return lines.slice(lines.findLastIndex((line) => !isComment(line)) + 1).join("\n");
+function marksIn(lines: readonly string[]): readonly Mark[] {
+  return lines.flatMap((text, i) =>
+    [...text.matchAll(/\bRule: ([a-z-]+)\./g)].map(([, name]) => ({ name: name as string, line: i + 1 })),
+  );
+}
+
+function nameOf({ name }: BreakableRule): string {
+  return name.split(":")[0] as string;
 }
 
 function ruleOf(id: string): string | undefined {

@@ -1,10 +1,10 @@
-import { settle, told } from "../world.js";
+import { settle, told, type World } from "../world.js";
 import { cut, fork, idsOf, LATER_MS, type RuleSchedule, sessionOf, sweepLater } from "./scenes.js";
 
 /** Rules of appends and pages. */
 export const APPEND_SCHEDULES: readonly RuleSchedule[] = [
   {
-    rule: "named-logs-only",
+    rule: "named-logs-only:store",
     store: "atomic",
     what: "an append to a fork on a head from before its edit, by a process whose clock stands still",
     good: "at 1, m z",
@@ -18,7 +18,7 @@ export const APPEND_SCHEDULES: readonly RuleSchedule[] = [
     },
   },
   {
-    rule: "head-dated-before",
+    rule: "head-dated-before:new-session",
     store: "weak",
     what: "an append to a fork whose creation was answered only after it was edited and swept",
     good: "at 1, m z",
@@ -34,6 +34,24 @@ export const APPEND_SCHEDULES: readonly RuleSchedule[] = [
       await forker.gates.open("answer of createRecord");
       await forked;
       return `${await forker.say("b", "z")}, ${await idsOf(world, "b")}`;
+    },
+  },
+  {
+    rule: "head-dated-before:append",
+    store: "weak",
+    what: "an append after one whose answer came only when later messages had been cut and swept",
+    good: "at 1, at 2, m n z",
+    async run(world) {
+      const writer = await sessionOf(world, "m");
+      writer.gates.close("answer of insert");
+      const first = writer.say("a", "n");
+      await settle();
+      await world.process().say("a", "o");
+      await cut(world.process(), "a", "n");
+      await sweepLater(world);
+      await writer.ids("a");
+      await writer.gates.open("answer of insert");
+      return `${await first}, ${await writer.say("a", "z")}, ${await idsOf(world, "a")}`;
     },
   },
   {
@@ -104,18 +122,34 @@ export const APPEND_SCHEDULES: readonly RuleSchedule[] = [
     },
   },
   {
-    rule: "whole-batches-only",
+    rule: "whole-batches-only:end",
     store: "weak",
-    what: "a reader while a batch is being written",
+    what: "the whole history while a batch is being written",
     good: "m",
     async run(world) {
-      const writer = await sessionOf(world, "m");
-      writer.gates.close("insert");
-      void writer.say("a", "x", "y", "z");
-      await settle();
-      await writer.gates.letOne("insert");
-      await writer.gates.letOne("insert");
+      await withPartOfABatch(world);
       return idsOf(world, "a");
+    },
+  },
+  {
+    rule: "whole-batches-only:page",
+    store: "weak",
+    what: "a page while a batch is being written",
+    good: "m",
+    async run(world) {
+      await withPartOfABatch(world);
+      const { messages } = await world.process().listMessages("a", { limit: 9 });
+      return messages.map(({ id }) => id).join(" ");
+    },
+  },
+  {
+    rule: "whole-batches-only:message",
+    store: "weak",
+    what: "a message of a batch that is being written",
+    good: "null",
+    async run(world) {
+      await withPartOfABatch(world);
+      return told(world.process().getMessage("a", "x"));
     },
   },
   {
@@ -141,3 +175,13 @@ export const APPEND_SCHEDULES: readonly RuleSchedule[] = [
     },
   },
 ];
+
+/** Makes a session with the message m, and stores x and y of a batch x, y, z. */
+async function withPartOfABatch(world: World): Promise<void> {
+  const writer = await sessionOf(world, "m");
+  writer.gates.close("insert");
+  void writer.say("a", "x", "y", "z");
+  await settle();
+  await writer.gates.letOne("insert");
+  await writer.gates.letOne("insert");
+}

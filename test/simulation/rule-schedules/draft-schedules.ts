@@ -1,5 +1,5 @@
 import { type Process, settle, told, type World } from "../world.js";
-import { cut, idsOf, type RuleSchedule, sessionOf } from "./scenes.js";
+import { cut, idsOf, type RuleSchedule, sessionOf, sweepLater } from "./scenes.js";
 
 /** Rules of drafts. */
 export const DRAFT_SCHEDULES: readonly RuleSchedule[] = [
@@ -20,6 +20,44 @@ export const DRAFT_SCHEDULES: readonly RuleSchedule[] = [
       await settle();
       await discarder.gates.open("replaceRecord");
       return `${await finished}, ${await told(discarded)}, ${await idsOf(world, "a")}`;
+    },
+  },
+  {
+    rule: "named-logs-only:draft",
+    store: "weak",
+    what: "a draft that another process reads",
+    good: "d",
+    async run(world) {
+      const [, other] = await drafted(world);
+      return told(other.listDrafts("a").then((drafts) => drafts.map(({ message }) => message.id).join(" ")));
+    },
+  },
+  {
+    rule: "late-append-reached:draft",
+    store: "weak",
+    what: "an extension that arrives after its draft was discarded and swept",
+    good: "unavailable",
+    async run(world) {
+      const [slow, quick] = await drafted(world);
+      slow.gates.close("insert");
+      const extended = extend(slow);
+      await settle();
+      await quick.discardDraft("a", "d");
+      await sweepLater(world);
+      await slow.gates.open("insert");
+      return extended;
+    },
+  },
+  {
+    rule: "sweep-old-only:drafts",
+    store: "weak",
+    what: "an extension by a process that has read the draft just before it was discarded, and a sweep right after that",
+    good: "failed_precondition",
+    async run(world) {
+      const [slow, quick] = await drafted(world);
+      await quick.discardDraft("a", "d");
+      for (let i = 0; i < 2; i++) await world.process().sweep();
+      return extend(slow);
     },
   },
   {
@@ -84,7 +122,7 @@ export const DRAFT_SCHEDULES: readonly RuleSchedule[] = [
       const [writer] = await drafted(world);
       const ahead = world.process({ nowMicros: () => 1e15, draftTimeoutMs: 1000 });
       const ended = await ahead.endAbandonedDrafts();
-      return `${ended}, ${await told(writer.extendDraft("a", "d", 1, [{ kind: "append_text", partId: "", text: "x" }]))}`;
+      return `${ended}, ${await extend(writer)}`;
     },
   },
 ];
@@ -94,6 +132,10 @@ async function drafted(world: World): Promise<[Process, Process]> {
   const process = await sessionOf(world, "m");
   await process.startDraft("a", { id: "d", role: "assistant", parts: [] });
   return [process, world.process()];
+}
+
+function extend(process: Process): Promise<string> {
+  return told(process.extendDraft("a", "d", 1, [{ kind: "append_text", partId: "", text: "x" }]));
 }
 
 function finish(process: Process): Promise<string> {

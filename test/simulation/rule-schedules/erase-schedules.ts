@@ -4,7 +4,7 @@ import { type RuleSchedule, sessionOf } from "./scenes.js";
 /** Rules of erasing. */
 export const ERASE_SCHEDULES: readonly RuleSchedule[] = [
   {
-    rule: "erase-ends-copies",
+    rule: "erase-ends-copies:eraser",
     store: "atomic",
     what: "a copy that has read the message when its erasure begins, and writes it afterwards",
     good: "copied 1, secret t, 0 left",
@@ -15,6 +15,21 @@ export const ERASE_SCHEDULES: readonly RuleSchedule[] = [
       await settle();
       await world.process().eraseMessage("a", "secret");
       await copier.gates.open("append");
+      return `${await copied}, ${await world.process().ids("b")}, ${secretsLeft(world)} left`;
+    },
+  },
+  {
+    rule: "erase-ends-copies:copier",
+    store: "atomic",
+    what: "a copy that knows the message when its erasure begins, and names its log after the erasure has ended",
+    good: "copied 1, secret t, 0 left",
+    async run(world) {
+      const copier = await withSecret(world);
+      copier.gates.close("replaceRecord");
+      const copied = copy(copier);
+      await settle();
+      await world.process().eraseMessage("a", "secret");
+      await copier.gates.open("replaceRecord");
       return `${await copied}, ${await world.process().ids("b")}, ${secretsLeft(world)} left`;
     },
   },

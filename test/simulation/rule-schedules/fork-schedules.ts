@@ -1,5 +1,5 @@
 import { settle, told } from "../world.js";
-import { cut, fork, idsOf, markForLater, type RuleSchedule, sessionOf, sweepLater } from "./scenes.js";
+import { cut, fork, idsOf, markForLater, type RuleSchedule, restoreFrom, sessionOf, sweepLater } from "./scenes.js";
 
 /** Rules of forks and their counts. */
 export const FORK_SCHEDULES: readonly RuleSchedule[] = [
@@ -41,7 +41,7 @@ export const FORK_SCHEDULES: readonly RuleSchedule[] = [
     },
   },
   {
-    rule: "raise-at-revision",
+    rule: "raise-at-revision:fork",
     store: "atomic",
     what: "a fork that pauses before it raises its source's count, while the source is cut and swept",
     good: "m",
@@ -58,6 +58,42 @@ export const FORK_SCHEDULES: readonly RuleSchedule[] = [
       await forker.gates.open("raiseForks", "addFork");
       await forked;
       return idsOf(world, "b");
+    },
+  },
+  {
+    rule: "raise-at-revision:copy",
+    store: "atomic",
+    what: "a copy that pauses before it raises its source's count, while the source is cut and swept",
+    good: "m",
+    async run(world) {
+      const copier = await sessionOf(world, "m", "n", "o");
+      await copier.createSession({ sessionId: "b" });
+      copier.gates.close("addFork");
+      const copied = told(copier.forkConversation("a", "b", { as: "copy" }));
+      await settle();
+      await cut(world.process(), "a", "m");
+      await sweepLater(world);
+      await copier.gates.open("addFork");
+      await copied;
+      return idsOf(world, "b");
+    },
+  },
+  {
+    rule: "raise-at-revision:restore",
+    store: "atomic",
+    what: "a restore that pauses before it raises the owner's count of a shared range, while that is cut and swept",
+    good: "unshared, not_found",
+    async run(world) {
+      await sessionOf(world, "m", "n", "o");
+      const { log } = world.record("a");
+      const restorer = world.process();
+      restorer.gates.close("addFork");
+      const restored = restoreFrom(restorer, "b", [{ log, first: 1, last: 3, ownerId: "a" }], []);
+      await settle();
+      await cut(world.process(), "a", "m");
+      await sweepLater(world);
+      await restorer.gates.open("addFork");
+      return `${await restored}, ${await idsOf(world, "b")}`;
     },
   },
   {

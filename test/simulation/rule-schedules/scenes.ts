@@ -1,9 +1,11 @@
 import { MessageBody } from "../../../src/domain/message-body.js";
+import type { RestoredImage } from "../../../src/domain/session-image.js";
 import type { StoreKind } from "../sim-run.js";
 import { type Process, settle, TEN_MINUTES_MS, told, type World } from "../world.js";
 
-/** A schedule written by hand. Its outcome is `good` with all rules, and another one without this rule. */
+/** A schedule written by hand. Its outcome is `good` with all rules, and another one with this one broken. */
 export interface RuleSchedule {
+  /** The name of a BreakableRule. */
   readonly rule: string;
   readonly store: StoreKind;
   readonly what: string;
@@ -41,7 +43,7 @@ export function fork(process: Process, source: string, target: string): Promise<
   );
 }
 
-export function cut(process: Process, sessionId: string, mid: string): Promise<string> {
+export function cut(process: Process, sessionId: string, mid: string | null): Promise<string> {
   return told(process.truncateMessages(sessionId, mid));
 }
 
@@ -51,10 +53,20 @@ export function revert(process: Process, sessionId: string, mid: string): Promis
 
 /** Restores a session with messages that are given by their ids. */
 export function restore(process: Process, sessionId: string, ...names: string[]): Promise<string> {
+  return restoreFrom(process, sessionId, [{ first: 1, last: names.length }], names);
+}
+
+/** Restores a session that is made of ranges. Those of numbers are of messages that are given by their ids. */
+export function restoreFrom(
+  process: Process,
+  sessionId: string,
+  messages: RestoredImage["messages"],
+  names: readonly string[],
+): Promise<string> {
   const image = {
     ...{ sessionId, parentId: "", forkPointId: "", inheritedCount: 0, title: "", origin: null },
     ...{ createTimeMicros: 1, updateTimeMicros: 1, revision: 1, ancestry: [], undo: null },
-    messages: [{ first: 1, last: names.length }],
+    messages,
   };
   const body = MessageBody.of({ parts: [] });
   const read = async function* () {

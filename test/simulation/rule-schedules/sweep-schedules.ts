@@ -32,7 +32,7 @@ export const SWEEP_SCHEDULES: readonly RuleSchedule[] = [
     },
   },
   {
-    rule: "sweep-old-only",
+    rule: "sweep-old-only:data",
     store: "weak",
     what: "an appender with a head from just before an edit, and a sweep right after the edit",
     good: "at 1, m z",
@@ -44,7 +44,7 @@ export const SWEEP_SCHEDULES: readonly RuleSchedule[] = [
     },
   },
   {
-    rule: "sweep-store-clock",
+    rule: "sweep-store-clock:store",
     store: "weak",
     what: "a sweep by a process whose clock is behind, and another one right after it",
     good: "at 1, m z",
@@ -53,6 +53,19 @@ export const SWEEP_SCHEDULES: readonly RuleSchedule[] = [
       await cut(world.process(), "a", "m");
       await world.process({ skewMs: -LATER_MS }).sweep();
       await world.process().sweep();
+      return `${await writer.say("a", "z")}, ${await idsOf(world, "a")}`;
+    },
+  },
+  {
+    rule: "sweep-store-clock:age",
+    store: "weak",
+    what: "a sweep, and another one right after it by a process whose clock is ahead",
+    good: "at 1, m z",
+    async run(world) {
+      const writer = await sessionOf(world, "m", "n");
+      await cut(world.process(), "a", "m");
+      await world.process().sweep();
+      await world.process({ nowMicros: () => (world.nowMs + LATER_MS) * 1000 }).sweep();
       return `${await writer.say("a", "z")}, ${await idsOf(world, "a")}`;
     },
   },
@@ -188,7 +201,7 @@ export const SWEEP_SCHEDULES: readonly RuleSchedule[] = [
     },
   },
   {
-    rule: "late-append-reached",
+    rule: "late-append-reached:message",
     store: "weak",
     what: "an append that arrives where swept entries were",
     good: "unavailable, m",
@@ -202,7 +215,7 @@ export const SWEEP_SCHEDULES: readonly RuleSchedule[] = [
     },
   },
   {
-    rule: "late-reader-restarts",
+    rule: "late-reader-restarts:head",
     store: "atomic",
     what: "a count that takes so long that the session is swept meanwhile",
     good: "not_found",
@@ -216,6 +229,27 @@ export const SWEEP_SCHEDULES: readonly RuleSchedule[] = [
       await sweepLater(world);
       await reader.gates.open("tail");
       return count;
+    },
+  },
+  {
+    rule: "late-reader-restarts:read",
+    store: "weak",
+    what: "a page that takes so long that a late append stands where a message was cut and swept",
+    good: "m",
+    async run(world) {
+      const writer = await sessionOf(world, "m");
+      const late = await beforeWriting(writer, "a", "z");
+      await world.process().say("a", "n");
+      const reader = world.process();
+      reader.gates.close("readRange");
+      const page = reader.listMessages("a", { limit: 9 });
+      await settle();
+      await cut(world.process(), "a", "m");
+      await sweepLater(world);
+      await goOn(writer);
+      await late.of;
+      await reader.gates.open("readRange");
+      return told(page.then(({ messages }) => messages.map(({ id }) => id).join(" ")));
     },
   },
 ];

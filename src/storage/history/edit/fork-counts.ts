@@ -38,6 +38,7 @@ export class ForkCounts {
 
   /** Raises a source if it still has the revision that was read. */
   async raise({ record: { uid, revision } }: Head): Promise<boolean> {
+    // Rule: raise-at-revision.
     return this.#context.store.addFork(uid, 1, revision);
   }
 
