@@ -113,12 +113,11 @@ export class Editor {
   }
 
   /**
-   * Seals the log of an expired session and resolves to whether it has expired nevertheless. An append may have come
-   * after the record was read, and the retention begins anew with it. None can come after the seal.
+   * Reads the record of an expired session again and resolves to whether it has expired nevertheless. An append may
+   * have come between reading the record and the end of its log, and the retention begins anew with it. When one comes
+   * later, the deletion notices that at its seal and starts over.
    */
   async #isOver(head: Head, call?: Call): Promise<boolean> {
-    // Rule: seal-before-edit.
-    if (!(await this.#writer.sealAt(head, call))) return false;
     const now = await this.#context.store.readRecordByUid(head.record.uid, call);
     return now !== null && this.#context.isExpired(now);
   }

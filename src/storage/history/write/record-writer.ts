@@ -68,7 +68,7 @@ export class RecordWriter {
    */
   async commit(head: Head, change: HistoryChange, call?: Call): Promise<Head | null> {
     const { record } = head;
-    if (!(await this.sealAt(head, call))) return null;
+    if (!(await this.#sealAt(head, call))) return null;
     const atMs = this.#context.knownMs();
     const { maxEdits } = this.#context.options;
     const next: NextRecord = {
@@ -92,7 +92,7 @@ export class RecordWriter {
   /** Seals the open log and makes the record a tombstone. Resolves to false when somebody else was first. */
   async commitDeletion(head: Head, call?: Call): Promise<boolean> {
     const { record } = head;
-    if (!(await this.sealAt(head, call))) return false;
+    if (!(await this.#sealAt(head, call))) return false;
     const next = {
       ...nextOf(record),
       title: "",
@@ -147,7 +147,7 @@ export class RecordWriter {
   }
 
   /** Seals the open log. Resolves to whether it ends where the head does. */
-  async sealAt(head: Head, call?: Call): Promise<boolean> {
+  async #sealAt(head: Head, call?: Call): Promise<boolean> {
     const { record } = head;
     this.#context.forget(record.sessionId);
     // Rule: seal-before-edit.
