@@ -271,6 +271,12 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     "const isLate = () => false;",
   ),
   rule(
+    "late-reader-restarts:backup",
+    `${HISTORY}/transfer/snapshots.ts`,
+    "if (this.#context.isOld(snapshot.atMs)) {",
+    "if (false) {",
+  ),
+  rule(
     "negative-answers-checked",
     `${HISTORY}/heads.ts`,
     "if (!(await this.isCurrent(record, call))) throw new Again();",

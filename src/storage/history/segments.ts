@@ -136,9 +136,17 @@ export function droppedRanges(
   before: Named & Writable & Pick<SessionRecord, "uid">,
   after: Named & Writable,
 ): Segment[] {
-  let dropped = intervals(before).filter((segment) => ownerOf(segment.log) === before.uid);
-  for (const kept of intervals(after)) dropped = dropped.flatMap((segment) => subtract(segment, kept));
-  return dropped;
+  return unnamedBy(
+    after,
+    intervals(before).filter((segment) => ownerOf(segment.log) === before.uid),
+  );
+}
+
+/** What a record does not name of these ranges. A log that entries may be appended to counts as a whole. */
+export function unnamedBy(record: Named & Writable, ranges: readonly Segment[]): Segment[] {
+  let left = [...ranges];
+  for (const kept of intervals(record)) left = left.flatMap((segment) => subtract(segment, kept));
+  return left;
 }
 
 function intervals(record: Named & Writable): Segment[] {

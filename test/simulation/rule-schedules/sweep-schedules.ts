@@ -1,3 +1,4 @@
+import type { SessionSnapshot, StoredRange } from "../../../src/domain/session-image.js";
 import { settle, told } from "../world.js";
 import {
   beforeWriting,
@@ -250,6 +251,25 @@ export const SWEEP_SCHEDULES: readonly RuleSchedule[] = [
       await late.of;
       await reader.gates.open("readRange");
       return told(page.then(({ messages }) => messages.map(({ id }) => id).join(" ")));
+    },
+  },
+  {
+    rule: "late-reader-restarts:backup",
+    store: "weak",
+    what: "a backup that takes so long that a late append stands where a message was cut and swept",
+    good: "aborted",
+    async run(world) {
+      const writer = await sessionOf(world, "m");
+      const late = await beforeWriting(writer, "a", "z");
+      await world.process().say("a", "n");
+      const reader = world.process();
+      const snapshot = (await reader.snapshotSession("a")) as SessionSnapshot;
+      await cut(world.process(), "a", "m");
+      await sweepLater(world);
+      await goOn(writer);
+      await late.of;
+      const range = snapshot.messages[0] as StoredRange;
+      return told(reader.readStored(snapshot, range).then((messages) => messages.map(({ id }) => id).join(" ")));
     },
   },
 ];

@@ -3,7 +3,7 @@ import { ForkCounts } from "../edit/fork-counts.js";
 import type { HistoryContext } from "../heads.js";
 import { ownerOf } from "../record-facts.js";
 import { Again } from "../retries.js";
-import { droppedRanges } from "../segments.js";
+import { unnamedBy } from "../segments.js";
 
 /** Holds on to the sessions from which a restored one takes ranges. */
 export class Owners {
@@ -48,8 +48,7 @@ export class Owners {
     return this.#context.retrying(sessionId, undefined, async (saw) => {
       const owner = await store.readRecord(sessionId);
       if (owner?.uid !== uid) return false;
-      const named = { uid, log: owner.log, namedLogs: [], drafts: [], segments: ranges, ancestry: [], undo: null };
-      if (droppedRanges(named, owner).length > 0) return false;
+      if (unnamedBy(owner, ranges).length > 0) return false;
       saw(owner);
       // Rule: raise-at-revision.
       if (await store.addFork(uid, 1, owner.revision)) return true;

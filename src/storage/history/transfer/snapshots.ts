@@ -10,10 +10,10 @@ import type {
   StoredRange,
 } from "../../../domain/session-image.js";
 import { type HistoryContext, visibleSegments } from "../heads.js";
-import type { Entry, Origin, Segment } from "../log-store.js";
+import type { Entry, Origin, Segment, SessionRecord } from "../log-store.js";
 import type { Reader } from "../read/reader.js";
 import { ownerOf } from "../record-facts.js";
-import { ancestryGroups, joinSegments } from "../segments.js";
+import { ancestryGroups, joinSegments, unnamedBy } from "../segments.js";
 import { undoAt } from "../undo.js";
 
 /** Reads sessions for a backup. */
@@ -66,13 +66,23 @@ export class Snapshots {
     const limits = { limit: options.chunk, maxBytes: options.limits.pageBytes };
     const { entries } = await store.readRange(log, first, last, limits, call);
     if (entries[0]?.seq !== first) throw this.#vanished(snapshot);
-    // Rule: late-reader-restarts. As long as the session lives, nothing can have been written again where it named
-    // something.
+    // Rule: late-reader-restarts. A slow writer may have written where something was swept.
     if (this.#context.isOld(snapshot.atMs)) {
       const record = await store.readRecord(snapshot.sessionId, call);
-      if (record?.uid !== snapshot.uid) throw this.#vanished(snapshot);
+      if (record?.uid !== snapshot.uid || !this.#isKept(record, range)) throw this.#vanished(snapshot);
     }
     return entries.map(storedMessage);
+  }
+
+  /**
+   * Whether no sweep can have removed anything of a range that the record named before. Of what it has dropped since, a
+   * sweep removes only what was marked ten minutes earlier.
+   */
+  #isKept(record: SessionRecord, range: Segment): boolean {
+    const unswept = record.dropped.filter(
+      ({ markedAtMs }) => markedAtMs === undefined || !this.#context.isOld(markedAtMs),
+    );
+    return unnamedBy({ ...record, segments: [...record.segments, ...unswept] }, [range]).length === 0;
   }
 
   async #origin({ sourceUid, ...origin }: Origin, call?: Call): Promise<ImageOrigin> {
