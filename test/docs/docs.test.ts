@@ -2,6 +2,8 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { BREAKABLE_RULES } from "../simulation/rules.js";
+import { unbrokenMarks } from "../support/broken-rules.js";
 
 const ROOT = join(import.meta.dirname, "../..");
 const files = listFiles();
@@ -38,6 +40,13 @@ describe("the documents", () => {
     const described = [...read("docs/history.md").matchAll(/^#### (.*)$/gm)].map(([, rule]) => rule as string);
     expect(described.length).toBeGreaterThan(0);
     expect(described.filter((rule) => !named.has(rule))).toEqual([]);
+  });
+
+  it("describe rules that tests break at every place of the history engine that names one", () => {
+    const unbroken = sources
+      .filter((path) => path.startsWith("src/storage/history/"))
+      .flatMap((path) => unbrokenMarks(read(path), path, BREAKABLE_RULES).map((mark) => `${path}:${mark}`));
+    expect(unbroken).toEqual([]);
   });
 
   it("list every decision", () => {
