@@ -60,7 +60,9 @@ describe("the limits of one key", () => {
   it("count all requests without a key as one, and do not apply when the server requires no keys", () => {
     const admissions = new Admissions(LOAD, { perKey: true });
     for (let i = 0; i < 2; i += 1) admissions.admit("stream", undefined, undefined);
-    expect(() => admissions.admit("stream", undefined, undefined)).toThrow(exhausted(/^Callers without a key may have 2/));
+    expect(() => admissions.admit("stream", undefined, undefined)).toThrow(
+      exhausted(/^Callers without a key may have 2/),
+    );
     const open = new Admissions(LOAD, { perKey: false });
     for (let i = 0; i < 4; i += 1) open.admit("stream", ANN, undefined);
     expect(() => open.admit("stream", ANN, undefined)).toThrow(exhausted(/^The server may have 4/));
