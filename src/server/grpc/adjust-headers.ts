@@ -16,13 +16,17 @@ type StreamHandler = (
 type WithStreamHandlers = Record<"_streamHandler" | "_channelzHandler", StreamHandler>;
 
 /**
- * Has the headers of each call adjusted before grpc-js reads them. Must be called before the server has connections.
+ * Has the headers of each call adjusted before grpc-js reads them. Calls whose client has gone by then are dropped,
+ * because grpc-js would answer some of them, which throws. Must be called before the server has connections.
  */
 export function adjustHeaders(server: object, adjust: Adjust): void {
   const handlers = server as WithStreamHandlers;
   for (const name of ["_streamHandler", "_channelzHandler"] as const) {
     const handle = handlers[name];
     handlers[name] = function (this: Server, interceptors, stream, headers, flags, rawHeaders) {
+      // Without a listener, an "error" event would end the process.
+      stream.on("error", () => undefined);
+      if (stream.destroyed || stream.closed) return;
       adjust(stream, headers, rawHeaders);
       handle.call(this, interceptors, stream, headers, flags, rawHeaders);
     };

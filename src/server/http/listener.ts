@@ -12,6 +12,7 @@ import { readAbsoluteForm } from "./absolute-form.js";
 import { bindConnection, connectionOf } from "./connection-of.js";
 import type { HttpRequest, HttpResponse } from "./exchange.js";
 import { inTurn, type LastAnswers } from "./in-turn.js";
+import { isGone } from "./is-gone.js";
 import { keepSession, LINGER_MS } from "./keep-session.js";
 import { refuseExpectation, refuseMalformed, refuseTunnel } from "./refusals.js";
 
@@ -161,6 +162,11 @@ function makeHttp2Server({ handler, load: { connectionStreams } }: HttpListenerO
   server.on("connect", (request, response) => {
     hearErrors(request, response);
     refuseTunnel(request, response);
+  });
+  // Without this listener, Node would write to a stream that its client has already reset, which throws.
+  server.on("checkContinue", (request, response) => {
+    if (!isGone(response)) response.writeContinue();
+    server.emit("request", request, response);
   });
   server.on("checkExpectation", (request, response) => {
     hearErrors(request, response);
