@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { Code } from "@connectrpc/connect";
 import type { ApiMethod } from "../api/method-table.js";
-import type { Address, LoadLimits } from "../config.js";
+import { type Address, isLoopback, type LoadLimits } from "../config.js";
 import { createConnectHandler } from "./connect/connect.js";
 import type { CallPipeline } from "./front-call.js";
 import type { HostCheck } from "./hosts.js";
@@ -9,13 +9,15 @@ import { makeAuthorityCheck } from "./http/authority.js";
 import { makeCors } from "./http/cors.js";
 import type { HttpRequest, HttpResponse } from "./http/exchange.js";
 import { HttpListener, hearErrors } from "./http/listener.js";
-import { HttpProblem } from "./http/problem.js";
+import { HttpProblem, toProblem } from "./http/problem.js";
 import { sendProblem } from "./http/respond.js";
 import type { StaticRoutes } from "./http/static-routes.js";
 import { refuseUnknownRpc, sendInProtocol } from "./http/unknown-rpc.js";
 import { Connections } from "./load/connections.js";
 import type { Logger } from "./logging.js";
 import { createOpenAiHandler } from "./openai/handler.js";
+import { OPENAI_BASE } from "./openai/routes.js";
+import { RepeatedLines } from "./repeated-lines.js";
 import { createRestHandler } from "./rest/handler.js";
 import type { TlsFiles } from "./tls-files.js";
 
@@ -44,15 +46,13 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
   const cors = makeCors(options.corsOrigins);
   const checkAuthority = makeAuthorityCheck(options.isServedHost);
   const connect = createConnectHandler({ methods, pipeline, limits: load, logger });
-  const rest = createRestHandler({
-    methods,
-    pipeline,
-    limits: load,
-    onUnexpected: (err) => logger.error({ err }, "A REST request failed unexpectedly"),
-  });
-
-  const onUnexpected = (err: unknown) => logger.error({ err }, "A request to OpenAI's API failed unexpectedly");
-  const openAi = options.openAi ? createOpenAiHandler({ methods, pipeline, limits: load, onUnexpected }) : () => false;
+  const lines = new RepeatedLines(logger);
+  const report = (text: string) => (err: unknown) => lines.log("error", `${text}: ${err}`, text, () => ({ err }));
+  const reportRequest = report("A request failed unexpectedly");
+  const front = { methods, pipeline, limits: load };
+  const rest = createRestHandler({ ...front, onUnexpected: report("A REST request failed unexpectedly") });
+  const onUnexpected = report("A request to OpenAI's API failed unexpectedly");
+  const openAi = options.openAi ? createOpenAiHandler({ ...front, onUnexpected }) : refuseOpenAi;
 
   function route(request: HttpRequest, response: HttpResponse): void {
     checkAuthority(request);
@@ -69,7 +69,7 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
       route(request, response);
     } catch (error) {
       hearErrors(request, response);
-      if (!(error instanceof HttpProblem)) logger.error({ err: error }, "A request failed unexpectedly");
+      if (!(error instanceof HttpProblem)) reportRequest(error);
       const problem = error instanceof HttpProblem ? error : new HttpProblem(Code.Internal, "Internal error");
       if (request.httpVersionMajor === 1) (response as ServerResponse).setHeader("Connection", "close");
       sendInProtocol(request, response, problem);
@@ -79,16 +79,31 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
   return new HttpListener({ address, handler, load, connections, tls });
 }
 
-/** Serves only metrics, without TLS and keys, for an address that only authorised machines can reach. */
+/** Refuses paths of OpenAI's API where that is off, with an answer that says so. */
+function refuseOpenAi(path: string): false {
+  if (path !== OPENAI_BASE && !path.startsWith(`${OPENAI_BASE}/`)) return false;
+  throw new HttpProblem(Code.NotFound, "OpenAI's conversations are off; --openai turns them on");
+}
+
+/**
+ * Serves only metrics, without TLS and keys, for an address that only authorised machines can reach. A loopback address
+ * serves only the hosts that `isServedHost` allows, because a web page could reach it through a host name of its own.
+ */
 export function createMetricsListener(
   address: Address,
   routes: StaticRoutes,
-  { pipeline, load }: Pick<HttpServerOptions, "load" | "pipeline">,
+  { pipeline, load, isServedHost }: Pick<HttpServerOptions, "load" | "pipeline" | "isServedHost">,
 ): HttpListener {
+  const checkAuthority = isLoopback(address.host) ? makeAuthorityCheck(isServedHost) : () => undefined;
   const handler = (request: HttpRequest, response: HttpResponse): void => {
-    if (routes.serve(pathOf(request.url ?? ""), request, response, pipeline)) return;
-    hearErrors(request, response);
-    sendProblem(request, response, new HttpProblem(Code.NotFound, "Only /metrics is served here"));
+    try {
+      checkAuthority(request);
+      if (routes.serve(pathOf(request.url ?? ""), request, response, pipeline)) return;
+      throw new HttpProblem(Code.NotFound, "Only /metrics is served here");
+    } catch (error) {
+      hearErrors(request, response);
+      sendProblem(request, response, toProblem(error));
+    }
   };
   return new HttpListener({
     address,

@@ -88,8 +88,12 @@ export class RunningServer {
       const staticRoutes = makeStaticRoutes(options, pipeline, readiness);
       const { httpAddress: address, corsOrigins, openAi } = config;
       listeners.push(createHttpListener({ ...shared, address, corsOrigins, openAi, staticRoutes }));
-      if (config.metricsAddress)
-        listeners.push(createMetricsListener(config.metricsAddress, makeMetricsRoutes(options), { pipeline, load }));
+      if (config.metricsAddress) {
+        // Metrics need no key, whether the server has keys or not.
+        const isServedHost = makeHostCheck({ allowed: config.allowedHosts, isKeyed: false });
+        const routes = makeMetricsRoutes(options);
+        listeners.push(createMetricsListener(config.metricsAddress, routes, { pipeline, load, isServedHost }));
+      }
       const ports = await Promise.all(listeners.map((listener) => listener.listen()));
       const grpc = await startGrpcServer({ ...shared, address: config.grpcAddress, reflection: config.reflection });
       readiness.start((isReady) => grpc.health.setServing(isReady));

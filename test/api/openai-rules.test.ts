@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect, type IncomingHttpHeaders } from "node:http2";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startKeyedServer } from "../support/keyed-server.js";
 import { startTestServer, type TestServer } from "../support/server.js";
@@ -134,6 +136,23 @@ describe("OpenAI's conversations", () => {
       body: { error: { type: "invalid_request_error" } },
     });
     expect((await send("GET", "/session?limit=1000")).body.sessions).toHaveLength(before);
+  });
+
+  it.each(["constructor", "toString", "hasOwnProperty", "__proto__"])("refuse the method %s", async (method) => {
+    const session = connect(server.httpUrl);
+    const stream = session.request({ ":method": method, ":path": `${BASE}/x` }, { endStream: true });
+    const [headers] = (await once(stream, "response")) as [IncomingHttpHeaders];
+    expect([headers[":status"], headers.allow]).toEqual([405, "DELETE, GET, HEAD, POST"]);
+    session.destroy();
+  });
+
+  it("are off unless they are turned on, and the answer says how", async () => {
+    const plain = await startTestServer();
+    for (const path of [BASE, `${BASE}/x/items`]) {
+      const { status, body } = await send("GET", path, undefined, { httpUrl: plain.httpUrl });
+      expect([status, body.message]).toEqual([404, "OpenAI's conversations are off; --openai turns them on"]);
+    }
+    await plain.stop();
   });
 
   it("require the same keys and scopes as the other APIs", async () => {

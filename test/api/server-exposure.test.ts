@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { credentials, Metadata, makeGenericClientConstructor, status } from "@grpc/grpc-js";
@@ -76,6 +78,24 @@ describe("what the configuration turns off or moves", () => {
     }
     expect(await callRaw(server, REFLECTION)).toBe(status.UNIMPLEMENTED);
     expect(await callRaw(server, HEALTH)).toBe(status.OK);
+    await server.stop();
+  });
+
+  it("metrics at a loopback address are served only to requests that name a served host", async () => {
+    const server = await startTestServer({
+      keysFile,
+      metricsAddress: { host: "127.0.0.1", port: 0 },
+      allowedHosts: ["metrics.example"],
+    });
+    const statusOf = async (host: string) => {
+      const asked = request({ port: server.metricsPort, path: "/metrics", headers: { host }, agent: false });
+      const [answer] = (await once(asked.end(), "response")) as [IncomingMessage];
+      answer.resume();
+      return answer.statusCode;
+    };
+    expect(await statusOf("evil.example")).toBe(421);
+    expect(await statusOf("metrics.example")).toBe(200);
+    expect(await statusOf("localhost:9100")).toBe(200);
     await server.stop();
   });
 

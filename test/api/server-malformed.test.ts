@@ -284,6 +284,15 @@ describe("the HTTP port answers", () => {
     expect(post).toMatch(/^HTTP\/1.1 200 /);
   });
 
+  it("431 to more headers than the limit, which it names", async () => {
+    const answer = await rawRequest(
+      server.httpPort,
+      `GET /session?label=${"x".repeat(16_384)} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1.1 431 Request Header Fields Too Large\r\n/);
+    expect(answer).toContain("The request line and the headers are larger than 16384 bytes together");
+  });
+
   it("200 to HTTP/1.0 with a host", async () => {
     expect(await rawRequest(server.httpPort, "GET /session HTTP/1.0\r\nHost: localhost\r\n\r\n")).toMatch(
       /^HTTP\/1.1 200 /,

@@ -14,7 +14,7 @@ import type { HttpRequest, HttpResponse } from "./exchange.js";
 import { inTurn, type LastAnswers } from "./in-turn.js";
 import { isGone } from "./is-gone.js";
 import { keepSession, LINGER_MS } from "./keep-session.js";
-import { refuseExpectation, refuseMalformed, refuseTunnel } from "./refusals.js";
+import { MAX_HEADER_BYTES, refuseExpectation, refuseMalformed, refuseTunnel } from "./refusals.js";
 
 /** Must never throw. */
 export type HttpHandler = (request: HttpRequest, response: HttpResponse) => void;
@@ -28,7 +28,6 @@ export interface HttpListenerOptions {
 }
 
 const KEEP_ALIVE_MS = 75_000;
-const MAX_HEADER_BYTES = 16 * 1024;
 /** Enough for a page as JSON. When more is waiting to be sent, Node ends streams and finally the connection. */
 const STREAM_MEMORY_MB = 4;
 

@@ -5,7 +5,17 @@ import type { HttpRequest, HttpResponse } from "./exchange.js";
 import { HttpProblem, problemJson } from "./problem.js";
 import { sendProblem } from "./respond.js";
 
-const MALFORMED = { 400: "Bad Request", 408: "Request Timeout", 431: "Request Header Fields Too Large" } as const;
+/** How long the request line and headers may be together. */
+export const MAX_HEADER_BYTES = 16 * 1024;
+
+const MALFORMED = {
+  400: { reason: "Bad Request", text: "This is not a valid HTTP request" },
+  408: { reason: "Request Timeout", text: "The request did not arrive in time" },
+  431: {
+    reason: "Request Header Fields Too Large",
+    text: `The request line and the headers are larger than ${MAX_HEADER_BYTES} bytes together`,
+  },
+} as const;
 
 /** Answers an `Expect` other than `100-continue`. By itself Node would answer without a body and an id. */
 export function refuseExpectation(request: HttpRequest, response: HttpResponse): void {
@@ -22,12 +32,12 @@ export function refuseTunnel(request: HttpRequest, response: HttpResponse): void
 /** Answers what is no HTTP/1.1 request, and disconnects its client. */
 export function refuseMalformed({ code }: NodeJS.ErrnoException, socket: Duplex): void {
   const status = code === "HPE_HEADER_OVERFLOW" ? 431 : code === "ERR_HTTP_REQUEST_TIMEOUT" ? 408 : 400;
-  const text = MALFORMED[status];
+  const { reason, text } = MALFORMED[status];
   const requestId = requestIdFrom(undefined);
-  const problem = new HttpProblem(Code.InvalidArgument, `${text}: this is not a valid HTTP request`, { status });
+  const problem = new HttpProblem(Code.InvalidArgument, text, { status });
   const body = problemJson(problem, requestId);
   const head = [
-    `HTTP/1.1 ${status} ${text}`,
+    `HTTP/1.1 ${status} ${reason}`,
     "content-type: application/json",
     `content-length: ${Buffer.byteLength(body)}`,
     `${REQUEST_ID}: ${requestId}`,

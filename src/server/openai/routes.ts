@@ -63,21 +63,23 @@ const PATHS: readonly (readonly [path: RegExp, operations: Operations])[] = [
   ],
 ];
 
-const BASE = "/v1/conversations";
+/** Below this path lie the conversations. */
+export const OPENAI_BASE = "/v1/conversations";
 
 /** Finds the route of a request. Throws OpenAiProblem when there is none. */
 export function findRoute(method: string, path: string): Route {
-  const rest = path.startsWith(BASE) ? path.slice(BASE.length) : undefined;
+  const rest = path.startsWith(OPENAI_BASE) ? path.slice(OPENAI_BASE.length) : undefined;
   for (const [pattern, operations] of PATHS) {
     const match = rest === undefined ? null : pattern.exec(rest);
     if (match === null) continue;
-    const operation = operations[method === "HEAD" ? "GET" : method];
-    if (operation === undefined) throw notAllowed(method, Object.keys(operations));
-    return { ...operation, sessionId: decode(match[1] ?? ""), itemId: decode(match[2] ?? "") };
+    const name = method === "HEAD" ? "GET" : method;
+    // Over HTTP/2 a client may send any method, and objects inherit members such as `constructor`.
+    if (!Object.hasOwn(operations, name)) throw notAllowed(method, Object.keys(operations));
+    return { ...(operations[name] as Operation), sessionId: decode(match[1] ?? ""), itemId: decode(match[2] ?? "") };
   }
   throw new OpenAiProblem(
     Code.NotFound,
-    `No such path: ${path}. Of OpenAI's API this server has ${BASE} and what lies below it; it runs no models`,
+    `No such path: ${path}. Of OpenAI's API this server has ${OPENAI_BASE} and what lies below it; it runs no models`,
     {},
   );
 }
