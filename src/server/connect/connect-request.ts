@@ -8,6 +8,7 @@ import { parseJson } from "../codec/json-text.js";
 import { type BodyLimits, readBody } from "../http/body.js";
 import type { HttpRequest } from "../http/exchange.js";
 import type { Admission } from "../load/admissions.js";
+import { bodyTooLarge, severalMessages } from "../load/body-refusals.js";
 import { type Compression, inflate } from "../load/inflate.js";
 
 /** What a Connect, gRPC-Web or gRPC request says about its own format. */
@@ -113,7 +114,7 @@ async function readPosted(
   admission: Admission,
 ): Promise<Buffer> {
   const { bodyBytes } = limits;
-  if (Number(request.headers["content-length"]) > bodyBytes + ENVELOPE_BYTES) throw tooLarge(bodyBytes);
+  if (Number(request.headers["content-length"]) > bodyBytes + ENVELOPE_BYTES) throw bodyTooLarge(bodyBytes);
   if (!format.isEnveloped) return readBody(request, limits, admission);
   const body = await readBody(request, limits, admission, ENVELOPE_BYTES);
   return openEnvelope(body, String(request.headers[format.encodingHeader] ?? "identity"), bodyBytes, admission);
@@ -123,10 +124,9 @@ async function openEnvelope(body: Buffer, encoding: string, limitBytes: number, 
   if (body.length === 0) throw new ApiError(Code.Unimplemented, "The request holds no message; this method takes one");
   if (body.length < ENVELOPE_BYTES) throw invalidArgument("The request ends within the frame of its message");
   const end = ENVELOPE_BYTES + body.readUInt32BE(1);
-  if (end - ENVELOPE_BYTES > limitBytes) throw tooLarge(limitBytes);
+  if (end - ENVELOPE_BYTES > limitBytes) throw bodyTooLarge(limitBytes);
   if (body.length < end) throw invalidArgument("The request ends within its message");
-  if (body.length > end)
-    throw new ApiError(Code.Unimplemented, "The request holds more than one message; this method takes one");
+  if (body.length > end) throw severalMessages();
   const flags = body[0]!;
   if ((flags & ~COMPRESSED_FLAG) !== 0) throw invalidArgument(`The frame of the message has unknown flags (${flags})`);
   const message = body.subarray(ENVELOPE_BYTES);
@@ -151,7 +151,7 @@ async function decompress(bytes: Buffer, encoding: string, limitBytes: number, a
   if (!COMPRESSIONS.has(encoding))
     throw new ApiError(Code.Unimplemented, `Unknown compression ${encoding}: use gzip, br or identity`);
   if (bytes.length === 0) return EMPTY;
-  return inflate(bytes, encoding as Compression, { limitBytes, admission, tooLarge });
+  return inflate(bytes, encoding as Compression, { limitBytes, admission, tooLarge: bodyTooLarge });
 }
 
 /** Accepts both alphabets, with or without padding. */
@@ -165,8 +165,4 @@ function fromBase64(text: string): Buffer {
 function queryOf(url = ""): URLSearchParams {
   const start = url.indexOf("?");
   return new URLSearchParams(start < 0 ? "" : url.slice(start + 1));
-}
-
-function tooLarge(limitBytes: number): ApiError {
-  return new ApiError(Code.ResourceExhausted, `The body is larger than ${limitBytes} bytes`);
 }

@@ -1,7 +1,7 @@
 import type { ServerHttp2Stream } from "node:http2";
-import { Code } from "@connectrpc/connect";
-import { ApiError } from "../../api/api-error.js";
+import type { ApiError } from "../../api/api-error.js";
 import type { Admission } from "../load/admissions.js";
+import { bodyTooLarge, bodyTooSlow } from "../load/body-refusals.js";
 
 export interface BodyGuard {
   /** The most bytes that the client may send on the stream. */
@@ -24,7 +24,7 @@ export function guardBody(
   const onData = (chunk: Buffer): void => {
     received += chunk.length;
     try {
-      if (received > maxBytes) throw tooLarge(maxBytes);
+      if (received > maxBytes) throw bodyTooLarge(maxBytes);
       admission.holdChunk(chunk);
     } catch (error) {
       stop();
@@ -33,7 +33,7 @@ export function guardBody(
   };
   const timer = setTimeout(() => {
     stop();
-    refuse(tooSlow(timeoutMs));
+    refuse(bodyTooSlow(timeoutMs));
   }, timeoutMs);
   const stop = (): void => {
     clearTimeout(timer);
@@ -49,12 +49,4 @@ export function guardBody(
     stop();
     admission.end();
   }
-}
-
-function tooLarge(limitBytes: number): ApiError {
-  return new ApiError(Code.ResourceExhausted, `The request is larger than ${limitBytes} bytes`);
-}
-
-function tooSlow(limitMs: number): ApiError {
-  return new ApiError(Code.DeadlineExceeded, `The request was not complete after ${limitMs / 1000} seconds`);
 }

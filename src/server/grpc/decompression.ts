@@ -1,6 +1,5 @@
-import { Code } from "@connectrpc/connect";
-import { ApiError } from "../../api/api-error.js";
 import type { Admission } from "../load/admissions.js";
+import { bodyTooLarge, severalMessages } from "../load/body-refusals.js";
 import { inflate } from "../load/inflate.js";
 import type { InterceptedCall } from "./call-answers.js";
 import { toStatus } from "./status.js";
@@ -45,16 +44,10 @@ export function limitDecompression(call: InterceptedCall, limits: DecompressionL
   };
   inner.decompressMessage = (frame, encoding) => {
     messages += 1;
-    if (isSingle && messages > 1) return refuse(tooMany());
+    if (isSingle && messages > 1) return refuse(severalMessages());
     if (encoding !== "gzip" && encoding !== "deflate") return decompressMessage.call(inner, frame, encoding);
-    return inflate(frame.subarray(FRAME_BYTES), encoding, { limitBytes, admission, tooLarge }).catch(refuse);
+    return inflate(frame.subarray(FRAME_BYTES), encoding, { limitBytes, admission, tooLarge: bodyTooLarge }).catch(
+      refuse,
+    );
   };
-}
-
-function tooMany(): ApiError {
-  return new ApiError(Code.Unimplemented, "The request holds more than one message; this method takes one");
-}
-
-function tooLarge(limitBytes: number): ApiError {
-  return new ApiError(Code.ResourceExhausted, `The request is larger than ${limitBytes} bytes after decompression`);
 }

@@ -1,5 +1,7 @@
 import { Code } from "@connectrpc/connect";
+import type { ApiError } from "../../api/api-error.js";
 import type { Admission } from "../load/admissions.js";
+import { bodyTooLarge, bodyTooSlow, clientGone } from "../load/body-refusals.js";
 import { inflate } from "../load/inflate.js";
 import type { HttpRequest } from "./exchange.js";
 import { isGone } from "./is-gone.js";
@@ -57,7 +59,7 @@ export async function readBody(
 ): Promise<Buffer> {
   checkTransferCoding(request.headers["transfer-encoding"]);
   // A request that is closed already emits no further event, so this would wait until the time is over.
-  if (isGone(request)) throw aborted();
+  if (isGone(request)) throw clientGone();
   const bytes = await readBytes(request, limits, admission, framingBytes);
   const encoding = contentEncoding(request.headers["content-encoding"]);
   if (encoding !== "gzip" && encoding !== "br") return bytes;
@@ -85,7 +87,7 @@ function readBytes(
       }
     };
     const onEnd = (): void => end(() => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
-    const onClose = (): void => end(() => reject(aborted()));
+    const onClose = (): void => end(() => reject(clientGone()));
     const end = (settle: () => void): void => {
       clearTimeout(timer);
       request.off("data", onData).off("end", onEnd).off("close", onClose);
@@ -106,17 +108,16 @@ function contentEncoding(header: string | undefined): string {
   return header === undefined || header === "" ? "identity" : header.trim().toLowerCase();
 }
 
-function aborted(): HttpProblem {
-  return new HttpProblem(Code.Canceled, "The client has gone");
-}
-
 function tooSlow(limitMs: number): HttpProblem {
-  const message = `The body was not complete after ${limitMs / 1000} seconds`;
-  return new HttpProblem(Code.DeadlineExceeded, message, { status: 408 });
+  return withStatus(408, bodyTooSlow(limitMs));
 }
 
 function tooLarge(limitBytes: number): HttpProblem {
-  return new HttpProblem(Code.ResourceExhausted, `The body is larger than ${limitBytes} bytes`, { status: 413 });
+  return withStatus(413, bodyTooLarge(limitBytes));
+}
+
+function withStatus(status: number, { code, message }: ApiError): HttpProblem {
+  return new HttpProblem(code, message, { status });
 }
 
 function unsupported(message: string, headers?: Record<string, string>): HttpProblem {

@@ -1,8 +1,8 @@
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
-import { Code } from "@connectrpc/connect";
 import { Semaphore } from "async-mutex";
-import { ApiError, invalidArgument } from "../../api/api-error.js";
+import { type ApiError, invalidArgument } from "../../api/api-error.js";
 import type { Admission } from "./admissions.js";
+import { clientGone } from "./body-refusals.js";
 
 const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress };
 
@@ -38,7 +38,7 @@ function decode(
   { limitBytes, admission, tooLarge }: InflateOptions,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    if (admission.hasEnded) return reject(canceled());
+    if (admission.hasEnded) return reject(clientGone());
     const decoder = DECODERS[compression]();
     const chunks: Buffer[] = [];
     let size = 0;
@@ -50,7 +50,7 @@ function decode(
     const invalid = () => fail(invalidArgument(`The body is not valid ${compression}`));
     decoder.on("data", (chunk: Buffer) => {
       try {
-        if (admission.hasEnded) throw canceled();
+        if (admission.hasEnded) throw clientGone();
         if (size + chunk.length > limitBytes) throw tooLarge(limitBytes);
         admission.hold(chunk.length);
         size += chunk.length;
@@ -67,8 +67,4 @@ function decode(
     });
     decoder.end(bytes);
   });
-}
-
-function canceled(): ApiError {
-  return new ApiError(Code.Canceled, "The client has gone");
 }

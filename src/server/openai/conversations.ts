@@ -30,7 +30,7 @@ export interface RpcOptions {
 }
 
 /** A request to a conversation or to one of its items. */
-export interface Asked {
+export interface ConversationRequest {
   readonly sessionId: string;
   readonly itemId: string;
   readonly query: URLSearchParams;
@@ -47,7 +47,7 @@ const ITEMS = { usual: 20, most: 100 };
 /** How often a page is read again because the history changed after `after` was found and before the page was read. */
 const ATTEMPTS = 5;
 
-export async function createConversation(rpc: Rpc, { body }: Asked): Promise<JsonObject> {
+export async function createConversation(rpc: Rpc, { body }: ConversationRequest): Promise<JsonObject> {
   const { items, metadata, ...others } = asObject(body ?? {}, "body");
   refuseOthers(others, []);
   const messages = items === undefined || items === null ? [] : toMessages(items);
@@ -63,11 +63,11 @@ export async function createConversation(rpc: Rpc, { body }: Asked): Promise<Jso
   return toConversation(session);
 }
 
-export async function retrieveConversation(rpc: Rpc, { sessionId }: Asked): Promise<JsonObject> {
+export async function retrieveConversation(rpc: Rpc, { sessionId }: ConversationRequest): Promise<JsonObject> {
   return toConversation(await rpc(getSession, { sessionId }));
 }
 
-export async function updateConversation(rpc: Rpc, { sessionId, body }: Asked): Promise<JsonObject> {
+export async function updateConversation(rpc: Rpc, { sessionId, body }: ConversationRequest): Promise<JsonObject> {
   const { metadata, ...others } = asObject(body ?? {}, "body");
   refuseOthers(others, []);
   if (metadata === undefined) throw badParameter("metadata", "it is required");
@@ -75,12 +75,12 @@ export async function updateConversation(rpc: Rpc, { sessionId, body }: Asked): 
   return toConversation(await rpc(updateSession, { sessionId, metadata: toMetadata(metadata), updateMask }));
 }
 
-export async function deleteConversation(rpc: Rpc, { sessionId }: Asked): Promise<JsonObject> {
+export async function deleteConversation(rpc: Rpc, { sessionId }: ConversationRequest): Promise<JsonObject> {
   await rpc(deleteSession, { sessionId });
   return { id: sessionId, object: "conversation.deleted", deleted: true };
 }
 
-export async function createItems(rpc: Rpc, { sessionId, body }: Asked): Promise<JsonObject> {
+export async function createItems(rpc: Rpc, { sessionId, body }: ConversationRequest): Promise<JsonObject> {
   const { items, ...others } = asObject(body ?? {}, "body");
   refuseOthers(others, []);
   const messages = toMessages(items).map((message) => create(MessageWithPartsSchema, message));
@@ -91,17 +91,20 @@ export async function createItems(rpc: Rpc, { sessionId, body }: Asked): Promise
   return toList(messages, false);
 }
 
-export async function retrieveItem(rpc: Rpc, { sessionId, itemId: messageId }: Asked): Promise<JsonObject> {
+export async function retrieveItem(
+  rpc: Rpc,
+  { sessionId, itemId: messageId }: ConversationRequest,
+): Promise<JsonObject> {
   return toItem(await rpc(getMessage, { sessionId, messageId }));
 }
 
 /** Returns the conversation, as OpenAI does. */
-export async function deleteItem(rpc: Rpc, { sessionId, itemId: messageId }: Asked): Promise<JsonObject> {
+export async function deleteItem(rpc: Rpc, { sessionId, itemId: messageId }: ConversationRequest): Promise<JsonObject> {
   await rpc(deleteMessage, { sessionId, messageId });
   return toConversation(await rpc(getSession, { sessionId }));
 }
 
-export async function listItems(rpc: Rpc, { sessionId, query }: Asked): Promise<JsonObject> {
+export async function listItems(rpc: Rpc, { sessionId, query }: ConversationRequest): Promise<JsonObject> {
   const after = query.get("after") ?? "";
   const order = query.get("order") ?? "desc";
   if (order !== "asc" && order !== "desc") throw badParameter("order", "expected asc or desc");

@@ -3,7 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { MessageService } from "../../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../../gen/sessionpool/v1/session_service_pb.js";
 import {
-  type Asked,
+  type ConversationRequest,
   createConversation,
   createItems,
   deleteConversation,
@@ -20,7 +20,7 @@ import { badParameter, OpenAiProblem } from "./read.js";
 export interface Operation {
   /** The RPC whose scope and place the request takes before its body is read. */
   readonly admittedAs: DescMethod;
-  readonly run: (rpc: Rpc, asked: Asked) => Promise<JsonObject>;
+  readonly run: (rpc: Rpc, request: ConversationRequest) => Promise<JsonObject>;
   /** The parameters that the query may have. */
   readonly query: readonly string[];
 }

@@ -1,0 +1,20 @@
+import { Code } from "@connectrpc/connect";
+import { ApiError } from "../../api/api-error.js";
+
+export function bodyTooLarge(limitBytes: number): ApiError {
+  return new ApiError(Code.ResourceExhausted, `The body is larger than ${limitBytes} bytes`);
+}
+
+export function bodyTooSlow(limitMs: number): ApiError {
+  return new ApiError(Code.DeadlineExceeded, `The body was not complete after ${limitMs / 1000} seconds`);
+}
+
+/** For methods that are not client streams. */
+export function severalMessages(): ApiError {
+  return new ApiError(Code.Unimplemented, "The request holds more than one message; this method takes one");
+}
+
+/** Nobody sees this answer, but the log and the metrics do. */
+export function clientGone(): ApiError {
+  return new ApiError(Code.Canceled, "The client has gone");
+}
