@@ -166,6 +166,25 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
       }
     });
 
+    it("every kind of button while the mouse is over it", async () => {
+      const hover = async (within: string, name: string) => {
+        const button = page.locator(`${within} .button`, { hasText: name });
+        await button.hover();
+        expect(await button.evaluate((element) => element.matches(".button:hover"))).toBe(true);
+        await expectNoViolation({ within });
+      };
+      await open("#/session/nobody");
+      for (const name of ["Try again", "All sessions"]) await hover(".problem", name);
+      await open("#/session/fork");
+      for (const name of ["Fork", "Delete"]) {
+        await page.getByRole("button", { name: "Actions" }).click();
+        await page.getByRole("menuitem", { name, exact: true }).click();
+        for (const shown of ["Cancel", name]) await hover("dialog", shown);
+        await page.keyboard.press("Escape");
+        await page.getByRole("dialog").waitFor({ state: "detached" });
+      }
+    });
+
     it.each(["#/todos", "#/session/nobody"])("the address %s", async (address) => {
       await open(address);
       await page.getByRole("heading", { level: 1 }).waitFor();
