@@ -40,6 +40,7 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
       ] as JsonValue;
       await post("/session/all/message", { info: { role: "assistant" }, parts });
     }
+    await post("/session/all/message", { info: { role: "assistant", metadata: { interrupted: true } }, parts: [] });
     await post("/session/all/fork", { newSessionId: "fork", title: "A fork" });
     await post("/session/fork/message", text("user", "Go on"));
   });

@@ -9,6 +9,7 @@ import { clock, dayOf, plural, withoutMarks } from "../text/format.js";
 import { Icon } from "./icon.js";
 import { Overview } from "./list/overview.js";
 import { LastFailure, Unseen } from "./list/session-marks.js";
+import { NoText } from "./no-text.js";
 import { Problem } from "./problem.js";
 
 const SHOWN = 30;
@@ -55,7 +56,7 @@ function Card({ session, isNew }: { session: Session; isNew: boolean }) {
       {lastMessage && (
         <span class="card-preview" dir="auto">
           <span class="muted">{lastMessage.role}: </span>
-          {withoutMarks(lastMessage.text) || <span class="muted">no text</span>}
+          {withoutMarks(lastMessage.text) || <NoText />}
         </span>
       )}
       <LastFailure session={session} />

@@ -12,6 +12,7 @@ import { hovered, jump, panel, selected } from "../state/ui.js";
 import { clock, dayOf, whole } from "../text/format.js";
 import { Icon } from "./icon.js";
 import { MessageTools } from "./message-tools.js";
+import { NoText } from "./no-text.js";
 import { JsonTree } from "./parts/json-tree.js";
 import { PartBox } from "./parts/part.js";
 
@@ -65,7 +66,7 @@ export const MessageRow = memo(function MessageRow({ conversation, position, mes
           if (hovered.value === position) hovered.value = undefined;
         }}
       >
-        {isNewSpeaker && <Head info={info} />}
+        {(isNewSpeaker || isInterrupted(info)) && <Head info={info} />}
         <div class="message-body">
           {isRaw ? (
             <JsonTree value={JSON.parse(JSON.stringify(message))} />
@@ -89,7 +90,7 @@ export const MessageRow = memo(function MessageRow({ conversation, position, mes
   );
 });
 
-/** Who speaks, and since when. */
+/** Who speaks, since when, and whether the message was cut off. */
 function Head({ info }: { info: Message["info"] }) {
   return (
     <div class="message-head">
@@ -100,14 +101,26 @@ function Head({ info }: { info: Message["info"] }) {
       <time dateTime={info.timestamp} title={whole(info.timestamp)}>
         {clock(info.timestamp)}
       </time>
+      {isInterrupted(info) && (
+        <span class="chip interrupted" title="The answer ended before it was complete">
+          interrupted
+        </span>
+      )}
     </div>
   );
 }
 
+/** Whether the message is a draft that was kept although its writer did not finish it. */
+function isInterrupted({ metadata }: Message["info"]): boolean {
+  return metadata?.interrupted === true;
+}
+
 function Parts({ message, conversation }: { message: Message; conversation: Conversation }) {
+  const views = viewsOf(message);
+  if (views.every((view) => view.kind === "text" && view.text.trim() === "")) return <NoText />;
   return (
     <>
-      {viewsOf(message).map((view, i) => (
+      {views.map((view, i) => (
         <PartBox
           key={i}
           view={view}

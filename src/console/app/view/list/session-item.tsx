@@ -5,6 +5,7 @@ import { sessionLink } from "../../state/route.js";
 import { sessionById } from "../../state/session-list.js";
 import { count, plural, recently, whole, withoutMarks } from "../../text/format.js";
 import { Icon } from "../icon.js";
+import { NoText } from "../no-text.js";
 import { LastFailure, Unseen } from "./session-marks.js";
 
 export function SessionItem(props: {
@@ -38,7 +39,7 @@ export function SessionItem(props: {
             {lastMessage && (
               <>
                 <span class="muted">{lastMessage.role}: </span>
-                {withoutMarks(lastMessage.text) || <span class="muted">no text</span>}
+                {withoutMarks(lastMessage.text) || <NoText />}
               </>
             )}
           </span>
