@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { BrowserContext } from "playwright-core";
+import type { BrowserContext, Route } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
 import { builtPages } from "../support/console-pages.js";
@@ -143,6 +143,44 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
         await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
         await page.getByText("The server cannot be reached").first().waitFor({ state: "detached" });
       }
+    });
+
+    it("the outline says that nothing failed only after it has read the session", async () => {
+      await start();
+      await makeSession("a");
+      const shown = await openConsole();
+      const { page } = shown;
+      const outline = page.getByRole("complementary", { name: "Outline" });
+      const toggle = () => page.locator(".session-tools").getByRole("button", { name: "Outline", exact: true }).click();
+      const allClear = outline.getByText("1 request, nothing failed");
+      const expectNoClaim = async () => expect(await outline.innerText()).not.toMatch(/request|failed|asked/);
+      let answer = (_: Route): void => undefined;
+      const held = new Promise<Route>((resolve) => {
+        answer = resolve;
+      });
+      await page.route(/message\?limit=200&newest_first=true/, (route) => answer(route));
+      await shown.openSession("a");
+      if (screenName === "phone") await toggle();
+      const read = await held;
+      await outline.getByText("Reading…").waitFor();
+      await expectNoClaim();
+      await read.fulfill({ status: 503, json: { code: 14, message: "The store cannot be reached" } });
+      await outline.getByText("The store cannot be reached.").waitFor();
+      await expectNoClaim();
+      await picture("outline-failed");
+      answer = (route) => void route.continue();
+      await outline.getByRole("button", { name: "Try again" }).click();
+      await allClear.waitFor();
+
+      await toggle();
+      const { httpPort } = server;
+      await server.stop();
+      await page.getByText("Reconnecting", { exact: true }).waitFor();
+      await toggle();
+      await outline.getByText("The server cannot be reached.").waitFor();
+      await expectNoClaim();
+      await start(httpPort);
+      await allClear.waitFor();
     });
 
     it("the page asks for a key when the key is missing, wrong or removed", async () => {

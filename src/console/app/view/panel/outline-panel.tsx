@@ -6,6 +6,8 @@ import { reasonOf } from "../../state/toasts.js";
 import { jump, leavePanel } from "../../state/ui.js";
 import { clock, count, dayOf, plural } from "../../text/format.js";
 import { Icon } from "../icon.js";
+import { NoText } from "../no-text.js";
+import { WayOn } from "../problem.js";
 
 /** How long after a change the outline is read again. */
 const AGAIN_MS = 1500;
@@ -22,49 +24,64 @@ export function OutlinePanel({ conversation }: { conversation: Conversation }) {
   }, [outline, total, epoch]);
   useEffect(() => () => outline.stop(), [outline]);
 
-  const entries = outline.entries.value;
-  const failed = entries.filter(({ kind }) => kind === "failed");
-  const asked = entries.length - failed.length;
-  const readTo = outline.readTo.value;
+  const isLive = conversation.live.value === "live";
+  // A read that failed is repeated when the connection is back.
+  useEffect(() => {
+    if (isLive && outline.walk.error.peek() !== undefined) void outline.read();
+  }, [outline, isLive]);
+
+  const failed = outline.entries.value.filter(({ kind }) => kind === "failed");
+  const asked = outline.entries.value.filter(({ kind }) => kind === "asked");
+  const first = outline.first.value;
+  const isReading = outline.walk.isReading.value;
+  const readTo = outline.readTo.value ?? 0;
   return (
     <>
-      <p class="panel-note">
-        {plural(asked, "request")},{" "}
-        <strong class={failed.length > 0 ? "bad" : "good"}>
-          {failed.length > 0 ? `${plural(failed.length, "failure")}` : "nothing failed"}
-        </strong>
-        {readTo !== undefined && readTo > 0 && ` in the last ${plural(total - readTo, "message")}`}
-      </p>
+      <Summary outline={outline} total={total} asked={asked.length} failed={failed.length} />
       {failed.length > 0 && (
         <section>
           <h3>What failed</h3>
           <EntryList entries={failed} />
         </section>
       )}
-      {readTo !== undefined && readTo > 0 && outline.first.value && (
+      {readTo > 0 && first && (
         <section>
           <h3>What was asked first</h3>
-          <EntryList entries={[outline.first.value]} />
+          <EntryList entries={[first]} />
         </section>
       )}
       <section>
-        <h3>What was asked</h3>
-        {readTo !== undefined && readTo > 0 && (
-          <button
-            type="button"
-            class="fold"
-            disabled={outline.walk.isReading.value}
-            onClick={() => outline.readFurther()}
-          >
-            {outline.walk.isReading.value
-              ? `Reading, back to #${count(outline.walk.readTo.value)}`
-              : `Read on before #${count(readTo)}`}
+        {asked.length > 0 && <h3>What was asked</h3>}
+        {readTo > 0 && (
+          <button type="button" class="fold" disabled={isReading} onClick={() => outline.readFurther()}>
+            {isReading ? `Reading, back to #${count(outline.walk.readTo.value)}` : `Read on before #${count(readTo)}`}
           </button>
         )}
-        {outline.walk.error.value !== undefined && <p class="bad">{reasonOf(outline.walk.error.value)}</p>}
-        <EntryList entries={entries.filter(({ kind }) => kind === "asked")} />
+        <EntryList entries={asked} />
       </section>
     </>
+  );
+}
+
+/** How much was asked and failed, or why that is not known. */
+function Summary(props: { outline: Outline; total: number; asked: number; failed: number }) {
+  const { outline, total, asked, failed } = props;
+  const error = outline.walk.error.value;
+  const readTo = outline.readTo.value;
+  if (error !== undefined) {
+    return (
+      <p class="panel-note bad" role="alert">
+        {reasonOf(error)} <WayOn error={error} class="text-button" onRetry={() => void outline.read()} />
+      </p>
+    );
+  }
+  if (readTo === undefined) return <p class="panel-note">Reading…</p>;
+  return (
+    <p class="panel-note">
+      {plural(asked, "request")},{" "}
+      <strong class={failed > 0 ? "bad" : "good"}>{failed > 0 ? plural(failed, "failure") : "nothing failed"}</strong>
+      {readTo > 0 && ` in the last ${plural(total - readTo, "message")}`}
+    </p>
   );
 }
 
@@ -83,7 +100,7 @@ function EntryList({ entries }: { entries: readonly OutlineEntry[] }) {
             <Icon node={entry.kind === "asked" ? User : CircleAlert} />
             <span class="entry-text" dir="auto">
               {entry.kind === "failed" && entry.name && <strong>{entry.name} </strong>}
-              {entry.text || "(no text)"}
+              {entry.text || <NoText />}
               <span class="muted entry-place">
                 #{entry.position} · {dayOf(entry.timestamp)} {clock(entry.timestamp)}
               </span>
