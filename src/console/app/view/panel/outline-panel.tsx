@@ -102,7 +102,9 @@ function EntryList({ entries }: { entries: readonly OutlineEntry[] }) {
               {entry.kind === "failed" && entry.name && <strong>{entry.name} </strong>}
               {entry.text || <NoText />}
               <span class="muted entry-place">
-                #{entry.position} · {dayOf(entry.timestamp)} {clock(entry.timestamp)}
+                <bdi dir="ltr">
+                  #{entry.position} · {dayOf(entry.timestamp)} {clock(entry.timestamp)}
+                </bdi>
               </span>
             </span>
           </button>

@@ -60,7 +60,9 @@ function HitText({ hit, length }: { hit: Hit; length: number }) {
       <mark>{snippet.slice(at, at + length)}</mark>
       {snippet.slice(at + length)}
       <span class="muted entry-place">
-        {hit.role} · #{hit.position} · {dayOf(hit.timestamp)} {clock(hit.timestamp)}
+        <bdi dir="ltr">
+          {hit.role} · #{hit.position} · {dayOf(hit.timestamp)} {clock(hit.timestamp)}
+        </bdi>
       </span>
     </span>
   );

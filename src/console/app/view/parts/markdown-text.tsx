@@ -4,6 +4,9 @@ import { sanitised } from "../../text/sanitise.js";
 import { copyText } from "../copy.js";
 import { Foldable } from "./foldable.js";
 
+/** A word that may be broken in a table. All others stay whole, and the table scrolls. */
+const LONG_WORD = /\S{40}/;
+
 /** A text rendered as Markdown. Code shows its language and a copy button, and wide tables scroll within themselves. */
 export function MarkdownText({ text }: { text: string }) {
   const box = useRef<HTMLDivElement>(null);
@@ -36,6 +39,9 @@ function codeBox(pre: HTMLPreElement): HTMLElement {
 function scrollBox(table: Element): HTMLElement {
   const box = element("div", "table-box");
   box.tabIndex = 0;
+  for (const cell of table.querySelectorAll("th, td")) {
+    if (LONG_WORD.test(cell.textContent ?? "")) cell.classList.add("long-word");
+  }
   box.append(table.cloneNode(true));
   return box;
 }
