@@ -1,9 +1,10 @@
 // Writes a store to look at in the console: sessions of the last three weeks, with forks, failed calls and one long
 // session.
 //
-//   node scripts/demo-store.mjs > demo.jsonl
-//   node dist/main.js import --storage sqlite:demo.db demo.jsonl
-//   node dist/main.js serve --storage sqlite:demo.db
+//   mkdir -p data
+//   node scripts/demo-store.mjs > data/demo.jsonl
+//   node dist/main.js import --storage sqlite:data/demo.db data/demo.jsonl
+//   node dist/main.js serve --storage sqlite:data/demo.db
 //
 // With --answers it prints what a reader should find out instead (docs/console.md has the questions).
 import { DEMO_QUESTIONS, sessionsOfDemo } from "./demo/sessions.mjs";
