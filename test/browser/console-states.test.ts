@@ -236,14 +236,14 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
       await shown.openSession("a");
       await shown.useMenu("Rename");
       await dialog.getByRole("button", { name: "Rename" }).click();
-      await dialog.getByRole("alert").getByText("This key may not do it").waitFor();
+      await dialog.getByRole("alert").getByText("This key does not allow it").waitFor();
       await page.keyboard.press("Escape");
       await useKey(writer.key);
       await shown.openSession("a");
       await shown.useTool(0, "Erase this message everywhere");
       await dialog.getByLabel("Type erase to go on").fill("erase");
       await dialog.getByRole("button", { name: "Erase", exact: true }).click();
-      await dialog.getByRole("alert").getByText("This key may not do it").waitFor();
+      await dialog.getByRole("alert").getByText("This key does not allow it").waitFor();
       await picture("erase-refused");
       const { parts } = await callRest(server.httpUrl, "GET", "/session/a/message/m0", undefined, writer.key);
       expect(parts[0].text).toBe("Hello a");
@@ -255,7 +255,7 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
       const shown = await openConsole();
       const { page } = shown;
       await shown.goTo("/session/nobody");
-      await page.getByRole("heading", { name: "It is not here" }).waitFor();
+      await page.getByRole("heading", { name: "Not found" }).waitFor();
       await page.getByRole("link", { name: "All sessions" }).last().click();
       await page.getByRole("link", { name: "Title of a" }).first().waitFor();
       await shown.openSession("a", "?m=gone");

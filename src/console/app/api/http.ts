@@ -74,7 +74,8 @@ export async function call<T>(path: string, options: CallOptions = {}): Promise<
 }
 
 /**
- * Three heartbeats of the server. A stream that is silent for longer has lost it, for example while the machine slept.
+ * Three heartbeats of the server. A stream that is silent for longer has lost the server, for example while the machine
+ * slept.
  */
 const SILENCE_MS = 45_000;
 
@@ -109,7 +110,7 @@ export async function follow<T>(
   }
 }
 
-/** Rejects when the answer takes so long that the server is lost. */
+/** Rejects when the answer takes so long that the server must be lost. */
 function inTime<T>(answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Unreachable()), SILENCE_MS);

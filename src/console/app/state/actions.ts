@@ -14,7 +14,7 @@ export function share(session: Session): void {
   dialog.value = {
     kind: "confirm",
     title: "Share a copy?",
-    text: "A new session gets a copy of all messages. Whoever has a key of this server and its id can read it, and what is added here later stays here.",
+    text: "A new session gets a copy of all messages. Anyone who has its id and a key of this server can read it. Messages that are added here later are not copied.",
     label: "Share",
     isDanger: false,
     run: async () => {
@@ -26,12 +26,12 @@ export function share(session: Session): void {
   };
 }
 
-/** Opens the labels for editing, one in each line. Saving replaces all labels. */
+/** Opens the labels for editing, one per line. Saving replaces all labels. */
 export function editLabels(session: Session, conversation: Conversation): void {
   dialog.value = {
     kind: "prompt",
     title: "Labels",
-    text: "One in each line, as key=value. Lists are found by them: type key=value above the list.",
+    text: "One per line, as key=value. To find sessions by a label, type key=value above the list.",
     field: "Labels",
     value: Object.entries(session.labels ?? {})
       .map(([key, value]) => `${key}=${value}`)

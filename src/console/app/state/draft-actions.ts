@@ -28,7 +28,7 @@ export function discard({ sessionId }: Conversation, messageId: string): void {
   dialog.value = {
     kind: "confirm",
     title: "Discard this draft?",
-    text: "What has been written of it is dropped, and its writer is told to stop. This cannot be undone.",
+    text: "What has been written so far is dropped, and the writer is told to stop. This cannot be undone.",
     label: "Discard",
     isDanger: true,
     run: async () => {

@@ -12,7 +12,7 @@ export function forkAt({ sessionId, session }: Conversation, message: Message, p
   dialog.value = {
     kind: "prompt",
     title: "Fork here",
-    text: `The new session begins with ${plural(position + 1, "message")}, up to and with this one. This session stays as it is.`,
+    text: `The new session begins with ${plural(position + 1, "message")}, up to and including this one. This session stays as it is.`,
     field: "Title of the fork",
     value: session.value?.title ?? "",
     label: "Fork",
@@ -62,7 +62,7 @@ export function removeMessage(conversation: Conversation, message: Message, posi
   dialog.value = {
     kind: "confirm",
     title: `Delete message #${position}?`,
-    text: "It goes for good, and what follows moves up. Forks made before keep it. This cannot be undone, and earlier reverts cannot be undone any more.",
+    text: "It is deleted for good, and the messages after it move up. Forks made earlier keep it. This cannot be undone, and earlier reverts can no longer be undone.",
     label: "Delete",
     isDanger: true,
     run: async () => {
@@ -81,7 +81,7 @@ export function erase({ sessionId }: Conversation, message: Message, position: n
   dialog.value = {
     kind: "confirm",
     title: `Erase message #${position} everywhere?`,
-    text: "What it says is overwritten here and in every fork, share and copy of it, and in what was reverted or deleted. Its place stays. This cannot be undone. It needs a key with the scope admin, and may take minutes.",
+    text: "Its content is overwritten here, in every fork, share and copy, and in what was reverted or deleted. The message itself stays, without content. This cannot be undone, needs a key with the scope admin, and may take minutes.",
     label: "Erase",
     isDanger: true,
     typed: "erase",

@@ -75,7 +75,7 @@ export function asJson(parts: readonly Part[]): string {
 export function partsOf(json: string): readonly Part[] | string {
   try {
     const value: unknown = JSON.parse(json);
-    return Array.isArray(value) ? (value as Part[]) : "Parts are a list, in square brackets.";
+    return Array.isArray(value) ? (value as Part[]) : "The parts must be a list in square brackets.";
   } catch (error) {
     return `This is not JSON: ${(error as Error).message}.`;
   }

@@ -4,7 +4,8 @@ import { noteWhere } from "./route.js";
 
 const PAGE = 30;
 /**
- * How many pages without a hit one search reads by itself. The service examines a limited number of messages for each.
+ * How many pages without a hit a search reads before the reader has to ask for more. The service examines a limited
+ * number of messages for each page.
  */
 const PAGES_UNASKED = 20;
 

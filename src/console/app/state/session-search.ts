@@ -4,7 +4,7 @@ import type { Session } from "../api/types.js";
 import { cutoff, filterSince, filterWords, matches } from "./session-filter.js";
 import { foundById, listLabels, listState, nextPageToken, readBackTo, sessions } from "./session-list.js";
 
-/** The most sessions of one request. The service returns fewer when they are large. */
+/** How many sessions one request asks for. The service returns fewer when they are large. */
 const LIMIT = 1000;
 const TYPING_MS = 300;
 const RETRY_MS = 5000;

@@ -37,7 +37,7 @@ export async function attempt(what: string, action: () => Promise<void>): Promis
 
 export function reasonOf(error: unknown): string {
   if (error instanceof Unreachable) return `${error.message}.`;
-  if (!(error instanceof ApiError)) return "The page met an unexpected error.";
-  if (error.code === CODE.permissionDenied) return `${error.message}. This key may not do it.`;
+  if (!(error instanceof ApiError)) return "An unexpected error occurred on this page.";
+  if (error.code === CODE.permissionDenied) return `${error.message}. This key does not allow it.`;
   return `${error.message}.`;
 }

@@ -1,6 +1,6 @@
 import { effect, signal } from "@preact/signals";
 
-/** A tab that is hidden for less than this keeps its connection, so that a look at another tab does not cost it. */
+/** A tab that is hidden for less than this keeps its connection, so that a glance at another tab does not close it. */
 const HIDDEN_MS = 2000;
 
 /** Whether the tab has been hidden for two seconds. */

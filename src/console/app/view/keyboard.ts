@@ -14,7 +14,10 @@ export function listenToKeys(): void {
   });
 }
 
-/** Asks the browser, which reports that it has closed a dialog only after a key that was pressed meanwhile. */
+/**
+ * Looks at the page and not at `dialog`, because a key that is pressed just after a dialog has closed comes before the
+ * event that says so.
+ */
 function isDialogOpen(): boolean {
   return document.querySelector("dialog[open]") !== null;
 }

@@ -85,7 +85,7 @@ export function MessageList({ conversation }: { conversation: Conversation }) {
           ))}
         </div>
         {count + open.length === 0 && conversation.live.value !== "loading" && (
-          <p class="empty">No messages yet. What is appended shows here at once.</p>
+          <p class="empty">No messages yet. New messages appear here at once.</p>
         )}
       </section>
       {!isAtEnd && count > 0 && <EndPill unseen={unseen} />}

@@ -150,7 +150,7 @@ function ForkPoint({ session }: { session: Session }) {
         <a href={linkTo({ view: "session", sessionId: session.parentId, at: Math.max(0, inherited - 1) })}>
           {parent?.title || session.parentId}
         </a>
-        . All above is shared.
+        . Everything above is shared.
       </span>
     </div>
   );

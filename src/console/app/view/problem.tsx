@@ -58,18 +58,22 @@ function describe(error: unknown): Shown {
   switch (error.code) {
     case CODE.unauthenticated:
       return apiKey.value === ""
-        ? { node: KeyRound, title: "This server wants a key", text: "It stays in this tab and is forgotten with it." }
+        ? {
+            node: KeyRound,
+            title: "This server wants a key",
+            text: "It is kept in this tab only, and forgotten when the tab is closed.",
+          }
         : {
             node: KeyRound,
             title: "The key is not accepted",
             text: `${error.message}. It may have expired or been removed.`,
           };
     case CODE.permissionDenied:
-      return { node: KeyRound, title: "This key may not see it", text: error.message };
+      return { node: KeyRound, title: "This key gives no access", text: error.message };
     case CODE.notFound:
       return {
         node: SearchX,
-        title: "It is not here",
+        title: "Not found",
         text: `${error.message}. It may have been deleted, or belong to another key.`,
       };
     default:

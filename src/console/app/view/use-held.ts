@@ -1,7 +1,7 @@
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 
-/** How long content that a click opens or closes takes to reach its size. */
+/** How long content that was opened or closed by a click may take to reach its size. */
 const HOLD_MS = 100;
 
 /** Keeps what was clicked in its place on the screen while something opens or closes there. */

@@ -9,7 +9,7 @@ import { KeysDialog } from "./keys-dialog.js";
 /** The one dialog that is open, if any. */
 export function Dialogs() {
   const shown = dialog.value;
-  // The key makes each a new element. The last one may have closed although `dialog` does not know of that yet.
+  // The key gives each dialog an element of its own, because the element of the last one may have been closed already.
   return shown && <Shown key={shown} shown={shown} />;
 }
 

@@ -23,8 +23,8 @@ export function EditDialog(props: { sessionId: string; messageId: string; positi
   return (
     <Modal title={`Edit message #${position}`} isWide onSubmit={() => void save()}>
       <p class="muted">
-        Its place and its time stay. Forks made before keep what it says now, and earlier reverts cannot be undone any
-        more.
+        The message keeps its place and its time. Forks made earlier keep what it says now, and earlier reverts can no
+        longer be undone.
       </p>
       {base === undefined && editor.problem.value === "" && <p role="status">Reading the message…</p>}
       {base && json === undefined && <Texts editor={editor} />}
@@ -65,7 +65,7 @@ function Texts({ editor }: { editor: MessageEditor }) {
   return (
     <>
       {parts.map((part, i) => isText(part) && <TextField key={i} part={part} onInput={(text) => change(i, text)} />)}
-      {others > 0 && <p class="muted">{`${plural(others, "other part")} without a text: as JSON only.`}</p>}
+      {others > 0 && <p class="muted">{`${plural(others, "other part")} without text can only be edited as JSON.`}</p>}
     </>
   );
 
@@ -101,7 +101,7 @@ function Conflict({ theirs, onTake }: { theirs: EditBase; onTake: () => void }) 
         {parts.every(isText) ? parts.map(({ text }) => text).join("\n\n") : asJson(parts)}
       </pre>
       <button type="button" class="text-button" onClick={onTake}>
-        Drop mine and go on from theirs
+        Drop mine and continue from theirs
       </button>
     </div>
   );

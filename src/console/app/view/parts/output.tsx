@@ -17,7 +17,7 @@ export function OutputView({ output }: { output: Output }) {
   );
 }
 
-/** A picture that the message holds. A picture elsewhere is named and never fetched. */
+/** A picture that the message holds. A picture on another host is named and never fetched. */
 export function Picture({ image }: { image: ImageView }) {
   const name = image.name || image.mediaType || "picture";
   if (image.source)
@@ -25,12 +25,12 @@ export function Picture({ image }: { image: ImageView }) {
   if (image.address && /^https?:/.test(image.address)) {
     return (
       <p class="muted">
-        Picture elsewhere, not loaded:{" "}
+        Picture on another host, not loaded:{" "}
         <a href={image.address} target="_blank" rel="noopener noreferrer">
           {image.address}
         </a>
       </p>
     );
   }
-  return <p class="muted">{`${name}: not shown, as only PNG, JPEG, GIF, WebP and AVIF up to 6 MB are`}</p>;
+  return <p class="muted">{`${name}: not shown. It must be PNG, JPEG, GIF, WebP or AVIF, and at most 6 MB.`}</p>;
 }
