@@ -1,5 +1,6 @@
 """Decides whether to repeat a call, and when."""
 
+import math
 import random
 import time
 from typing import cast
@@ -19,10 +20,24 @@ def code_of(error: grpc.RpcError) -> grpc.StatusCode | None:
     return cast(grpc.StatusCode, code()) if callable(code) else None
 
 
+def _asked_pause(error: grpc.RpcError) -> float | None:
+    """Returns the seconds after which the server wants the call again, or None when it names no time."""
+    metadata = getattr(error, "trailing_metadata", None)
+    for key, value in (metadata() if callable(metadata) else None) or ():
+        if key == "retry-after":
+            try:
+                seconds = float(value)
+            except ValueError:
+                return 0.0
+            return seconds if math.isfinite(seconds) else 0.0
+    return None
+
+
 class Patience:
     """Counts failures in a row.
 
-    Pauses double from 0.1 to 5 seconds. Each is shortened at random, so that not all clients come back at once.
+    Pauses double from 0.1 to 5 seconds. Each is shortened at random, so that not all clients come back at once. A pause
+    is at least as long as the server asks for.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -38,8 +53,14 @@ class Patience:
         """Returns the seconds to wait before the call is repeated. Raises the error when it should not be repeated."""
         now = time.monotonic()
         since = self._since = now if self._since is None else self._since
-        pause: float = min(_FIRST_SECONDS * 2**self._failures, _LONGEST_SECONDS) * random.uniform(0.5, 1)
+        asked = _asked_pause(error)
+        code = code_of(error)
+        shortened = min(_FIRST_SECONDS * 2**self._failures, _LONGEST_SECONDS) * random.uniform(0.5, 1)
+        pause: float = max(shortened, asked or 0.0)
         self._failures += 1
-        if code_of(error) not in (_STREAM_AGAIN if stream else _AGAIN) or now + pause - since > self._seconds:
+        is_passing = code in (_STREAM_AGAIN if stream else _AGAIN) or (
+            code is grpc.StatusCode.RESOURCE_EXHAUSTED and asked is not None
+        )
+        if not is_passing or now + pause - since > self._seconds:
             raise error
         return pause

@@ -54,7 +54,8 @@ class Calls:
             tls: True for TLS with the certificates that this machine trusts, or your own credentials.
             timeout: Seconds that each attempt of a call may take. It does not apply to `watch`.
             retry_for: Seconds after the first failure in which a call is sent again when the server cannot be reached
-                (`UNAVAILABLE`) or does not answer in time (`DEADLINE_EXCEEDED`). With 0, every call is sent only once.
+                (`UNAVAILABLE`), does not answer in time (`DEADLINE_EXCEEDED`), or is too busy and says when to come
+                back (`RESOURCE_EXHAUSTED` with `retry-after`). With 0, every call is sent only once.
         """
         self._channel = async_channel(address, key, tls)
         self._timeout = timeout
