@@ -15,6 +15,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 REPLACEMENTS = {
     "_async": "_sync",
     "async_channel": "sync_channel",
+    "async_shield": "sync_shield",
     "async_sleep": "sync_sleep",
     "AsyncDraft": "Draft",
     "AsyncSessionPoolClient": "SessionPoolClient",

@@ -8,7 +8,7 @@ from types import TracebackType
 class Proxy:
     """Forwards TCP to an address.
 
-    `cut` breaks its connections, and `hold_answers` holds back everything that the server sends.
+    `cut` breaks its connections. `hold_answers` holds back everything that the server sends until `release_answers`.
     """
 
     def __init__(self, target: str) -> None:
@@ -40,6 +40,9 @@ class Proxy:
 
     def hold_answers(self) -> None:
         self._answers.clear()
+
+    def release_answers(self) -> None:
+        self._answers.set()
 
     def cut(self) -> None:
         """Breaks every connection. The answers that were held back are lost."""

@@ -10,6 +10,15 @@ import grpc
 _AGAIN = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 # The codes with which a stream may end when its connection breaks, or when its reader did not keep up.
 _STREAM_AGAIN = (*_AGAIN, grpc.StatusCode.INTERNAL, grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNKNOWN)
+# The codes with which the service refuses what a call asks for.
+_REFUSED = (
+    grpc.StatusCode.INVALID_ARGUMENT,
+    grpc.StatusCode.NOT_FOUND,
+    grpc.StatusCode.ALREADY_EXISTS,
+    grpc.StatusCode.FAILED_PRECONDITION,
+    grpc.StatusCode.ABORTED,
+    grpc.StatusCode.RESOURCE_EXHAUSTED,
+)
 _FIRST_SECONDS = 0.1
 _LONGEST_SECONDS = 5.0
 
@@ -18,6 +27,11 @@ def code_of(error: grpc.RpcError) -> grpc.StatusCode | None:
     """Returns the code that a call ended with, or None for an error that is not a call's."""
     code = getattr(error, "code", None)
     return cast(grpc.StatusCode, code()) if callable(code) else None
+
+
+def is_refusal(error: grpc.RpcError) -> bool:
+    """Returns whether a call has stored nothing and never will, even if an earlier attempt had no answer."""
+    return code_of(error) in _REFUSED and _asked_pause(error) is None
 
 
 def _asked_pause(error: grpc.RpcError) -> float | None:

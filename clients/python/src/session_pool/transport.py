@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from asyncio import sleep as async_sleep
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -13,9 +15,20 @@ if TYPE_CHECKING:
     from grpc import UnaryUnaryMultiCallable as SyncUnary
     from grpc.aio import UnaryUnaryMultiCallable as AsyncUnary
 
-__all__ = ["AsyncUnary", "SyncUnary", "async_channel", "async_sleep", "sync_channel", "sync_sleep"]
+__all__ = [
+    "AsyncUnary",
+    "SyncUnary",
+    "async_channel",
+    "async_shield",
+    "async_sleep",
+    "sync_channel",
+    "sync_shield",
+    "sync_sleep",
+]
 
 sync_sleep = time.sleep
+# The event loop itself holds tasks only weakly.
+_shielded: set[asyncio.Task[None]] = set()
 
 _OPTIONS = (
     # The client notices within 40 seconds that a connection is dead, even while a stream is silent.
@@ -48,6 +61,19 @@ def async_channel(address: str, key: str | None, tls: bool | grpc.ChannelCredent
 
 def _credentials(tls: bool | grpc.ChannelCredentials) -> grpc.ChannelCredentials:
     return grpc.ssl_channel_credentials() if isinstance(tls, bool) else tls
+
+
+async def async_shield(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Does some work and waits for it. If the waiting is cancelled, the work goes on."""
+    task = asyncio.create_task(work())
+    _shielded.add(task)
+    task.add_done_callback(_shielded.discard)
+    await asyncio.shield(task)
+
+
+def sync_shield(work: Callable[[], None]) -> None:
+    """Does some work. Without asyncio, an interruption is an exception that nothing holds back."""
+    work()
 
 
 class _Key:
