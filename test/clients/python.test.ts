@@ -61,13 +61,12 @@ await describeWith(
       await run(program, ["-c", source.replaceAll("localhost:50051", `localhost:${port}`)], { env: { ...env, ...at } });
     });
 
-    it("is fully typed", async () => {
+    it("is fully typed, and its adapters are what their frameworks take", async () => {
       // The cache is kept for later runs, because the frameworks are large.
       const cache = join(dirname(program), "../.mypy-cache");
-      const printed = await run(program, ["-m", "mypy", "--strict", "--cache-dir", cache, "-p", "session_pool"], {
-        env,
-      });
-      expect(printed).toMatch(/Success/);
+      const args = ["-m", "mypy", "--strict", "--cache-dir", cache];
+      for (const checked of [["-p", "session_pool"], [join(PYTHON_CLIENT, "tests/typed_adapters.py")]])
+        expect(await run(program, [...args, ...checked], { env })).toMatch(/Success/);
     });
   },
 );

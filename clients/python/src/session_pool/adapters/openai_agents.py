@@ -40,7 +40,7 @@ class SessionPoolSession(SessionABC):
     ) -> None:
         """The caller closes the client. `session_settings.limit` limits what `get_items` returns."""
         self.session_id = session_id
-        self.session_settings = session_settings or SessionSettings()
+        self.session_settings: SessionSettings | None = session_settings or SessionSettings()
         self._client = client
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
