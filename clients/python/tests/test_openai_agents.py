@@ -64,6 +64,8 @@ async def test_items_come_back_as_they_were(async_client: AsyncSessionPoolClient
     session = SessionPoolSession(new_id(), async_client)
     items: list[Any] = [
         {"role": "user", "content": "Hello"},
+        {"type": "message", "role": "assistant", "content": ""},
+        {"role": "user", "content": []},
         {"type": "message", "role": "system", "content": [{"type": "input_text", "text": "Be brief"}]},
         {
             "role": "user",

@@ -104,13 +104,13 @@ def to_message(item: Mapping[str, Any]) -> MessageWithParts:
         role = "tool" if kind.endswith("_output") else "assistant"
         info = MessageInfo(id=new_id(), role=role, metadata=to_struct({_KEPT: {"type": kind}}))
         return MessageWithParts(info=info, parts=[Part(type=kind, data=to_struct(item))])
-    content = item.get("content") or []
+    content = item.get("content")
     kept = {key: value for key, value in item.items() if key not in ("role", "content")}
     if isinstance(content, str):
         kept["content"] = "text"
         content = [content]
     info = MessageInfo(id=new_id(), role=item["role"], metadata=to_struct({_KEPT: kept}))
-    return MessageWithParts(info=info, parts=[_to_part(piece) for piece in content])
+    return MessageWithParts(info=info, parts=[_to_part(piece) for piece in content or []])
 
 
 def to_item(message: MessageWithParts) -> TResponseInputItem:
