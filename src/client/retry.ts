@@ -23,17 +23,44 @@ export async function withRetries<T>(
     try {
       return await attempt(endMs === undefined ? undefined : forTimer(Math.max(1, endMs - Date.now())));
     } catch (thrown) {
-      const error = ConnectError.from(thrown);
+      const error = errorOfCall(thrown, signal);
       const delayMs = delayAfter(error, failures);
       const isLate = endMs !== undefined && Date.now() + delayMs >= endMs;
-      if (failures >= retries || !isPassing(error) || isLate || signal?.aborted === true) throw error;
+      if (failures >= retries || !isTransient(error) || isLate || signal?.aborted === true) throw error;
       await pause(delayMs, signal);
     }
   }
 }
 
+/** What Connect's packages say about an answer that ended before it was complete. */
+const INCOMPLETE = /^protocol error: (incomplete envelope|promised \d+ bytes|missing EndStreamResponse|missing status)/;
+
+/**
+ * Turns what a call threw into a ConnectError. A lost connection becomes `unavailable`, because the transports report
+ * it with codes by which the service means something else: its `aborted`, for example, is a conflict.
+ */
+export function errorOfCall(thrown: unknown, signal: AbortSignal | undefined): ConnectError {
+  const error = ConnectError.from(thrown);
+  if (signal?.aborted === true || !isLostConnection(error)) return error;
+  const { rawMessage, metadata, cause = error } = error;
+  return new ConnectError(rawMessage, Code.Unavailable, metadata, undefined, cause);
+}
+
+function isLostConnection({ code, rawMessage, cause }: ConnectError): boolean {
+  // The caller has not canceled the call, so its HTTP/2 stream was closed together with the connection.
+  if (code === Code.Canceled) return true;
+  // Errors that the service sent have no cause.
+  if ((code === Code.Aborted || code === Code.Internal) && isNodeError(cause)) return true;
+  return (code === Code.Internal || code === Code.InvalidArgument) && INCOMPLETE.test(rawMessage);
+}
+
+/** Whether this is an error of Node.js, such as ECONNRESET. */
+function isNodeError(cause: unknown): boolean {
+  return cause instanceof Error && "code" in cause && typeof cause.code === "string";
+}
+
 /** Whether the same call may succeed later. An error without a code of the service comes from the connection. */
-export function isPassing(error: ConnectError): boolean {
+export function isTransient(error: ConnectError): boolean {
   if (error.code === Code.ResourceExhausted) return error.metadata.has("retry-after");
   return error.code === Code.Unavailable || error.code === Code.DeadlineExceeded || error.code === Code.Unknown;
 }

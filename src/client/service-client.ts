@@ -8,7 +8,7 @@ import type {
 } from "@bufbuild/protobuf";
 import { type CallOptions, createClient, makeAnyClient, type Transport } from "@connectrpc/connect";
 import { fromNumbers, type NumberInit, type WithNumbers, withNumbers } from "./int64.js";
-import { withRetries } from "./retry.js";
+import { errorOfCall, withRetries } from "./retry.js";
 import { safeToRetry } from "./safe-to-retry.js";
 
 /** One method for each RPC of a service. 64-bit integers are numbers, and calls that are safe to repeat are retried. */
@@ -48,7 +48,7 @@ export function createServiceClient<Service extends DescService>(
         const ended = new AbortController();
         const signal = options.signal === undefined ? ended.signal : AbortSignal.any([options.signal, ended.signal]);
         const events = call(fromNumbers(method.input, init), { ...options, signal }) as AsyncIterable<Message>;
-        return mapped(events, (event) => withNumbers(method.output, event), ended);
+        return mapped(events, (event) => withNumbers(method.output, event), ended, signal);
       };
     }
     return async (init: object, options: CallOptions = {}) => {
@@ -70,9 +70,12 @@ async function* mapped<From, To>(
   items: AsyncIterable<From>,
   map: (item: From) => To,
   ended: AbortController,
+  signal: AbortSignal,
 ): AsyncGenerator<To, void, undefined> {
   try {
     for await (const item of items) yield map(item);
+  } catch (error) {
+    throw errorOfCall(error, signal);
   } finally {
     ended.abort();
   }

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { MessageService, WatchMessagesResponse } from "../../gen/sessionpool/v1/message_service_pb.js";
 import type { WithNumbers } from "./int64.js";
-import { delayAfter, forTimer, isPassing, pause } from "./retry.js";
+import { delayAfter, forTimer, isTransient, pause } from "./retry.js";
 import type { ServiceClient } from "./service-client.js";
 
 /** An event of a session; `event.case` says which. */
@@ -64,13 +64,9 @@ export async function* watch(
       const error = thrown;
       // Messages were removed after they were counted.
       const isStale =
-        !isPinned &&
-        error.code === Code.InvalidArgument &&
-        !isCut(error) &&
-        start !== undefined &&
-        "fromPosition" in start;
+        !isPinned && error.code === Code.InvalidArgument && start !== undefined && "fromPosition" in start;
       if (isStale) start = undefined;
-      else if (!isPassing(error) && !isBehind(error, failures) && !isCut(error)) throw error;
+      else if (!isTransient(error) && !isBehind(error, failures)) throw error;
       options.onRetry?.(error);
       await pause(delayAfter(error, failures), signal);
     }
@@ -124,14 +120,6 @@ async function* connect(
 /** A reader that did not keep up is cut off, and may continue where it was. */
 function isBehind(error: ConnectError, failures: number): boolean {
   return error.code === Code.ResourceExhausted && failures === 0;
-}
-
-/**
- * Whether the stream ended in the middle of an event. A proxy may end it without an error when it has lost the server;
- * the code of this error is `invalid_argument`.
- */
-function isCut(error: ConnectError): boolean {
-  return error.rawMessage === "protocol error: incomplete envelope";
 }
 
 /** A function, so that the compiler does not take the state for constant while the watch waits. */

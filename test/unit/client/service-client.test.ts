@@ -1,5 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { Code, ConnectError, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
+import { Code, ConnectError, createRouterTransport, type ServiceImpl, type Transport } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
 import { MessageService, MessageWithPartsSchema } from "../../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../../gen/sessionpool/v1/session_service_pb.js";
@@ -30,6 +30,16 @@ function failing<T>(errors: readonly unknown[], answer: T): { readonly calls: un
 }
 
 const UNAVAILABLE = new ConnectError("The store cannot be reached", Code.Unavailable);
+
+/** An error of connect-node, which wraps that of Node. */
+function lost(message: string, code: Code, nodeCode: string): ConnectError {
+  return new ConnectError(message, code, undefined, undefined, Object.assign(new Error(message), { code: nodeCode }));
+}
+
+function failingTransport(nextError: () => ConnectError): Transport {
+  const fail = () => Promise.reject(nextError());
+  return { unary: fail, stream: fail };
+}
 
 const CUT = text("user", "cut \ud83d");
 
@@ -125,6 +135,40 @@ describe("a call", () => {
     const client = clientOf({ countMessages: (request) => server.call(request) });
     await expect(client.messages.countMessages({ sessionId: "s" })).rejects.toThrow("Too large");
     expect(server.calls).toHaveLength(2);
+  });
+
+  it.each([
+    ["a connection that was reset", lost("read ECONNRESET", Code.Aborted, "ECONNRESET")],
+    ["a connection that was closed while it was written", lost("write EPIPE", Code.Internal, "EPIPE")],
+    ["a closed HTTP/2 stream", new ConnectError("http/2 stream closed with error code CANCEL (0x8)", Code.Canceled)],
+    ["half an answer", new ConnectError("protocol error: promised 9 bytes, received 4", Code.InvalidArgument)],
+    ["an answer without an end", new ConnectError("protocol error: missing status", Code.Internal)],
+  ])("is sent again after %s, which is `unavailable` in the end", async (_name, error) => {
+    let calls = 0;
+    const transport = failingTransport(() => {
+      calls += 1;
+      return error;
+    });
+    const client = createSessionPoolClient({ transport, retries: 1 });
+    const cause = error.cause ?? error;
+    const ended = { code: Code.Unavailable, rawMessage: error.rawMessage, cause };
+    await expect(client.append("s", text("user", "A"), { expectedPosition: 0 })).rejects.toMatchObject(ended);
+    expect(calls).toBe(2);
+    await expect(client.sessions.revertSession({ sessionId: "s", toStart: true })).rejects.toMatchObject(ended);
+    expect(calls).toBe(3);
+    await expect(
+      client.messages.watchMessages({ sessionId: "s" })[Symbol.asyncIterator]().next(),
+    ).rejects.toMatchObject(ended);
+  });
+
+  it("is not sent again after a conflict, which stays `aborted`", async () => {
+    const conflict = new ConnectError("Session has 3 messages, not 0", Code.Aborted);
+    const server = failing([conflict], { messageIds: [], position: 0n });
+    const client = clientOf({ appendMessages: (request) => server.call(request) });
+    await expect(client.append("s", text("user", "A"), { expectedPosition: 0 })).rejects.toMatchObject({
+      code: Code.Aborted,
+    });
+    expect(server.calls).toHaveLength(1);
   });
 
   it("fails after the allowed number of retries, and when it is canceled", async () => {
