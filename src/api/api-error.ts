@@ -8,6 +8,15 @@ const MAX_MESSAGE_LENGTH = 800;
 /** How much of a long message is kept from its end, where it tends to say what is allowed. */
 const KEPT_OF_END = 200;
 
+/** After how many seconds a caller may try again. */
+const RETRY_AFTER_S = 1;
+
+export interface ApiErrorOptions {
+  readonly cause?: unknown;
+  /** Whether waiting does not help, although the code alone would suggest it. */
+  readonly isLasting?: boolean;
+}
+
 /**
  * The only error above the pool. It holds what the caller is told, on every front alike; its `cause` is only logged. A
  * long message, which quotes what a client sent, loses its middle.
@@ -15,11 +24,15 @@ const KEPT_OF_END = 200;
 export class ApiError extends Error {
   /** The code in gRPC's terms. */
   readonly code: Code;
+  /** After how many seconds the same call may succeed; undefined when waiting does not help. Every front sends it. */
+  readonly retryAfterS: number | undefined;
 
-  constructor(code: Code, message: string, options?: { readonly cause?: unknown }) {
+  constructor(code: Code, message: string, { isLasting = false, ...options }: ApiErrorOptions = {}) {
     super(shortened(message), options);
     this.name = new.target.name;
     this.code = code;
+    const mayPass = !isLasting && (code === Code.ResourceExhausted || code === Code.Unavailable);
+    this.retryAfterS = mayPass ? RETRY_AFTER_S : undefined;
   }
 }
 

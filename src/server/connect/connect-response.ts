@@ -117,9 +117,13 @@ async function collect(body: UniversalServerResponse["body"]): Promise<Buffer> {
     : Buffer.concat(chunks);
 }
 
-function sendRefusal(response: HttpResponse, { message }: ApiError): void {
+function sendRefusal(response: HttpResponse, { message, retryAfterS }: ApiError): void {
   const body = JSON.stringify({ code: "resource_exhausted", message });
-  writeHead(response, 429, { "content-type": "application/json", "content-length": Buffer.byteLength(body) });
+  writeHead(response, 429, {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(body),
+    ...(retryAfterS !== undefined && { "retry-after": retryAfterS }),
+  });
   (response as ServerResponse).end(body);
 }
 

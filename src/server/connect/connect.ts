@@ -157,6 +157,6 @@ function addMethod(router: ConnectRouter, method: ApiMethod, pipeline: CallPipel
 }
 
 function toConnectError(error: unknown): ConnectError {
-  const { code, message } = toApiError(error);
-  return new ConnectError(message, code);
+  const { code, message, retryAfterS } = toApiError(error);
+  return new ConnectError(message, code, retryAfterS === undefined ? {} : { "retry-after": String(retryAfterS) });
 }

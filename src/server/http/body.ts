@@ -116,8 +116,8 @@ function tooLarge(limitBytes: number): HttpProblem {
   return withStatus(413, bodyTooLarge(limitBytes));
 }
 
-function withStatus(status: number, { code, message }: ApiError): HttpProblem {
-  return new HttpProblem(code, message, { status });
+function withStatus(status: number, { code, message, retryAfterS }: ApiError): HttpProblem {
+  return new HttpProblem(code, message, { status, isLasting: retryAfterS === undefined });
 }
 
 function unsupported(message: string, headers?: Record<string, string>): HttpProblem {

@@ -1,16 +1,24 @@
 import { Code } from "@connectrpc/connect";
-import { ApiError } from "../../api/api-error.js";
+import { ApiError, type ApiErrorOptions } from "../../api/api-error.js";
 import { toApiError } from "../../api/error-mapping.js";
+
+export interface HttpProblemOptions extends Pick<ApiErrorOptions, "isLasting"> {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
 
 /** An ApiError as HTTP answers it, with its own status and headers where HTTP is more precise than gRPC's code. */
 export class HttpProblem extends ApiError {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(code: Code, message: string, options: { status?: number; headers?: Record<string, string> } = {}) {
-    super(code, message);
+  constructor(code: Code, message: string, options: HttpProblemOptions = {}) {
+    super(code, message, { isLasting: options.isLasting ?? false });
     this.status = options.status ?? STATUS[code];
-    this.headers = options.headers ?? STATUS_HEADERS[this.status] ?? {};
+    this.headers = options.headers ?? {
+      ...(this.status === 401 && { "www-authenticate": "Bearer" }),
+      ...(this.retryAfterS !== undefined && { "retry-after": String(this.retryAfterS) }),
+    };
   }
 }
 
@@ -33,17 +41,11 @@ const STATUS: Record<Code, number> = {
   [Code.Unauthenticated]: 401,
 };
 
-const STATUS_HEADERS: Record<number, Record<string, string>> = {
-  401: { "www-authenticate": "Bearer" },
-  429: { "retry-after": "1" },
-  503: { "retry-after": "1" },
-};
-
 /** The answer to anything that was thrown. */
 export function toProblem(error: unknown): HttpProblem {
   if (error instanceof HttpProblem) return error;
-  const { code, message } = toApiError(error);
-  return new HttpProblem(code, message);
+  const { code, message, retryAfterS } = toApiError(error);
+  return new HttpProblem(code, message, { isLasting: retryAfterS === undefined });
 }
 
 /** The body of every error answer: a google.rpc.Status, whose details name the request. */

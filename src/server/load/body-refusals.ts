@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { ApiError } from "../../api/api-error.js";
 
 export function bodyTooLarge(limitBytes: number): ApiError {
-  return new ApiError(Code.ResourceExhausted, `The body is larger than ${limitBytes} bytes`);
+  return new ApiError(Code.ResourceExhausted, `The body is larger than ${limitBytes} bytes`, { isLasting: true });
 }
 
 export function bodyTooSlow(limitMs: number): ApiError {

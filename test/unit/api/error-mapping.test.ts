@@ -24,7 +24,13 @@ const NUMBERS: Record<ErrorCode, number> = {
 describe("toApiError", () => {
   it.each(Object.entries(NUMBERS))("maps %s to %d and keeps the text", (code, number) => {
     const answer = toApiError(new DomainError(code as ErrorCode, "Session s not found"));
-    expect(answer).toStrictEqual(new ApiError(number, "Session s not found"));
+    expect(answer).toMatchObject({ code: number, message: "Session s not found" });
+  });
+
+  it("tells callers to wait for a store that cannot be reached, but not for what a session holds", () => {
+    expect(toApiError(new DomainError("unavailable", "The store cannot be reached")).retryAfterS).toBe(1);
+    expect(toApiError(new DomainError("resource_exhausted", "16 open drafts")).retryAfterS).toBeUndefined();
+    expect(toApiError(new ApiError(Code.ResourceExhausted, "Too many calls")).retryAfterS).toBe(1);
   });
 
   it("names the class that lacks an operation", () => {
