@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith, install, ROOT, run } from "../support/toolchain.js";
 import { installClaudeSdk } from "./adapters/claude-sdk.js";
@@ -11,14 +11,17 @@ import { preparePythonClient } from "./python.js";
 const folder = mkdtempSync(join(tmpdir(), "session-pool-package-"));
 const bin = (name: string) => join(ROOT, "node_modules/.bin", name);
 
+const QUIET = ["--loglevel", "error", "--no-audit", "--no-fund", "--prefer-offline", "--omit=optional"];
+/** The packages whose types pass between this package and the programs that use it. */
+const SHARED = ["@bufbuild/protobuf", "@connectrpc/connect", "@connectrpc/connect-node", "@connectrpc/connect-web"];
+
 /** Packs the repository, and installs the package into an empty folder without its optional dependencies. */
 async function packAndInstall(): Promise<{ readonly tarball: string; readonly claude: string }> {
   const claude = await installClaudeSdk();
   const packed = await run("npm", ["pack", "--loglevel", "error", "--pack-destination", folder]);
   const tarball = join(folder, packed.trim().split("\n").at(-1) ?? "");
   writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }));
-  const quiet = ["--loglevel", "error", "--no-audit", "--no-fund", "--prefer-offline", "--omit=optional"];
-  await install("npm", ["install", ...quiet, tarball], { cwd: folder });
+  await install("npm", ["install", ...QUIET, tarball], { cwd: folder });
   return { tarball, claude };
 }
 
@@ -99,6 +102,39 @@ await describeWith(
     });
   },
 );
+
+/** The project of somebody who follows docs/clients.md and installs the newest version of each package it names. */
+async function installBesideNewest(): Promise<string> {
+  const { tarball } = await packing;
+  const project = join(folder, "newest");
+  mkdirSync(project);
+  writeFileSync(join(project, "package.json"), JSON.stringify({ private: true, type: "module" }));
+  const named = ["@bufbuild/protobuf", "@connectrpc/connect@2.1", "@connectrpc/connect-node@2.1"];
+  await install("npm", ["install", ...QUIET, tarball, ...named], { cwd: project });
+  return project;
+}
+
+await describeWith("the package beside the newest @bufbuild/protobuf", installBesideNewest, (project) => {
+  it("shares one copy of each package with the project", async () => {
+    const listed = await run("npm", ["ls", "--all", "--parseable", "--long", ...SHARED], { cwd: project });
+    const copies = listed.split("\n").filter((line) => SHARED.some((name) => line.includes(`:${name}@`)));
+    expect(copies.map((line) => line.split(":")[1]?.replace(/@[^@]+$/, "")).toSorted()).toEqual(SHARED);
+  });
+
+  it("compiles strictly, and talks to a server through session-pool/gen and over gRPC", async () => {
+    const server = await startTestServer();
+    onTestFinished(() => server.stop());
+    link(join(ROOT, "node_modules/@types/node"), join(project, "node_modules/@types/node"));
+    link(join(ROOT, "node_modules/undici-types"), join(project, "node_modules/undici-types"));
+    cpSync(join(ROOT, "test/clients/package/use-gen.ts"), join(project, "use-gen.ts"));
+    const options = ["--strict", "--exactOptionalPropertyTypes", "--module", "nodenext", "--target", "es2023"];
+    await run(bin("tsc"), [...options, "--types", "node", "use-gen.ts"], { cwd: project });
+    const addresses = [server.httpUrl, `http://${server.grpcAddress}`];
+    expect(await run(process.execPath, ["use-gen.js", ...addresses], { cwd: project })).toBe(
+      'Hello {"type":"text","text":"Hello"} 1\n',
+    );
+  });
+});
 
 async function preparePython(): Promise<string> {
   await packing;
