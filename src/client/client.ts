@@ -16,14 +16,19 @@ import {
 import { createServiceClient, type ServiceClient } from "./service-client.js";
 import { type WatchEvent, type WatchOptions, watch } from "./watch.js";
 
+type Key = string | ((signal: AbortSignal) => string | Promise<string>);
+
 export interface SessionPoolClientOptions {
   /**
    * The address of the server's HTTP port, such as `http://127.0.0.1:8080`. In a browser, the default is the page's own
    * origin.
    */
   readonly baseUrl?: string;
-  /** An API key or token, or a function that returns one for each call. Absent for a server without keys. */
-  readonly key?: string | (() => string | Promise<string>);
+  /**
+   * An API key or token, or a function that returns one for each call. Absent for a server without keys. The function's
+   * signal is aborted when the call is canceled or its time is over; the call does not wait for it any longer.
+   */
+  readonly key?: Key;
   /** The most times that a call which is safe to repeat is sent again after a transient error; 5 when absent. */
   readonly retries?: number;
   /**
@@ -90,12 +95,28 @@ function createTransport({ baseUrl, key, fetch }: SessionPoolClientOptions): Tra
     interceptors: [
       (next) => async (request) => {
         if (key !== undefined) {
-          request.header.set("Authorization", `Bearer ${typeof key === "string" ? key : await key()}`);
+          request.header.set("Authorization", `Bearer ${await keyFor(request.signal, key)}`);
         }
         return next(request);
       },
     ],
   });
+}
+
+/** Rejects when the call has ended, even if the function never answers. */
+async function keyFor(signal: AbortSignal, key: Key): Promise<string> {
+  if (typeof key === "string") return key;
+  let end = () => {};
+  const ended = new Promise<never>((_resolve, reject) => {
+    end = () => reject(signal.reason);
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end);
+  });
+  try {
+    return await Promise.race([ended, key(signal)]);
+  } finally {
+    signal.removeEventListener("abort", end);
+  }
 }
 
 function pageOrigin(): string {

@@ -114,4 +114,28 @@ describe("a client with a key", () => {
     await client.sessions.listSessions({});
     expect(seen).toEqual(["Bearer key-0", "Bearer key-1"]);
   });
+
+  it("waits for a key no longer than its call may take", async () => {
+    const signals: AbortSignal[] = [];
+    const key = (signal: AbortSignal) => {
+      signals.push(signal);
+      return new Promise<string>(() => {});
+    };
+    const client = createSessionPoolClient({ baseUrl: server.httpUrl, key });
+    const late = client.sessions.listSessions({}, { timeoutMs: 1_000 });
+    await expect(late).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    const stop = new AbortController();
+    const canceled = client.sessions.listSessions({}, { signal: stop.signal });
+    stop.abort();
+    await expect(canceled).rejects.toMatchObject({ code: Code.Canceled });
+    const end = new AbortController();
+    const watch = client.watch("s", {
+      fromPosition: 0,
+      silenceMs: 1_000,
+      signal: end.signal,
+      onRetry: () => end.abort(),
+    });
+    expect(await watch.next()).toEqual({ done: true, value: undefined });
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true, true]);
+  });
 });
