@@ -1,4 +1,4 @@
-import type { Transport } from "@connectrpc/connect";
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
@@ -70,7 +70,7 @@ export interface SessionPoolClient {
   watch(sessionId: string, options?: WatchOptions): AsyncGenerator<WatchEvent, void, undefined>;
 }
 
-/** Makes a client. It connects only when it is used. */
+/** Makes a client. It connects only when it is used. TypeError: `baseUrl` is no address of a server. */
 export function createSessionPoolClient(options: SessionPoolClientOptions = {}): SessionPoolClient {
   const transport = options.transport ?? createTransport(options);
   const policy = { retries: options.retries ?? 5, timeoutMs: options.timeoutMs };
@@ -88,10 +88,11 @@ export function createSessionPoolClient(options: SessionPoolClientOptions = {}):
 }
 
 function createTransport({ baseUrl, key, fetch }: SessionPoolClientOptions): Transport {
+  const address = (baseUrl === undefined ? pageOrigin() : checkedAddress(baseUrl)).replace(/\/+$/, "");
   return createConnectTransport({
-    baseUrl: (baseUrl ?? pageOrigin()).replace(/\/+$/, ""),
+    baseUrl: address,
     useBinaryFormat: true,
-    ...(fetch !== undefined && { fetch }),
+    fetch: namingAddress(fetch, address),
     interceptors: [
       (next) => async (request) => {
         if (key !== undefined) {
@@ -117,6 +118,33 @@ async function keyFor(signal: AbortSignal, key: Key): Promise<string> {
   } finally {
     signal.removeEventListener("abort", end);
   }
+}
+
+/** In a browser, an address may also be a path on the page's own server. */
+function checkedAddress(baseUrl: string): string {
+  const isPath = baseUrl.startsWith("/") && "location" in globalThis;
+  if (isPath || (/^https?:\/\//i.test(baseUrl) && URL.canParse(baseUrl))) return baseUrl;
+  throw new TypeError(`baseUrl must be an address with http:// or https://, and is ${JSON.stringify(baseUrl)}`);
+}
+
+/** Makes a fetch whose error says which server could not be reached, and why. */
+function namingAddress(fetch: typeof globalThis.fetch | undefined, address: string): typeof globalThis.fetch {
+  return async (input, init) => {
+    try {
+      return await (fetch ?? globalThis.fetch)(input, init);
+    } catch (error) {
+      // fetch throws a TypeError when it gets no answer.
+      if (!(error instanceof TypeError)) throw error;
+      throw new ConnectError(`${address}: ${reasonOf(error)}`, Code.Unavailable, undefined, undefined, error);
+    }
+  };
+}
+
+/** The text of the innermost cause. An error for several addresses has one of its own for each. */
+function reasonOf(error: Error): string {
+  const { message, cause } = error;
+  if (cause instanceof Error) return reasonOf(cause);
+  return error instanceof AggregateError ? error.errors.map(({ message }) => message).join(", ") : message;
 }
 
 function pageOrigin(): string {

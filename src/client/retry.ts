@@ -49,7 +49,8 @@ export function errorOfCall(thrown: unknown, signal: AbortSignal | undefined): C
 function isLostConnection({ code, rawMessage, cause }: ConnectError): boolean {
   // The caller has not canceled the call, so its HTTP/2 stream was closed together with the connection.
   if (code === Code.Canceled) return true;
-  // Errors that the service sent have no cause.
+  // Errors that the service sent have no cause. fetch reports a connection that ends during an answer by a TypeError.
+  if (code === Code.Unknown && cause instanceof TypeError) return true;
   if ((code === Code.Aborted || code === Code.Internal) && isNodeError(cause)) return true;
   return (code === Code.Internal || code === Code.InvalidArgument) && INCOMPLETE.test(rawMessage);
 }

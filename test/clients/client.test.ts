@@ -92,6 +92,22 @@ describe("the client", () => {
     expect(() => createSessionPoolClient()).toThrow("baseUrl is required outside a browser");
   });
 
+  it("names a server that cannot be reached, and why", async () => {
+    // Nothing listens on this port, which fetch may use.
+    const port = 4;
+    const client = createSessionPoolClient({ baseUrl: `http://127.0.0.1:${port}/` });
+    await expect(client.sessions.revertSession({ sessionId: "s", toStart: true })).rejects.toMatchObject({
+      code: Code.Unavailable,
+      rawMessage: `http://127.0.0.1:${port}: connect ECONNREFUSED 127.0.0.1:${port}`,
+    });
+  });
+
+  it.each(["127.0.0.1:8080", "localhost:8080", "/sessions", "http://", ""])("refuses the address %j", (baseUrl) => {
+    expect(() => createSessionPoolClient({ baseUrl })).toThrow(
+      new TypeError(`baseUrl must be an address with http:// or https://, and is ${JSON.stringify(baseUrl)}`),
+    );
+  });
+
   it("speaks gRPC over another transport, which can write todos", async () => {
     const transport = createGrpcTransport({ baseUrl: `http://${server.grpcAddress}` });
     const client = createSessionPoolClient({ transport });
