@@ -20,10 +20,10 @@ export function chunksBetween(before: readonly StoredPart[], after: readonly Sto
   return after.flatMap((part, i) => chunksOfPart(before[i], part) as UIMessageChunk[]);
 }
 
-/** The chunks that end the texts of a message. */
+/** The chunks that end the texts of a message, with the provider's metadata that came after their beginning. */
 export function endsOf(parts: readonly StoredPart[]): UIMessageChunk[] {
-  return parts.flatMap(({ id, type }) =>
-    type === "text" || type === "reasoning" ? [{ type: `${type}-end` as const, id }] : [],
+  return parts.flatMap(({ id, type, data }) =>
+    type === "text" || type === "reasoning" ? [{ ...data, type: `${type}-end` as const, id }] : [],
   );
 }
 
@@ -48,8 +48,12 @@ function chunksOfTool(before: Fields | undefined, { type, data = {} }: StoredPar
   const { toolCallId, state, input, output, errorText, approval, preliminary } = data as Fields;
   const isDynamic = type === "dynamic-tool";
   const toolName = isDynamic ? data.toolName : type.slice("tool-".length);
-  const { providerExecuted, title } = data as Fields;
-  const call = withoutAbsent({ toolCallId, toolName, providerExecuted, title, dynamic: isDynamic || undefined });
+  const { providerExecuted, title, toolMetadata, callProviderMetadata, resultProviderMetadata } = data as Fields;
+  const call = withoutAbsent({
+    ...{ toolCallId, toolName, providerExecuted, title, toolMetadata, dynamic: isDynamic || undefined },
+    providerMetadata: callProviderMetadata,
+  });
+  const result = withoutAbsent({ toolCallId, providerMetadata: resultProviderMetadata });
   const chunks: Fields[] = [];
   if (before === undefined && state === "input-streaming") chunks.push({ type: "tool-input-start", ...call });
   if (HAS_INPUT.has(state) && !HAS_INPUT.has(before?.state))
@@ -57,8 +61,8 @@ function chunksOfTool(before: Fields | undefined, { type, data = {} }: StoredPar
   if (state === "approval-requested")
     chunks.push({ type: "tool-approval-request", toolCallId, approvalId: (approval as Fields | undefined)?.id });
   if (state === "output-available")
-    chunks.push(withoutAbsent({ type: "tool-output-available", toolCallId, output, preliminary }));
-  if (state === "output-error") chunks.push({ type: "tool-output-error", toolCallId, errorText });
+    chunks.push(withoutAbsent({ type: "tool-output-available", ...result, output, preliminary }));
+  if (state === "output-error") chunks.push({ type: "tool-output-error", ...result, errorText });
   if (state === "output-denied") chunks.push({ type: "tool-output-denied", toolCallId });
   return chunks;
 }

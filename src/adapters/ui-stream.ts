@@ -3,7 +3,7 @@ import { Code, type SessionPoolClient, type StoredMessage, type WatchEvent } fro
 import { toJsonObject } from "./json.js";
 import { hasCode } from "./missing.js";
 import { chunksBetween, endsOf } from "./ui-chunks.js";
-import { fromUIPart, type StoredPart, wellFormed } from "./ui-message.js";
+import { fromUIPart, type StoredPart, unlessEmpty, wellFormed } from "./ui-message.js";
 
 type Writer = Awaited<ReturnType<SessionPoolClient["startDraft"]>>;
 type DraftDeltas = Extract<WatchEvent["event"], { case: "draftExtended" }>["value"]["deltas"];
@@ -147,7 +147,7 @@ class DraftReader {
   }
 
   begin(message: StoredMessage): UIMessageChunk[] {
-    return [{ type: "start", messageId: this.#messageId }, ...this.#become(message.parts)];
+    return [{ type: "start", messageId: this.#messageId, ...metadataOf(message) }, ...this.#become(message.parts)];
   }
 
   async chunksOf({ event }: WatchEvent): Promise<UIMessageChunk[]> {
@@ -156,7 +156,7 @@ class DraftReader {
     if (event.case === "draftExtended" && event.value.messageId === id)
       return this.#become(extended(this.#parts, event.value.deltas));
     if (event.case === "appended" && event.value.info?.id === id)
-      return [...this.#become(event.value.parts), ...this.#end({ type: "finish" })];
+      return [...this.#become(event.value.parts), ...this.#end({ type: "finish", ...metadataOf(event.value) })];
     if (event.case === "draftEnded" && event.value.messageId === id) return this.#end({ type: "abort" });
     // The draft may have been discarded just before the watch began.
     if (event.case === "heartbeat" && !(await this.#isOpen())) return this.#end({ type: "abort" });
@@ -178,6 +178,11 @@ class DraftReader {
     const { drafts } = await this.#client.messages.listDrafts({ sessionId: this.#sessionId });
     return drafts.some(({ message }) => message?.info?.id === this.#messageId);
   }
+}
+
+function metadataOf({ info }: StoredMessage): { readonly messageMetadata?: unknown } {
+  const { metadata } = unlessEmpty(info?.metadata);
+  return metadata === undefined ? {} : { messageMetadata: metadata };
 }
 
 /** The parts of a draft after deltas, as the service computes them. */

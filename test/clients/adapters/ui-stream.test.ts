@@ -49,23 +49,27 @@ function streaming(sessionId: string, onStop?: (error: unknown) => void) {
   return { write: (chunk: UIMessageChunk) => writer?.write(chunk), finish: () => finish(), kept };
 }
 
+const OF_CALL = { providerMetadata: { maker: { call: "c" } } };
+const OF_RESULT = { providerMetadata: { maker: { result: "r" } } };
+
 const CHUNKS: UIMessageChunk[] = [
   { type: "start-step" },
-  { type: "reasoning-start", id: "r" },
+  { type: "reasoning-start", id: "r", providerMetadata: { maker: { item: "begun" } } },
   { type: "reasoning-delta", id: "r", delta: "Look it " },
   { type: "reasoning-delta", id: "r", delta: "up." },
-  { type: "reasoning-end", id: "r" },
+  { type: "reasoning-end", id: "r", providerMetadata: { maker: { signature: "signed" } } },
   { type: "tool-input-start", toolCallId: "c", toolName: "search" },
   { type: "tool-input-delta", toolCallId: "c", inputTextDelta: '{"query":"aza' },
-  { type: "tool-input-available", toolCallId: "c", toolName: "search", input: { query: "azalea" } },
-  { type: "tool-output-available", toolCallId: "c", output: { month: 4 } },
+  { type: "tool-input-available", toolCallId: "c", toolName: "search", input: { query: "azalea" }, ...OF_CALL },
+  { type: "tool-output-available", toolCallId: "c", output: { month: 4 }, ...OF_RESULT },
   { type: "source-url", sourceId: "s", url: "https://example.com/" },
   { type: "data-chart", id: "d", data: { points: [1] } },
   { type: "data-chart", id: "d", data: { points: [1, 2] } },
   { type: "text-start", id: "t" },
   { type: "text-delta", id: "t", delta: "Late 4月" },
   { type: "text-delta", id: "t", delta: " 👩‍🌾." },
-  { type: "text-end", id: "t" },
+  { type: "text-end", id: "t", providerMetadata: { maker: { citations: 2 } } },
+  { type: "message-metadata", messageMetadata: { tokens: 7 } },
 ];
 
 const PARTS = [
@@ -84,15 +88,16 @@ async function lastState(stream: ReadableStream<UIMessageChunk>): Promise<UIMess
 }
 
 /**
- * Returns the message without the fields in which a resumed stream differs: the state of a text, and the ids of
- * reasoning.
+ * Returns the message without the fields in which a resumed stream differs: the states of texts and reasoning, and the
+ * ids of reasoning.
  */
 function withoutStreamState(message: UIMessage | undefined) {
   const parts = message?.parts.map((part) => {
-    if (part.type === "text") return { type: part.type, text: part.text };
-    return part.type === "reasoning" ? { type: part.type, text: part.text } : part;
+    if (part.type !== "text" && part.type !== "reasoning") return part;
+    const { type, text, providerMetadata } = part;
+    return { type, text, providerMetadata };
   });
-  return { id: message?.id, role: message?.role, parts };
+  return { id: message?.id, role: message?.role, metadata: message?.metadata, parts };
 }
 
 const draftText = async (sessionId: string) =>
