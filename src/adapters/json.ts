@@ -6,6 +6,8 @@ import type { JsonObject } from "@bufbuild/protobuf";
  * exact as a double.
  */
 export function toJsonObject(value: unknown, name: string): JsonObject {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new TypeError(`${name} is not a JSON object`);
   return copy(value, name) as JsonObject;
 }
 

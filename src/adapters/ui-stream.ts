@@ -55,22 +55,21 @@ async function writeDraft(
   const onError = (error: unknown) => errors.push(error);
   let draft: Writer | undefined;
   let kept: StoredPart[] = [];
-  let metadata: unknown;
+  let metadata: ReturnType<typeof toJsonObject> = {};
   for await (const state of readUIMessageStream<UIMessage>({ stream, onError })) {
+    metadata = state.metadata === undefined ? {} : toJsonObject(state.metadata, `Metadata of message ${state.id}`);
     if (draft === undefined) {
       const message = { info: { id: state.id, role: state.role } };
       const started = await client.startDraft(sessionId, message, { createSession: true });
       started.signal.addEventListener("abort", () => onEnd(started.signal.reason));
       draft = started;
     }
-    metadata = state.metadata;
     const parts = state.parts.map(fromUIPart);
     writeDifference(draft, kept, parts);
     kept = parts;
   }
   if (draft === undefined) throw errors[0] ?? new Error("The stream ended before it began a message");
-  const fields = metadata === undefined ? {} : toJsonObject(metadata, `Metadata of message ${draft.messageId}`);
-  await draft.finish({ metadata: { ...fields, ...(errors.length > 0 && { interrupted: true }) } });
+  await draft.finish({ metadata: { ...metadata, ...(errors.length > 0 && { interrupted: true }) } });
   return true;
 }
 

@@ -89,6 +89,14 @@ describe("messages of the AI SDK", () => {
     expect(await client.sessions.getSession({ sessionId: "cut" })).toMatchObject({ revision });
   });
 
+  it.each([5, true, [], null, "abc", new Map()])(
+    "are refused with metadata that is no JSON object: %o",
+    async (metadata) => {
+      await expect(saveUIMessages(client, "refused", [{ ...question, metadata }])).rejects.toThrow(TypeError);
+      expect(await loadUIMessages(client, "refused")).toEqual([]);
+    },
+  );
+
   it("get new content and keep their place when they have grown", async () => {
     const half = { ...answer, parts: answer.parts.slice(0, 2) };
     await saveUIMessages(client, "grown", [question, half]);

@@ -150,6 +150,7 @@ describe("an answer of the AI SDK that is kept while it is streamed", () => {
     for (const [chunks, reason] of [
       [failing, "The model is overloaded"],
       [[], "The stream ended before it began a message"],
+      [[{ type: "start", messageId: "a", messageMetadata: 5 }], "Metadata of message a is not a JSON object"],
     ] as const) {
       const stopped: unknown[] = [];
       const sse = ReadableStream.from(chunks as UIMessageChunk[]).pipeThrough(new JsonToSseTransformStream());
