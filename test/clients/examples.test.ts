@@ -47,10 +47,10 @@ describe("the examples of docs/clients.md in TypeScript", () => {
     const program = `
       import { createSessionPoolClient, textOf } from "session-pool/client";
       const client = createSessionPoolClient({ baseUrl: "http://127.0.0.1:8080" });
-      await client.sessions.createSession({ sessionId: "trip" }).catch(() => {});
+      await client.sessions.createSession({ sessionId: "kyoto" }).catch(() => {});
       const words = ["Late ", "April"];
       ${documentedProgram("js", "startDraft")}
-      for await (const message of client.history("trip", { newestFirst: true })) {
+      for await (const message of client.history("kyoto", { newestFirst: true })) {
         console.log(textOf(message));
         break;
       }`;
