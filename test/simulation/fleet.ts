@@ -151,7 +151,7 @@ export class Fleet {
   #storeOn(steps: Steps): SimStore {
     return this.#options.store === "atomic"
       ? new AtomicSimStore(this.db, steps)
-      : new WeakSimStore(this.db, steps, this.#sealSizes);
+      : new WeakSimStore(this.db, steps, this.#sealSizes, STALE_MS);
   }
 
   #engine(store: SimStore, time: EngineOptions): Engine {

@@ -186,7 +186,14 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     `const source = await this.#context.load(sourceId, call);
      if (source) await this.#context.store.addFork(source.record.uid, 1);`,
   ),
-  rule("repeated-create-unknown", WEAK_STORE, 'if (made === "exists" && isRepeat) throw unavailable();', ""),
+  rule(
+    "repeated-create-unknown",
+    WEAK_STORE,
+    "const blocked = await untilKnown(block);",
+    `const blocked = await untilKnown(() => super.createRecord(record, call));
+     if (blocked.answer === "exists") return "exists";`,
+  ),
+  rule("late-create-unknown", WEAK_STORE, "if (this.latestMs - sentAtMs > this.#lateMs) throw unavailable();", ""),
   rule("forks-apart", DATABASE, "forks: current.forks,", "forks: 0,"),
   rule("lower-unforked-only", REPLACER, "if (stored.forks > 0) return stored;", ""),
   rule(

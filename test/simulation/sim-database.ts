@@ -45,6 +45,8 @@ export class SimDatabase {
   updateSlackMicros = UPDATE_TIME_SLACK_MICROS;
   readonly #records = new Map<string, RecordDocument>();
   readonly #uids = new Map<string, string>();
+  /** The uids that no record can have, each with the name of the write that has blocked it. */
+  readonly #blocked = new Map<string, object>();
   readonly #logs: Map<string, Log>;
   readonly #owners: Set<string>;
   readonly #nowMs: () => number;
@@ -70,10 +72,25 @@ export class SimDatabase {
 
   createRecord(next: NextRecord): "created" | "exists" {
     if (this.#records.has(next.uid)) return "created";
-    if (!next.deleted && this.#uids.has(next.sessionId)) return "exists";
+    if (this.#blocked.has(next.uid) || (!next.deleted && this.#uids.has(next.sessionId))) return "exists";
     if (!next.deleted) this.#uids.set(next.sessionId, next.uid);
     this.#put({ ...next, forks: 0 }, {});
     return "created";
+  }
+
+  /** Blocks the uid, unless it has a record: from now on no request for that record is carried out. */
+  blockRecord(uid: string, write: object): "created" | "blocked" {
+    if (this.#records.has(uid)) return "created";
+    this.#blocked.set(uid, write);
+    return "blocked";
+  }
+
+  /** Puts the record where this write has blocked its uid. If it is not blocked, an earlier request has done that. */
+  unblockRecord(next: NextRecord, write: object): "created" | "exists" {
+    if (this.#blocked.get(next.uid) !== write) return "created";
+    if (!next.deleted && this.#uids.has(next.sessionId)) return "exists";
+    this.#blocked.delete(next.uid);
+    return this.createRecord(next);
   }
 
   readRecord(sessionId: string): SessionRecord | null {

@@ -29,10 +29,12 @@ export interface SealSizes {
  */
 export class WeakSimStore extends SimStore {
   readonly #sizes: SealSizes;
+  readonly #lateMs: number;
 
-  constructor(db: SimDatabase, steps: Steps, sizes: SealSizes = { block: 4, wall: 16 }) {
+  constructor(db: SimDatabase, steps: Steps, sizes: SealSizes = { block: 4, wall: 16 }, lateMs = 60_000) {
     super(db, steps);
     this.#sizes = sizes;
+    this.#lateMs = lateMs;
   }
 
   /** Learns the time of the database, as a process does that connects to it. */
@@ -42,12 +44,21 @@ export class WeakSimStore extends SimStore {
   }
 
   override async createRecord(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
-    for (let isRepeat = false; ; isRepeat = true) {
-      const made = await orUnknown(this.request(call, "createRecord", [record], () => this.db.createRecord(record)));
-      // Rule: repeated-create-unknown. Somebody else's record does not tell what becomes of an earlier request.
-      if (made === "exists" && isRepeat) throw unavailable();
-      if (made !== UNKNOWN) return made;
-    }
+    const sentAtMs = this.latestMs;
+    const first = await orUnknown(super.createRecord(record, call));
+    if (first !== UNKNOWN) return first;
+    const write = {};
+    const block = () => this.request(call, "blockRecord", [record], () => this.db.blockRecord(record.uid, write));
+    const unblock = () => this.request(call, "unblockRecord", [record], () => this.db.unblockRecord(record, write));
+    // Rule: repeated-create-unknown.
+    const blocked = await untilKnown(block);
+    if (blocked.answer === "created") return "created";
+    // Rule: late-create-unknown.
+    if (this.latestMs - sentAtMs > this.#lateMs) throw unavailable();
+    const { answer, isRepeat } = await untilKnown(unblock);
+    // An earlier request may still be carried out once the other session is gone.
+    if (answer === "exists" && isRepeat) throw unavailable();
+    return answer;
   }
 
   touchRecords(times: ReadonlyMap<string, number>, call?: Call): Promise<void> {
@@ -183,6 +194,14 @@ export class WeakSimStore extends SimStore {
       const rows = this.db.rows(log);
       return { tail: endOf(rows, false), message: lastMessage(rows) };
     });
+  }
+}
+
+/** Repeats a request until its answer arrives. */
+async function untilKnown<T>(send: () => Promise<T>): Promise<{ readonly answer: T; readonly isRepeat: boolean }> {
+  for (let isRepeat = false; ; isRepeat = true) {
+    const answer = await orUnknown(send());
+    if (answer !== UNKNOWN) return { answer, isRepeat };
   }
 }
 

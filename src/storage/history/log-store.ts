@@ -87,8 +87,9 @@ export interface FoundEntries {
 export interface LogStore {
   /**
    * Adds a record with `forks` 0. `exists`: a living record has the session id; nothing was stored, and the uid must
-   * not be used again, because a store may have blocked it. Sending a stored uid again gives `created`. A record that
-   * is being restored is added with `deleted` set, whether or not a living one has the session id.
+   * not be used again, because a store may have blocked it, also before it rejected. A blocked uid gives `exists`.
+   * Sending a stored uid again gives `created`. A record that is being restored is added with `deleted` set, whether or
+   * not a living one has the session id.
    */
   createRecord(record: NextRecord, call?: Call): Promise<"created" | "exists">;
 
@@ -257,7 +258,7 @@ export interface LogStore {
    */
   deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean>;
 
-  /** Removes a tombstone; resolves to false when there was none. */
+  /** Removes a tombstone; resolves to false when there was none. A blocked uid stays blocked. */
   deleteRecord(uid: string, call?: Call): Promise<boolean>;
 
   /** All records of the namespace, including tombstones, by uid; for `sweep --repair`. */

@@ -4,14 +4,14 @@ import { DomainError } from "../../domain/errors.js";
 import type { NextRecord } from "../history/log-store.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
-import { type RecordDocument, toNewDocument } from "./record-document.js";
+import { LIVING, type RecordDocument, toNewDocument } from "./record-document.js";
 import type { SafeReads } from "./safe-reads.js";
 import type { ServerClock } from "./server-clock.js";
 import type { WriteIds } from "./write-ids.js";
 
 /**
- * How long making a record may take from the first send to its answer. This is far less than the age at which sweeps
- * clear away deleted sessions.
+ * How long after the first send of a record its uid may be blocked. This is far less than the age at which sweeps clear
+ * away deleted sessions.
  */
 const LATE_MS = 60_000;
 
@@ -24,7 +24,7 @@ interface Parts {
 
 /**
  * Adds records of one namespace. Its answers are definite: after `exists`, no earlier send can create the record any
- * more.
+ * more. It never deletes a record, because somebody may use the session as soon as its record is there.
  */
 export class MongoRecordCreator {
   readonly #namespace: string;
@@ -37,18 +37,60 @@ export class MongoRecordCreator {
     this.#parts = parts;
   }
 
-  create(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
+  async create(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
     const { commands, ids, clock } = this.#parts;
     const document = toNewDocument(this.#namespace, record, ids.next());
+    const blocker = this.#blockerFor(record);
     const sentAtMs = clock.knownMs();
-    return commands.settle(call, async (isRepeat) => {
-      if (await this.#insert(document, call)) {
-        if (isRepeat && clock.knownMs() - sentAtMs > LATE_MS) return this.#takeBack(document, call);
-        return "created";
-      }
-      if (await this.#isThere(record.uid, call)) return "created";
+    const first = await commands.settle(call, async (isRepeat) => {
       // Rule: repeated-create-unknown.
-      return isRepeat ? this.#giveUp(record, call) : "exists";
+      if (isRepeat) return this.#block(blocker, sentAtMs, call);
+      if (await this.#insert(document, call)) return "created";
+      const found = await this.#find(record.uid, call);
+      return found && !isBlocker(found) ? "created" : "exists";
+    });
+    const outcome = first === "blocked" ? await this.#unblock(blocker, document, call) : first;
+    if (outcome !== "unknown") return outcome;
+    const id = JSON.stringify(record.sessionId);
+    throw new DomainError("unavailable", `Whether session ${id} was created is unknown`);
+  }
+
+  /**
+   * Puts a blocker in the place of a record whose first send has an unknown outcome. `created`: the record is there.
+   * `blocked`: the first send has not been carried out and never will be. `unknown`: the record may have been there,
+   * and may have been deleted and swept since. In that case the `forks` of its sources no longer count this session.
+   */
+  async #block(blocker: RecordDocument, sentAtMs: number, call?: Call): Promise<"created" | "blocked" | "unknown"> {
+    if (!(await this.#insert(blocker, call))) {
+      const found = await this.#find(blocker._id, call);
+      if (found && !isBlocker(found)) return "created";
+      if (!found?.write.equals(blocker.write)) return "unknown";
+    }
+    // Rule: late-create-unknown.
+    return this.#parts.clock.knownMs() - sentAtMs > LATE_MS ? "unknown" : "blocked";
+  }
+
+  /**
+   * Replaces the blocker by the record. If it is not there, an earlier send of this command has already replaced it.
+   * `exists`: another session has the id, so the blocker stays. `unknown`: an earlier send may still arrive, once the
+   * other session is deleted.
+   */
+  #unblock(
+    { _id, namespace, session_id, write }: RecordDocument,
+    document: RecordDocument,
+    call?: Call,
+  ): Promise<"created" | "exists" | "unknown"> {
+    const { commands } = this.#parts;
+    return commands.settle(call, async (isRepeat) => {
+      try {
+        await commands.write(call, (limits) =>
+          this.#sessions.replaceOne({ _id, namespace, session_id, write }, document, limits),
+        );
+        return "created";
+      } catch (error) {
+        if (!duplicateKey(error)) throw error;
+        return isRepeat ? "unknown" : "exists";
+      }
     });
   }
 
@@ -64,12 +106,10 @@ export class MongoRecordCreator {
   }
 
   /**
-   * Another session has the id, but the first send may still be carried out once that session is deleted. A tombstone
-   * with the same uid, which names nothing and is never swept, prevents that for ever. It is needed only once, and is
-   * as small as a record can be.
+   * A tombstone with the same uid, which names nothing and is never swept. As long as it is there, no send of the
+   * record is carried out. It is as small as a record can be.
    */
-  async #giveUp(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
-    const { ids } = this.#parts;
+  #blockerFor(record: NextRecord): RecordDocument {
     const nothing = {
       segments: [],
       namedLogs: [],
@@ -81,33 +121,21 @@ export class MongoRecordCreator {
       undo: null,
       origin: null,
     };
-    const { metadata: _metadata, restoring: _restoring, ...rest } = record;
-    const tombstone = toNewDocument(this.#namespace, { ...rest, ...nothing, title: "", deleted: true }, ids.next());
-    const isOut = await this.#insert({ ...tombstone, sweep_time: null }, call);
-    return isOut || !(await this.#isThere(record.uid, call)) ? "exists" : "created";
+    const { metadata: _metadata, labels: _labels, restoring: _restoring, ...rest } = record;
+    const tombstone = { ...rest, ...nothing, title: "", deleted: true };
+    return { ...toNewDocument(this.#namespace, tombstone, this.#parts.ids.next()), sweep_time: null };
   }
 
-  /**
-   * Deletes the record that a late repeat has inserted, and rejects. The first send may have inserted the same record,
-   * which may have been deleted and swept since; in that case the `forks` of its sources no longer count this session.
-   */
-  async #takeBack({ _id, write }: RecordDocument, call?: Call): Promise<never> {
-    const { commands } = this.#parts;
-    await commands.settle(call, () =>
-      commands.write(call, (limits) => this.#sessions.deleteOne({ _id, write }, limits)),
-    );
-    throw new DomainError("unavailable", "The session was not created, because MongoDB took too long to answer");
-  }
-
-  /** Whether the uid belongs to a record of this very session, rather than to the tombstone that blocks it. */
-  async #isThere(uid: string, call?: Call): Promise<boolean> {
+  #find(uid: string, call?: Call): Promise<Pick<RecordDocument, "tombstone" | "sweep_time" | "write"> | null> {
     const { commands, safeReads } = this.#parts;
-    const found = await commands.read(call, (limits) =>
-      this.#sessions.findOne(
-        { _id: uid },
-        { ...limits, ...safeReads.options, projection: { tombstone: 1, sweep_time: 1 } },
-      ),
+    const projection = { tombstone: 1, sweep_time: 1, write: 1 };
+    return commands.read(call, (limits) =>
+      this.#sessions.findOne({ _id: uid }, { ...limits, ...safeReads.options, projection }),
     );
-    return found !== null && !(found.tombstone === uid && found.sweep_time === null);
   }
+}
+
+/** Whether a document only blocks a uid. Every other tombstone has a time from which a sweep has work with it. */
+function isBlocker({ tombstone, sweep_time }: Pick<RecordDocument, "tombstone" | "sweep_time">): boolean {
+  return tombstone !== LIVING && sweep_time === null;
 }

@@ -125,7 +125,8 @@ export class MongoRecords {
   }
 
   async delete(uid: string, call?: Call): Promise<boolean> {
-    const dead = { _id: uid, namespace: this.#namespace, tombstone: uid };
+    // A tombstone without this time only blocks its uid, and must stay.
+    const dead = { _id: uid, namespace: this.#namespace, tombstone: uid, sweep_time: { $ne: null } };
     const { deletedCount } = await this.#commands.writeOnce(call, (limits) => this.#sessions.deleteOne(dead, limits));
     return deletedCount === 1;
   }

@@ -185,7 +185,7 @@ export const FORK_SCHEDULES: readonly RuleSchedule[] = [
     rule: "repeated-create-unknown",
     store: "weak",
     what: "a fork whose first request is late, meets another session at the second, and arrives when that one is gone",
-    good: "unavailable, m",
+    good: "already_exists, not_found",
     async run(world) {
       const process = await sessionOf(world, "m");
       await process.createSession({ sessionId: "b" });
@@ -194,6 +194,27 @@ export const FORK_SCHEDULES: readonly RuleSchedule[] = [
       const answer = await fork(forker, "a", "b");
       await process.deleteSession("b");
       forker.gates.carryOut("createRecord");
+      await process.deleteSession("a");
+      await sweepLater(world, 2);
+      return `${answer}, ${await idsOf(world, "b")}`;
+    },
+  },
+  {
+    rule: "late-create-unknown",
+    store: "weak",
+    what: "a fork whose process stands still after the first request, while the fork is deleted and swept",
+    good: "unavailable, not_found",
+    async run(world) {
+      const process = await sessionOf(world, "m");
+      const forker = world.process();
+      forker.gates.loseNext("createRecord");
+      forker.gates.close("blockRecord");
+      const forked = fork(forker, "a", "b");
+      await settle();
+      await process.deleteSession("b");
+      await sweepLater(world);
+      await forker.gates.open("blockRecord");
+      const answer = await forked;
       await process.deleteSession("a");
       await sweepLater(world, 2);
       return `${answer}, ${await idsOf(world, "b")}`;

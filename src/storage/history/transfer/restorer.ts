@@ -48,6 +48,10 @@ export class Restorer {
     this.#running.add(sessionId);
     try {
       return await this.#restoreAs(this.#uidOf(sessionId), image, read, call);
+    } catch (error) {
+      // The store may have blocked the uid, so that the next attempt needs another one.
+      this.#uids.delete(sessionId);
+      throw error;
     } finally {
       this.#running.delete(sessionId);
     }
@@ -109,7 +113,7 @@ export class Restorer {
         deleted: true,
         restoring: true,
       } as const;
-      await store.createRecord(hidden, call);
+      if ((await store.createRecord(hidden, call)) === "exists") throw sweptAway(sessionId);
       for (const range of plan.written) await this.#writeRange(range, record, plan, read, call);
       full = await this.#withLastTimes(record, call);
     } catch (error) {

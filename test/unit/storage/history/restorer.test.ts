@@ -63,6 +63,22 @@ describe("restoreSession", () => {
     ]);
   });
 
+  it.each(["writes", "only shares"])("that %s messages uses another uid after the first was blocked", async (what) => {
+    const ranges = what === "writes" ? [{ first: 1, last: 2 }] : [await sharedRange("source")];
+    const store = database.namespace("default");
+    const createRecord = store.createRecord.bind(store);
+    let blocked = "";
+    store.createRecord = async (record, call) => {
+      if (blocked === record.uid) return "exists";
+      if (blocked) return createRecord(record, call);
+      blocked = record.uid;
+      throw new DomainError("unavailable", "Whether the session was created is unknown");
+    };
+    const restoring = new LogHistoryProvider(store);
+    await expect(restoring.restoreSession(image(ranges), reading)).rejects.toMatchObject({ code: "unavailable" });
+    expect(await restoring.restoreSession(image(ranges), reading)).toMatchObject({ kind: "restored" });
+  });
+
   it("refuses a message id that the shared part already has", async () => {
     const shared = await sharedRange("source");
     const restored = provider.restoreSession(image([shared, { first: 2, last: 2 }]), reading);

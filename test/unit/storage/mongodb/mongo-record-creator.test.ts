@@ -11,58 +11,66 @@ type Stored = { -readonly [field in keyof RecordDocument]: RecordDocument[field]
 /** What happens to one send of a record. */
 type Fate = "done" | "done, answer lost" | "still on its way" | "not done";
 
-/** The collection of sessions with its unique keys. Each send meets the next of `fates`, or `done` if there is none. */
+/**
+ * The collection of sessions with its unique keys. Each write that is sent meets the next of `fates`, or `done` if
+ * there is none.
+ */
 class Sessions {
   readonly documents: Stored[] = [];
   fates: Fate[] = [];
-  readonly #onTheirWay: Stored[] = [];
+  /** Called when the session "s" begins to live, before that is answered. */
+  onLiving = (): void => {};
+  readonly #onTheirWay: (() => void)[] = [];
 
   get collection(): Collection<RecordDocument> {
     return {
-      insertOne: this.#send.bind(this),
+      insertOne: (document: Stored) => this.#send(() => this.#put(document)),
+      replaceOne: (current: Partial<Stored>, document: Stored) => this.#send(() => this.#replace(current, document)),
       findOne: this.#findOne.bind(this),
-      deleteOne: this.#deleteOne.bind(this),
     } as never;
   }
 
-  /** Carries out the sends that are still on their way. */
+  /** Carries out the writes that are still on their way. */
   arrive(): void {
-    for (const document of this.#onTheirWay.splice(0)) {
+    for (const effect of this.#onTheirWay.splice(0)) {
       try {
-        this.insert(document);
+        effect();
       } catch (error) {
         expect(error).toBeInstanceOf(MongoServerError);
       }
     }
   }
 
-  insert(document: Stored): void {
+  #put(document: Stored, replaced?: Stored): void {
     const isTaken = this.documents.some(
-      ({ _id, session_id, tombstone }) =>
-        _id === document._id || (session_id === document.session_id && tombstone === document.tombstone),
+      (one) =>
+        one !== replaced &&
+        (one._id === document._id || (one.session_id === document.session_id && one.tombstone === document.tombstone)),
     );
     if (isTaken) throw new MongoServerError({ code: 11000, message: "E11000 duplicate key error" });
+    if (replaced) this.documents.splice(this.documents.indexOf(replaced), 1);
     this.documents.push({ ...document });
+    if (document.tombstone === "") this.onLiving();
+  }
+
+  #replace({ _id, write }: Partial<Stored>, document: Stored): void {
+    const current = this.documents.find((one) => one._id === _id && write?.equals(one.write));
+    if (current) this.#put(document, current);
   }
 
   living(sessionId: string): string[] {
     return this.documents.filter((one) => one.session_id === sessionId && one.tombstone === "").map(({ _id }) => _id);
   }
 
-  async #send(document: Stored): Promise<void> {
+  async #send(effect: () => void): Promise<void> {
     const fate = this.fates.shift() ?? "done";
-    if (fate === "still on its way") this.#onTheirWay.push(document);
-    if (fate.startsWith("done")) this.insert(document);
+    if (fate === "still on its way") this.#onTheirWay.push(effect);
+    if (fate.startsWith("done")) effect();
     if (fate !== "done") throw new MongoNetworkError("lost");
   }
 
   async #findOne({ _id }: { _id: string }): Promise<Stored | null> {
     return this.documents.find((one) => one._id === _id) ?? null;
-  }
-
-  async #deleteOne({ _id, write }: Stored): Promise<void> {
-    const at = this.documents.findIndex((one) => one._id === _id && one.write.equals(write));
-    if (at >= 0) this.documents.splice(at, 1);
   }
 }
 
@@ -139,11 +147,46 @@ describe("the creation of a record", () => {
     expect(sessions.documents).toHaveLength(1);
   });
 
-  it("is undone when the second send was so late that the record of the first one may have been swept", async () => {
+  it("keeps a session that others use already, however late the answer arrives", async () => {
     sessions.fates = ["not done"];
+    sessions.onLiving = () => {
+      knownMs += 60_001;
+    };
+    expect(await creator.create(child)).toBe("created");
+    expect(sessions.living("s")).toEqual(["u"]);
+  });
+
+  it("does not happen when its uid was blocked so late that the record may have been there and been swept", async () => {
+    sessions.fates = ["still on its way"];
     const answer = creator.create(child);
     knownMs += 60_001;
     await expect(answer).rejects.toMatchObject({ code: "unavailable" });
-    expect(sessions.documents).toEqual([]);
+    sessions.arrive();
+    expect(sessions.living("s")).toEqual([]);
+  });
+
+  it("happens once when the answers to the first send, to the block and to the record in its place are lost", async () => {
+    sessions.fates = ["still on its way", "done, answer lost", "done, answer lost"];
+    expect(await creator.create(child)).toBe("created");
+    sessions.arrive();
+    expect(sessions.living("s")).toEqual(["u"]);
+  });
+
+  it("is unknown when another session has the id and the record may still be put in the place of the block", async () => {
+    await createOther();
+    sessions.fates = ["not done", "done", "still on its way"];
+    await expect(creator.create(child)).rejects.toMatchObject({ code: "unavailable" });
+    deleteOther();
+    sessions.arrive();
+    expect(sessions.living("s")).toEqual(["u"]);
+  });
+
+  it("with a uid that is blocked is answered `exists`", async () => {
+    await createOther();
+    sessions.fates = ["not done"];
+    expect(await creator.create(child)).toBe("exists");
+    deleteOther();
+    expect(await creator.create(child)).toBe("exists");
+    expect(sessions.living("s")).toEqual([]);
   });
 });
