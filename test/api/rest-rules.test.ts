@@ -4,8 +4,9 @@ import { get, request as httpRequest, type IncomingHttpHeaders, type IncomingMes
 import { gunzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { TodoTrackerService } from "../../gen/sessionpool/v1/todo_service_pb.js";
+import { MemoryLogStore } from "../../src/storage/memory/memory-log-store.js";
 import { GrpcClient } from "../support/grpc-client.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 
@@ -331,6 +332,18 @@ describe("the front", () => {
     expect(gunzipSync(packed.body)).toEqual(plain.body);
     const head = await send(`HEAD ${path}/message/m`);
     expect([head.headers["content-length"], head.body.length]).toEqual([plain.headers["content-length"], 0]);
+  });
+
+  test("follows nothing after a HEAD of a watch", async () => {
+    const paths = [await makeSession("watched", 0), await makeSession("unwatched", 0)];
+    const watch = `${paths[0]}/message:watch`;
+    for (let i = 0; i < 3; i++) expect((await send(`HEAD ${watch}`)).status).toBe(200);
+    const reads = vi.spyOn(MemoryLogStore.prototype, "readRecord");
+    // Each append would wake the followers of its session, which would then read it.
+    for (const path of paths) await ok(`POST ${path}/message`, user("a"));
+    const counts = ["watched", "unwatched"].map((id) => reads.mock.calls.filter(([read]) => read === id).length);
+    reads.mockRestore();
+    expect(counts[0]).toBe(counts[1]);
   });
 
   test("serves an OpenAPI document of itself, which is valid", async () => {

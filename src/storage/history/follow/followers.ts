@@ -7,6 +7,7 @@ import type { FollowEvent, FollowPosition } from "../../../domain/page.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { Reader } from "../read/reader.js";
 import { Again } from "../retries.js";
+import type { EventQueue } from "./event-queue.js";
 import { eventOf, stepOf } from "./follow-step.js";
 import { SessionTail } from "./session-tail.js";
 
@@ -38,7 +39,7 @@ export class Followers {
       try {
         const head = await tail.refresh();
         checkCall(call);
-        return this.#events(tail, startAt(from, head, sessionId), hold, call);
+        return this.#follower(tail, startAt(from, head, sessionId), hold, call);
       } catch (error) {
         hold.release();
         // A tail that has followed for a while ends when its session is gone, even if there is a new one with its id.
@@ -65,23 +66,58 @@ export class Followers {
     if (ended) await endsBy(deadlineMs, ended);
   }
 
-  /** Yields the events from where the follower stands to the tail's place, and then the tail's events. */
-  async *#events(
+  /**
+   * The events for one follower. Unlike a generator, it releases the hold when it is ended although nothing was read
+   * from it, and also at the end of the call, whether or not anybody reads on.
+   */
+  #follower(
     tail: SessionTail,
     start: FollowPosition,
     hold: { release(): void },
     call: Call | undefined,
+  ): AsyncIterableIterator<FollowEvent> {
+    let queue: EventQueue | null = null;
+    const release = () => {
+      stopWatching();
+      queue?.detach();
+      queue?.wake();
+      hold.release();
+    };
+    const stopWatching = onCallEnd(call, release);
+    const attach = () => {
+      queue = tail.attach();
+      return queue;
+    };
+    const events = this.#events(tail, start, attach, release, call);
+    return {
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+      next: () => events.next(),
+      return() {
+        release();
+        return events.return(undefined);
+      },
+    };
+  }
+
+  /** Yields the events from where the follower stands to the tail's place, and then the tail's events. */
+  async *#events(
+    tail: SessionTail,
+    start: FollowPosition,
+    attach: () => EventQueue,
+    release: () => void,
+    call: Call | undefined,
   ): AsyncGenerator<FollowEvent> {
     const { heartbeatMs, maxFollowerBacklog } = this.#context.options;
     let at = start;
-    let queue: ReturnType<SessionTail["attach"]> | null = null;
+    let queue: EventQueue | null = null;
     let drafts: readonly Draft[] = [];
-    const stopWatching = onCallEnd(call, () => queue?.wake());
     try {
       while (!queue) {
         const place = tail.place();
         if (place.at.position - at.position <= maxFollowerBacklog / 2) {
-          queue = tail.attach();
+          queue = attach();
           drafts = tail.drafts;
         }
         for await (const event of this.#catchUp(place.head, at, place.at, call)) {
@@ -99,9 +135,7 @@ export class Followers {
         yield event ?? { kind: "heartbeat", at };
       }
     } finally {
-      stopWatching();
-      queue?.detach();
-      hold.release();
+      release();
     }
   }
 

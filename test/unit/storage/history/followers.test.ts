@@ -75,21 +75,38 @@ describe("a follower", () => {
     expect(anomalies).toEqual([]);
   });
 
-  it("that has left causes no more reads of the session", async () => {
+  it.each([
+    ["left", 1, (events) => events.return?.()],
+    ["left before it has read anything", 0, (events) => events.return?.()],
+    ["read nothing before its call ended", 0, () => stop.abort()],
+    ["not read on before its call ended", 1, () => stop.abort()],
+  ] as readonly [string, number, (events: AsyncIterator<FollowEvent>) => unknown][])(
+    "that has %s causes no more reads of the session",
+    async (_how, readFirst, end) => {
+      await say(provider, "m1");
+      const events = await follow(0);
+      await ids(events, readFirst);
+      await end(events);
+      await settle();
+      let reads = 0;
+      const readRecord = store.readRecord.bind(store);
+      store.readRecord = (...args) => {
+        reads++;
+        return readRecord(...args);
+      };
+      await say(provider, "m2");
+      await settle();
+      expect(reads).toBe(0);
+    },
+  );
+
+  it("whose call has ended gets the error of the call with its next read", async () => {
     await say(provider, "m1");
     const events = await follow(0);
     expect(await ids(events, 1)).toBe("m1");
-    await events.return?.();
-    await settle();
-    let reads = 0;
-    const readRecord = store.readRecord.bind(store);
-    store.readRecord = (...args) => {
-      reads++;
-      return readRecord(...args);
-    };
-    await say(provider, "m2");
-    await settle();
-    expect(reads).toBe(0);
+    stop.abort();
+    await expect(events.next()).rejects.toMatchObject({ code: "canceled" });
+    expect(await events.next()).toMatchObject({ done: true });
   });
 
   it("follows a session that was made again, although an earlier follower has not noticed it yet", async () => {
