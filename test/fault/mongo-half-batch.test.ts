@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parseSearch } from "../../src/domain/search.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import type { LogStore } from "../../src/storage/history/log-store.js";
 import type { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
@@ -9,14 +10,14 @@ const server = await startMongoServer();
 let database: MongoLogDatabase;
 
 beforeAll(async () => {
-  if (server) database = await openMongoDatabase(server);
+  if (server) database = await openMongoDatabase(server, { search: true });
 });
 afterAll(async () => {
   await database?.close();
   await server?.stop();
 });
 
-const message = (id: string) => ({ id, role: "user", parts: [{ id: "", type: "text", text: id }] });
+const message = (id: string) => ({ id, role: "user", parts: [{ id: "", type: "text", text: `word ${id}` }] });
 const BATCH = ["b1", "b2", "b3", "b4", "b5"].map(message);
 
 /**
@@ -26,7 +27,7 @@ const BATCH = ["b1", "b2", "b3", "b4", "b5"].map(message);
 describe.skipIf(!server).each([1, 2, 4])("a batch whose writer died when %i of 5 messages were stored", (stored) => {
   async function halfWritten() {
     const store = database.namespace(`half ${stored} ${Math.random()}`);
-    const survivor = new LogHistoryProvider(store);
+    const survivor = new LogHistoryProvider(store, { search: true });
     await survivor.createSession({ sessionId: "s" });
     await survivor.logMessages("s", [message("a1"), message("a2")]);
     const dying = new LogHistoryProvider(dyingStore(store, stored));
@@ -36,10 +37,12 @@ describe.skipIf(!server).each([1, 2, 4])("a batch whose writer died when %i of 5
 
   it("is never shown in part", async () => {
     const { store, survivor } = await halfWritten();
-    for (const provider of [survivor, new LogHistoryProvider(store)]) {
+    for (const provider of [survivor, new LogHistoryProvider(store, { search: true })]) {
       expect(await provider.getMessageCount("s")).toBe(2);
       expect((await provider.getSessionMessages("s", {})).map(({ id }) => id)).toEqual(["a1", "a2"]);
       expect(await provider.getMessage("s", "b1")).toBeNull();
+      const { hits } = await provider.searchMessages({ terms: parseSearch("word"), limit: 10 });
+      expect(hits.map(({ messageId }) => messageId)).toEqual(["a2", "a1"]);
     }
   });
 

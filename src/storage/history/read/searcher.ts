@@ -10,6 +10,7 @@ import type { Entry, FoundEntry, LogStore, SessionRecord } from "../log-store.js
 import { ownerOf } from "../record-facts.js";
 import { logsOf, positionOf } from "../segments.js";
 import { openSegments } from "./pieces.js";
+import { WindowReader } from "./window-reader.js";
 
 /** The most entries that are examined for one page, and how many the store is asked for at a time. */
 const MOST_LOOKED_AT = 2000;
@@ -83,12 +84,14 @@ function ownersOf({ uid, segments }: SessionRecord): string[] {
 /** The records of sessions, each read once for a page. */
 class ShownSessions {
   readonly #context: HistoryContext;
+  readonly #windows: WindowReader;
   readonly #labels: readonly string[];
   readonly #call: Call;
   readonly #records = new Map<string, SessionRecord | null>();
 
   constructor(context: HistoryContext, labels: readonly string[], call: Call) {
     this.#context = context;
+    this.#windows = new WindowReader(context);
     this.#labels = labels;
     this.#call = call;
   }
@@ -102,12 +105,18 @@ class ShownSessions {
 
   /** The hit for an entry; null when the session that the message was first written to does not show it. */
   async hit({ log, seq, originSessionId }: FoundEntry, terms: readonly SearchTerm[]): Promise<SearchHit | null> {
-    const record = await this.#listed(originSessionId);
-    if (record === null) return null;
-    const position = positionOf(openSegments(record), log, seq);
-    if (position < 0) return null;
-    const [entry] = (await this.#context.store.readRange(log, seq, seq, {}, this.#call)).entries;
-    return entry === undefined ? null : hitOf(entry, record, position, terms);
+    for (;;) {
+      const record = await this.#listed(originSessionId);
+      if (record === null) return null;
+      const position = positionOf(openSegments(record), log, seq);
+      if (position < 0) return null;
+      const [entry] = (await this.#context.store.readRange(log, seq, seq, {}, this.#call)).entries;
+      if (entry === undefined) return null;
+      if (await this.#windows.isWhole(record, entry, this.#call)) return hitOf(entry, record, position, terms);
+      // The rest of its batch is not stored yet, or it was cut off and has been swept.
+      if (await this.#context.isCurrent(record, this.#call)) return null;
+      this.#records.delete(originSessionId);
+    }
   }
 
   async #listed(sessionId: string): Promise<SessionRecord | null> {
