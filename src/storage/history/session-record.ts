@@ -156,7 +156,7 @@ export interface SessionRecord extends SessionFields {
   readonly namedLogs: readonly NamedLog[];
   /** Drafts that are open, and those that ended most recently, in the order in which they were started. */
   readonly drafts: readonly DraftRef[];
-  /** The number of rollovers in a row, and the time of the last one. */
+  /** The number of rollovers in a row, and the time of the last one by `HistoryContext.storeMicros`. */
   readonly rollovers: { readonly count: number; readonly atMs: number };
   readonly dropped: readonly DroppedRange[];
   /** The last 64 edits, oldest first. */

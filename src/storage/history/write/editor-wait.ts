@@ -23,7 +23,7 @@ export class EditorWait {
   async settle(head: Head, call?: Call): Promise<void> {
     const { options } = this.#context;
     const { record } = head;
-    const waitMs = Math.min(options.editorWaitMs * 2 ** rolloversInRow(record, options), MAX_EDITOR_WAIT_MS);
+    const waitMs = Math.min(options.editorWaitMs * 2 ** rolloversInRow(record, this.#context), MAX_EDITOR_WAIT_MS);
     // Rule: wait-for-editor.
     if (await this.#changesWithin(head, waitMs, call)) return;
     const now = await this.#context.load(record.sessionId, call);

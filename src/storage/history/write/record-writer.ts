@@ -133,7 +133,7 @@ export class RecordWriter {
       undo: undoAt(record, head.seq),
       namedLogs: withoutCopies(record),
       drafts: await this.#draftsAfter(head, [], call),
-      rollovers: rolloversAfter(record, this.#context.options),
+      rollovers: rolloversAfter(record, this.#context),
       updateTimeMicros: head.seq > 0 ? this.#updateTime(record) : record.updateTimeMicros,
     };
     return this.#putInPlace(record, next, atMs, call);

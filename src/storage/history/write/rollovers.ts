@@ -1,10 +1,11 @@
-import type { ResolvedHistoryOptions } from "../history-options.js";
+import type { HistoryContext } from "../heads.js";
 import type { SessionRecord } from "../log-store.js";
 
 /** A rollover that comes later than this after the last one begins a new row. */
 const ROW_MS = 60_000;
 
-type Clock = Pick<ResolvedHistoryOptions, "nowMicros">;
+/** The store's clock, because the clocks of two machines may differ by more than a row may pause. */
+type Clock = Pick<HistoryContext, "storeMicros">;
 
 /** How many rollovers in a row this session has had. */
 export function rolloversInRow({ rollovers }: Pick<SessionRecord, "rollovers">, clock: Clock): number {
@@ -17,6 +18,6 @@ export function rolloversAfter(record: Pick<SessionRecord, "rollovers">, clock: 
   return { count: rolloversInRow(record, clock) + 1, atMs: nowMs(clock) };
 }
 
-function nowMs({ nowMicros }: Clock): number {
-  return Math.floor(nowMicros() / 1000);
+function nowMs(clock: Clock): number {
+  return Math.floor(clock.storeMicros() / 1000);
 }

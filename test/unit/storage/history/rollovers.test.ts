@@ -13,11 +13,14 @@ beforeEach(() => {
 });
 afterEach(() => store.close());
 
-/** How long an append waits on a sealed log, in milliseconds, when five rollovers in a row were recorded at `atMs`. */
-async function waitAfterRow(atMs: number): Promise<number> {
+/**
+ * How long an append waits on a sealed log, in milliseconds, when five rollovers in a row were recorded at `atMs`.
+ * `wallMs`: the time by the process's own clock.
+ */
+async function waitAfterRow(atMs: number, wallMs = NOW_MS): Promise<number> {
   const steady = { ms: 0 };
   const provider = new LogHistoryProvider(store, {
-    nowMicros: () => NOW_MS * 1000,
+    nowMicros: () => wallMs * 1000,
     clockMs: () => steady.ms,
     pause: async (ms) => {
       steady.ms += ms;
@@ -31,7 +34,7 @@ async function waitAfterRow(atMs: number): Promise<number> {
   await store.replaceRecord(next, record.revision);
   await store.seal(record.log);
   await new LogHistoryProvider(store, {
-    nowMicros: () => NOW_MS * 1000,
+    nowMicros: () => wallMs * 1000,
     clockMs: () => steady.ms,
     pause: async (ms) => {
       steady.ms += ms;
@@ -48,4 +51,10 @@ it.each([
   ["by a clock that is far ahead", NOW_MS + DAY_MS, 200],
 ])("an append after a row of rollovers that were recorded %s (%d) waits %d ms", async (_, atMs, waitMs) => {
   expect(await waitAfterRow(atMs)).toBe(waitMs);
+});
+
+it.each([-DAY_MS, DAY_MS])("goes by the store's clock, even if the process's own differs by %d ms", async (skewMs) => {
+  store.knownTimeMs = () => NOW_MS;
+  expect(await waitAfterRow(NOW_MS - 1000, NOW_MS + skewMs)).toBe(6400);
+  expect((await store.readRecord("s"))?.rollovers).toEqual({ count: 6, atMs: NOW_MS });
 });
