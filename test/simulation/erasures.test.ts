@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { simulateErasing } from "./erasing.js";
 import { copy, secretsLeft, withSecret } from "./rule-schedules/erase-schedules.js";
-import { settle, World } from "./world.js";
+import { sweepLater } from "./rule-schedules/scenes.js";
+import { settle, told, World } from "./world.js";
 
 describe("an erasure reaches a copy into a session with messages", () => {
   it.each(["readRange", "answer of readRange", "replaceRecord", "append", "answer of append", "seal"])(
@@ -28,6 +29,20 @@ describe("an erasure reaches a copy into a session with messages", () => {
       expect(before).toBeGreaterThan(1);
     },
   );
+});
+
+it("an update that arrives after the erasure and the sweep leaves nothing in the log that was cleared away", async () => {
+  const world = new World("weak");
+  const process = await withSecret(world);
+  const writer = world.process();
+  writer.gates.close("insert");
+  const updated = told(writer.updateMessage("a", "secret", { role: "agent" }));
+  await settle();
+  await process.eraseMessage("a", "secret");
+  await sweepLater(world);
+  await writer.gates.open("insert");
+  await updated;
+  expect(secretsLeft(world)).toBe(0);
 });
 
 it("a copy that finds nothing new replaces no record", async () => {

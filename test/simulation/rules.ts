@@ -260,8 +260,8 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
   rule(
     "orphans-deleted",
     `${HISTORY}/write/orphans.ts`,
-    "while (await store.deleteEntries({ uid }, options.chunk, call));",
-    "",
+    "const lost = record === null ? { uid } : isLost && besideOpen;",
+    "const lost = null;",
   ),
   rule(
     "late-append-reached:draft",

@@ -1,19 +1,25 @@
 import type { Call } from "../../../domain/call.js";
 import type { HistoryContext } from "../heads.js";
+import type { Segment } from "../log-store.js";
+import { namesLog } from "../record-facts.js";
 
 /**
  * Called after a slow write: deletes what was written when no record has this uid any more, because no sweep would ever
- * find it.
+ * find it. `besideOpen`: the range that was written to a log beside the open one. It is also deleted when the record no
+ * longer names that log, because the sweep may already have cleared the log away.
  */
 export async function clearIfOrphaned(
   context: HistoryContext,
   sinceMs: number,
   uid: string,
   call?: Call,
+  besideOpen?: Segment,
 ): Promise<void> {
   if (!context.isOld(sinceMs)) return;
   const { options, store } = context;
-  if (await store.readRecordByUid(uid, call)) return;
+  const record = await store.readRecordByUid(uid, call);
+  const isLost = record !== null && besideOpen !== undefined && !namesLog(record, besideOpen.log);
   // Rule: orphans-deleted.
-  while (await store.deleteEntries({ uid }, options.chunk, call));
+  const lost = record === null ? { uid } : isLost && besideOpen;
+  while (lost && (await store.deleteEntries(lost, options.chunk, call)));
 }

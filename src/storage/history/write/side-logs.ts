@@ -102,7 +102,9 @@ export class SideLogs {
         .slice(i, i + chunk)
         .map((message, k) => ({ ...message, sessionId, log, seq: base + i + k + 1, owed: 0 }));
       const stored = await this.#context.store.append(log, base + i + 1, entries, call);
-      await clearIfOrphaned(this.#context, head.atMs, uid, call);
+      const count = typeof stored === "number" ? stored : 0;
+      const range = { log, first: base + i + 1, last: base + i + count };
+      await clearIfOrphaned(this.#context, head.atMs, uid, call, range);
       if (stored === "idTaken" && i === 0) return stored;
       if (stored !== entries.length) return false;
     }

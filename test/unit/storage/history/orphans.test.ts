@@ -47,3 +47,20 @@ it("nothing is deleted after a quick write", async () => {
   await clearIfOrphaned(process.context, process.context.knownMs(), uid);
   expect(messagesLeft(log)).toBe(3);
 });
+
+it.each([
+  ["deleted", [], "m o"],
+  ["kept", ["older"], "m n o"],
+] as const)(
+  "what a slow write left in a log beside the open one is %s when the record names %j",
+  async (_, named, left) => {
+    const record = world.record("a");
+    const side = `${record.uid}.side`;
+    for (const row of world.db.rows(record.log)) world.db.insert(side, row);
+    const namedLogs = named.map((purpose) => ({ log: side, purpose }));
+    world.db.replaceRecord({ ...record, namedLogs, revision: record.revision + 1 }, record.revision, {});
+    await clearIfOrphaned(process.context, sinceMs, record.uid, undefined, { log: side, first: 2, last: 2 });
+    expect(world.db.rows(side).map(({ id }) => id)).toEqual(left.split(" "));
+    expect(messagesLeft(record.log)).toBe(3);
+  },
+);
