@@ -255,3 +255,26 @@ describe("a sweep", () => {
     expect(await world.process().ids("a")).toBe("m1");
   });
 });
+
+describe.each(KINDS)("on the %s store a list that stands still while messages are swept", (kind) => {
+  it.each([
+    ["the second one was updated", (p: Process) => p.updateMessage("a", "m2", { role: "x" }), "m1 m2 m3 m4"],
+    ["the third one was deleted", (p: Process) => p.deleteMessage("a", "m3"), "m1 m2 m4"],
+    ["the history was cut", (p: Process) => p.truncateMessages("a", "m1"), "m1"],
+  ] as const)("after %s shows the history as it is", async (_what, edit, expected) => {
+    const world = new World(kind);
+    const process = world.process();
+    await process.createSession({ sessionId: "a" });
+    for (const id of ["m1", "m2", "m3", "m4"]) await process.say("a", id);
+    const reader = world.process({ nowMicros: () => world.nowMs * 1000 });
+    reader.gates.close("readRange");
+    const listed = told(
+      reader.listMessages("a", { limit: 10 }).then((page) => page.messages.map(({ id }) => id).join(" ")),
+    );
+    await settle();
+    await edit(process);
+    await sweepAll(world);
+    await reader.gates.open("readRange");
+    expect(await listed).toBe(expected);
+  });
+});

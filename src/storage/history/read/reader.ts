@@ -148,11 +148,19 @@ export class Reader {
     return this.#context.retrying(sessionId, call, async (saw) => {
       checkCall(call);
       const atMs = this.#context.knownMs();
+      const begunMicros = this.#context.storeMicros();
+      let record: SessionRecord | null = null;
       // Rule: late-reader-restarts.
       const isLate = () => this.#context.isOld(atMs);
       try {
-        const result = await read(saw);
-        if (!isLate()) return result;
+        const result = await read((seen) => {
+          record = "record" in seen ? seen.record : seen;
+          saw(seen);
+        });
+        if (!isLate()) {
+          if (record && this.#tookLong(begunMicros)) await this.#context.checkCurrent(record, call);
+          return result;
+        }
       } catch (error) {
         if (error instanceof MissingRows && !this.#context.isOld(atMs)) {
           this.#context.options.onAnomaly(
@@ -163,6 +171,15 @@ export class Reader {
       }
       throw new Again("The read took longer than a record may be acted on");
     });
+  }
+
+  /**
+   * Whether a read took so long, by the clock that sweeps go by, that a sweep may have removed the end of the open log
+   * after it had been replaced. The read may have taken the gap for the end. Where the store has no clock of its own,
+   * that is the wall clock of this machine, which goes on while a process or the machine stands still.
+   */
+  #tookLong(begunMicros: number): boolean {
+    return this.#context.storeMicros() - begunMicros > this.#context.options.staleMs * 1000;
   }
 
   async #record(sessionId: string, call?: Call): Promise<SessionRecord> {
