@@ -174,11 +174,12 @@ export class Reader {
   }
 
   /**
-   * Whether a read took so long, by the clock that sweeps go by, that a sweep may have removed the end of the open log
-   * after it had been replaced. The read may have taken the gap for the end. Where the store has no clock of its own,
-   * that is the wall clock of this machine, which goes on while a process or the machine stands still.
+   * Whether, on a store without a clock of its own, a read took so long that a sweep may have removed the end of the
+   * open log after that had been replaced. The read may have taken the gap for the end. There, sweeps go by the wall
+   * clock of this machine, which goes on while a process or the machine stands still.
    */
   #tookLong(begunMicros: number): boolean {
+    if (this.#context.store.knownTimeMs) return false;
     return this.#context.storeMicros() - begunMicros > this.#context.options.staleMs * 1000;
   }
 
