@@ -29,10 +29,11 @@ export async function loadUIMessages<Message extends UIMessage = UIMessage>(
  * Makes the session hold exactly these messages. Use it as
  * `onFinish: ({ messages }) => saveUIMessages(client, chatId, messages)`.
  *
- * New messages are appended together, up to 1,000 messages and 7 MiB; more are appended in several steps. A message
- * that has grown, for example by the result of a tool, gets its new content. Messages that a regeneration has dropped
- * are reverted. Saving the same messages again changes nothing. A missing session is made. If another program appends a
- * message meanwhile, the call fails with `aborted` and appends nothing.
+ * The first new message is appended by itself and the others together, up to 1,000 messages and 7 MiB; more are
+ * appended in several steps. A message that has grown, for example by the result of a tool, gets its new content.
+ * Messages that a regeneration has dropped are reverted. Saving the same messages again changes nothing. A missing
+ * session is made. If another program appends another message meanwhile, the call fails with `aborted` and appends
+ * nothing after it.
  */
 export async function saveUIMessages(
   client: SessionPoolClient,
@@ -54,10 +55,14 @@ export async function saveUIMessages(
   await appendAll(client, sessionId, wanted.slice(kept), kept);
 }
 
-/** Appends messages in as few calls as possible. */
+/**
+ * Appends messages in as few calls as possible. The first one goes alone: another program may save it at the same
+ * moment, with other messages after it, and a batch that begins with a known message ignores the expected position.
+ */
 async function appendAll(client: SessionPoolClient, sessionId: string, added: readonly NewMessage[], position: number) {
   let expectedPosition = position;
-  for (const batch of batchesOf(added)) {
+  for (const batch of [added.slice(0, 1), ...batchesOf(added.slice(1))]) {
+    if (batch.length === 0) continue;
     await client.append(sessionId, batch, { createSession: true, expectedPosition });
     expectedPosition += batch.length;
   }

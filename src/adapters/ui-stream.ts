@@ -22,8 +22,8 @@ export interface KeepOptions {
  *
  * The answer is a draft of the session, which `resumeUIMessageStream` reads, and becomes a message at the end. This
  * needs `generateMessageId`, and takes the place of `saveUIMessages` in `onFinish`. An answer that ends with an error
- * is kept as far as it came, with `interrupted: true` in its metadata. Never rejects: resolves to whether the message
- * is stored, and calls `onStop` with the error that prevented it.
+ * is kept as far as it came, with `interrupted: true` in its metadata. Never rejects: resolves to whether a message is
+ * stored, and calls `onStop` with the error that kept the whole answer from being stored.
  */
 export async function keepUIMessageStream(
   client: SessionPoolClient,
@@ -56,17 +56,22 @@ async function writeDraft(
   let draft: Writer | undefined;
   let kept: StoredPart[] = [];
   let metadata: ReturnType<typeof toJsonObject> = {};
-  for await (const state of readUIMessageStream<UIMessage>({ stream, onError })) {
-    metadata = state.metadata === undefined ? {} : toJsonObject(state.metadata, `Metadata of message ${state.id}`);
-    if (draft === undefined) {
-      const message = { info: { id: state.id, role: state.role } };
-      const started = await client.startDraft(sessionId, message, { createSession: true });
-      started.signal.addEventListener("abort", () => onEnd(started.signal.reason));
-      draft = started;
+  try {
+    for await (const state of readUIMessageStream<UIMessage>({ stream, onError })) {
+      metadata = state.metadata === undefined ? {} : toJsonObject(state.metadata, `Metadata of message ${state.id}`);
+      if (draft === undefined) {
+        const message = { info: { id: state.id, role: state.role } };
+        const started = await client.startDraft(sessionId, message, { createSession: true });
+        started.signal.addEventListener("abort", () => onEnd(started.signal.reason));
+        draft = started;
+      }
+      const parts = state.parts.map(fromUIPart);
+      writeDifference(draft, kept, parts);
+      kept = parts;
     }
-    const parts = state.parts.map(fromUIPart);
-    writeDifference(draft, kept, parts);
-    kept = parts;
+  } catch (error) {
+    errors.push(error);
+    if (draft !== undefined) onEnd(error);
   }
   if (draft === undefined) throw errors[0] ?? new Error("The stream ended before it began a message");
   await draft.finish({ metadata: { ...metadata, ...(errors.length > 0 && { interrupted: true }) } });

@@ -3,6 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type DraftDelta, type MessageService, PartSchema } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { fromNumbers } from "./int64.js";
 import type { NewMessage } from "./messages.js";
+import { isTransient } from "./retry.js";
 import type { ServiceClient } from "./service-client.js";
 
 type NewPart = MessageInitShape<typeof PartSchema>;
@@ -33,6 +34,8 @@ export class DraftWriter {
   readonly #ended = new AbortController();
   #version: number;
   #waiting: Delta[] = [];
+  /** What a call was to add that has not been answered. Only the very same call may be sent again. */
+  #unanswered: DraftDelta[] | undefined;
   /** For each part, the first half of a character whose other half has not been written yet. */
   readonly #halves = new Map<string, string>();
   #sending: Promise<void> | undefined;
@@ -80,12 +83,19 @@ export class DraftWriter {
     this.#throwIfFailed();
   }
 
-  /** Finishes the draft, which becomes the newest message of the session. `metadata` is added to the message's. */
+  /**
+   * Finishes the draft, which becomes the newest message of the session. `metadata` is added to the message's. What an
+   * earlier call could not add, because the server did not answer, is sent once more before that.
+   */
   async finish({
     metadata,
   }: {
     readonly metadata?: JsonObject;
   } = {}): Promise<{ messageId: string; position: number }> {
+    if (this.#unanswered !== undefined && this.#error !== undefined && isTransient(this.#error)) {
+      this.#error = undefined;
+      this.#sending ??= this.#send();
+    }
     for (const [partId, half] of this.#halves) this.#append(half, partId);
     this.#halves.clear();
     await this.flush();
@@ -101,6 +111,7 @@ export class DraftWriter {
   async discard(): Promise<void> {
     this.#waiting = [];
     while (this.#sending !== undefined) await this.#sending;
+    this.#unanswered = undefined;
     await this.#messages.discardDraft(this.#target());
   }
 
@@ -131,11 +142,15 @@ export class DraftWriter {
     try {
       // Waits first, so that text written in the same turn goes out together.
       await Promise.resolve();
-      while (this.#waiting.length > 0) {
-        const deltas = this.#waiting as unknown as DraftDelta[];
-        this.#waiting = [];
-        const { version } = await this.#messages.extendDraft({ ...this.#target(), version: this.#version, deltas });
+      while (this.#unanswered !== undefined || this.#waiting.length > 0) {
+        this.#unanswered ??= this.#waiting.splice(0) as unknown as DraftDelta[];
+        const { version } = await this.#messages.extendDraft({
+          ...this.#target(),
+          version: this.#version,
+          deltas: this.#unanswered,
+        });
         this.#version = version;
+        this.#unanswered = undefined;
       }
     } catch (error) {
       this.#error = ConnectError.from(error, Code.Unknown);

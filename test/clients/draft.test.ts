@@ -104,6 +104,28 @@ describe("a draft", () => {
     expect((await client.messages.listDrafts({ sessionId: "dropped" })).drafts).toEqual([]);
   });
 
+  it("can be finished after a call without an answer, whether that call was carried out or not", async () => {
+    for (const isCarriedOut of [true, false]) {
+      let isDown = false;
+      const unreliable: typeof globalThis.fetch = async (input, init) => {
+        if (!isDown || isCarriedOut) await (await fetch(input, init)).clone().arrayBuffer();
+        if (isDown) throw new TypeError("fetch failed");
+        return await fetch(input, init);
+      };
+      const sessionId = `down ${isCarriedOut}`;
+      const unlucky = createSessionPoolClient({ baseUrl: server.httpUrl, fetch: unreliable, retries: 0 });
+      const draft = await unlucky.startDraft(sessionId, assistant("a"), { createSession: true });
+      isDown = true;
+      draft.write("Late");
+      await expect(draft.flush()).rejects.toMatchObject({ code: Code.Unavailable });
+      expect(draft.signal.aborted).toBe(true);
+      isDown = false;
+      await draft.finish({ metadata: { interrupted: true } });
+      const message = await client.messages.getMessage({ sessionId, messageId: "a" });
+      expect([textOf(message), message.info?.metadata]).toEqual(["Late", { interrupted: true }]);
+    }
+  });
+
   it("is extended once when answers are lost", async () => {
     let lost = 0;
     const losing: typeof globalThis.fetch = async (input, init) => {

@@ -46,6 +46,19 @@ const answer: UIMessage = {
 };
 
 describe("messages of the AI SDK", () => {
+  it("are those of one caller when two save the same question with different answers at once", async () => {
+    for (let round = 0; round < 20; round++) {
+      const sessionId = `two-${round}`;
+      const answers = ["a1", "a2"].map((id) => ({ ...answer, id }));
+      const saves = answers.map((one) => saveUIMessages(client, sessionId, [question, one]));
+      const outcomes = await Promise.allSettled(saves);
+      const saved = answers.filter((_, i) => outcomes[i]?.status === "fulfilled");
+      expect(await loadUIMessages(client, sessionId)).toMatchObject([question, ...saved]);
+      expect(saved).toHaveLength(1);
+      expect(outcomes.find(({ status }) => status === "rejected")).toMatchObject({ reason: { code: Code.Aborted } });
+    }
+  });
+
   it("come back as they were saved", async () => {
     await saveUIMessages(client, "whole", [question, answer]);
     expect(await loadUIMessages(client, "whole")).toEqual([question, answer]);

@@ -161,6 +161,23 @@ describe("an answer of the AI SDK that is kept while it is streamed", () => {
     await expect(client.sessions.getSession({ sessionId: "nothing" })).rejects.toThrow(/not_found/);
   });
 
+  it("is kept as far as it came when a later part of it cannot be stored", async () => {
+    const chunks: UIMessageChunk[] = [
+      { type: "start", messageId: "answer" },
+      { type: "text-start", id: "t" },
+      { type: "text-delta", id: "t", delta: "Late" },
+      { type: "message-metadata", messageMetadata: 5 },
+      { type: "text-delta", id: "t", delta: " April" },
+    ];
+    const stopped: unknown[] = [];
+    const sse = ReadableStream.from(chunks).pipeThrough(new JsonToSseTransformStream());
+    expect(await keepUIMessageStream(client, "cut short", sse, { onStop: (error) => stopped.push(error) })).toBe(true);
+    expect(stopped).toEqual([new TypeError("Metadata of message answer is not a JSON object")]);
+    const [message] = await loadUIMessages(client, "cut short");
+    expect(message).toMatchObject({ metadata: { interrupted: true }, parts: [{ text: "Late" }] });
+    expect((await client.messages.listDrafts({ sessionId: "cut short" })).drafts).toEqual([]);
+  });
+
   it.each([0, 3, 6, 8, 12, 14])("is the same when resumed in the middle, after %i chunks", async (seen) => {
     const sessionId = `resumed-${seen}`;
     await client.sessions.createSession({ sessionId });
