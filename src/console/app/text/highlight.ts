@@ -34,11 +34,16 @@ hljs.registerAliases(["jsonc", "json5", "ndjson", "jsonl"], { languageName: "jso
 hljs.registerAliases(["console", "shell", "shellsession", "zsh"], { languageName: "bash" });
 hljs.registerAliases(["toml"], { languageName: "ini" });
 
-/** Longer code is not highlighted, because that would block the page. */
+/** Longer code, and code with a longer line, is not highlighted, because that would block the page. */
 const MAX_CHARACTERS = 20_000;
+const MAX_LINE_CHARACTERS = 2000;
 
-/** Returns the code as HTML: the highlighter's spans around escaped text. Undefined when the language is unknown. */
+/**
+ * Returns the code as HTML: the highlighter's spans around escaped text. Undefined when the language is unknown or the
+ * code is too long.
+ */
 export function highlighted(code: string, language: string): string | undefined {
   if (code.length > MAX_CHARACTERS || hljs.getLanguage(language) === undefined) return undefined;
+  if (code.split("\n").some((line) => line.length > MAX_LINE_CHARACTERS)) return undefined;
   return hljs.highlight(code, { language, ignoreIllegals: true }).value;
 }

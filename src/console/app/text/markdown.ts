@@ -1,6 +1,6 @@
-import { Marked, type TokenizerAndRendererExtension, type Tokens } from "marked";
+import { Lexer, Marked, type Token, type TokenizerAndRendererExtension, type Tokens, type TokensList } from "marked";
+import { escaped } from "./escaped.js";
 import { highlighted } from "./highlight.js";
-import { escaped } from "./sanitise.js";
 
 /** Math is left as it was written, so that Markdown does not consume its underscores and asterisks. */
 const MATH: TokenizerAndRendererExtension = {
@@ -21,12 +21,52 @@ const MATH: TokenizerAndRendererExtension = {
 
 /** Limits for input that would cost the parser quadratic time, or the browser thousands of nested boxes. */
 const MAX_CHARACTERS = 100_000;
+const MAX_LINES = 3000;
 const MAX_INLINE_CHARACTERS = 4000;
-const TOO_DEEP = /^\s*(?:>\s?){30}|^\s*(?:[-*+]\s+){30}/m;
+/** Characters times marks, because from each mark the parser may look for its end through the rest of the text. */
+const MAX_INLINE_WORK = 300_000;
+/** For the kind of heading that is underlined, whose end the parser looks for from every line. */
+const MAX_HEADING_CHARACTERS = 300;
+const MAX_DEPTH = 20;
+/** Quotes and list items. Lines that go on without a mark have the parser read the quotes around them again. */
+const MAX_BLOCKS = 5000;
+/** Limits for input that would become much larger: each reference repeats its definition, and each row is filled up. */
+const MAX_DEFINITION_CHARACTERS = 500;
+const MAX_CELLS = 20_000;
 
 /** Whether a text should be shown as plain text. */
 export function isTooMuch(text: string): boolean {
-  return text.length > MAX_CHARACTERS || TOO_DEEP.test(text);
+  return text.length > MAX_CHARACTERS || text.split(/\r\n?|\n/, MAX_LINES + 1).length > MAX_LINES;
+}
+
+/** Leaves text as it was written where it is too long or too deep for the parser, such as a log without a fence. */
+class BoundedLexer extends Lexer {
+  #depth = 0;
+  #blocks = 0;
+
+  override blockTokens(source: string, tokens: Token[] = [], lastParagraphClipped = false): TokensList {
+    this.#blocks++;
+    return this.#bounded(source, tokens, () => super.blockTokens(source, tokens, lastParagraphClipped)) as TokensList;
+  }
+
+  override inlineTokens(source: string, tokens: Token[] = []): Token[] {
+    const work = source.length * (source.match(/[*_~`[!<$\\]/g)?.length ?? 0);
+    if (source.length > MAX_INLINE_CHARACTERS || work > MAX_INLINE_WORK) return asText(source, tokens);
+    return this.#bounded(source, tokens, () => super.inlineTokens(source, tokens));
+  }
+
+  #bounded(source: string, tokens: Token[], parse: () => Token[]): Token[] {
+    if (this.#depth === MAX_DEPTH || this.#blocks > MAX_BLOCKS) return asText(source, tokens);
+    this.#depth++;
+    const parsed = parse();
+    this.#depth--;
+    return parsed;
+  }
+}
+
+function asText(source: string, tokens: Token[] = []): Token[] {
+  tokens.push({ type: "text", raw: source, text: source });
+  return tokens;
 }
 
 const marked = new Marked({
@@ -34,16 +74,21 @@ const marked = new Marked({
   breaks: true,
   extensions: [MATH],
   tokenizer: {
-    // Recognises a log that was pasted without a fence. Returning false leaves everything else to the default
-    // tokenizer.
-    paragraph(source) {
-      const [raw] = this.rules.block.paragraph.exec(source) ?? [];
-      if (raw === undefined || raw.length <= MAX_INLINE_CHARACTERS) return false;
-      return { type: "paragraph", raw, text: raw, tokens: [{ type: "text", raw, text: raw }] };
+    // Returning false leaves the source to the default tokenizer, and undefined makes it an ordinary paragraph.
+    def(source) {
+      const [raw] = this.rules.block.def.exec(source) ?? [];
+      return raw !== undefined && raw.length > MAX_DEFINITION_CHARACTERS ? undefined : false;
     },
-    text(source) {
-      const [raw] = this.rules.block.text.exec(source) ?? [];
-      return raw !== undefined && raw.length > MAX_INLINE_CHARACTERS && { type: "text", raw, text: raw };
+    lheading(source) {
+      return source.length > MAX_HEADING_CHARACTERS && !source.slice(0, MAX_HEADING_CHARACTERS).includes("\n\n")
+        ? undefined
+        : false;
+    },
+    table(source) {
+      const [raw, , delimiters = "", rows = ""] = this.rules.block.table.exec(source) ?? [];
+      if (raw === undefined || delimiters.split("|").length * rows.split("\n").length <= MAX_CELLS) return false;
+      // `table` can only return tables, but the lexer takes any token.
+      return { type: "paragraph", raw, text: raw, tokens: asText(raw) } as unknown as Tokens.Table;
     },
   },
   renderer: {
@@ -57,7 +102,7 @@ const marked = new Marked({
 
 /** Returns HTML that must still go through `sanitised`. */
 export function markdownToHtml(text: string): string {
-  return marked.parse(text, { async: false });
+  return marked.parser(new BoundedLexer(marked.defaults).lex(text));
 }
 
 function codeBlock(code: string, language: string): string {

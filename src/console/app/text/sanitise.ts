@@ -41,7 +41,3 @@ export function sanitised(html: string): DocumentFragment {
     RETURN_DOM_FRAGMENT: true,
   });
 }
-
-export function escaped(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
-}
