@@ -44,14 +44,23 @@ function own(data: JsonObject, name: string): Json | undefined {
   return Object.hasOwn(data, name) ? data[name] : undefined;
 }
 
+/** As deep as the data of a part may be. A text with deeper JSON stays a text, because nobody could read the tree. */
+const MAX_DEPTH = 24;
+
 /** Arguments come as an object or as JSON text. Text that is not JSON is left as it is. */
 export function parsed(value: Json | undefined): Json | undefined {
   if (typeof value !== "string" || !/^\s*[[{]/.test(value)) return value;
   try {
-    return JSON.parse(value) as Json;
+    const json = JSON.parse(value) as Json;
+    return isDeeper(json, MAX_DEPTH) ? value : json;
   } catch {
     return value;
   }
+}
+
+function isDeeper(value: Json, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((child) => isDeeper(child, levels - 1));
 }
 
 /** Reads the output of a tool in any form that formats use: text, content blocks, or JSON. */

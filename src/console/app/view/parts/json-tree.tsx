@@ -1,45 +1,40 @@
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { Json } from "../../api/types.js";
+import { type Branch, childrenOf, isBranch, openAtFirst, sizeOf } from "../../parts/json-branch.js";
 
 /** How many entries of one object or array are rendered at once. */
 const STEP = 100;
 const LONG_TEXT = 300;
+const NONE: ReadonlySet<Branch> = new Set();
 
 /** JSON as a tree that opens level by level. */
 export function JsonTree({ value, open = true }: { value: Json; open?: boolean }) {
+  const opened = useMemo(() => (open && isBranch(value) ? openAtFirst(value) : NONE), [value, open]);
   return (
     <div class="json" dir="ltr">
-      <Node value={value} isOpen={open} />
+      <Node value={value} opened={opened} />
     </div>
   );
 }
 
-function Node({ name, value, isOpen }: { name?: string; value: Json; isOpen: boolean }) {
-  if (typeof value !== "object" || value === null) {
-    return (
-      <div class="json-row">
-        <Name name={name} />
-        <Scalar value={value} />
-      </div>
-    );
-  }
-  return <Branch name={name} value={value} isOpen={isOpen} />;
+function Node({ name, value, opened }: { name?: string; value: Json; opened: ReadonlySet<Branch> }) {
+  if (isBranch(value)) return <BranchNode name={name} value={value} opened={opened} />;
+  return (
+    <div class="json-row">
+      <Name name={name} />
+      <Scalar value={value} />
+    </div>
+  );
 }
 
-function Branch({
-  name,
-  value,
-  isOpen,
-}: {
-  name: string | undefined;
-  value: Json[] | { [name: string]: Json };
-  isOpen: boolean;
-}) {
-  const [open, setOpen] = useState(isOpen);
+function BranchNode({ name, value, opened }: { name: string | undefined; value: Branch; opened: ReadonlySet<Branch> }) {
+  const [open, setOpen] = useState(opened.has(value));
   const [shown, setShown] = useState(STEP);
-  const entries = Object.entries(value);
+  // A branch that the reader opens shows its own first levels.
+  const openedInside = useMemo(() => (!open || opened.has(value) ? opened : openAtFirst(value)), [value, open, opened]);
+  const size = sizeOf(value);
   const [left, right] = Array.isArray(value) ? "[]" : "{}";
-  if (entries.length === 0) {
+  if (size === 0) {
     return (
       <div class="json-row">
         <Name name={name} />
@@ -51,26 +46,22 @@ function Branch({
     <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <Name name={name} />
-        <span class="muted">{`${left}${open ? "" : ` ${entries.length} `}${open ? "" : right}`}</span>
+        <span class="muted">{`${left}${open ? "" : ` ${size} `}${open ? "" : right}`}</span>
       </summary>
       {open && (
         <div class="json-children">
-          {entries.slice(0, shown).map(([key, child]) => (
-            <Node key={key} name={key} value={child} isOpen={entries.length < 12 && !isLarge(child)} />
+          {childrenOf(value, shown).map(([key, child]) => (
+            <Node key={key} name={key} value={child} opened={openedInside} />
           ))}
-          {shown < entries.length && (
+          {shown < size && (
             <button type="button" class="fold" onClick={() => setShown(shown + STEP)}>
-              {`${entries.length - shown} more`}
+              {`${size - shown} more`}
             </button>
           )}
         </div>
       )}
     </details>
   );
-}
-
-function isLarge(value: Json): boolean {
-  return typeof value === "object" && value !== null && Object.keys(value).length > 8;
 }
 
 function Name({ name }: { name: string | undefined }) {
