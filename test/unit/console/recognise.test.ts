@@ -31,7 +31,19 @@ describe("parts of messages", () => {
   });
 
   it.each([...KNOWN_TYPES, "tool-x", "data-x", "constructor", "__proto__"])("of type %s may hold any data", (type) => {
-    const values = [null, 1, "x", [], [null], {}, { type: "text" }, { type: "image", source: 1 }];
+    const unprintable = { toString: 1, valueOf: 1 };
+    const values = [
+      null,
+      1,
+      "x",
+      [],
+      [null],
+      [unprintable],
+      {},
+      unprintable,
+      { type: "text" },
+      { type: "image", source: 1 },
+    ];
     const names = [
       "content",
       "output",
@@ -42,12 +54,37 @@ describe("parts of messages", () => {
       "image_url",
       "toolInvocation",
       "file",
+      "files",
+      "attempt",
+      "error",
       "text",
     ];
     for (const name of names) {
       for (const value of values) expect(recognise(part(type, { [name]: value, state: value }))).toBeInstanceOf(Array);
     }
     expect(recognise(part(type))).toBeInstanceOf(Array);
+  });
+
+  it.each(["constructor", "toString", "hasOwnProperty", "__proto__"])(
+    "may say %s where they say what they are",
+    (word) => {
+      const data = { name: word, status: word, state: word, input: {} };
+      const line = { type: "user", message: { content: [{ type: word }] } };
+      expect(recognise(part("function_call", data))[0]).not.toHaveProperty("status");
+      expect(recognise(part("tool-x", data))[0]).not.toHaveProperty("status");
+      expect(recognise(part("tool", { state: data }))[0]).not.toHaveProperty("status");
+      expect(recognise(part("claude_agent", undefined, JSON.stringify(line)))).toEqual([
+        { kind: "data", type: word, text: "", data: { type: word } },
+      ]);
+    },
+  );
+
+  it("read JSON in a text, unless it is very deep", () => {
+    const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
+    const outputOf = (text: string) => recognise(part("tool_result", { content: text }));
+    expect(outputOf(nested(24))).toMatchObject([{ output: { json: JSON.parse(nested(24)) } }]);
+    expect(outputOf(nested(25))).toMatchObject([{ output: { text: nested(25) } }]);
+    expect(outputOf(nested(100_000))).toMatchObject([{ output: { text: nested(100_000) } }]);
   });
 
   it.each([

@@ -4,6 +4,8 @@ import { COMMON, type Recognise } from "./common.js";
 import { imageOfBlock, isObject, objectAt, outputOf, parsed, textAt, valueAt } from "./fields.js";
 import type { CallView, PartView } from "./part-view.js";
 
+const BLOCKS = new Map(Object.entries({ ...COMMON, ...ANTHROPIC }));
+
 /** Parts in which adapters store a whole message of their framework. */
 export const ADAPTERS: Readonly<Record<string, Recognise>> = {
   claude_agent: ({ text }) => entryOf(parsed(text)),
@@ -30,7 +32,7 @@ function entryOf(entry: Json | undefined): readonly PartView[] | undefined {
 
 function blockOf(block: JsonObject): readonly PartView[] {
   const type = textAt(block, "type");
-  const views = (ANTHROPIC[type] ?? COMMON[type])?.({ type, text: textAt(block, "text"), data: block });
+  const views = BLOCKS.get(type)?.({ type, text: textAt(block, "text"), data: block });
   return views === undefined ? [{ kind: "data", type, text: "", data: block }] : [views].flat();
 }
 

@@ -4,18 +4,20 @@ import { type Fields, isObject, objectAt, outputOf, textAt, valueAt } from "./fi
 import type { CallStatus, PartView } from "./part-view.js";
 
 /** States of a tool part: of version 5 and 6, then of version 4. */
-const STATUS: Readonly<Record<string, CallStatus>> = {
-  "input-streaming": "pending",
-  "input-available": "running",
-  "approval-requested": "pending",
-  "approval-responded": "running",
-  "output-available": "done",
-  "output-error": "failed",
-  "output-denied": "denied",
-  "partial-call": "pending",
-  call: "running",
-  result: "done",
-};
+const STATUS: ReadonlyMap<string, CallStatus> = new Map(
+  Object.entries<CallStatus>({
+    "input-streaming": "pending",
+    "input-available": "running",
+    "approval-requested": "pending",
+    "approval-responded": "running",
+    "output-available": "done",
+    "output-error": "failed",
+    "output-denied": "denied",
+    "partial-call": "pending",
+    call: "running",
+    result: "done",
+  }),
+);
 
 /** Parts of the AI SDK's UIMessage and ModelMessage. */
 export const AI_SDK: Readonly<Record<string, Recognise>> = {
@@ -58,7 +60,7 @@ export function recogniseNamed({ type, data }: Fields): PartView | undefined {
 }
 
 function toolOf(name: string, data: JsonObject): PartView {
-  const status = STATUS[textAt(data, "state")];
+  const status = STATUS.get(textAt(data, "state"));
   const error = textAt(data, "errorText");
   const answer: Json | undefined = error || valueAt(data, "output", "result");
   return {

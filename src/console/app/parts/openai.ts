@@ -3,7 +3,9 @@ import type { Recognise } from "./common.js";
 import { imageOfBlock, imageOfBytes, isObject, objectAt, outputOf, parsed, textAt, valueAt } from "./fields.js";
 import type { CallStatus, CallView, PartView } from "./part-view.js";
 
-const STATUS: Readonly<Record<string, CallStatus>> = { in_progress: "running", incomplete: "failed", failed: "failed" };
+const STATUS: ReadonlyMap<string, CallStatus> = new Map(
+  Object.entries<CallStatus>({ in_progress: "running", incomplete: "failed", failed: "failed" }),
+);
 
 /** Content parts of Chat Completions, and items of the Responses API. */
 export const OPENAI: Readonly<Record<string, Recognise>> = {
@@ -73,7 +75,7 @@ export function callsOfChat(toolCalls: unknown): readonly CallView[] {
 }
 
 function callOf(data: JsonObject): CallView {
-  const status = STATUS[textAt(data, "status")];
+  const status = STATUS.get(textAt(data, "status"));
   return {
     kind: "call",
     callId: textAt(data, "call_id", "callId", "id"),
@@ -85,7 +87,7 @@ function callOf(data: JsonObject): CallView {
 
 /** A tool that OpenAI runs itself has no item with its result. */
 function own(data: JsonObject): { status: CallStatus } {
-  return { status: STATUS[textAt(data, "status")] ?? "done" };
+  return { status: STATUS.get(textAt(data, "status")) ?? "done" };
 }
 
 function resultOf(text: string, data: JsonObject): PartView {

@@ -3,18 +3,20 @@ import type { Recognise } from "./common.js";
 import { imageOf, isObject, objectAt, outputOf, textAt, valueAt } from "./fields.js";
 import type { CallStatus } from "./part-view.js";
 
-const STATUS: Readonly<Record<string, CallStatus>> = {
-  pending: "pending",
-  running: "running",
-  completed: "done",
-  error: "failed",
-};
+const STATUS: ReadonlyMap<string, CallStatus> = new Map(
+  Object.entries<CallStatus>({
+    pending: "pending",
+    running: "running",
+    completed: "done",
+    error: "failed",
+  }),
+);
 
 /** Parts of OpenCode's messages. */
 export const OPENCODE: Readonly<Record<string, Recognise>> = {
   tool: ({ data }) => {
     const state = objectAt(data, "state");
-    const status = STATUS[textAt(state, "status")];
+    const status = STATUS.get(textAt(state, "status"));
     const durationMs = durationOf(objectAt(state, "time"));
     const answer = outputOf(valueAt(state, "output", "error"));
     const attachments = Array.isArray(state.attachments) ? state.attachments.filter(isObject) : [];

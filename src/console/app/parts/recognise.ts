@@ -3,7 +3,7 @@ import { ADAPTERS } from "./adapters.js";
 import { AI_SDK, recogniseNamed } from "./ai-sdk.js";
 import { ANTHROPIC } from "./anthropic.js";
 import { COMMON, type Recognise } from "./common.js";
-import { fieldsOf, objectAt, outputOf, textAt } from "./fields.js";
+import { type Fields, fieldsOf, objectAt, outputOf, textAt } from "./fields.js";
 import { callsOfChat, OPENAI } from "./openai.js";
 import { OPENCODE } from "./opencode.js";
 import type { PartView } from "./part-view.js";
@@ -18,10 +18,19 @@ export const KNOWN_TYPES: readonly string[] = [...TABLE.keys()];
 /** Returns what a part is. A part of an unknown type is shown with its text and data. */
 export function recognise(part: Part): readonly PartView[] {
   const fields = fieldsOf(part);
-  const views = TABLE.get(fields.type)?.(fields) ?? recogniseNamed(fields);
+  const views = namedViews(fields);
   if (views !== undefined) return [views].flat();
   const { type, text, data } = fields;
   return [{ kind: "data", type, text: part.text && text, ...(Object.keys(data).length > 0 && { data }) }];
+}
+
+/** Returns undefined for an unknown type, and for data that its format does not have, such as objects for names. */
+function namedViews(fields: Fields): ReturnType<Recognise> {
+  try {
+    return TABLE.get(fields.type)?.(fields) ?? recogniseNamed(fields);
+  } catch {
+    return undefined;
+  }
 }
 
 const known = new WeakMap<Message, readonly PartView[]>();
