@@ -226,4 +226,60 @@ await describeWith("hostile content in the console", findBrowser, (browserPath) 
     expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
     expectNothingRan();
   });
+
+  /** Makes a session of a message with these parts between two harmless ones, opens it, and sees the harmless ones. */
+  async function showBetween(sessionId: string, parts: JsonObject[]): Promise<void> {
+    await post("/session", { sessionId });
+    for (const one of [[{ type: "text", text: "BEFORE" }], parts, [{ type: "text", text: "AFTER" }]])
+      await post(`/session/${sessionId}/message`, { info: { role: "tool" }, parts: one });
+    await open.showSession(sessionId);
+    for (const word of ["BEFORE", "AFTER"]) await page.locator("article").getByText(word, { exact: true }).waitFor();
+  }
+
+  // Each of these either hid the whole conversation, or stopped the page for up to a minute.
+  it("shows a session in which one message would cost very much", async () => {
+    let tree: JsonValue = 1;
+    for (let depth = 0; depth < 6; depth++) tree = Array(8).fill(tree);
+    const contents = [
+      ...[`${"[".repeat(400)}${"]".repeat(400)}`, `${"[".repeat(24)}${"]".repeat(24)}`, JSON.stringify(tree)],
+      ...[`[${"1,".repeat(500_000)}1]`, `{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`],
+    ];
+    for (const [i, content] of contents.entries()) {
+      await showBetween(`tree${i}`, [
+        { type: "tool_result", data: { tool_use_id: "unknown", is_error: true, content } },
+      ]);
+      expect(await page.locator("article *").count()).toBeLessThan(2000);
+    }
+    const texts = [
+      ...[`a${"\n".repeat(50_000)}b`, `# ${"_a_".repeat(33_000)}`, `# a${" ".repeat(98_000)}b`],
+      `|${"a|".repeat(1990)}\n|${"-|".repeat(1990)}\n${"|\n".repeat(2900)}`,
+      `[a]: http://${"b".repeat(48_000)}\n\n${`${"[a] ".repeat(200)}\n\n`.repeat(60)}`,
+    ];
+    for (const [i, text] of texts.entries()) await showBetween(`costly${i}`, [{ type: "text", text }]);
+    expectNothingRan();
+  });
+
+  it("opens a deep JSON tree as far as the reader wants", async () => {
+    const content = `${"[".repeat(16)}"deepest"${"]".repeat(16)}`;
+    await showBetween("deep", [{ type: "tool_result", data: { tool_use_id: "unknown", content } }]);
+    const closed = page.locator(".json details:not([open]) > summary");
+    while ((await closed.count()) > 0) await closed.first().click();
+    await page.getByText("deepest").waitFor();
+    expectNothingRan();
+  });
+
+  it("shows a message that cannot be rendered as JSON, and the others as always", async () => {
+    await page.evaluate(`(() => {
+      const { replaceChildren } = Element.prototype;
+      Element.prototype.replaceChildren = function (...nodes) {
+        if (nodes[0].textContent.includes("UNRENDERABLE")) throw new Error("Cannot be rendered");
+        replaceChildren.apply(this, nodes);
+      };
+    })()`);
+    await showBetween("broken", [{ type: "text", text: "UNRENDERABLE" }]);
+    await page.getByText("This message cannot be shown").waitFor();
+    await open.message(1).locator("summary").first().click();
+    await page.getByText('"UNRENDERABLE"').waitFor();
+    expectNothingRan();
+  });
 });

@@ -7,6 +7,7 @@ import { plural } from "../text/format.js";
 import { DraftRow } from "./draft-row.js";
 import { Icon } from "./icon.js";
 import { MessageRow } from "./message-row.js";
+import { MessageBoundary } from "./parts/message-boundary.js";
 import { useHeld } from "./use-held.js";
 import { END_PX, useListPosition } from "./use-list-position.js";
 import { useVirtualizer } from "./use-virtualizer.js";
@@ -79,7 +80,7 @@ export function MessageList({ conversation }: { conversation: Conversation }) {
               {index < count ? (
                 <MessageAt conversation={conversation} position={base + index} />
               ) : (
-                <DraftRow conversation={conversation} draft={open[index - count] as Draft} />
+                <DraftAt conversation={conversation} draft={open[index - count] as Draft} />
               )}
             </div>
           ))}
@@ -97,14 +98,25 @@ function MessageAt({ conversation, position }: { conversation: Conversation; pos
   const { history, session } = conversation;
   // Preact renders a component that reads signals only when its own signals or properties change.
   void history.version.value;
+  const message = history.get(position);
   return (
-    <MessageRow
-      conversation={conversation}
-      position={position}
-      message={history.get(position)}
-      previous={history.get(position - 1)}
-      session={session.value}
-    />
+    <MessageBoundary message={message} position={position}>
+      <MessageRow
+        conversation={conversation}
+        position={position}
+        message={message}
+        previous={history.get(position - 1)}
+        session={session.value}
+      />
+    </MessageBoundary>
+  );
+}
+
+function DraftAt({ conversation, draft }: { conversation: Conversation; draft: Draft }) {
+  return (
+    <MessageBoundary message={draft.message}>
+      <DraftRow conversation={conversation} draft={draft} />
+    </MessageBoundary>
   );
 }
 
