@@ -95,7 +95,7 @@ function Head({ info }: { info: Message["info"] }) {
   return (
     <div class="message-head">
       <span class="avatar">
-        <Icon node={ICONS[info.role as keyof typeof ICONS] ?? Bot} />
+        <Icon node={Object.hasOwn(ICONS, info.role) ? ICONS[info.role as keyof typeof ICONS] : Bot} />
       </span>
       <strong>{info.role}</strong>
       <time dateTime={info.timestamp} title={whole(info.timestamp)}>

@@ -49,7 +49,7 @@ export function Todos() {
       <ul class="todos" aria-label={plural(todos?.length ?? 0, "todo")}>
         {todos?.map(({ id, content, status, priority }) => (
           <li key={id} class={`todo todo-${status === "completed" ? "done" : "open"}`}>
-            <Icon node={ICONS[status as keyof typeof ICONS] ?? CircleDashed} />
+            <Icon node={Object.hasOwn(ICONS, status) ? ICONS[status as keyof typeof ICONS] : CircleDashed} />
             <span class="todo-text" dir="auto">
               {content}
             </span>
