@@ -1,6 +1,7 @@
 import cluster, { type Worker } from "node:cluster";
 import { AggregatorRegistry, type PrometheusContentType } from "prom-client";
 import type { Logger } from "../server/logging.js";
+import { handOver } from "./hand-over.js";
 import type { Service } from "./service.js";
 import type { FromWorker, ToWorker } from "./worker-messages.js";
 
@@ -22,9 +23,14 @@ export async function startWorkers(count: number, logger: Logger): Promise<Servi
     // A first worker that cannot start ends the whole service instead.
     if (stopping || (firstWorkers.has(worker) && !hasStarted)) return;
     logger.error({ worker: worker.process.pid, code, signal }, "A worker ended; another takes its place");
-    setTimeout(() => stopping || cluster.fork(), REPLACE_AFTER_MS);
+    setTimeout(() => stopping || fork(), REPLACE_AFTER_MS);
   });
-  const firstWorkers = new Set(Array.from({ length: count }, () => cluster.fork()));
+  const fork = () => {
+    const worker = cluster.fork();
+    handOver(worker, () => [...serving].some((other) => other.isConnected()));
+    return worker;
+  };
+  const firstWorkers = new Set(Array.from({ length: count }, fork));
   const started = await Promise.all([...firstWorkers].map(whenStarted)).catch((error: unknown) => {
     stopping = true;
     killAll();

@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { get } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -168,6 +169,21 @@ describe("several workers", () => {
     expect(await child.ended()).toMatchObject({ code: 0 });
   });
 
+  it("take over the connections that another worker was given and did not take before it died", async () => {
+    const { child, httpUrl } = await serve("--storage", database, "--workers", "2");
+    const [frozen] = workerPids(child);
+    process.kill(frozen!, "SIGSTOP");
+    // Connections go to the workers in turn, but to each only when it has taken the last one.
+    const answers = Array.from({ length: 4 }, () => healthOnNewConnection(httpUrl));
+    let answered = 0;
+    for (const answer of answers) answer.then(() => answered++);
+    await poll(() => answered === 3, "all but one connection is answered");
+    process.kill(frozen!, "SIGKILL");
+    expect(await Promise.all(answers)).toEqual([200, 200, 200, 200]);
+    child.kill("SIGTERM");
+    expect(await child.ended()).toMatchObject({ code: 0 });
+  });
+
   it("end when the process that started them is killed", async () => {
     const { child } = await serve("--storage", database, "--workers", "2");
     const workers = workerPids(child);
@@ -295,6 +311,17 @@ function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** Resolves to the status. Rejects if the connection breaks. */
+function healthOnNewConnection(httpUrl: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const request = get(`${httpUrl}/healthz`, { agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    });
+    request.on("error", reject);
+  });
 }
 
 /** Holds the file's write lock, so that calls that write must wait. */
