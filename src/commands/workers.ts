@@ -91,6 +91,7 @@ function answerMetrics(registry: AggregatorRegistry<PrometheusContentType>, work
   );
 }
 
+/** A worker that has just died is told nothing. Without the callback, that would be an error that ends this process. */
 function tell(worker: Worker, message: ToWorker): void {
-  if (worker.isConnected()) worker.send(message);
+  if (worker.isConnected()) worker.send(message, undefined, undefined, () => {});
 }

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import cluster, { type Worker } from "node:cluster";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -37,6 +38,17 @@ describe("startWorkers", () => {
       [dying] = (await replaced) as [Worker];
     }
     expect(workers()).toHaveLength(1);
+    await service.stop();
+  });
+
+  it("goes on when it tells something to a worker of whose end it does not know yet", async () => {
+    const { service, one } = await startOne();
+    const replaced = once(cluster, "fork");
+    one.process.kill("SIGKILL");
+    // Until this loop ends, this process hears of nothing.
+    while (!/^(Z.*)?$/.test(stateOf(one)));
+    service.reload();
+    await replaced;
     await service.stop();
   });
 
@@ -91,6 +103,11 @@ async function startOne() {
 function workers(): Worker[] {
   const listed = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
   return listed.filter((worker) => !worker.isDead());
+}
+
+/** What `ps` says of the worker's process: `Z` after its end, or nothing if it is unknown. */
+function stateOf({ process: { pid } }: Worker): string {
+  return spawnSync("ps", ["-o", "stat=", "-p", `${pid}`], { encoding: "utf8" }).stdout.trim();
 }
 
 /** Makes the worker send a message, and resolves when it has arrived. */
