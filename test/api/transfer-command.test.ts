@@ -103,6 +103,23 @@ it("an import that is killed is completed by the next one", async () => {
   });
 });
 
+it("an export whose reader goes away ends without a word", async () => {
+  const storage = `sqlite:${folder}/unread.db`;
+  const text = "x".repeat(2 * 1024 * 1024);
+  const lines = [
+    { format: "session-pool", version: 1 },
+    { session: { sessionId: "s" } },
+    { message: { id: "m", role: "user", timestampMicros: 1, parts: [{ id: "", type: "text", text }] } },
+  ];
+  const file = join(folder, "unread.jsonl");
+  writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  expect(await run(["import", "--storage", storage, file])).toMatchObject({ code: 0 });
+  const unread = new Child(["export", "--storage", storage]);
+  // The rest is more than a pipe holds.
+  unread.process.stdout?.once("data", () => unread.process.stdout?.destroy());
+  expect(await unread.ended()).toMatchObject({ code: 1, stderr: "" });
+});
+
 function countRecords(database: Database.Database): number {
   const [count] = database.prepare("SELECT count(*) FROM sessions").raw().get([]) as [number];
   return count;

@@ -36,13 +36,16 @@ export class Spool {
 
   async close(): Promise<void> {
     await this.#file?.close();
-    if (this.#folder !== "") await rm(this.#folder, { recursive: true });
+    if (this.#folder !== "") await rm(this.#folder, { recursive: true, force: true });
   }
 
   async #spill(): Promise<void> {
     if (this.#file === undefined) {
       this.#folder = await mkdtemp(join(tmpdir(), "session-pool-export-"));
       this.#file = await open(join(this.#folder, "session.jsonl"), "wx+", 0o600);
+      // From now on only this process can reach the file, and nothing of it stays however the process ends. On Windows
+      // an open file keeps its folder, which is removed in the end.
+      await rm(this.#folder, { recursive: true }).catch(() => {});
     }
     await this.#file.appendFile(this.#lines.join(""));
     this.#lines = [];
