@@ -2,6 +2,7 @@ import "./server/harden.js";
 import { Command } from "commander";
 import { fail } from "./commands/fail.js";
 import { loadMcp } from "./commands/mcp/load-mcp.js";
+import { stopSignal } from "./commands/signals.js";
 import type { TodoFields } from "./commands/todo.js";
 import { addHealthOptions, addRetentionOption, addServeOptions, readRetention, readServeConfig } from "./config.js";
 import { parseScope, positive, wholeNumber } from "./flags.js";
@@ -28,7 +29,11 @@ const program = new Command("session-pool")
   .version(VERSION);
 
 addServeOptions(program.command("serve").description("serve gRPC, REST, Connect and the console")).action(
-  async (flags) => (await commands.serve()).serve(readServeConfig(flags)),
+  async (flags) => {
+    // Before the rest is loaded, because the first process of a container ignores signals that it does not listen to.
+    const signalled = stopSignal();
+    await (await commands.serve()).serve(readServeConfig(flags), signalled);
+  },
 );
 
 addRetentionOption(addStorageOption(program.command("sweep")))

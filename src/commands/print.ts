@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { fail } from "./fail.js";
 
 let isHeard = false;
@@ -7,6 +8,15 @@ export function print(line: string): void {
   if (!isHeard) process.stdout.on("error", endWith);
   isHeard = true;
   process.stdout.write(`${line}\n`);
+}
+
+/**
+ * Prints a line, and resolves when standard output takes the next one, however slow its reader is. Rejects when the
+ * signal is aborted before that.
+ */
+export async function printInTurn(line: string, signal: AbortSignal): Promise<void> {
+  print(line);
+  if (process.stdout.writableNeedDrain) await once(process.stdout, "drain", { signal });
 }
 
 function endWith(error: Error): void {

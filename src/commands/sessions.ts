@@ -18,9 +18,9 @@ import { textOf } from "../domain/byte-string.js";
 import { onOneLine } from "../domain/json.js";
 import { DEFAULT_LIMITS } from "../domain/limits.js";
 import { jsonMessageWriter } from "../server/codec/json-writer.js";
-import { print } from "./print.js";
+import { print, printInTurn } from "./print.js";
 import { eventText, messageText, sessionLine, sessionText } from "./session-text.js";
-import { StopSignals } from "./signals.js";
+import { stopSignal } from "./signals.js";
 import { type CommandTarget, withPools } from "./with-pools.js";
 
 export interface SessionsTarget extends CommandTarget {
@@ -80,7 +80,7 @@ export function tailSession(
 ): Promise<void> {
   return withApi(target, async (context) => {
     const stopped = new AbortController();
-    new StopSignals().next().then(() => stopped.abort());
+    stopSignal().then(() => stopped.abort());
     const { messageCount = 0n } = await sessionMethods.getSession.handle(
       create(GetSessionRequestSchema, { sessionId }),
       context,
@@ -90,7 +90,8 @@ export function tailSession(
     try {
       const events = await messageMethods.watchMessages.handle(request, { ...context, signal: stopped.signal });
       for await (const event of events) {
-        if (event.event.case !== "heartbeat") print(target.json ? eventJson(event) : eventText(event));
+        if (event.event.case === "heartbeat") continue;
+        await printInTurn(target.json ? eventJson(event) : eventText(event), stopped.signal);
       }
     } catch (error) {
       if (!stopped.signal.aborted) throw error;

@@ -13,7 +13,5 @@ export async function stopInTime(service: Service, shutdownMs: number, logger: L
   const hasStopped = await endsBy(Date.now() + shutdownMs + LAST_MS, service.stop());
   if (!hasStopped) {
     logger.error("Stopped before the store had answered: calls without an answer may or may not have been done");
-    service.kill?.();
-  }
-  process.exit(hasStopped ? 0 : 1);
+  process.exit(hasStopped && (await stopped) ? 0 : 1);
 }

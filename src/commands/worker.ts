@@ -8,8 +8,8 @@ import type { FromWorker, ToWorker } from "./worker-messages.js";
 
 /** Serves as one of several processes, until it is told to stop or the process that started it is gone. */
 export async function runWorker(config: ServeConfig, logger: Logger): Promise<void> {
-  // A terminal sends its signals to all processes of the group, but only the first process may decide.
-  process.on("SIGTERM", ignore).on("SIGINT", ignore).on("SIGHUP", ignore);
+  // It is the first process that hears a SIGHUP.
+  process.on("SIGHUP", ignore);
   const stopped = new Promise<void>((resolve) => {
     process.once("disconnect", resolve);
     process.on("message", (message: ToWorker) => {

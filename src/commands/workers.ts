@@ -9,11 +9,15 @@ type Started = Extract<FromWorker, { kind: "started" }>;
 
 const REPLACE_AFTER_MS = 1000;
 
-/** Starts processes that share the ports and the store. Rejects with a one-line message when they cannot serve. */
+/**
+ * Starts processes that share the ports and the store, and end with this one at the latest. Rejects with a one-line
+ * message when they cannot serve.
+ */
 export async function startWorkers(count: number, logger: Logger): Promise<Service> {
   const metrics = new AggregatorRegistry<PrometheusContentType>();
   const serving = new Set<Worker>();
   let stopping = false;
+  process.once("exit", killAll);
   cluster.on("message", (worker, message: FromWorker) => {
     if (message.kind === "started") serving.add(worker);
     if (message.kind === "metrics") answerMetrics(metrics, worker, message.id);
@@ -44,7 +48,6 @@ export async function startWorkers(count: number, logger: Logger): Promise<Servi
     reload: () => {
       for (const worker of living()) tell(worker, { kind: "reload" });
     },
-    kill: killAll,
     stop: async () => {
       stopping = true;
       await Promise.all(living().map((worker) => stopWorker(worker, serving.has(worker))));

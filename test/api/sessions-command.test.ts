@@ -1,8 +1,10 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Child, run, type Served } from "../support/child.js";
+import { Child, MAIN, run, type Served } from "../support/child.js";
 import { poll } from "../support/poll.js";
 
 const folder = mkdtempSync(join(tmpdir(), "session-pool-sessions-"));
@@ -63,6 +65,18 @@ describe("session-pool sessions, beside a running server", () => {
       { appended: infoOf("m4") },
       { truncated: { messageCount: "3" } },
     ]);
+  });
+
+  it("ends a watch whose output nobody reads when it is told so twice", async () => {
+    await call("/session", { sessionId: "long" });
+    await append("long", "m1", "x".repeat(2 * 1024 * 1024));
+    const tail = spawn(process.execPath, [MAIN, "sessions", "tail", "long"], { env: { ...process.env, ...env } });
+    const exited = once(tail, "exit");
+    // The line is longer than everything that takes it until it is read.
+    await once(tail.stdout, "readable");
+    tail.kill("SIGTERM");
+    tail.kill("SIGINT");
+    expect(await exited).toEqual([1, null]);
   });
 
   it("keeps to the limits that the environment sets, but for those of pages", async () => {

@@ -1,6 +1,6 @@
 import { DEFAULT_LIMITS } from "../../domain/limits.js";
 import type { Pools } from "../../pools.js";
-import { StopSignals } from "../signals.js";
+import { stopSignal } from "../signals.js";
 import { type CommandTarget, withPools } from "../with-pools.js";
 import { createMcpServer } from "./mcp-server.js";
 import { StdioTransport } from "./stdio-transport.js";
@@ -18,7 +18,7 @@ export function serveMcp({ storage, namespace, limits = DEFAULT_LIMITS, allowWri
   const serve = async (pools: Pools) => {
     const server = createMcpServer({ rootPool: pools.for(namespace), limits }, { allowWrites });
     const ended = new Promise((resolve) => process.stdin.once("end", resolve));
-    const stopped = new StopSignals().next();
+    const stopped = stopSignal();
     const transport = new StdioTransport();
     const gone = whenNobodyReads();
     await server.connect(transport);

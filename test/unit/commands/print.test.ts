@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { print } from "../../../src/commands/print.js";
+import { print, printInTurn } from "../../../src/commands/print.js";
 
 const said: string[] = [];
 const others = process.stdout.listeners("error");
@@ -33,4 +33,20 @@ it("ends without a word when nobody reads the output any more", () => {
 
 it("ends with the error when the output cannot be stored", () => {
   expect(failing("ENOSPC")).toEqual(["session-pool: write ENOSPC\n", "exit 1"]);
+});
+
+it("waits for a slow reader, until it is told to stop", async () => {
+  vi.spyOn(process.stdout, "writableNeedDrain", "get").mockReturnValue(true);
+  const stopped = new AbortController();
+  let isPrinted = false;
+  const printed = printInTurn("a line", stopped.signal).then(() => {
+    isPrinted = true;
+  });
+  await new Promise(setImmediate);
+  expect(isPrinted).toBe(false);
+  process.stdout.emit("drain");
+  await printed;
+  const waiting = printInTurn("another line", stopped.signal);
+  stopped.abort();
+  await expect(waiting).rejects.toThrow("aborted");
 });
