@@ -21,6 +21,9 @@ export async function startWorkers(count: number, logger: Logger): Promise<Servi
   cluster.on("message", (worker, message: FromWorker) => {
     if (message.kind === "started") serving.add(worker);
     if (message.kind === "metrics") answerMetrics(metrics, worker, message.id);
+    // That a first worker cannot start is the error of the whole service.
+    if (message.kind === "failed" && !firstWorkers.has(worker))
+      logger.error({ worker: worker.process.pid, reason: message.text }, "A worker cannot start");
   });
   cluster.on("exit", (worker, code, signal) => {
     const hasStarted = serving.delete(worker);

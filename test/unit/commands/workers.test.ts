@@ -41,6 +41,18 @@ describe("startWorkers", () => {
     await service.stop();
   });
 
+  it("logs why a replacement cannot start", async () => {
+    const { service, one, log } = await startOne();
+    const replaced = once(cluster, "fork");
+    one.process.kill("SIGKILL");
+    const [replacement] = (await replaced) as [Worker];
+    await once(replacement, "message");
+    await send(replacement, { kind: "failed", text: "The disk is full" });
+    const worker = replacement.process.pid;
+    expect(log.at(-1)).toMatchObject({ msg: "A worker cannot start", worker, reason: "The disk is full" });
+    await service.stop();
+  });
+
   it("goes on when it tells something to a worker of whose end it does not know yet", async () => {
     const { service, one } = await startOne();
     const replaced = once(cluster, "fork");
@@ -95,9 +107,10 @@ async function startOne() {
   const {
     service: starting,
     workers: [one],
+    log,
   } = await start(1);
   await send(one, STARTED);
-  return { service: await starting, one };
+  return { service: await starting, one, log };
 }
 
 function workers(): Worker[] {
