@@ -18,10 +18,11 @@ export interface Service {
   readonly metricsPort?: number | undefined;
   /** Reads keys and certificates again. */
   reload(): void;
-  /** Lets running calls finish, for `--shutdown-s` at most, then closes the store. */
-  stop(): Promise<void>;
-  /** Ends at once the other processes of the service, which would otherwise outlive this one. */
-  kill?(): void;
+  /**
+   * Lets running calls finish, for `--shutdown-s` at most, then closes the store. Resolves to whether all calls were
+   * answered.
+   */
+  stop(): Promise<boolean>;
 }
 
 /** Parts of a service that workers and tests replace with their own. */
@@ -82,10 +83,11 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
       stop: async () => {
         const callsEndMs = Date.now() + config.shutdownMs;
         const stopped = work.map((each) => each.stop());
-        await server.stop();
+        const haveAllEnded = await server.stop();
         await Promise.all(stopped);
         await pools.close({ deadlineMs: Math.max(callsEndMs, Date.now() + CLOSE_MS) });
         await stopTracing?.();
+        return haveAllEnded;
       },
     };
   } catch (error) {

@@ -7,11 +7,12 @@ const LAST_MS = 1000;
 
 /**
  * Stops the service and ends the process a second after `--shutdown-s` at the latest, even if something still waits for
- * the store then.
+ * the store then. The exit code is 1 if that was so, or if calls were cut off.
  */
 export async function stopInTime(service: Service, shutdownMs: number, logger: Logger): Promise<never> {
-  const hasStopped = await endsBy(Date.now() + shutdownMs + LAST_MS, service.stop());
-  if (!hasStopped) {
+  const stopped = service.stop();
+  const hasStopped = await endsBy(Date.now() + shutdownMs + LAST_MS, stopped);
+  if (!hasStopped)
     logger.error("Stopped before the store had answered: calls without an answer may or may not have been done");
   process.exit(hasStopped && (await stopped) ? 0 : 1);
 }

@@ -53,7 +53,8 @@ export async function startWorkers(count: number, logger: Logger): Promise<Servi
     },
     stop: async () => {
       stopping = true;
-      await Promise.all(living().map((worker) => stopWorker(worker, serving.has(worker))));
+      const stops = await Promise.all(living().map((worker) => stopWorker(worker, serving.has(worker), logger)));
+      return stops.every((isComplete) => isComplete);
     },
   };
 }
@@ -80,9 +81,15 @@ function whenStarted(worker: Worker): Promise<Started> {
   });
 }
 
-function stopWorker(worker: Worker, isServing: boolean): Promise<void> {
+/** Resolves to whether the worker has ended as it should. */
+function stopWorker(worker: Worker, isServing: boolean, logger: Logger): Promise<boolean> {
   return new Promise((resolve) => {
-    worker.once("exit", () => resolve());
+    worker.once("exit", (code, signal) => {
+      const isComplete = !isServing || code === 0;
+      if (!isComplete)
+        logger.error({ worker: worker.process.pid, code, signal }, "A worker ended before it had stopped");
+      resolve(isComplete);
+    });
     // A worker that is still starting might not hear it, and has nothing to finish.
     if (isServing) tell(worker, { kind: "stop" });
     else worker.process.kill("SIGKILL");

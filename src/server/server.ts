@@ -113,8 +113,11 @@ export class RunningServer {
     this.#tls?.reload();
   }
 
-  /** Becomes not ready; running calls may finish for a while, and streams end with `unavailable`. */
-  async stop(): Promise<void> {
+  /**
+   * Becomes not ready; running calls may finish for a while, and streams end with `unavailable`. Resolves to whether
+   * all calls have ended by themselves.
+   */
+  async stop(): Promise<boolean> {
     this.#readiness.stop();
     this.#grpc.health.setServing(false);
     const drained = Promise.all([this.#grpc.drain(), ...this.#listeners.map((listener) => listener.drain())]);
@@ -127,6 +130,7 @@ export class RunningServer {
     await drained;
     this.#tls?.close();
     this.#authenticator.close();
+    return haveEnded;
   }
 }
 

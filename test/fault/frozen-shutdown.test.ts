@@ -82,7 +82,7 @@ describe.each([
       await poll(() => isInFlight(httpUrl), "the call is in flight");
       child.kill("SIGTERM");
       const ended = await inTime(child.ended());
-      expect(ended).toMatchObject({ signal: null });
+      expect(ended).toMatchObject({ code: 1, signal: null });
       expect(ended.stderr).toContain("Calls that were still running have been cut off");
       expect(await cutOff).not.toBe(200);
       await watching.body?.cancel().catch(() => {});

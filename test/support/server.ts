@@ -55,6 +55,8 @@ export async function startTestServer(
     metricsPort: service.metricsPort,
     startLine: service.startLine,
     reload: () => service.reload(),
-    stop: () => service.stop(),
+    stop: async () => {
+      await service.stop();
+    },
   };
 }

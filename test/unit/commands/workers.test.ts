@@ -53,6 +53,16 @@ describe("startWorkers", () => {
     await service.stop();
   });
 
+  it("tells whether all workers have stopped as they should", async () => {
+    const good = await startOne();
+    expect(await good.service.stop()).toBe(true);
+    const bad = await startOne();
+    const stopped = bad.service.stop();
+    bad.one.process.kill("SIGKILL");
+    expect(await stopped).toBe(false);
+    expect(bad.log).toMatchObject([{ msg: "A worker ended before it had stopped", signal: "SIGKILL" }]);
+  });
+
   it("goes on when it tells something to a worker of whose end it does not know yet", async () => {
     const { service, one } = await startOne();
     const replaced = once(cluster, "fork");
