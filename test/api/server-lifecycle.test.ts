@@ -1,9 +1,11 @@
 import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
-import { createServer } from "node:net";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { status } from "@grpc/grpc-js";
 import Database from "libsql";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -34,9 +36,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 describe("serve prints one line that says why it does not start:", () => {
   it("a port in use", async () => {
     const blocker = createServer();
-    const port = await new Promise<number>((resolve) => {
-      blocker.listen(0, "127.0.0.1", () => resolve((blocker.address() as { port: number }).port));
-    });
+    const port = await portOf(blocker);
     for (const [flag, front] of [
       ["--http-address", "HTTP"],
       ["--grpc-address", "gRPC"],
@@ -119,6 +119,43 @@ describe("SIGTERM", () => {
     lock.release();
     expect(await answer).toBe(200);
     expect(await child.ended()).toMatchObject({ code: 0 });
+  });
+
+  it("lets a request arrive that has begun, and says that its connection ends with the answer", async () => {
+    const { child, httpUrl } = await serve("--storage", "memory:");
+    const body = '{"sessionId":"slow"}';
+    const client = await halfRequest(httpUrl, body);
+    child.kill("SIGTERM");
+    await poll(() => child.stderr.includes("Stopping"), "the signal is seen");
+    client.write(body.slice(1));
+    const answer = await text(client);
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    expect(answer).toMatch(/^connection: close\r$/im);
+    expect(await child.ended()).toMatchObject({ code: 0 });
+  });
+
+  it("cuts off a request that does not arrive in time, and exits with 1", async () => {
+    const { child, httpUrl } = await serve("--storage", "memory:", "--shutdown-s", "1");
+    const client = await halfRequest(httpUrl, "{}");
+    child.kill("SIGTERM");
+    const ended = await child.ended();
+    expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining("have been cut off") });
+    client.destroy();
+  });
+
+  it.each(["1", "2"])("ends a server with --workers %s that has not started yet, with exit code 0", async (workers) => {
+    const silent = createServer();
+    const port = await portOf(silent);
+    const connected = once(silent, "connection");
+    const child = new Child(["serve", ...ANY_PORTS, "--storage", `mongodb://127.0.0.1:${port}/`, "--workers", workers]);
+    children.push(child);
+    await connected;
+    const started = workerPids(child);
+    child.kill("SIGTERM");
+    expect(await child.ended()).toMatchObject({ code: 0, stdout: "", stderr: expect.stringContaining("Stopping") });
+    await poll(() => !started.some(isAlive), "no worker is left");
+    expect(started).toHaveLength(workers === "1" ? 0 : 2);
+    silent.close();
   });
 
   it("twice ends the process at once", async () => {
@@ -311,6 +348,28 @@ function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** Lets a server listen, and resolves to its port. */
+async function portOf(server: Server): Promise<number> {
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return (server.address() as AddressInfo).port;
+}
+
+/** Sends all of a request that creates a session but the end of its body. Resolves when the server waits for that. */
+async function halfRequest(httpUrl: string, body: string): Promise<Socket> {
+  const { hostname, port } = new URL(httpUrl);
+  const client = connect(Number(port), hostname);
+  const head = [
+    "POST /session HTTP/1.1",
+    `Host: ${hostname}`,
+    "Content-Type: application/json",
+    "Expect: 100-continue",
+  ];
+  client.write([...head, `Content-Length: ${body.length}`, "", body[0]].join("\r\n"));
+  await once(client, "data");
+  client.pause();
+  return client;
 }
 
 /** Resolves to the status. Rejects if the connection breaks. */

@@ -49,7 +49,10 @@ export class CheckedCallPipeline implements CallPipeline {
   constructor(options: CallPipelineOptions) {
     this.#options = options;
     this.#callLog = new CallLog(options.logger);
-    this.#admissions = new Admissions(options.load, { perKey: options.authenticator.everyone === undefined });
+    this.#admissions = new Admissions(options.load, {
+      perKey: options.authenticator.everyone === undefined,
+      onCallsEnded: () => this.#tellIdle(),
+    });
     options.metrics.track(this);
   }
 
@@ -110,14 +113,22 @@ export class CheckedCallPipeline implements CallPipeline {
     return tracing.withSpan(method, call, (span) => this.#stream(method, request, call, span));
   }
 
-  /** Refuses new calls and ends all streams with `unavailable`; resolves when no call is being answered any more. */
+  /**
+   * Refuses new calls and ends all streams with `unavailable`; resolves when all calls that were admitted before have
+   * ended. Among them are those whose bodies are still arriving.
+   */
   async stop(): Promise<void> {
     this.#stopping = true;
     for (const stream of this.#streams) stream.end(stoppingError());
-    if (this.#inFlight === 0) return;
     await new Promise<void>((resolve) => {
       this.#onIdle = resolve;
+      this.#tellIdle();
     });
+  }
+
+  /** A call that undoes another one goes on after the place of its request was given back. */
+  #tellIdle(): void {
+    if (this.#inFlight === 0 && this.#admissions.calls === 0) this.#onIdle?.();
   }
 
   /** One promise from here to the implementation: each async function in between would cost a tenth of a small call. */
@@ -174,7 +185,6 @@ export class CheckedCallPipeline implements CallPipeline {
 
   /** Throws unless the call may begin; returns how long it may take. */
   #checkUnary(call: FrontCall): number {
-    this.#checkRunning();
     if (call.signal.aborted) throw canceledError();
     const { unaryDeadlineMs } = this.#options.load;
     if (call.deadlineMs === undefined) return unaryDeadlineMs;
@@ -252,7 +262,7 @@ export class CheckedCallPipeline implements CallPipeline {
 
   #leave(): void {
     this.#inFlight -= 1;
-    if (this.#inFlight === 0) this.#onIdle?.();
+    this.#tellIdle();
   }
 
   #observe(

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
-/** The answer to the last request that arrived on a connection, which may not have been begun yet. */
-export type LastAnswers = WeakMap<Socket, ServerResponse>;
+/** The answer to the last request that arrived on each open connection, which may not have been begun yet. */
+export type LastAnswers = Map<Socket, ServerResponse>;
 
 /** How many requests may wait on one connection: as many as an HTTP/2 connection may have streams. */
 export const MAX_WAITING = 256;
@@ -15,11 +15,12 @@ type Http1Handler = (request: IncomingMessage, response: ServerResponse) => void
  * the client reads none of them. A client that sends too far ahead is disconnected: each request that waits takes some
  * KB, while the one before it, such as a watch, may take any time.
  */
-export function inTurn(handler: Http1Handler, lastAnswers: LastAnswers = new WeakMap()): Http1Handler {
+export function inTurn(handler: Http1Handler, lastAnswers: LastAnswers = new Map()): Http1Handler {
   const waiting = new WeakMap<Socket, number>();
   return (request, response) => {
     const { socket } = request;
     const before = lastAnswers.get(socket);
+    if (before === undefined) socket.once("close", () => lastAnswers.delete(socket));
     lastAnswers.set(socket, response);
     if (before === undefined || before.closed) return handler(request, response);
     const others = waiting.get(socket) ?? 0;

@@ -40,10 +40,12 @@ export class HttpListener {
   readonly #http2: Http2Server;
   readonly #port: TcpPort;
   readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #lastAnswers: LastAnswers = new Map();
+  #isDraining = false;
 
   constructor(options: HttpListenerOptions) {
     const { address, connections, tls, load } = options;
-    this.#http1 = makeHttp1Server(options);
+    this.#http1 = makeHttp1Server(options, this.#lastAnswers, () => this.#isDraining);
     this.#http2 = makeHttp2Server(options);
     this.#http2.on("session", (session) => this.#keep(session, load));
     this.#port = new TcpPort({
@@ -70,9 +72,11 @@ export class HttpListener {
     return this.#port.listen();
   }
 
-  /** Accepts no new connections and ends idle ones; resolves when all have ended. */
+  /** Accepts no new connections, and ends each one with its last answer; resolves when all have ended. */
   async drain(): Promise<void> {
+    this.#isDraining = true;
     const closed = this.#port.close();
+    for (const answer of this.#lastAnswers.values()) if (!answer.headersSent) announceEnd(answer);
     for (const session of this.#sessions) session.close();
     this.closeIdle();
     await closed;
@@ -100,8 +104,11 @@ export class HttpListener {
   }
 }
 
-function makeHttp1Server({ handler, load }: HttpListenerOptions): Http1Server {
-  const lastAnswers: LastAnswers = new WeakMap();
+function makeHttp1Server(
+  { handler, load }: HttpListenerOptions,
+  lastAnswers: LastAnswers,
+  isDraining: () => boolean,
+): Http1Server {
   const server = createHttp1Server(
     {
       headersTimeout: HANDSHAKE_TIMEOUT_MS,
@@ -117,8 +124,8 @@ function makeHttp1Server({ handler, load }: HttpListenerOptions): Http1Server {
     },
     inTurn((request, response) => {
       const connection = connectionOf(request);
-      if (connection !== undefined && connection.ageMs > load.connectionAgeMs)
-        response.setHeader("Connection", "close");
+      const isOld = connection !== undefined && connection.ageMs > load.connectionAgeMs;
+      if (isOld || isDraining()) announceEnd(response);
       readAbsoluteForm(request);
       handler(request, response);
     }, lastAnswers),
@@ -136,6 +143,11 @@ function makeHttp1Server({ handler, load }: HttpListenerOptions): Http1Server {
   // Java's client make it, in HTTP/1.1.
   server.on("connect", (_request, socket) => socket.destroy());
   return server;
+}
+
+/** Makes an answer the last one of its connection, so that the client sends its next request on another. */
+function announceEnd(response: ServerResponse): void {
+  response.setHeader("Connection", "close");
 }
 
 /**

@@ -35,6 +35,8 @@ class Share {
     },
     /** How refusals name it: `The server`, or `The key "name"`. */
     readonly subject: string,
+    /** Called whenever no call is left. */
+    readonly onCallsEnded: () => void = () => {},
   ) {}
 
   get isEmpty(): boolean {
@@ -46,6 +48,13 @@ class Share {
 const NOBODY = "";
 /** Reserved for pages, which are served even when callers have used up the memory for requests and answers. */
 const PAGE_BYTES = 16 * 1024 * 1024;
+
+export interface AdmissionsOptions {
+  /** Whether each key has limits of its own. */
+  readonly perKey: boolean;
+  /** Called whenever no admitted call is without its answer any more. */
+  readonly onCallsEnded?: (() => void) | undefined;
+}
 
 /**
  * Gives each request its place before its body is read. Beyond a limit of the process or of the request's key, the
@@ -62,9 +71,9 @@ export class Admissions {
    */
   readonly #shares: Map<string, Share> | undefined;
 
-  constructor(load: LoadLimits, options: { readonly perKey: boolean }) {
+  constructor(load: LoadLimits, options: AdmissionsOptions) {
     const { inFlightCalls: calls, watchers: streams, bufferedBytes: bytes, connections } = load;
-    this.#process = new Share({ calls, streams, bytes, connections }, "The server");
+    this.#process = new Share({ calls, streams, bytes, connections }, "The server", options.onCallsEnded);
     this.#pages = new Share({ calls, streams, bytes: PAGE_BYTES, connections }, "Pages");
     this.#limits = {
       calls: load.perKey.inFlightCalls,
@@ -73,6 +82,11 @@ export class Admissions {
       connections: load.perKey.connections,
     };
     this.#shares = options.perKey ? new Map() : undefined;
+  }
+
+  /** How many calls have been admitted and are not answered yet. */
+  get calls(): number {
+    return this.#process.calls;
   }
 
   get bufferedBytes(): number {
@@ -202,6 +216,7 @@ export class Admission {
     const counter = this.#kind === "call" ? "calls" : "streams";
     this.#process[counter] += by;
     if (this.#share !== undefined) this.#share[counter] += by;
+    if (counter === "calls" && this.#process.calls === 0) this.#process.onCallsEnded();
   }
 
   #keep(bytes: number): void {

@@ -248,19 +248,30 @@ describe("a stopping server", () => {
       isStopped = true;
     });
     await expect(ended).rejects.toMatchObject({ code: Code.Unavailable, message: "The server is stopping" });
-    await expect(
-      pipeline.unary(
-        unaryMethod(async () => ANSWER),
-        REQUEST,
-        frontCall(),
-      ),
-    ).rejects.toMatchObject({
-      code: Code.Unavailable,
-    });
+    expect(() => pipeline.admit(silentStream(), ARRIVAL)).toThrow(expect.objectContaining({ code: Code.Unavailable }));
     expect(isStopped).toBe(false);
     resolve(ANSWER);
     expect(await running).toBe(ANSWER);
     await stopped;
+  });
+
+  it("lets calls finish whose bodies were still arriving", async () => {
+    const { pipeline } = makePipeline();
+    const method = unaryMethod(async () => ANSWER);
+    const [arriving, broken] = [pipeline.admit(method, ARRIVAL), pipeline.admit(method, ARRIVAL)];
+    let isStopped = false;
+    const stopped = pipeline.stop().then(() => {
+      isStopped = true;
+    });
+    broken.end();
+    expect(await pipeline.unary(method, REQUEST, frontCall())).toBe(ANSWER);
+    expect(isStopped).toBe(false);
+    expect(await pipeline.unary(method, REQUEST, frontCall({ admission: arriving }))).toBe(ANSWER);
+    await stopped;
+  });
+
+  it("stops at once when there are no calls", async () => {
+    await makePipeline().pipeline.stop();
   });
 });
 
