@@ -28,7 +28,7 @@ export function authFlags(): Option[] {
     tlsCertFlag(),
     flag("--tls-key <file>", "key of the certificate (PEM)").argParser(parseText),
     flag("--keys-file <file>", "API keys (see session-pool keys)").argParser(parseText),
-    flag("--jwks <file or url>", "key set that signs tokens (JWT)").argParser(parseText),
+    flag("--jwks <file or url>", "key set that tokens (JWT) are verified with").argParser(parseText),
     flag("--jwt-issuer <text>", "issuer that tokens must have").argParser(parseText),
     flag("--jwt-audience <text>", "audience that tokens must have").argParser(parseText),
     flag("--jwt-namespace-claim <name>", "claim that names the namespace").default("namespace"),
@@ -47,7 +47,7 @@ export function readTls({ tlsCert, tlsKey }: Flags): TlsConfig | undefined {
   return { certPath: tlsCert as string, keyPath: tlsKey as string };
 }
 
-/** Throws an Error with a one-line message when tokens shall be checked and there is no key set to check them with. */
+/** Throws an Error with a one-line message when token settings are given without a key set. */
 export function readJwt(flags: Flags): JwtConfig | undefined {
   if (flags.jwks === undefined) {
     if (flags.jwtIssuer === undefined && flags.jwtAudience === undefined) return undefined;

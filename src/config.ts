@@ -60,7 +60,7 @@ export interface ServeConfig {
   readonly load: LoadLimits;
   /** 0 turns sweeping off. */
   readonly sweepIntervalMs: number;
-  /** How long nobody may extend a draft before it is finished or discarded. */
+  /** How long a draft may go without being extended before it is finished or discarded. */
   readonly draftTimeoutMs: number;
   /** How long a namespace may go without a call before its memory is released. */
   readonly namespaceIdleMs: number;
@@ -89,8 +89,8 @@ export function addServeOptions(command: Command): Command {
     httpAddressFlag(),
     flag("--workers <n>", "processes that share the ports, or auto").default(1, "1").argParser(parseWorkers),
     flag("--log-level <level>", "least severe lines to log").default("info").choices(LOG_LEVELS),
-    flag("--cors-origin <origins>", "origins whose pages may call, with commas, or *").argParser(parseOrigins),
-    flag("--allowed-hosts <hosts>", "hosts besides localhost that requests may name, with commas").argParser(
+    flag("--cors-origin <origins>", "origins whose pages may call, separated by commas, or *").argParser(parseOrigins),
+    flag("--allowed-hosts <hosts>", "hosts besides localhost that requests may name, separated by commas").argParser(
       parseHosts,
     ),
     flag("--metrics-address <host:port>", "where metrics are served, without a key, instead of at /metrics"),
@@ -126,7 +126,7 @@ export function addRetentionOption(command: Command): Command {
 }
 
 function retentionFlag(): Option {
-  const flagged = flag("--retention-days <n>", "days after its last change that a session expires, 0 for never");
+  const flagged = flag("--retention-days <n>", "a session expires this many days after its last change, 0 for never");
   return flagged.default(0).argParser(wholeNumber);
 }
 

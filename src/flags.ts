@@ -56,7 +56,9 @@ export function positive(text: string): number {
   return value;
 }
 
-/** A timer of Node waits 24 days at most, and fires at once when it shall wait longer. Some wait a tenth longer. */
+/**
+ * Node fires a timer of more than 24 days at once. The limit leaves room for waits that are lengthened by a tenth.
+ */
 const LONGEST_WAIT_DAYS = 20;
 
 /** Parses a time that something waits. */

@@ -125,7 +125,10 @@ export function readLoad(flags: Flags): LoadLimits {
   };
 }
 
-/** How many connections a process may have that may open this many files; undefined when the number is not known. */
+/**
+ * The number of connections for a process that may open this many files; undefined when the number of files is not
+ * known.
+ */
 export function connectionsFor(openFiles: number | undefined): number {
   if (openFiles === undefined) return SHARED.connections;
   return Math.max(1, Math.min(SHARED.connections, Math.floor(openFiles * CONNECTIONS_SHARE)));

@@ -67,11 +67,13 @@ addHealthOptions(
 
 program
   .command("indexes")
-  .description("print the keys that a MongoDB gets, as lines for mongosh")
+  .description("print the indexes that a MongoDB database needs, as lines for mongosh")
   .action(async () => (await commands.indexes()).printIndexes());
 
 addNamespaceOption(addStorageOption(program.command("mcp")))
-  .description("serve the Model Context Protocol on standard input and output, for agents; it only reads")
+  .description(
+    "serve the Model Context Protocol on standard input and output, for agents; only reads unless --allow-writes is given",
+  )
   .option("--allow-writes", "also offer the tools that append, fork, revert and change todos", false)
   .action(async (flags) => (await commands.mcp()).serveMcp(flags));
 

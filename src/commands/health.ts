@@ -23,7 +23,11 @@ export function checkHealth({ httpAddress, tlsCert }: HealthFlags): Promise<void
       else reject(new Error(`The server is not ready: ${response.statusCode}`));
     });
     request.on("timeout", () => request.destroy(new Error("no answer")));
-    request.on("error", (cause) => reject(new Error(`The server cannot be reached: ${cause.message}`, { cause })));
+    request.on("error", (cause: NodeJS.ErrnoException) => {
+      // A server with TLS hangs up on whoever speaks plain HTTP.
+      const hint = tlsCert === undefined && cause.code === "ECONNRESET" ? " (does it need --tls-cert?)" : "";
+      reject(new Error(`The server cannot be reached: ${cause.message}${hint}`, { cause }));
+    });
     request.end();
   });
 }

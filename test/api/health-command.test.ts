@@ -16,7 +16,9 @@ it("health succeeds when the server is ready, over HTTP or TLS as its flags say,
     const secure = { ...env, SESSION_POOL_TLS_CERT: tls.certPath };
     const [good, bad] = "tls" in config ? [secure, env] : [env, secure];
     expect(await run(["health"], good)).toMatchObject({ code: 0, stderr: "" });
-    expect(await run(["health"], bad)).toMatchObject({ code: 1 });
+    const refused = await run(["health"], bad);
+    expect(refused).toMatchObject({ code: 1 });
+    if ("tls" in config) expect(refused.stderr).toContain("(does it need --tls-cert?)\n");
     await server.stop();
     const stopped = await run(["health"], good);
     expect(stopped).toMatchObject({ code: 1 });
