@@ -105,8 +105,8 @@ export interface LogStore {
   /**
    * Replaces the record with this uid if its revision is still `ifRevision`, and resolves to what is stored then; null
    * when the revision differs. Never changes `forks`, and never lowers the `updateTimeMicros` of a living record, which
-   * may have advanced since the caller read it. An unknown outcome is read back: if the record was made by this
-   * very write, it is returned; if another write made the next revision, null. If the record has changed further since,
+   * may have advanced since the caller read it. An unknown outcome is read back: if the record was made by this very
+   * write, it is returned; if another write made the next revision, null. If the record has changed further since,
    * or is gone, nobody can tell any more, and this rejects with `unavailable`. It must not return null then, because
    * the caller would undo what the record may name.
    */
@@ -276,8 +276,8 @@ export interface LogStore {
   replaceTodos(todos: readonly Todo[], ifRevision: number, call?: Call): Promise<boolean>;
 
   /**
-   * Calls the listener, some time later, with the uid of every session of which another process has written a record or
-   * a log entry. Absent where the database cannot tell; followers poll then. Resolves to a function that ends the
+   * Calls the listener, some time later, with the uid of every session whose record or logs another process has written
+   * to. Absent where the database cannot tell; followers poll then. Resolves to a function that ends the
    * subscription.
    */
   subscribe?(listener: (uid: string) => void): Promise<() => Promise<void>>;

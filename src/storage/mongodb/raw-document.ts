@@ -14,8 +14,7 @@ type Fields = Map<string, { readonly type: number; readonly offset: number }>;
 
 /**
  * The place of a document of a log, and its message; null for a seal. To decode whole documents would take three times
- * as long, mostly for
- * bodies that nobody looks into.
+ * as long, mostly for bodies that are never read.
  */
 export function readRawDocument(bytes: Uint8Array): { readonly seq: number; readonly entry: Entry | null } {
   const raw = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -12,8 +12,8 @@ const LIMIT_MS = 60_000;
 /**
  * The code of the thread, as text because the build makes a single bundle. VACUUM rewrites every page, and so leaves
  * nothing of what was overwritten or deleted; `secure_delete` alone misses what earlier page splits left behind. The
- * write-ahead log still holds the old pages until it is truncated. An index of words keeps deleted words
- * until all of its pieces are merged into one.
+ * write-ahead log still holds the old pages until it is truncated. An index of words keeps deleted words until
+ * all of its pieces are merged into one.
  */
 const THREAD = `
 const { parentPort, workerData } = require("node:worker_threads");

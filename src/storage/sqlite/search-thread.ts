@@ -45,8 +45,7 @@ type Answer = { readonly rows: Row[] } | { readonly code: string; readonly messa
 /**
  * Runs one query of a database file in a thread of its own, with a connection of its own. A query for words may take
  * seconds, and nothing can interrupt SQLite while it merges what begins with a prefix. One query runs at a time, so
- * that
- * searches take one processor at most. The thread starts with the first query.
+ * that searches take one processor at most. The thread starts with the first query.
  */
 export class SearchThread {
   readonly #path: string;

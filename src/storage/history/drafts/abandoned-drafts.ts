@@ -26,7 +26,7 @@ export class AbandonedDrafts {
     for (let after: string | undefined = ""; after !== undefined; ) {
       checkCall(call);
       const records: readonly SessionRecord[] = await store.listDrafting(after, BATCH, call);
-      // What has expired is ended by the sweep, which deletes the session.
+      // Drafts of expired sessions are left to the sweep, which deletes these sessions.
       for (const record of records.filter((one) => !this.#context.isExpired(one))) {
         for (const ref of openDrafts(record)) {
           logs.add(ref.log);

@@ -21,7 +21,8 @@ export async function checkFinish(
 ): Promise<void> {
   const { sessionId } = record;
   const head = await context.need(sessionId, call);
-  if (head.record.uid !== record.uid) throw new DomainError("aborted", "The session was made again meanwhile");
+  if (head.record.uid !== record.uid)
+    throw new DomainError("aborted", "The session has been deleted and created again in the meantime");
   if ((await locateOnHead(context, head, [ref.messageId], call)).has(ref.messageId)) {
     const isOpen = openDrafts(head.record).some(({ log }) => log === ref.log);
     if (!isOpen || (await hasVerdict(context, ref.log, call))) throw new Again();

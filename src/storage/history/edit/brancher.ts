@@ -91,8 +91,8 @@ export class Brancher {
 
   /**
    * Makes a session that names its source's logs. The source's `forks` is raised in the step that reads it, and lowered
-   * again when no such session is made. At the end of the call the caller is answered at once; a raised count is
-   * lowered all the same.
+   * again when no such session is made. When the call's deadline passes, the caller gets an error at once, but
+   * a raised count is still lowered.
    */
   async #fromSource(
     sourceId: string,

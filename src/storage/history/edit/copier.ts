@@ -115,8 +115,8 @@ export class Copier {
   }
 
   /**
-   * At the end of the call the caller is answered at once, but the work continues, because a raised count may have to
-   * be lowered.
+   * When the call's deadline passes, the caller gets an error at once, but the work continues, because a raised count
+   * may have to be lowered.
    */
   async #shareInto(source: Head, target: Head, taken: Taken, call?: Call): Promise<boolean> {
     return untilCallEnd(this.#share(source, target, taken), call);

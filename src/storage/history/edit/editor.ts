@@ -113,9 +113,9 @@ export class Editor {
   }
 
   /**
-   * Reads the record of an expired session again and resolves to whether it has expired nevertheless. An append may
-   * have come between reading the record and the end of its log, and the retention begins anew with it. When one comes
-   * later, the deletion notices that at its seal and starts over.
+   * Reads the record of an expired session again, and resolves to whether it is still expired. An append may have come
+   * between reading the record and the end of its log, and the retention begins anew with it. When one comes later, the
+   * deletion notices that at its seal and starts over.
    */
   async #isOver(head: Head, call?: Call): Promise<boolean> {
     const now = await this.#context.store.readRecordByUid(head.record.uid, call);

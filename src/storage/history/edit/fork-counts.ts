@@ -73,7 +73,7 @@ export class ForkCounts {
   }
 }
 
-/** Whether a write that was rejected with this error may nevertheless have happened. */
+/** Whether a write that was rejected with this error may have happened anyway. */
 function isUnknown({ code }: DomainError): boolean {
   return ["unavailable", "deadline_exceeded", "canceled", "internal"].includes(code);
 }

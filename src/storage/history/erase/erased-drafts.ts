@@ -51,7 +51,7 @@ export async function eraseDrafts(
 
 /**
  * Whether an entry of a draft has content left. An entry with the same timestamp as the message counts as a copy, so it
- * may hold the erased body already, which is no content.
+ * may already hold the body that marks an erased message, which does not count as content.
  */
 function holdsContent(body: MessageBody): boolean {
   return !isErased(body) && (body.parts.length > 0 || body.metadata !== undefined);

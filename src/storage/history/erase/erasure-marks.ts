@@ -46,9 +46,9 @@ export class ErasureMarks {
       const { position } = shown;
       overwritten = shown.overwritten;
       const before = this.#told.get(record.uid);
-      // An earlier call has marked the record if this call has overwritten nothing that it shows, because new content
-      // since that mark would have been overwritten, and if no other edit since the mark has changed what is at the
-      // position.
+      // The record was marked by an earlier call if two things hold. This call has overwritten nothing that the record
+      // shows; it would have overwritten content that is newer than the mark. And no later edit has changed what is at
+      // the position.
       const last = record.edits.findLast(({ kept, erased }) => kept === position || (kept < position && !erased));
       const isKnown = before === undefined && overwritten === 0 && last?.erased === true;
       if (isKnown || overwritten === before || (before !== undefined && overwritten < before)) return null;

@@ -74,8 +74,7 @@ export class Searcher {
 
 /**
  * The sessions whose logs may hold messages that were first written to this session. That includes the source of a
- * fork:
- * the fork may have got messages back from there after it had lost its own.
+ * fork: the fork may have got messages back from there after it had lost its own.
  */
 function ownersOf({ uid, segments }: SessionRecord): string[] {
   return [...new Set([uid, ...logsOf(segments).map(ownerOf)])];
