@@ -25,15 +25,15 @@ import type { MessagePreview, Session, SessionView } from "../domain/session.js"
 import { storedBodyOf } from "../domain/shown-message.js";
 import type { Todo } from "../domain/todo.js";
 import { encodeResumeToken } from "./page-token.js";
-import { StoredMessage } from "./stored-message.js";
 import { fromMessageTimestamp, toTimestamp } from "./timestamps.js";
+import { UndecodedMessage } from "./undecoded-message.js";
 
 // Messages are written as literals because the generic `create` costs several times as much, and lists hold hundreds of
 // messages.
 
 export function toMessageWithParts(message: ChatMessage): MessageWithParts {
   const body = storedBodyOf(message);
-  if (body !== undefined) return new StoredMessage(toInfo(message, undefined), body);
+  if (body !== undefined) return new UndecodedMessage(toInfo(message, undefined), body);
   return {
     $typeName: "sessionpool.v1.MessageWithParts",
     info: toInfo(message, message.metadata),

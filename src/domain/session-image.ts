@@ -52,7 +52,7 @@ export interface SessionSnapshot extends SessionImage<SnapshotRange> {
 }
 
 /** A message as a backup keeps it. */
-export interface StoredMessage {
+export interface BackupMessage {
   readonly id: string;
   readonly role: string;
   readonly timestampMicros: number;
@@ -70,7 +70,7 @@ export interface SharedRange extends StoredRange {
 export type RestoredImage = SessionImage<SharedRange | NumberRange>;
 
 /** Reads the messages with these numbers in order, in batches. */
-export type ReadNumbers = (range: NumberRange) => AsyncIterable<readonly StoredMessage[]>;
+export type ReadNumbers = (range: NumberRange) => AsyncIterable<readonly BackupMessage[]>;
 
 /** Where written messages are stored: number `first` is at `place.first`, and so on. */
 export interface WrittenRange extends NumberRange {

@@ -16,12 +16,12 @@ import type {
 import type { SearchCursor, SearchPage, SearchTerm } from "../domain/search.js";
 import type { NewSession, Session, SessionChange, SessionView } from "../domain/session.js";
 import type {
+  BackupMessage,
   ReadNumbers,
   RestoredImage,
   RestoreOutcome,
   SessionKeys,
   SessionSnapshot,
-  StoredMessage,
   StoredRange,
 } from "../domain/session-image.js";
 import type { Todo, TodoList } from "../domain/todo.js";
@@ -459,7 +459,7 @@ export abstract class StorageProvider {
    * The first messages of a snapshot's range, at least one. `aborted`: they have been cleared away since; take a new
    * snapshot.
    */
-  readStored(_snapshot: SessionSnapshot, _range: StoredRange, _call?: Call): Promise<readonly StoredMessage[]> {
+  readStored(_snapshot: SessionSnapshot, _range: StoredRange, _call?: Call): Promise<readonly BackupMessage[]> {
     return this.#lacks("reading snapshots of sessions");
   }
 

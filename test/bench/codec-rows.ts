@@ -17,7 +17,7 @@ import {
   MessageWithPartsSchema,
 } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { ListTodosResponseSchema } from "../../gen/sessionpool/v1/todo_service_pb.js";
-import { StoredMessage } from "../../src/api/stored-message.js";
+import { UndecodedMessage } from "../../src/api/undecoded-message.js";
 import { toByteString, toBytes } from "../../src/domain/byte-string.js";
 import { MessageBody } from "../../src/domain/message-body.js";
 import { binaryMessageWriter } from "../../src/server/codec/binary-writer.js";
@@ -127,11 +127,11 @@ function libraryJson(desc: DescMessage, of: Message): unknown {
 }
 
 /** Returns a function that makes a message as the API does for each call: of its columns and the bytes of its body. */
-function rereading({ info, parts }: MessageWithParts): () => StoredMessage {
+function rereading({ info, parts }: MessageWithParts): () => UndecodedMessage {
   const bytes = toByteString(
     MessageBody.of({ parts: parts.map(({ id, type, text, data }) => ({ id, type, text, data })) }).encode(),
   );
-  return () => new StoredMessage(info as MessageInfo, MessageBody.storedBytes(bytes));
+  return () => new UndecodedMessage(info as MessageInfo, MessageBody.storedBytes(bytes));
 }
 
 function row(id: string, what: string, ours: () => unknown, library: () => unknown): Row {

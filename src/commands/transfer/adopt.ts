@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import { RangeMap } from "../../domain/range-map.js";
 import type {
+  BackupMessage,
   NumberRange,
   ReadNumbers,
   SessionImage,
   SessionSnapshot,
   SnapshotRange,
-  StoredMessage,
   WrittenRange,
 } from "../../domain/session-image.js";
 import type { StorageManager } from "../../storage/storage-manager.js";
@@ -71,10 +71,10 @@ async function isSame(
   storage: StorageManager,
   snapshot: SessionSnapshot,
   place: WrittenRange["place"],
-  ofFile: AsyncIterable<readonly StoredMessage[]>,
+  ofFile: AsyncIterable<readonly BackupMessage[]>,
 ): Promise<boolean> {
   let next = place.first;
-  let stored: StoredMessage[] = [];
+  let stored: BackupMessage[] = [];
   for await (const messages of ofFile) {
     while (stored.length < messages.length) {
       const more = await storage.readStored(snapshot, { ...place, first: next });
@@ -88,6 +88,6 @@ async function isSame(
 }
 
 /** The message without absent fields. */
-function comparable({ body, ...rest }: StoredMessage): unknown {
+function comparable({ body, ...rest }: BackupMessage): unknown {
   return JSON.parse(JSON.stringify({ ...rest, parts: body.parts, metadata: body.metadata }));
 }

@@ -1,5 +1,5 @@
 import { MessageBody } from "../../domain/message-body.js";
-import type { NumberRange, SessionImage, StoredMessage } from "../../domain/session-image.js";
+import type { BackupMessage, NumberRange, SessionImage } from "../../domain/session-image.js";
 import type { Todo } from "../../domain/todo.js";
 import type { BackupIndex } from "./backup-index.js";
 import { checkMessage, messageShape } from "./file-shapes.js";
@@ -21,10 +21,10 @@ export async function* readNumbers(
   source: LineSource,
   index: BackupIndex,
   { first, last }: NumberRange,
-): AsyncGenerator<readonly StoredMessage[]> {
+): AsyncGenerator<readonly BackupMessage[]> {
   const { message, ...place } = index.placeBefore(first);
   let number = message;
-  let batch: StoredMessage[] = [];
+  let batch: BackupMessage[] = [];
   let bytes = 0;
   let owner = { end: 0, sessionId: "" };
   for await (const line of source.lines(place)) {

@@ -1,7 +1,7 @@
 import { textOf } from "../../domain/byte-string.js";
 import { DomainError } from "../../domain/errors.js";
 import { onOneLine } from "../../domain/json.js";
-import type { SessionSnapshot, StoredMessage } from "../../domain/session-image.js";
+import type { BackupMessage, SessionSnapshot } from "../../domain/session-image.js";
 import type { RootPool } from "../../pool/root-pool.js";
 import type { StorageManager } from "../../storage/storage-manager.js";
 import { withPools } from "../with-pools.js";
@@ -125,7 +125,7 @@ function lineOf(line: FileItem | typeof FILE_HEADER): string {
 }
 
 /** The line of a FileMessage, whose body is written as it is stored. */
-function messageLine({ id, role, timestampMicros, originSessionId, body }: StoredMessage, sessionId: string): string {
+function messageLine({ id, role, timestampMicros, originSessionId, body }: BackupMessage, sessionId: string): string {
   const json = body.json;
   const parts = textOf(json.parts);
   const metadata = json.metadata && textOf(json.metadata);

@@ -1,7 +1,7 @@
 import { create, type DescField, type DescMessage, type Message, ScalarType, toBinary } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence as Presence } from "@bufbuild/protobuf/wkt";
-import { StoredMessage } from "../../api/stored-message.js";
+import { UndecodedMessage } from "../../api/undecoded-message.js";
 import { BackwardWriter } from "./backward-writer.js";
 import { writeStruct } from "./struct-codec.js";
 
@@ -126,7 +126,7 @@ function isStoredParts({ parent, name }: DescField): boolean {
 
 function storedPartsWriter(write: WriteFields): WriteFields {
   return (writer, message) => {
-    const parts = StoredMessage.partsOfBytes(message);
+    const parts = UndecodedMessage.partsOfBytes(message);
     if (parts === undefined) write(writer, message);
     else writer.withTextsOfBytes(() => write(writer, { parts }));
   };

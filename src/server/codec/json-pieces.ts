@@ -1,5 +1,5 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
-import { StoredMessage } from "../../api/stored-message.js";
+import { UndecodedMessage } from "../../api/undecoded-message.js";
 import { type ByteString, toByteString } from "../../domain/byte-string.js";
 import type { BodyJson } from "../../domain/message-body.js";
 
@@ -69,7 +69,7 @@ function storedWriter(desc: DescMessage, json: FieldJson): PiecesWriter {
   const convert = json.converterOf(desc);
   const write = objectWriter(desc, json);
   return (pieces, message) => {
-    const body = StoredMessage.bodyOf(message);
+    const body = UndecodedMessage.bodyOf(message);
     if (body === undefined) pieces.addText(JSON.stringify(convert(message)));
     else write(pieces, message, body.json);
   };

@@ -12,12 +12,12 @@ import type {
 import type { SearchPage } from "../../domain/search.js";
 import type { NewSession, Session, SessionChange } from "../../domain/session.js";
 import type {
+  BackupMessage,
   ReadNumbers,
   RestoredImage,
   RestoreOutcome,
   SessionKeys,
   SessionSnapshot,
-  StoredMessage,
   StoredRange,
 } from "../../domain/session-image.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
@@ -328,7 +328,7 @@ export class LogHistoryProvider extends StorageProvider {
     return this.#snapshots.snapshot(sessionId, call);
   }
 
-  override readStored(snapshot: SessionSnapshot, range: StoredRange, call?: Call): Promise<readonly StoredMessage[]> {
+  override readStored(snapshot: SessionSnapshot, range: StoredRange, call?: Call): Promise<readonly BackupMessage[]> {
     return this.#snapshots.read(snapshot, range, call);
   }
 

@@ -3,12 +3,12 @@ import { DomainError } from "../../domain/errors.js";
 import type { ResolvedHistoryOptions } from "./history-options.js";
 import type { SessionRecord, Tail } from "./log-store.js";
 
-/** How many turns in a row may be based on the same state of a session before the session counts as damaged. */
-export const MAX_TURNS = 100;
+/** How many attempts in a row may be based on the same state of a session before the session counts as damaged. */
+export const MAX_ATTEMPTS = 100;
 const FIRST_PAUSE_MS = 4;
 const MAX_PAUSE_MS = 500;
 
-/** The state of a session that a turn is based on: its head, or only its record. */
+/** The state of a session that an attempt is based on: its head, or only its record. */
 export type Seen =
   | SessionRecord
   | { readonly record: SessionRecord; readonly seq: number; readonly state: Tail["state"] };
@@ -26,13 +26,13 @@ export class MissingRows extends Again {}
 /**
  * Limits a loop that starts over whenever the history has changed under it. As long as somebody changes the history
  * there is progress, even if it is not ours. A history that stands still and yet gives no answer is damaged, and
- * another turn would not help.
+ * another attempt would not help.
  */
 export class Retries {
   readonly #options: ResolvedHistoryOptions;
   readonly #sessionId: string;
   #seen = "";
-  #turns = 0;
+  #attempts = 0;
 
   constructor(options: ResolvedHistoryOptions, sessionId: string) {
     this.#options = options;
@@ -40,27 +40,27 @@ export class Retries {
   }
 
   /**
-   * Counts a turn that gave no answer for these heads or records. `internal` when too many in a row saw the same ones.
+   * Counts an attempt that gave no answer for these heads or records. `internal` when too many in a row saw the same ones.
    */
   count(seen: readonly Seen[], reason: string): void {
     const state = seen.map(stateOf).join("; ");
-    this.#turns = state === this.#seen ? this.#turns + 1 : 1;
+    this.#attempts = state === this.#seen ? this.#attempts + 1 : 1;
     this.#seen = state;
-    if (this.#turns < MAX_TURNS) return;
+    if (this.#attempts < MAX_ATTEMPTS) return;
     const session = `Session ${JSON.stringify(this.#sessionId)}`;
-    const error = new DomainError("internal", `${session} is damaged: ${MAX_TURNS} attempts met the same state`);
+    const error = new DomainError("internal", `${session} is damaged: ${MAX_ATTEMPTS} attempts met the same state`);
     this.#options.onAnomaly(`${session} is damaged: ${reason}${state && ` (${state})`}`, error);
     throw error;
   }
 
-  /** Forgets the turns so far, because something was achieved. */
+  /** Forgets the attempts so far, because something was achieved. */
   reset(): void {
-    this.#turns = 0;
+    this.#attempts = 0;
   }
 
   /** Waits for a short random time, which grows while nothing changes. Rejects when the call has ended. */
   async pause(call?: Call): Promise<void> {
-    const mostMs = Math.min(FIRST_PAUSE_MS * 1.1 ** this.#turns, MAX_PAUSE_MS);
+    const mostMs = Math.min(FIRST_PAUSE_MS * 1.1 ** this.#attempts, MAX_PAUSE_MS);
     await this.#options.pause(this.#options.random() * mostMs, call?.signal);
     checkCall(call);
   }

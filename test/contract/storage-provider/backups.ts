@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MessageBody } from "../../../src/domain/message-body.js";
-import type { RestoredImage, SessionSnapshot, StoredMessage } from "../../../src/domain/session-image.js";
+import type { BackupMessage, RestoredImage, SessionSnapshot } from "../../../src/domain/session-image.js";
 import { history, idsOf, message, messages, sessionWith } from "./fixtures.js";
 import type { StorageProviderSubject } from "./subject.js";
 
@@ -10,8 +10,8 @@ export function describeBackups(subject: StorageProviderSubject): void {
     const snapshot = await subject.provider.snapshotSession(sessionId);
     return snapshot ?? expect.unreachable(`there is no session ${sessionId}`);
   };
-  const readAll = async (snapshot: SessionSnapshot, ranges: SessionSnapshot["messages"]): Promise<StoredMessage[]> => {
-    const all: StoredMessage[] = [];
+  const readAll = async (snapshot: SessionSnapshot, ranges: SessionSnapshot["messages"]): Promise<BackupMessage[]> => {
+    const all: BackupMessage[] = [];
     for (const range of ranges) {
       for (let first = range.first; first <= range.last; ) {
         const some = await subject.provider.readStored(snapshot, { ...range, first });
@@ -93,7 +93,7 @@ export function describeBackups(subject: StorageProviderSubject): void {
       };
       const late = subject.nowMicros + 5;
       const written = [1, 2, 3].map(
-        (i): StoredMessage => ({
+        (i): BackupMessage => ({
           role: "user",
           body: MessageBody.of(message(`n${i}`)),
           id: `n${i}`,

@@ -6,7 +6,7 @@ import type { TurnAppend, TurnOutcome } from "../../storage-provider.js";
 import type { ResolvedHistoryOptions } from "../history-options.js";
 
 /** A message with its id. */
-export interface Given {
+export interface MessageWithId {
   readonly id: string;
   /** Whether the service has just made the id, so that nobody else can know it. */
   readonly isMade: boolean;
@@ -19,7 +19,7 @@ export interface Given {
 export interface Job {
   /** Its index among the appends of the turn. */
   readonly index: number;
-  readonly given: readonly Given[];
+  readonly given: readonly MessageWithId[];
   readonly expectedPosition: number | undefined;
   readonly call: Call | undefined;
   /** The draft whose message this is. */
@@ -31,7 +31,7 @@ export interface DraftJob {
   /** The draft's log. The message is appended only while the record names the draft as open. */
   readonly log: string;
   /** What is appended instead when another message has taken the draft's id. */
-  readonly spare: Given;
+  readonly spare: MessageWithId;
 }
 
 /** Both forms that the message of a finished draft may have. */

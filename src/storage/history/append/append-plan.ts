@@ -8,7 +8,7 @@ import type { Entry } from "../log-store.js";
 import type { Located } from "../read/lookup.js";
 import { openDrafts } from "../record-facts.js";
 import type { Unplaced } from "../write/side-logs.js";
-import type { Given, Job } from "./append-job.js";
+import type { Job, MessageWithId } from "./append-job.js";
 
 /** What one append means for a head. */
 export type Plan =
@@ -18,7 +18,7 @@ export type Plan =
   | {
       readonly kind: "older";
       readonly messageIds: readonly string[];
-      readonly fresh: readonly Given[];
+      readonly fresh: readonly MessageWithId[];
       readonly first: number | undefined;
     };
 
@@ -36,7 +36,7 @@ export function idsToLookUp(end: Head, job: Job): string[] {
   const isMisplaced = expectedPosition !== undefined && expectedPosition !== end.count;
   // The unique key does not cover an append that is refused because of its position, nor one that goes to another log.
   // Either may repeat an earlier append, so its ids must be looked up.
-  if (isPlain && !isMisplaced && !isOlderThanEnd(end, given[0] as Given)) return [];
+  if (isPlain && !isMisplaced && !isOlderThanEnd(end, given[0] as MessageWithId)) return [];
   return idsOf(job).filter((id) => !given.some((one) => one.id === id && one.isMade));
 }
 
@@ -81,7 +81,7 @@ export function planAppend(end: Head, known: Known, job: Job, nowMicros: number)
  * Makes entries for messages at the end of a head. A message without a timestamp gets the current time or that of the
  * message before it, whichever is later.
  */
-export function entriesAt(end: Head, fresh: readonly Given[], nowMicros: number): Entry[] {
+export function entriesAt(end: Head, fresh: readonly MessageWithId[], nowMicros: number): Entry[] {
   let last = endMicros(end);
   return fresh.map(({ id, message, atMicros = nowMicros }, i) => {
     const timestampMicros = message.timestampMicros ?? Math.max(atMicros, last);
@@ -140,7 +140,7 @@ export class DraftTaken extends DomainError {
 }
 
 /** Refuses messages whose ids are reserved by drafts of the session; null when there is no conflict. */
-function refusalByDrafts({ record }: Head, fresh: readonly Given[], { draft }: Job): DomainError | null {
+function refusalByDrafts({ record }: Head, fresh: readonly MessageWithId[], { draft }: Job): DomainError | null {
   const draftLog = draft?.log;
   if (draftLog === undefined && record.drafts.length === 0) return null;
   const open = openDrafts(record);
@@ -156,7 +156,7 @@ function refusalByDrafts({ record }: Head, fresh: readonly Given[], { draft }: J
  * The messages that an append would store. The message of a draft has two forms: the spare one is used if it is stored
  * already or if another message has taken the draft's id.
  */
-function givenOn(known: Known, { given, draft }: Job): readonly Given[] {
+function givenOn(known: Known, { given, draft }: Job): readonly MessageWithId[] {
   const [own] = given;
   if (draft === undefined || own === undefined) return given;
   const { entry } = known.get(own.id) ?? {};
@@ -195,11 +195,11 @@ export function answerPlaced(
   return { messageIds, position };
 }
 
-function isOlderThanEnd(end: Head, { message }: Given): boolean {
+function isOlderThanEnd(end: Head, { message }: MessageWithId): boolean {
   return message.timestampMicros !== undefined && message.timestampMicros < endMicros(end);
 }
 
-function isSame(entry: Entry, message: Given["message"]): boolean {
+function isSame(entry: Entry, message: MessageWithId["message"]): boolean {
   const sameTime = message.timestampMicros === undefined || message.timestampMicros === entry.timestampMicros;
   return sameTime && sameContent(contentOf(entry), message);
 }

@@ -1,7 +1,7 @@
 import type { Call } from "../../../domain/call.js";
 import type { LogResult, TurnAppend, TurnOutcome } from "../../storage-provider.js";
 import type { SessionRecord } from "../log-store.js";
-import { type DraftMessages, type Given, type Job, jobOf, PendingJobs } from "./append-job.js";
+import { type DraftMessages, type Job, jobOf, type MessageWithId, PendingJobs } from "./append-job.js";
 import { AppendTurn, type AppendTurnParts } from "./append-turn.js";
 
 /** Appends to sessions. All appends of a turn go into one write at the end of the open log where possible. */
@@ -37,7 +37,7 @@ export class Appender {
     { log, finishMicros }: { readonly log: string; readonly finishMicros: number },
     call?: Call,
   ): Promise<LogResult> {
-    const givenOf = (message: DraftMessages["own"]): Given => {
+    const givenOf = (message: DraftMessages["own"]): MessageWithId => {
       return { id: message.id, isMade: false, message, atMicros: finishMicros };
     };
     const draft = { log, spare: givenOf(spare) };

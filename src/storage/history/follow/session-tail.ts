@@ -10,7 +10,7 @@ import { EventQueue } from "./event-queue.js";
 import { eventOf, stepOf } from "./follow-step.js";
 
 /** Safety poll for notifications that were missed. */
-const TOLD_POLL_MS = 5000;
+const SAFETY_POLL_MS = 5000;
 
 /** The head whose messages a tail is giving out, and how far it has come. */
 interface Place {
@@ -56,7 +56,7 @@ export class SessionTail {
     this.#context = context;
     this.#reader = reader;
     this.#sessionId = sessionId;
-    this.#pollMs = isTold ? { first: TOLD_POLL_MS, most: TOLD_POLL_MS } : context.options.pollMs;
+    this.#pollMs = isTold ? { first: SAFETY_POLL_MS, most: SAFETY_POLL_MS } : context.options.pollMs;
     this.#onUnused = onUnused;
     this.#retries = new Retries(context.options, sessionId);
     this.#drafts = new DraftTail(context, sessionId, (news) => this.#tellOfDraft(news));

@@ -3,10 +3,10 @@ import { DomainError, invalidArgument } from "../../../domain/errors.js";
 import { inOrder } from "../../../domain/labels.js";
 import { sessionFields } from "../../../domain/session.js";
 import type {
+  BackupMessage,
   ReadNumbers,
   RestoredImage,
   RestoreOutcome,
-  StoredMessage,
   WrittenRange,
 } from "../../../domain/session-image.js";
 import { bytesOf, newRecord, tooLongChain } from "../edit/new-record.js";
@@ -226,7 +226,7 @@ export class Restorer {
   }
 }
 
-function toEntry(message: StoredMessage, log: string, seq: number, sessionId: string): Entry {
+function toEntry(message: BackupMessage, log: string, seq: number, sessionId: string): Entry {
   const { id, role, timestampMicros, body, originSessionId } = message;
   return { log, seq, id, timestampMicros, role, body, sessionId, originSessionId, owed: 0 };
 }

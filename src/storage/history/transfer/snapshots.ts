@@ -2,11 +2,11 @@ import type { Call } from "../../../domain/call.js";
 import { DomainError } from "../../../domain/errors.js";
 import { sessionFields } from "../../../domain/session.js";
 import type {
+  BackupMessage,
   ImageOrigin,
   SessionKeys,
   SessionSnapshot,
   SnapshotRange,
-  StoredMessage,
   StoredRange,
 } from "../../../domain/session-image.js";
 import { type HistoryContext, visibleSegments } from "../heads.js";
@@ -60,7 +60,7 @@ export class Snapshots {
   }
 
   /** See StorageProvider.readStored. */
-  async read(snapshot: SessionSnapshot, range: StoredRange, call?: Call): Promise<readonly StoredMessage[]> {
+  async read(snapshot: SessionSnapshot, range: StoredRange, call?: Call): Promise<readonly BackupMessage[]> {
     const { store, options } = this.#context;
     const { log, first, last } = range;
     const limits = { limit: options.chunk, maxBytes: options.limits.pageBytes };
@@ -95,6 +95,6 @@ export class Snapshots {
   }
 }
 
-function storedMessage({ id, role, timestampMicros, body, originSessionId }: Entry): StoredMessage {
+function storedMessage({ id, role, timestampMicros, body, originSessionId }: Entry): BackupMessage {
   return { id, role, timestampMicros, body, originSessionId };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ERASED_BODY } from "../../../../src/domain/erasure.js";
 import { MessageBody } from "../../../../src/domain/message-body.js";
-import type { Given, Job } from "../../../../src/storage/history/append/append-job.js";
+import type { Job, MessageWithId } from "../../../../src/storage/history/append/append-job.js";
 import {
   answerPlaced,
   endAfter,
@@ -144,7 +144,7 @@ describe("planAppend in a session with drafts", () => {
   const head = headOf(3, 30, [], [open, other, ended]);
   const fromDraft = (id: string, log: string): Job => {
     const [spare] = jobOf([{ id: "spare", isMade: true }]).given;
-    return { ...jobOf([{ id }]), draft: { log, spare: spare as Given } };
+    return { ...jobOf([{ id }]), draft: { log, spare: spare as MessageWithId } };
   };
 
   it("refuses a message with the id of an open draft, and no other", () => {

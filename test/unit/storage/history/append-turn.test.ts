@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { DomainError } from "../../../../src/domain/errors.js";
-import { MAX_TURNS } from "../../../../src/storage/history/retries.js";
+import { MAX_ATTEMPTS } from "../../../../src/storage/history/retries.js";
 import { beforeWriting, goOn, idsOf, sessionOf } from "../../../simulation/rule-schedules/scenes.js";
 import { type Process, settle, told, World } from "../../../simulation/world.js";
 
@@ -150,12 +150,12 @@ describe("an append", () => {
     const example = world.db.row(log, 1)?.entry;
     let others = 0;
     process.gates.close("append", () => {
-      if (others++ > MAX_TURNS) return false;
+      if (others++ > MAX_ATTEMPTS) return false;
       const [seq, id] = [others + 1, `other ${others}`];
       if (example) world.db.insert(log, { seq, id, entry: { ...example, seq, id } });
       return false;
     });
-    expect(await process.say("a", "n")).toBe(`at ${MAX_TURNS + 2}`);
+    expect(await process.say("a", "n")).toBe(`at ${MAX_ATTEMPTS + 2}`);
   });
 
   it("fails with internal when the segments of its session can never be merged, and reports why", async () => {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
 import type { Entry, LogStore } from "../../../../src/storage/history/log-store.js";
-import { MAX_TURNS } from "../../../../src/storage/history/retries.js";
+import { MAX_ATTEMPTS } from "../../../../src/storage/history/retries.js";
 import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
 import { next, replaced } from "../../../contract/log-store/fixtures.js";
 import { settle, World } from "../../../simulation/world.js";
@@ -133,7 +133,7 @@ it.each([
   const findById = simStore.findById.bind(simStore);
   let changes = 0;
   simStore.findById = async (...args) => {
-    if (++changes <= 2 * MAX_TURNS + 20) await world.process().updateSession("a", { title: `${changes}` });
+    if (++changes <= 2 * MAX_ATTEMPTS + 20) await world.process().updateSession("a", { title: `${changes}` });
     return findById(...args);
   };
   await answers(process);

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { DomainError } from "../../../../src/domain/errors.js";
 import { MessageBody } from "../../../../src/domain/message-body.js";
-import type { ReadNumbers, RestoredImage, SharedRange, StoredMessage } from "../../../../src/domain/session-image.js";
+import type { BackupMessage, ReadNumbers, RestoredImage, SharedRange } from "../../../../src/domain/session-image.js";
 import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
 import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
 
@@ -202,7 +202,7 @@ describe("a sweep", () => {
   });
 });
 
-function message(number: number): StoredMessage {
+function message(number: number): BackupMessage {
   const body = MessageBody.of({ parts: [] });
   return { id: `m${number}`, role: "user", timestampMicros: number, body, originSessionId: "s" };
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { DomainError } from "../../../../src/domain/errors.js";
 import { HistoryContext } from "../../../../src/storage/history/heads.js";
 import type { SessionRecord } from "../../../../src/storage/history/log-store.js";
-import { Again, MAX_TURNS, Retries } from "../../../../src/storage/history/retries.js";
+import { Again, MAX_ATTEMPTS, Retries } from "../../../../src/storage/history/retries.js";
 import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
 
 const record = (revision: number) => ({ uid: "u", revision }) as SessionRecord;
@@ -28,7 +28,7 @@ describe("retrying", () => {
       throw new Again("entry 7 of log u.1 is missing");
     });
     await expect(run).rejects.toMatchObject({ code: "internal" });
-    expect(turns).toBe(MAX_TURNS);
+    expect(turns).toBe(MAX_ATTEMPTS);
     expect(told).toEqual([`Session "s" is damaged: entry 7 of log u.1 is missing (uid u, revision 3)`]);
     expect(waits).toEqual([...waits].sort((a, b) => a - b));
     expect(waits.at(-1)).toBe(500);
@@ -39,10 +39,10 @@ describe("retrying", () => {
     let turns = 0;
     const run = context.retrying("s", undefined, async (saw) => {
       saw(record(turns++));
-      if (turns < 5 * MAX_TURNS) throw new Again();
+      if (turns < 5 * MAX_ATTEMPTS) throw new Again();
       return turns;
     });
-    expect(await run).toBe(5 * MAX_TURNS);
+    expect(await run).toBe(5 * MAX_ATTEMPTS);
     expect(Math.max(...waits)).toBeLessThan(5);
   });
 
@@ -70,7 +70,7 @@ it("attempts on the same state are counted anew after progress", () => {
   const { context } = contextOf();
   const retries = new Retries(context.options, "s");
   for (let round = 0; round < 2; round++) {
-    for (let turn = 1; turn < MAX_TURNS; turn++) retries.count([record(1)], "no progress");
+    for (let turn = 1; turn < MAX_ATTEMPTS; turn++) retries.count([record(1)], "no progress");
     retries.reset();
   }
 });

@@ -3,7 +3,7 @@ import type { MessageInfo, MessageWithParts, Part } from "../../gen/sessionpool/
 import type { MessageBody } from "../domain/message-body.js";
 
 /** A message whose parts and metadata are decoded when they are first read. */
-export class StoredMessage implements MessageWithParts {
+export class UndecodedMessage implements MessageWithParts {
   readonly $typeName = "sessionpool.v1.MessageWithParts";
   readonly info: MessageInfo;
   readonly #body: MessageBody;
