@@ -18,20 +18,20 @@ export const file_sessionpool_v1_message_service: GenFile = /*@__PURE__*/
   fileDesc("CiRzZXNzaW9ucG9vbC92MS9tZXNzYWdlX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxImcKEE1lc3NhZ2VXaXRoUGFydHMSLgoEaW5mbxgBIAEoCzIbLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VJbmZvQgPgQQISIwoFcGFydHMYAiADKAsyFC5zZXNzaW9ucG9vbC52MS5QYXJ0IugBCgtNZXNzYWdlSW5mbxIKCgJpZBgBIAEoCRIRCgRyb2xlGAIgASgJQgPgQQISLQoJdGltZXN0YW1wGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCghtZXRhZGF0YRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFwoKc2Vzc2lvbl9pZBgFIAEoCUID4EEDEhoKCHBvc2l0aW9uGAYgASgDQgPgQQNIAIgBARIeChFvcmlnaW5fc2Vzc2lvbl9pZBgHIAEoCUID4EEDQgsKCV9wb3NpdGlvbiJaCgRQYXJ0EgoKAmlkGAEgASgJEhEKBHR5cGUYAiABKAlCA+BBAhIMCgR0ZXh0GAMgASgJEiUKBGRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IqsBChRBcHBlbmRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEjEKB21lc3NhZ2UYAiABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEh4KEWV4cGVjdGVkX3Bvc2l0aW9uGAMgASgDSACIAQESFgoOY3JlYXRlX3Nlc3Npb24YBCABKAhCFAoSX2V4cGVjdGVkX3Bvc2l0aW9uIj0KFUFwcGVuZE1lc3NhZ2VSZXNwb25zZRISCgptZXNzYWdlX2lkGAEgASgJEhAKCHBvc2l0aW9uGAIgASgDIrIBChVBcHBlbmRNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRI3CghtZXNzYWdlcxgCIAMoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHNCA+BBAhIeChFleHBlY3RlZF9wb3NpdGlvbhgDIAEoA0gAiAEBEhYKDmNyZWF0ZV9zZXNzaW9uGAQgASgIQhQKEl9leHBlY3RlZF9wb3NpdGlvbiI/ChZBcHBlbmRNZXNzYWdlc1Jlc3BvbnNlEhMKC21lc3NhZ2VfaWRzGAEgAygJEhAKCHBvc2l0aW9uGAIgASgDIjsKEUdldE1lc3NhZ2VSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCSKCAgoTTGlzdE1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKBWxpbWl0GAIgASgFSACIAQESEwoGb2Zmc2V0GAMgASgFSAGIAQESEgoKcGFnZV90b2tlbhgEIAEoCRIUCgxuZXdlc3RfZmlyc3QYBSABKAgSGQoRaW5jbHVkZV9hbmNlc3RvcnMYBiABKAgSKQoFc2luY2UYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXVudGlsGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIICgZfbGltaXRCCQoHX29mZnNldCJjChRMaXN0TWVzc2FnZXNSZXNwb25zZRIyCghtZXNzYWdlcxgBIAMoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJInwKFVNlYXJjaE1lc3NhZ2VzUmVxdWVzdBIOCgFxGAEgASgJQgPgQQISDQoFbGFiZWwYAiADKAkSEgoKc2Vzc2lvbl9pZBgDIAEoCRISCgVsaW1pdBgEIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YBSABKAlCCAoGX2xpbWl0IloKFlNlYXJjaE1lc3NhZ2VzUmVzcG9uc2USJwoEaGl0cxgBIAMoCzIZLnNlc3Npb25wb29sLnYxLlNlYXJjaEhpdBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki2QEKCVNlYXJjaEhpdBISCgpzZXNzaW9uX2lkGAEgASgJEhUKDXNlc3Npb25fdGl0bGUYAiABKAkSEgoKbWVzc2FnZV9pZBgDIAEoCRIMCgRyb2xlGAQgASgJEi0KCXRpbWVzdGFtcBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIcG9zaXRpb24YBiABKAMSDwoHc25pcHBldBgHIAEoCRItCgpoaWdobGlnaHRzGAggAygLMhkuc2Vzc2lvbnBvb2wudjEuVGV4dFJhbmdlIicKCVRleHRSYW5nZRINCgVzdGFydBgBIAEoBRILCgNlbmQYAiABKAUiKgoUQ291bnRNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSImChVDb3VudE1lc3NhZ2VzUmVzcG9uc2USDQoFY291bnQYASABKAMimQEKE0NvcHlNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIeChF0YXJnZXRfc2Vzc2lvbl9pZBgCIAEoCUID4EECEhgKEHVwX3RvX21lc3NhZ2VfaWQYAyABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YBCABKANIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iWgoUQ29weU1lc3NhZ2VzUmVzcG9uc2USGgoNZm9ya19wb2ludF9pZBgBIAEoCUgAiAEBEhQKDGNvcGllZF9jb3VudBgCIAEoA0IQCg5fZm9ya19wb2ludF9pZCKPAQoXVHJ1bmNhdGVNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIYChB1cF90b19tZXNzYWdlX2lkGAIgASgJEhAKCHRvX3N0YXJ0GAMgASgIEh4KEWV4cGVjdGVkX3JldmlzaW9uGAQgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIjEKGFRydW5jYXRlTWVzc2FnZXNSZXNwb25zZRIVCg1yZW1vdmVkX2NvdW50GAEgASgDItgBChRVcGRhdGVNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkSMQoHbWVzc2FnZRgDIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEh4KEWV4cGVjdGVkX3JldmlzaW9uGAUgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uInQKFERlbGV0ZU1lc3NhZ2VSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCRIeChFleHBlY3RlZF9yZXZpc2lvbhgDIAEoA0gAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiIXChVEZWxldGVNZXNzYWdlUmVzcG9uc2UiPQoTRXJhc2VNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiKgoURXJhc2VNZXNzYWdlUmVzcG9uc2USEgoKY29weV9jb3VudBgBIAEoAyJuChRXYXRjaE1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhoKDWZyb21fcG9zaXRpb24YAiABKANIAIgBARIUCgxyZXN1bWVfdG9rZW4YAyABKAlCEAoOX2Zyb21fcG9zaXRpb24iwQMKFVdhdGNoTWVzc2FnZXNSZXNwb25zZRI0CghhcHBlbmRlZBgBIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHNIABIuCgl0cnVuY2F0ZWQYAiABKAsyGS5zZXNzaW9ucG9vbC52MS5UcnVuY2F0ZWRIABIuCgloZWFydGJlYXQYAyABKAsyGS5zZXNzaW9ucG9vbC52MS5IZWFydGJlYXRIABImCgVkcmFmdBgFIAEoCzIVLnNlc3Npb25wb29sLnYxLkRyYWZ0SAASNwoOZHJhZnRfZXh0ZW5kZWQYBiABKAsyHS5zZXNzaW9ucG9vbC52MS5EcmFmdEV4dGVuZGVkSAASMQoLZHJhZnRfZW5kZWQYByABKAsyGi5zZXNzaW9ucG9vbC52MS5EcmFmdEVuZGVkSAASMwoHdXBkYXRlZBgIIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHNIABIqCgdkZWxldGVkGAkgASgLMhcuc2Vzc2lvbnBvb2wudjEuRGVsZXRlZEgAEhQKDHJlc3VtZV90b2tlbhgEIAEoCUIHCgVldmVudCI5CglUcnVuY2F0ZWQSGgoNbWVzc2FnZV9jb3VudBgBIAEoA0gAiAEBQhAKDl9tZXNzYWdlX2NvdW50IkEKB0RlbGV0ZWQSEgoKbWVzc2FnZV9pZBgBIAEoCRIVCghwb3NpdGlvbhgCIAEoA0gAiAEBQgsKCV9wb3NpdGlvbiILCglIZWFydGJlYXQiYAoNRHJhZnRFeHRlbmRlZBISCgptZXNzYWdlX2lkGAEgASgJEg8KB3ZlcnNpb24YAiABKAMSKgoGZGVsdGFzGAMgAygLMhouc2Vzc2lvbnBvb2wudjEuRHJhZnREZWx0YSIyCgpEcmFmdEVuZGVkEhIKCm1lc3NhZ2VfaWQYASABKAkSEAoIZmluaXNoZWQYAiABKAgizAEKBURyYWZ0EjEKB21lc3NhZ2UYASABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEg8KB3ZlcnNpb24YAiABKAMSLgoKc3RhcnRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh4KFmRpc2NhcmRfd2hlbl9hYmFuZG9uZWQYBSABKAgidgoKRHJhZnREZWx0YRIwCgthcHBlbmRfdGV4dBgBIAEoCzIZLnNlc3Npb25wb29sLnYxLlRleHREZWx0YUgAEi0KCHB1dF9wYXJ0GAIgASgLMhkuc2Vzc2lvbnBvb2wudjEuUGFydERlbHRhSABCBwoFZGVsdGEiKgoJVGV4dERlbHRhEg8KB3BhcnRfaWQYASABKAkSDAoEdGV4dBgCIAEoCSI0CglQYXJ0RGVsdGESJwoEcGFydBgBIAEoCzIULnNlc3Npb25wb29sLnYxLlBhcnRCA+BBAiKXAQoRU3RhcnREcmFmdFJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRI2CgdtZXNzYWdlGAIgASgLMiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0c0ID4EECEh4KFmRpc2NhcmRfd2hlbl9hYmFuZG9uZWQYAyABKAgSFgoOY3JlYXRlX3Nlc3Npb24YBCABKAgiOQoSU3RhcnREcmFmdFJlc3BvbnNlEhIKCm1lc3NhZ2VfaWQYASABKAkSDwoHdmVyc2lvbhgCIAEoAyKDAQoSRXh0ZW5kRHJhZnRSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCRIUCgd2ZXJzaW9uGAMgASgDQgPgQQISLwoGZGVsdGFzGAQgAygLMhouc2Vzc2lvbnBvb2wudjEuRHJhZnREZWx0YUID4EECIiYKE0V4dGVuZERyYWZ0UmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoAyLfAQoSRmluaXNoRHJhZnRSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCRIUCgd2ZXJzaW9uGAMgASgDQgPgQQISKgoGZGVsdGFzGAQgAygLMhouc2Vzc2lvbnBvb2wudjEuRHJhZnREZWx0YRIpCghtZXRhZGF0YRgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSHgoRZXhwZWN0ZWRfcG9zaXRpb24YBiABKANIAIgBAUIUChJfZXhwZWN0ZWRfcG9zaXRpb24iOwoTRmluaXNoRHJhZnRSZXNwb25zZRISCgptZXNzYWdlX2lkGAEgASgJEhAKCHBvc2l0aW9uGAIgASgDIj0KE0Rpc2NhcmREcmFmdFJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgptZXNzYWdlX2lkGAIgASgJIhYKFERpc2NhcmREcmFmdFJlc3BvbnNlIicKEUxpc3REcmFmdHNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiOwoSTGlzdERyYWZ0c1Jlc3BvbnNlEiUKBmRyYWZ0cxgBIAMoCzIVLnNlc3Npb25wb29sLnYxLkRyYWZ0MpATCg5NZXNzYWdlU2VydmljZRKMAQoNQXBwZW5kTWVzc2FnZRIkLnNlc3Npb25wb29sLnYxLkFwcGVuZE1lc3NhZ2VSZXF1ZXN0GiUuc2Vzc2lvbnBvb2wudjEuQXBwZW5kTWVzc2FnZVJlc3BvbnNlIi6C0+STAig6B21lc3NhZ2UiHS9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlEo8BCg5BcHBlbmRNZXNzYWdlcxIlLnNlc3Npb25wb29sLnYxLkFwcGVuZE1lc3NhZ2VzUmVxdWVzdBomLnNlc3Npb25wb29sLnYxLkFwcGVuZE1lc3NhZ2VzUmVzcG9uc2UiLoLT5JMCKDoBKiIjL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6YmF0Y2gSiAEKCkdldE1lc3NhZ2USIS5zZXNzaW9ucG9vbC52MS5HZXRNZXNzYWdlUmVxdWVzdBogLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMiNZACAYLT5JMCLBIqL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2Uve21lc3NhZ2VfaWR9EoMBCgxMaXN0TWVzc2FnZXMSIy5zZXNzaW9ucG9vbC52MS5MaXN0TWVzc2FnZXNSZXF1ZXN0GiQuc2Vzc2lvbnBvb2wudjEuTGlzdE1lc3NhZ2VzUmVzcG9uc2UiKJACAYLT5JMCHxIdL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2UScwoOU2VhcmNoTWVzc2FnZXMSJS5zZXNzaW9ucG9vbC52MS5TZWFyY2hNZXNzYWdlc1JlcXVlc3QaJi5zZXNzaW9ucG9vbC52MS5TZWFyY2hNZXNzYWdlc1Jlc3BvbnNlIhKQAgGC0+STAgkSBy9zZWFyY2gSjAEKDUNvdW50TWVzc2FnZXMSJC5zZXNzaW9ucG9vbC52MS5Db3VudE1lc3NhZ2VzUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLkNvdW50TWVzc2FnZXNSZXNwb25zZSIukAIBgtPkkwIlEiMvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTpjb3VudBKIAQoMQ29weU1lc3NhZ2VzEiMuc2Vzc2lvbnBvb2wudjEuQ29weU1lc3NhZ2VzUmVxdWVzdBokLnNlc3Npb25wb29sLnYxLkNvcHlNZXNzYWdlc1Jlc3BvbnNlIi2C0+STAic6ASoiIi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOmNvcHkSmAEKEFRydW5jYXRlTWVzc2FnZXMSJy5zZXNzaW9ucG9vbC52MS5UcnVuY2F0ZU1lc3NhZ2VzUmVxdWVzdBooLnNlc3Npb25wb29sLnYxLlRydW5jYXRlTWVzc2FnZXNSZXNwb25zZSIxgtPkkwIrOgEqIiYvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTp0cnVuY2F0ZRKUAQoNVXBkYXRlTWVzc2FnZRIkLnNlc3Npb25wb29sLnYxLlVwZGF0ZU1lc3NhZ2VSZXF1ZXN0GiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0cyI7gtPkkwI1OgdtZXNzYWdlMiovc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZS97bWVzc2FnZV9pZH0SkAEKDURlbGV0ZU1lc3NhZ2USJC5zZXNzaW9ucG9vbC52MS5EZWxldGVNZXNzYWdlUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLkRlbGV0ZU1lc3NhZ2VSZXNwb25zZSIygtPkkwIsKiovc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZS97bWVzc2FnZV9pZH0SlgEKDEVyYXNlTWVzc2FnZRIjLnNlc3Npb25wb29sLnYxLkVyYXNlTWVzc2FnZVJlcXVlc3QaJC5zZXNzaW9ucG9vbC52MS5FcmFzZU1lc3NhZ2VSZXNwb25zZSI7gtPkkwI1OgEqIjAvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZS97bWVzc2FnZV9pZH06ZXJhc2USrAEKDVdhdGNoTWVzc2FnZXMSJC5zZXNzaW9ucG9vbC52MS5XYXRjaE1lc3NhZ2VzUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLldhdGNoTWVzc2FnZXNSZXNwb25zZSJMyvMYHQoMcmVzdW1lX3Rva2VuEg1mcm9tX3Bvc2l0aW9ugtPkkwIlEiMvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTp3YXRjaDABEnsKClN0YXJ0RHJhZnQSIS5zZXNzaW9ucG9vbC52MS5TdGFydERyYWZ0UmVxdWVzdBoiLnNlc3Npb25wb29sLnYxLlN0YXJ0RHJhZnRSZXNwb25zZSImgtPkkwIgOgEqIhsvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vZHJhZnQSkgEKC0V4dGVuZERyYWZ0EiIuc2Vzc2lvbnBvb2wudjEuRXh0ZW5kRHJhZnRSZXF1ZXN0GiMuc2Vzc2lvbnBvb2wudjEuRXh0ZW5kRHJhZnRSZXNwb25zZSI6gtPkkwI0OgEqIi8vc2Vzc2lvbi97c2Vzc2lvbl9pZH0vZHJhZnQve21lc3NhZ2VfaWR9OmV4dGVuZBKSAQoLRmluaXNoRHJhZnQSIi5zZXNzaW9ucG9vbC52MS5GaW5pc2hEcmFmdFJlcXVlc3QaIy5zZXNzaW9ucG9vbC52MS5GaW5pc2hEcmFmdFJlc3BvbnNlIjqC0+STAjQ6ASoiLy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9kcmFmdC97bWVzc2FnZV9pZH06ZmluaXNoEosBCgxEaXNjYXJkRHJhZnQSIy5zZXNzaW9ucG9vbC52MS5EaXNjYXJkRHJhZnRSZXF1ZXN0GiQuc2Vzc2lvbnBvb2wudjEuRGlzY2FyZERyYWZ0UmVzcG9uc2UiMILT5JMCKiooL3Nlc3Npb24ve3Nlc3Npb25faWR9L2RyYWZ0L3ttZXNzYWdlX2lkfRJ7CgpMaXN0RHJhZnRzEiEuc2Vzc2lvbnBvb2wudjEuTGlzdERyYWZ0c1JlcXVlc3QaIi5zZXNzaW9ucG9vbC52MS5MaXN0RHJhZnRzUmVzcG9uc2UiJpACAYLT5JMCHRIbL3Nlc3Npb24ve3Nlc3Npb25faWR9L2RyYWZ0YgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sessionpool_v1_options]);
 
 /**
- * A message: what it is, and its parts.
+ * A message with its content.
  *
  * @generated from message sessionpool.v1.MessageWithParts
  */
 export type MessageWithParts = Message<"sessionpool.v1.MessageWithParts"> & {
   /**
-   * What the message is.
+   * Everything about the message except its content.
    *
    * @generated from field: sessionpool.v1.MessageInfo info = 1;
    */
   info?: MessageInfo | undefined;
 
   /**
-   * Content, in order. May be empty.
+   * Content of the message, in order. May be empty.
    *
    * @generated from field: repeated sessionpool.v1.Part parts = 2;
    */
@@ -46,57 +46,59 @@ export const MessageWithPartsSchema: GenMessage<MessageWithParts> = /*@__PURE__*
   messageDesc(file_sessionpool_v1_message_service, 0);
 
 /**
- * Everything of a message but its content.
+ * Everything about a message except its content.
  *
  * @generated from message sessionpool.v1.MessageInfo
  */
 export type MessageInfo = Message<"sessionpool.v1.MessageInfo"> & {
   /**
-   * Id, unique within the session: 1-128 bytes of UTF-8 without control characters, not `.` or `..`. A ULID is made when it is empty.
+   * Id, unique within the session: 1-128 bytes of UTF-8 without control characters, and not `.` or `..`. If empty, the
+   * service generates a ULID.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Who speaks, for example `user`, `assistant`, `system`, `tool`. Free text.
+   * Who speaks: free text, for example `user`, `assistant`, `system`, `tool`.
    *
    * @generated from field: string role = 2;
    */
   role: string;
 
   /**
-   * When, to the microsecond: at most 2^53 - 1 microseconds before or after 1970, so from July 1684 to June 2255. The time of storing
-   * when absent. Histories are ordered by it.
+   * Time of the message, to the microsecond. Histories are ordered by it. It may be at most 2^53 - 1 microseconds
+   * before or after 1970, which is from July 1684 to June 2255. If absent, it is the time of storing, or the timestamp
+   * of the last message if that is later.
    *
    * @generated from field: google.protobuf.Timestamp timestamp = 3;
    */
   timestamp?: Timestamp | undefined;
 
   /**
-   * Anything the caller wants to keep with the message: 64 KiB and 24 levels at most. Absent and empty are equal. Numbers are doubles,
-   * and the order of keys is not kept: see `Part.data`.
+   * Anything that the caller wants to keep with the message: at most 64 KiB and 24 levels deep. Absent and empty are
+   * equal. Numbers are doubles, and the order of keys is not kept: see `Part.data`.
    *
    * @generated from field: google.protobuf.Struct metadata = 4;
    */
   metadata?: JsonObject | undefined;
 
   /**
-   * Session that was asked for; with `include_ancestors` the session it is shown from.
+   * Session that was asked for; with `include_ancestors`, the session that the message is shown from.
    *
    * @generated from field: string session_id = 5;
    */
   sessionId: string;
 
   /**
-   * Number of messages in front of it. Absent for messages of ancestors.
+   * Number of messages before it in the session. Absent for messages of ancestors.
    *
    * @generated from field: optional int64 position = 6;
    */
   position?: bigint | undefined;
 
   /**
-   * Session it was written to first.
+   * Session that the message was first written to.
    *
    * @generated from field: string origin_session_id = 7;
    */
@@ -117,14 +119,14 @@ export const MessageInfoSchema: GenMessage<MessageInfo> = /*@__PURE__*/
  */
 export type Part = Message<"sessionpool.v1.Part"> & {
   /**
-   * The caller's id of the part; not checked.
+   * The caller's id of the part. It is not checked.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Kind of the part, for example `text`, `tool_call`, `tool_result`, `file`. Free text.
+   * Kind of the part: free text, for example `text`, `tool_call`, `tool_result`, `file`.
    *
    * @generated from field: string type = 2;
    */
@@ -140,8 +142,9 @@ export type Part = Message<"sessionpool.v1.Part"> & {
   /**
    * Structured content of the part.
    *
-   * Numbers are doubles, as in every Struct: 3 and 3.0 are the same, and 2^53 + 1 has to be sent as a string. JSON that has an integer
-   * which no double holds is `invalid_argument`; with gRPC, the client has rounded it already. The order of keys is not kept.
+   * Numbers are doubles, as in every Struct: 3 and 3.0 are the same, and 2^53 + 1 has to be sent as a string. In JSON,
+   * an integer that a double cannot represent is `invalid_argument`; over gRPC, the client has already rounded it. The
+   * order of keys is not kept.
    *
    * @generated from field: google.protobuf.Struct data = 4;
    */
@@ -167,7 +170,7 @@ export type AppendMessageRequest = Message<"sessionpool.v1.AppendMessageRequest"
   sessionId: string;
 
   /**
-   * Message to append, 3 MiB at most.
+   * Message to append, at most 3 MiB.
    *
    * @generated from field: sessionpool.v1.MessageWithParts message = 2;
    */
@@ -181,7 +184,7 @@ export type AppendMessageRequest = Message<"sessionpool.v1.AppendMessageRequest"
   expectedPosition?: bigint | undefined;
 
   /**
-   * Make the session first if it is missing: empty, without title or parent, as CreateSession does.
+   * Create the session first if it is missing: empty, without title or parent, as CreateSession does.
    *
    * @generated from field: bool create_session = 4;
    */
@@ -207,7 +210,7 @@ export type AppendMessageResponse = Message<"sessionpool.v1.AppendMessageRespons
   messageId: string;
 
   /**
-   * Its position now.
+   * Current position of the message.
    *
    * @generated from field: int64 position = 2;
    */
@@ -233,7 +236,7 @@ export type AppendMessagesRequest = Message<"sessionpool.v1.AppendMessagesReques
   sessionId: string;
 
   /**
-   * Messages, in order: 1 to 1,000, 8 MiB at most.
+   * Messages, in order: 1 to 1,000, of at most 3 MiB each and 8 MiB in total.
    *
    * @generated from field: repeated sessionpool.v1.MessageWithParts messages = 2;
    */
@@ -247,7 +250,7 @@ export type AppendMessagesRequest = Message<"sessionpool.v1.AppendMessagesReques
   expectedPosition?: bigint | undefined;
 
   /**
-   * Make the session first if it is missing: empty, without title or parent, as CreateSession does.
+   * Create the session first if it is missing: empty, without title or parent, as CreateSession does.
    *
    * @generated from field: bool create_session = 4;
    */
@@ -273,7 +276,7 @@ export type AppendMessagesResponse = Message<"sessionpool.v1.AppendMessagesRespo
   messageIds: string[];
 
   /**
-   * Position of the first message now.
+   * Current position of the first message.
    *
    * @generated from field: int64 position = 2;
    */
@@ -318,22 +321,22 @@ export const GetMessageRequestSchema: GenMessage<GetMessageRequest> = /*@__PURE_
  */
 export type ListMessagesRequest = Message<"sessionpool.v1.ListMessagesRequest"> & {
   /**
-   * Session to list.
+   * Session whose messages to list.
    *
    * @generated from field: string session_id = 1;
    */
   sessionId: string;
 
   /**
-   * Most messages to return: 100 when absent, more than 1000 is taken as 1000. A page also ends before 3 MiB, but holds one
-   * message at least.
+   * Maximum number of messages to return: 100 if absent; a number over 1000 counts as 1000. A page also ends before 3
+   * MiB, but holds at least one message if there is any.
    *
    * @generated from field: optional int32 limit = 2;
    */
   limit?: number | undefined;
 
   /**
-   * Messages to skip, after `since` and `until` have been applied. Excludes `page_token`.
+   * Number of messages to skip, after `since` and `until` have been applied. Must not be combined with `page_token`.
    *
    * @generated from field: optional int32 offset = 3;
    */
@@ -347,14 +350,14 @@ export type ListMessagesRequest = Message<"sessionpool.v1.ListMessagesRequest"> 
   pageToken: string;
 
   /**
-   * From the newest to the oldest.
+   * List from the newest message to the oldest.
    *
    * @generated from field: bool newest_first = 5;
    */
   newestFirst: boolean;
 
   /**
-   * Put the messages of the parent chain, as they were when this session was made, in front.
+   * Put the messages of the chain of parents, as they were when this session was created, before its own.
    *
    * @generated from field: bool include_ancestors = 6;
    */
@@ -387,14 +390,14 @@ export const ListMessagesRequestSchema: GenMessage<ListMessagesRequest> = /*@__P
  */
 export type ListMessagesResponse = Message<"sessionpool.v1.ListMessagesResponse"> & {
   /**
-   * Messages, in the order asked for.
+   * Messages, in the requested order.
    *
    * @generated from field: repeated sessionpool.v1.MessageWithParts messages = 1;
    */
   messages: MessageWithParts[];
 
   /**
-   * Goes on; empty when nothing follows now.
+   * Continues the list; empty when nothing follows at present.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -420,21 +423,21 @@ export type SearchMessagesRequest = Message<"sessionpool.v1.SearchMessagesReques
   q: string;
 
   /**
-   * Only messages of sessions with all of these labels, each written `key=value`: 32 at most.
+   * Only messages of sessions with all of these labels, each written `key=value`; at most 32.
    *
    * @generated from field: repeated string label = 2;
    */
   label: string[];
 
   /**
-   * Only messages of this session; of all when empty.
+   * Only messages of this session. If empty, messages of all sessions.
    *
    * @generated from field: string session_id = 3;
    */
   sessionId: string;
 
   /**
-   * Most hits to return: 100 when absent, more than 1000 is taken as 1000.
+   * Maximum number of hits to return: 100 if absent; a number over 1000 counts as 1000.
    *
    * @generated from field: optional int32 limit = 4;
    */
@@ -460,14 +463,14 @@ export const SearchMessagesRequestSchema: GenMessage<SearchMessagesRequest> = /*
  */
 export type SearchMessagesResponse = Message<"sessionpool.v1.SearchMessagesResponse"> & {
   /**
-   * Messages, the newest first by timestamp.
+   * Messages that were found, newest first by timestamp.
    *
    * @generated from field: repeated sessionpool.v1.SearchHit hits = 1;
    */
   hits: SearchHit[];
 
   /**
-   * Goes on; empty when nothing follows now.
+   * Continues the list; empty when nothing follows at present.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -488,7 +491,7 @@ export const SearchMessagesResponseSchema: GenMessage<SearchMessagesResponse> = 
  */
 export type SearchHit = Message<"sessionpool.v1.SearchHit"> & {
   /**
-   * Session that it was written to.
+   * Session that the message was first written to.
    *
    * @generated from field: string session_id = 1;
    */
@@ -509,35 +512,36 @@ export type SearchHit = Message<"sessionpool.v1.SearchHit"> & {
   messageId: string;
 
   /**
-   * Its role.
+   * Role of the message.
    *
    * @generated from field: string role = 4;
    */
   role: string;
 
   /**
-   * Its timestamp.
+   * Timestamp of the message.
    *
    * @generated from field: google.protobuf.Timestamp timestamp = 5;
    */
   timestamp?: Timestamp | undefined;
 
   /**
-   * Number of messages in front of it in the session.
+   * Number of messages before it in the session.
    *
    * @generated from field: int64 position = 6;
    */
   position: bigint;
 
   /**
-   * Plain text around the first word that was found: about 200 code points, with an ellipsis where something was left out.
+   * Plain text around the first match: about 200 code points, with an ellipsis where something was left out.
    *
    * @generated from field: string snippet = 7;
    */
   snippet: string;
 
   /**
-   * What was found in `snippet`, in order and apart from each other. May be empty when the words stand after the first MiB of a text.
+   * The matches in `snippet`, in order and without overlaps. May be empty when the words occur only after the first MiB
+   * of the message's text.
    *
    * @generated from field: repeated sessionpool.v1.TextRange highlights = 8;
    */
@@ -558,14 +562,14 @@ export const SearchHitSchema: GenMessage<SearchHit> = /*@__PURE__*/
  */
 export type TextRange = Message<"sessionpool.v1.TextRange"> & {
   /**
-   * Unicode code points in front of it.
+   * Number of Unicode code points before the range.
    *
    * @generated from field: int32 start = 1;
    */
   start: number;
 
   /**
-   * Unicode code points up to its end.
+   * Number of Unicode code points up to the end of the range.
    *
    * @generated from field: int32 end = 2;
    */
@@ -584,7 +588,7 @@ export const TextRangeSchema: GenMessage<TextRange> = /*@__PURE__*/
  */
 export type CountMessagesRequest = Message<"sessionpool.v1.CountMessagesRequest"> & {
   /**
-   * Session to count.
+   * Session whose messages to count.
    *
    * @generated from field: string session_id = 1;
    */
@@ -636,14 +640,14 @@ export type CopyMessagesRequest = Message<"sessionpool.v1.CopyMessagesRequest"> 
   targetSessionId: string;
 
   /**
-   * Last message to copy; all when empty.
+   * Last message to copy. If empty, all messages are copied.
    *
    * @generated from field: string up_to_message_id = 3;
    */
   upToMessageId: string;
 
   /**
-   * Copy only if the target's `revision` is this.
+   * Copy only if this is the target's `revision`.
    *
    * @generated from field: optional int64 expected_revision = 4;
    */
@@ -662,14 +666,14 @@ export const CopyMessagesRequestSchema: GenMessage<CopyMessagesRequest> = /*@__P
  */
 export type CopyMessagesResponse = Message<"sessionpool.v1.CopyMessagesResponse"> & {
   /**
-   * Last message really copied; absent when none was.
+   * Last message that was copied. Absent if there was none.
    *
    * @generated from field: optional string fork_point_id = 1;
    */
   forkPointId?: string | undefined;
 
   /**
-   * Number of messages copied.
+   * Number of messages that were copied.
    *
    * @generated from field: int64 copied_count = 2;
    */
@@ -688,14 +692,14 @@ export const CopyMessagesResponseSchema: GenMessage<CopyMessagesResponse> = /*@_
  */
 export type TruncateMessagesRequest = Message<"sessionpool.v1.TruncateMessagesRequest"> & {
   /**
-   * Session to cut.
+   * Session to truncate.
    *
    * @generated from field: string session_id = 1;
    */
   sessionId: string;
 
   /**
-   * Last message to keep. Excludes `to_start`; one of the two is required.
+   * Last message to keep. Must not be combined with `to_start`; one of the two is required.
    *
    * @generated from field: string up_to_message_id = 2;
    */
@@ -709,7 +713,7 @@ export type TruncateMessagesRequest = Message<"sessionpool.v1.TruncateMessagesRe
   toStart: boolean;
 
   /**
-   * Remove only if the session's `revision` is this.
+   * Truncate only if this is the session's `revision`.
    *
    * @generated from field: optional int64 expected_revision = 4;
    */
@@ -728,7 +732,7 @@ export const TruncateMessagesRequestSchema: GenMessage<TruncateMessagesRequest> 
  */
 export type TruncateMessagesResponse = Message<"sessionpool.v1.TruncateMessagesResponse"> & {
   /**
-   * Number of messages removed.
+   * Number of messages that were removed.
    *
    * @generated from field: int64 removed_count = 1;
    */
@@ -761,21 +765,21 @@ export type UpdateMessageRequest = Message<"sessionpool.v1.UpdateMessageRequest"
   messageId: string;
 
   /**
-   * New content. `info.id` may be empty, `info.timestamp` absent; what only answers carry is ignored.
+   * New content. `info.id` may be empty and `info.timestamp` absent; output-only fields are ignored.
    *
    * @generated from field: sessionpool.v1.MessageWithParts message = 3;
    */
   message?: MessageWithParts | undefined;
 
   /**
-   * Fields to change (`parts`, `info.metadata`, `info.role`), each replaced whole; those that are set when absent.
+   * Fields to replace as a whole: `parts`, `info.metadata`, `info.role`. If absent, all fields that are set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */
   updateMask?: FieldMask | undefined;
 
   /**
-   * Change only if the session's `revision` is this.
+   * Change only if this is the session's `revision`.
    *
    * @generated from field: optional int64 expected_revision = 5;
    */
@@ -808,7 +812,7 @@ export type DeleteMessageRequest = Message<"sessionpool.v1.DeleteMessageRequest"
   messageId: string;
 
   /**
-   * Remove only if the session's `revision` is this.
+   * Remove only if this is the session's `revision`.
    *
    * @generated from field: optional int64 expected_revision = 3;
    */
@@ -823,7 +827,7 @@ export const DeleteMessageRequestSchema: GenMessage<DeleteMessageRequest> = /*@_
   messageDesc(file_sessionpool_v1_message_service, 21);
 
 /**
- * Nothing: the message is gone.
+ * Empty: the message has been removed.
  *
  * @generated from message sessionpool.v1.DeleteMessageResponse
  */
@@ -868,8 +872,8 @@ export const EraseMessageRequestSchema: GenMessage<EraseMessageRequest> = /*@__P
  */
 export type EraseMessageResponse = Message<"sessionpool.v1.EraseMessageResponse"> & {
   /**
-   * Number of places in the store where the message stood, however many earlier calls have erased already. Forks and shares have no
-   * place of their own.
+   * Number of places in the store that held the message, including those that earlier calls erased. Forks and shares
+   * have no places of their own.
    *
    * @generated from field: int64 copy_count = 1;
    */
@@ -895,14 +899,16 @@ export type WatchMessagesRequest = Message<"sessionpool.v1.WatchMessagesRequest"
   sessionId: string;
 
   /**
-   * Begin with the message at this position. Excludes `resume_token`; past the end is `invalid_argument`.
+   * Begin with the message at this position. Must not be combined with `resume_token`. A position past the end of the
+   * history is `invalid_argument`.
    *
    * @generated from field: optional int64 from_position = 2;
    */
   fromPosition?: bigint | undefined;
 
   /**
-   * `resume_token` of an earlier event: goes on after it. Edits in between may be told as their net effect.
+   * `resume_token` of an earlier event: the watch continues after that event. Several edits in between may be reported
+   * as their net effect.
    *
    * @generated from field: string resume_token = 3;
    */
@@ -927,7 +933,7 @@ export type WatchMessagesResponse = Message<"sessionpool.v1.WatchMessagesRespons
    */
   event: {
     /**
-     * A message follows.
+     * The next message of the history.
      *
      * @generated from field: sessionpool.v1.MessageWithParts appended = 1;
      */
@@ -935,7 +941,7 @@ export type WatchMessagesResponse = Message<"sessionpool.v1.WatchMessagesRespons
     case: "appended";
   } | {
     /**
-     * The history was cut.
+     * Only the first messages of the history remain.
      *
      * @generated from field: sessionpool.v1.Truncated truncated = 2;
      */
@@ -943,7 +949,7 @@ export type WatchMessagesResponse = Message<"sessionpool.v1.WatchMessagesRespons
     case: "truncated";
   } | {
     /**
-     * Nothing; every 15 seconds.
+     * Sent after 15 seconds without another event.
      *
      * @generated from field: sessionpool.v1.Heartbeat heartbeat = 3;
      */
@@ -951,7 +957,7 @@ export type WatchMessagesResponse = Message<"sessionpool.v1.WatchMessagesRespons
     case: "heartbeat";
   } | {
     /**
-     * A draft as it is now: it was started, or the watch began.
+     * A draft in its current state: it was started, or the watch began or resumed.
      *
      * @generated from field: sessionpool.v1.Draft draft = 5;
      */
@@ -983,7 +989,7 @@ export type WatchMessagesResponse = Message<"sessionpool.v1.WatchMessagesRespons
     case: "updated";
   } | {
     /**
-     * One message is gone. Nothing else has changed.
+     * One message was removed. Nothing else has changed.
      *
      * @generated from field: sessionpool.v1.Deleted deleted = 9;
      */
@@ -992,7 +998,7 @@ export type WatchMessagesResponse = Message<"sessionpool.v1.WatchMessagesRespons
   } | { case: undefined; value?: undefined };
 
   /**
-   * Resumes after this event.
+   * Resumes a watch after this event.
    *
    * @generated from field: string resume_token = 4;
    */
@@ -1007,13 +1013,13 @@ export const WatchMessagesResponseSchema: GenMessage<WatchMessagesResponse> = /*
   messageDesc(file_sessionpool_v1_message_service, 26);
 
 /**
- * The history was cut: only its first messages still stand.
+ * Only the first messages of the history remain. If others follow them now, these are sent as `appended`.
  *
  * @generated from message sessionpool.v1.Truncated
  */
 export type Truncated = Message<"sessionpool.v1.Truncated"> & {
   /**
-   * Number of messages that still stand.
+   * Number of messages at the beginning that remain.
    *
    * @generated from field: optional int64 message_count = 1;
    */
@@ -1028,7 +1034,7 @@ export const TruncatedSchema: GenMessage<Truncated> = /*@__PURE__*/
   messageDesc(file_sessionpool_v1_message_service, 27);
 
 /**
- * A message is gone: the positions after it go down by one.
+ * A message was removed. The positions of later messages decrease by one.
  *
  * @generated from message sessionpool.v1.Deleted
  */
@@ -1041,7 +1047,7 @@ export type Deleted = Message<"sessionpool.v1.Deleted"> & {
   messageId: string;
 
   /**
-   * Position that it had.
+   * Position that the message had.
    *
    * @generated from field: optional int64 position = 2;
    */
@@ -1056,7 +1062,7 @@ export const DeletedSchema: GenMessage<Deleted> = /*@__PURE__*/
   messageDesc(file_sessionpool_v1_message_service, 28);
 
 /**
- * A sign of life.
+ * Shows that the stream is alive.
  *
  * @generated from message sessionpool.v1.Heartbeat
  */
@@ -1071,7 +1077,7 @@ export const HeartbeatSchema: GenMessage<Heartbeat> = /*@__PURE__*/
   messageDesc(file_sessionpool_v1_message_service, 29);
 
 /**
- * What came to a draft.
+ * Additions to a draft.
  *
  * @generated from message sessionpool.v1.DraftExtended
  */
@@ -1084,14 +1090,14 @@ export type DraftExtended = Message<"sessionpool.v1.DraftExtended"> & {
   messageId: string;
 
   /**
-   * Version of the draft with these deltas.
+   * Version of the draft after these deltas.
    *
    * @generated from field: int64 version = 2;
    */
   version: bigint;
 
   /**
-   * What is added to what was told before, in order; of several ExtendDraft calls when they came close together.
+   * Deltas to apply, in order. They may come from several ExtendDraft calls.
    *
    * @generated from field: repeated sessionpool.v1.DraftDelta deltas = 3;
    */
@@ -1106,7 +1112,7 @@ export const DraftExtendedSchema: GenMessage<DraftExtended> = /*@__PURE__*/
   messageDesc(file_sessionpool_v1_message_service, 30);
 
 /**
- * A draft is no more.
+ * A draft has ended.
  *
  * @generated from message sessionpool.v1.DraftEnded
  */
@@ -1119,7 +1125,8 @@ export type DraftEnded = Message<"sessionpool.v1.DraftEnded"> & {
   messageId: string;
 
   /**
-   * Whether it was finished: then `appended` with the message came right before this, unless an edit has removed it since.
+   * Whether the draft was finished. If so, `appended` with its message came right before this event, unless an edit has
+   * removed the message since.
    *
    * @generated from field: bool finished = 2;
    */
@@ -1134,41 +1141,41 @@ export const DraftEndedSchema: GenMessage<DraftEnded> = /*@__PURE__*/
   messageDesc(file_sessionpool_v1_message_service, 31);
 
 /**
- * A message that is being written.
+ * A message that is still being written.
  *
  * @generated from message sessionpool.v1.Draft
  */
 export type Draft = Message<"sessionpool.v1.Draft"> & {
   /**
-   * The message as it is now. It has a timestamp only if StartDraft set one, and no position.
+   * The message in its current state. It has a timestamp only if StartDraft set one, and no position.
    *
    * @generated from field: sessionpool.v1.MessageWithParts message = 1;
    */
   message?: MessageWithParts | undefined;
 
   /**
-   * Version: ExtendDraft and FinishDraft name the one that they follow.
+   * Current version of the draft, which the next ExtendDraft or FinishDraft names.
    *
    * @generated from field: int64 version = 2;
    */
   version: bigint;
 
   /**
-   * When it was started.
+   * When the draft was started.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 3;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * When it was extended last.
+   * When the draft was last extended.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 4;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * Whether it is discarded when nobody extends it any more; else it is finished then.
+   * Whether the draft is discarded, rather than finished, when it is abandoned.
    *
    * @generated from field: bool discard_when_abandoned = 5;
    */
@@ -1183,7 +1190,7 @@ export const DraftSchema: GenMessage<Draft> = /*@__PURE__*/
   messageDesc(file_sessionpool_v1_message_service, 32);
 
 /**
- * A piece of a draft.
+ * A change of a draft: a text that is added to a part, or a whole part.
  *
  * @generated from message sessionpool.v1.DraftDelta
  */
@@ -1195,7 +1202,7 @@ export type DraftDelta = Message<"sessionpool.v1.DraftDelta"> & {
    */
   delta: {
     /**
-     * Text that follows what a part holds.
+     * Text to add at the end of a part.
      *
      * @generated from field: sessionpool.v1.TextDelta append_text = 1;
      */
@@ -1220,13 +1227,13 @@ export const DraftDeltaSchema: GenMessage<DraftDelta> = /*@__PURE__*/
   messageDesc(file_sessionpool_v1_message_service, 33);
 
 /**
- * Text that follows what a part holds.
+ * Text to add at the end of a part.
  *
  * @generated from message sessionpool.v1.TextDelta
  */
 export type TextDelta = Message<"sessionpool.v1.TextDelta"> & {
   /**
-   * Part to add to: the last one with this id. When there is none, a part with this id and the type `text` is added.
+   * Part to add to: the last one with this id. If there is none, a part with this id and the type `text` is added.
    *
    * @generated from field: string part_id = 1;
    */
@@ -1254,7 +1261,7 @@ export const TextDeltaSchema: GenMessage<TextDelta> = /*@__PURE__*/
  */
 export type PartDelta = Message<"sessionpool.v1.PartDelta"> & {
   /**
-   * Part that takes the place of the last one with its id. When there is none, it is added.
+   * Part that replaces the last one with the same id. If there is none, the part is added at the end.
    *
    * @generated from field: sessionpool.v1.Part part = 1;
    */
@@ -1280,21 +1287,21 @@ export type StartDraftRequest = Message<"sessionpool.v1.StartDraftRequest"> & {
   sessionId: string;
 
   /**
-   * Message as it begins, 3 MiB at most; it may have parts already. An id is made when it has none.
+   * Message as it begins, at most 3 MiB. It may already have parts. If it has no id, the service generates one.
    *
    * @generated from field: sessionpool.v1.MessageWithParts message = 2;
    */
   message?: MessageWithParts | undefined;
 
   /**
-   * Discard the draft, instead of finishing it, when nobody extends it any more.
+   * Discard the draft, rather than finish it, when nobody extends it any more.
    *
    * @generated from field: bool discard_when_abandoned = 3;
    */
   discardWhenAbandoned: boolean;
 
   /**
-   * Make the session first if it is missing, as AppendMessage does.
+   * Create the session first if it is missing, as AppendMessage does.
    *
    * @generated from field: bool create_session = 4;
    */
@@ -1320,7 +1327,7 @@ export type StartDraftResponse = Message<"sessionpool.v1.StartDraftResponse"> & 
   messageId: string;
 
   /**
-   * Version that the first ExtendDraft follows.
+   * Version that the first ExtendDraft names.
    *
    * @generated from field: int64 version = 2;
    */
@@ -1353,14 +1360,14 @@ export type ExtendDraftRequest = Message<"sessionpool.v1.ExtendDraftRequest"> & 
   messageId: string;
 
   /**
-   * Version that this follows.
+   * Version of the draft that the deltas follow.
    *
    * @generated from field: int64 version = 3;
    */
   version: bigint;
 
   /**
-   * What is added, in order: 1 at least.
+   * Deltas to add, in order; at least 1.
    *
    * @generated from field: repeated sessionpool.v1.DraftDelta deltas = 4;
    */
@@ -1379,7 +1386,7 @@ export const ExtendDraftRequestSchema: GenMessage<ExtendDraftRequest> = /*@__PUR
  */
 export type ExtendDraftResponse = Message<"sessionpool.v1.ExtendDraftResponse"> & {
   /**
-   * Version that the next call follows.
+   * Version that the next call names.
    *
    * @generated from field: int64 version = 1;
    */
@@ -1412,21 +1419,21 @@ export type FinishDraftRequest = Message<"sessionpool.v1.FinishDraftRequest"> & 
   messageId: string;
 
   /**
-   * Version that this follows.
+   * Version of the draft that this call follows.
    *
    * @generated from field: int64 version = 3;
    */
   version: bigint;
 
   /**
-   * What is added last, in order. May be empty.
+   * Deltas to add before the draft is finished, in order. May be empty.
    *
    * @generated from field: repeated sessionpool.v1.DraftDelta deltas = 4;
    */
   deltas: DraftDelta[];
 
   /**
-   * Fields to put into the message's metadata, for example the tokens used.
+   * Fields to add to the message's metadata, for example the number of tokens used.
    *
    * @generated from field: google.protobuf.Struct metadata = 5;
    */
@@ -1452,15 +1459,15 @@ export const FinishDraftRequestSchema: GenMessage<FinishDraftRequest> = /*@__PUR
  */
 export type FinishDraftResponse = Message<"sessionpool.v1.FinishDraftResponse"> & {
   /**
-   * Id of the message: that of the draft. Only if another message has taken it at the same moment, it is a new one, and the metadata's
-   * `original_message_id` names the one that was taken.
+   * Id of the message. It differs from the draft's id only if another message took that id at the same moment; then
+   * `original_message_id` in the metadata names the id that was taken.
    *
    * @generated from field: string message_id = 1;
    */
   messageId: string;
 
   /**
-   * Its position now.
+   * Current position of the message.
    *
    * @generated from field: int64 position = 2;
    */
@@ -1552,25 +1559,27 @@ export const ListDraftsResponseSchema: GenMessage<ListDraftsResponse> = /*@__PUR
   messageDesc(file_sessionpool_v1_message_service, 45);
 
 /**
- * The message history of a session: ordered by timestamp, oldest first; equal timestamps keep the order of appending.
+ * The message history of a session. It is ordered by timestamp, oldest first; messages with equal timestamps keep the
+ * order in which they were appended.
  *
- * All RPCs answer `not_found` for an unknown session, `invalid_argument` for malformed or out-of-range input, and the errors that
- * SessionService lists for every RPC.
+ * Every RPC may answer `not_found` (no such session), `invalid_argument` (malformed or out-of-range input), and the
+ * errors that SessionService lists for all RPCs.
  *
  * @generated from service sessionpool.v1.MessageService
  */
 export const MessageService: GenService<{
   /**
-   * Appends a message. Once answered, it survives a crash.
+   * Appends a message. Once the call has been answered, the message survives a crash.
    *
-   * With an `id` that the session already has and the same content (role, parts, metadata, and the timestamp if this call sets one)
-   * nothing is stored and the answer names the place the message has now, whatever `expected_position` says: a retry is safe.
-   * A timestamp older than the last message puts it in its place; one more than 5 minutes ahead of the service's clock is
-   * `invalid_argument`. Errors: `already_exists` (the id with other content), `aborted` (`expected_position` is not the place the
-   * message would get; the text names that place).
+   * A retry is safe: if the session already has a message with this `id` and the same content (role, parts, metadata,
+   * and the timestamp if this call sets one), nothing is stored, and the answer names that message's current position,
+   * whatever `expected_position` says. A message older than the last one is inserted where its timestamp belongs. A
+   * timestamp more than 5 minutes ahead of the service's clock is `invalid_argument`. Errors: `already_exists` (the
+   * session has the id with other content), `aborted` (the message would not get `expected_position`; the text names
+   * the position that it would get).
    *
-   * With `create_session` a missing session is made, once however many calls ask for it, instead of `not_found`. It stays, empty, when
-   * the append is then `aborted`.
+   * With `create_session`, a missing session is created instead of answering `not_found`; if many calls ask for this at
+   * once, one of them creates it. The session stays, empty, if the append is then `aborted`.
    *
    * @generated from rpc sessionpool.v1.MessageService.AppendMessage
    */
@@ -1580,11 +1589,12 @@ export const MessageService: GenService<{
     output: typeof AppendMessageResponseSchema;
   },
   /**
-   * Appends 1 to 1,000 messages, 8 MiB at most, all or nothing: no reader ever sees a part of them.
+   * Appends 1 to 1,000 messages of at most 8 MiB in total, all or nothing: no reader ever sees only some of them.
    *
-   * Messages whose ids the session already has are skipped as in AppendMessage; when the first one is known, `expected_position` is
-   * ignored. One id twice is `invalid_argument`. Otherwise as AppendMessage. Errors: `already_exists` (one of the ids with other
-   * content), `aborted` (`expected_position` is not the place the first message would get; the text names that place).
+   * Messages that the session already has are skipped, as in AppendMessage. If it already has the first one,
+   * `expected_position` is ignored. The same id twice in one call is `invalid_argument`. Everything else is as in
+   * AppendMessage. Errors: `already_exists` (the session has one of the ids with other content), `aborted` (the first
+   * message would not get `expected_position`; the text names the position that it would get).
    *
    * @generated from rpc sessionpool.v1.MessageService.AppendMessages
    */
@@ -1594,7 +1604,7 @@ export const MessageService: GenService<{
     output: typeof AppendMessagesResponseSchema;
   },
   /**
-   * Returns one message. Errors: `not_found` (the session or the message).
+   * Returns one message. Errors: `not_found` (no such session or message).
    *
    * @generated from rpc sessionpool.v1.MessageService.GetMessage
    */
@@ -1604,11 +1614,11 @@ export const MessageService: GenService<{
     output: typeof MessageWithPartsSchema;
   },
   /**
-   * Lists messages page by page; any page costs the same, wherever in the history it lies.
+   * Lists messages page by page. Every page costs the same, wherever in the history it lies.
    *
-   * What follows a page token is never repeated and never skipped, whatever is appended meanwhile. Errors: `invalid_argument` (both
-   * `offset` and `page_token`, a token of another session, list or direction, `since` after `until`), `failed_precondition` (the
-   * token's message is no longer in the history).
+   * Messages after a page token are never repeated and never skipped, whatever is appended meanwhile. Errors:
+   * `invalid_argument` (both `offset` and `page_token`; a token of another session, list or direction; `since` after
+   * `until`), `failed_precondition` (the token's message is no longer in the history).
    *
    * @generated from rpc sessionpool.v1.MessageService.ListMessages
    */
@@ -1618,22 +1628,24 @@ export const MessageService: GenService<{
     output: typeof ListMessagesResponseSchema;
   },
   /**
-   * Finds messages of all sessions of the namespace by the words in them, the newest first.
+   * Finds messages in all sessions of the namespace by the words in them, newest first.
    *
-   * Served only with `--search`; `unimplemented` otherwise. What is searched is the texts of a message's parts
-   * of the type `text`; tool calls and their results, reasoning, metadata and drafts are not. A message is found in the session that it
-   * was written to first, for as long as that session shows it: not after it was truncated, reverted or deleted, or updated to another
-   * content, and not in the forks, shares and copies that took it over.
+   * This works only if the server was started with `--search`; otherwise the answer is `unimplemented`. Only the texts
+   * of parts of type `text` are searched; tool calls and their results, reasoning, metadata and drafts are not. A
+   * message is found in the session that it was first written to, as long as that session shows it. It is not found
+   * after a truncate, revert or delete has removed it, or an update has replaced its content, and it is not found in
+   * forks, shares and copies that took it over.
    *
-   * `q` holds words, each of which the message must have, in any order. `"several words"` must follow each other. With a `*` right
-   * after it, the last word may go on: `azal*`. Case and the accents of letters do not matter. All else in `q` is text: what is neither
-   * a letter nor a digit stands between words, so that `foo-bar` is the same as `"foo bar"`. In scripts that are written without
-   * spaces, everything up to the next punctuation mark is one word.
+   * `q` holds words, all of which a message must contain, in any order. The words of a phrase in quotation marks, such
+   * as `"several words"`, must follow each other. A `*` directly after a word or phrase matches any continuation of its
+   * last word, so `azal*` finds `azaleas`. Case and the accents of letters do not matter. There are no other operators:
+   * every character that is neither a letter nor a digit separates words, and `foo-bar` is the same as `"foo bar"`. In
+   * scripts that are written without spaces, everything up to the next space or punctuation mark is one word.
    *
-   * A page may hold fewer hits than asked for, or even none, and have a `next_page_token`: each call looks at a limited number of
-   * messages. When a store gets its index, older messages are found as they are put into it. Errors: `not_found` (no session
-   * `session_id`), `invalid_argument` (`q` without a word or over 256 bytes, a prefix of fewer than 3 bytes, more than 4 prefixes,
-   * a token of another search).
+   * A page may hold fewer hits than requested, or even none, and still have a `next_page_token`, because each call
+   * looks at a limited number of messages. While a store is building its index, older messages are found only once they
+   * have been added to it. Errors: `not_found` (no session `session_id`), `invalid_argument` (`q` has no word or more
+   * than 256 bytes; a prefix of fewer than 3 bytes; more than 4 prefixes; a token of another search).
    *
    * @generated from rpc sessionpool.v1.MessageService.SearchMessages
    */
@@ -1643,7 +1655,7 @@ export const MessageService: GenService<{
     output: typeof SearchMessagesResponseSchema;
   },
   /**
-   * Counts the messages without reading them.
+   * Counts the messages of a session without reading them.
    *
    * @generated from rpc sessionpool.v1.MessageService.CountMessages
    */
@@ -1653,10 +1665,12 @@ export const MessageService: GenService<{
     output: typeof CountMessagesResponseSchema;
   },
   /**
-   * Copies messages into another session that exists, merged by timestamp (its own first on ties); ids it has are skipped.
+   * Copies messages into another session, which must exist, merged by timestamp.
    *
-   * All or nothing. Errors: `not_found` (either session), `invalid_argument` (onto itself, or `up_to_message_id` is not in the
-   * session), `aborted` (`expected_revision` is not the target's current one).
+   * Where timestamps are equal, the target's own messages come first. Messages whose ids the target already has are
+   * skipped. The copy is all or nothing. Errors: `not_found` (no such session or target), `invalid_argument` (the
+   * target is the session itself, or `up_to_message_id` is not in the session), `aborted` (`expected_revision` is not
+   * the target's current revision).
    *
    * @generated from rpc sessionpool.v1.MessageService.CopyMessages
    */
@@ -1666,10 +1680,10 @@ export const MessageService: GenService<{
     output: typeof CopyMessagesResponseSchema;
   },
   /**
-   * Removes all messages after `up_to_message_id`, or with `to_start` all messages, for good.
+   * Permanently removes all messages after `up_to_message_id` or, with `to_start`, all messages.
    *
-   * Errors: `invalid_argument` (`up_to_message_id` is not in the session; both of them, or neither, are given), `aborted`
-   * (`expected_revision` is not the current one).
+   * Errors: `invalid_argument` (`up_to_message_id` is not in the session, or not exactly one of `up_to_message_id` and
+   * `to_start` is given), `aborted` (`expected_revision` is not the current revision).
    *
    * @generated from rpc sessionpool.v1.MessageService.TruncateMessages
    */
@@ -1679,13 +1693,16 @@ export const MessageService: GenService<{
     output: typeof TruncateMessagesResponseSchema;
   },
   /**
-   * Gives one message new content. It keeps its id, its place and its time; forks made before keep the old content.
+   * Gives one message new content. The message keeps its id, its position and its time, and forks that were made before
+   * keep the old content.
    *
-   * With `update_mask` the fields it names change, and those that the message does not set are emptied; without it those change that
-   * the message sets. A message that has that content already is answered as it is, and nothing changes: a retry is safe. UnrevertSession
-   * is not possible afterwards. Errors: `not_found` (the session or the message), `aborted` (`expected_revision` is not the current
-   * one), `invalid_argument` (an unknown field in `update_mask`; another `info.id` than the path says; without a mask, another
-   * `info.timestamp` than the message has; a message over 3 MiB).
+   * With `update_mask`, exactly the fields that it names are replaced, and a named field that is not set is cleared;
+   * only `info.role` cannot be cleared. Without `update_mask`, every field that is set is replaced. If the message
+   * already has this content, it is returned and nothing changes, so a retry without `expected_revision` is safe. After
+   * a change, UnrevertSession is no longer possible. Errors: `not_found` (no such session or message), `aborted`
+   * (`expected_revision` is not the current revision), `invalid_argument` (an unknown field in `update_mask`; an
+   * `info.id` other than the one in the path; without `update_mask`, an `info.timestamp` other than the message's own;
+   * a message over 3 MiB).
    *
    * @generated from rpc sessionpool.v1.MessageService.UpdateMessage
    */
@@ -1695,10 +1712,12 @@ export const MessageService: GenService<{
     output: typeof MessageWithPartsSchema;
   },
   /**
-   * Removes one message for good: the positions after it go down by one. Forks made before keep it.
+   * Permanently removes one message. The positions of later messages decrease by one, and forks that were made before
+   * keep the message.
    *
-   * Its id may be used again at once. UnrevertSession is not possible afterwards. Errors: `not_found` (the session or the message, so
-   * also when an earlier try has removed it), `aborted` (`expected_revision` is not the current one).
+   * Its id may be used again at once. UnrevertSession is no longer possible afterwards. Errors: `not_found` (no such
+   * session or message, which includes a message that an earlier attempt removed), `aborted` (`expected_revision` is
+   * not the current revision).
    *
    * @generated from rpc sessionpool.v1.MessageService.DeleteMessage
    */
@@ -1708,16 +1727,18 @@ export const MessageService: GenService<{
     output: typeof DeleteMessageResponseSchema;
   },
   /**
-   * Overwrites the content of a message everywhere in the namespace: its parts with one part of type `erased`, its metadata with nothing.
+   * Overwrites the content of a message everywhere in the namespace.
    *
-   * Needs the scope `admin`. Id, role, position and timestamp stay. It reaches all copies, which have the same id, origin session and
-   * timestamp: those in forks, shares and copies, those that a revert or a truncate took away, and those of deleted sessions. When it has
-   * answered, no later read, export or resumed watch holds the old content, and neither does a SQLite file. Every session that shows the
-   * message gets another `revision`, and its watchers are told `updated`. What clients, backups and MongoDB's own logs hold is out of
-   * reach. A message that the session does not show any more is found while it is stored.
+   * The key needs the scope `admin`. One part of type `erased` replaces the message's parts, and its metadata is
+   * removed. The id, role, position and timestamp stay. Its copies, which are all messages with the same id, origin
+   * session and timestamp, are erased with it: those that forks, shares and CopyMessages took over, those that a revert
+   * or truncate removed, and those of deleted sessions. Once the call has been answered, no later read, export or
+   * resumed watch returns the old content, and no SQLite file holds it. Every session that shows the message gets a new
+   * `revision`, and its watchers receive `updated`. What clients, backups and MongoDB's own logs hold is out of reach.
+   * A message that the session no longer shows is found as long as it is stored.
    *
-   * It looks through all sessions, and so may take minutes; a call that ended early, or failed, is repeated safely. Errors: `not_found`
-   * (the session or the message).
+   * The call looks through all sessions, so it may take minutes. It is safe to repeat a call that failed or ended
+   * early. Errors: `not_found` (no such session or message).
    *
    * @generated from rpc sessionpool.v1.MessageService.EraseMessage
    */
@@ -1727,18 +1748,23 @@ export const MessageService: GenService<{
     output: typeof EraseMessageResponseSchema;
   },
   /**
-   * Follows a session: what is appended, and what an edit changes, as it happens, from any process.
+   * Follows a session: reports appends and edits as they happen, whichever process makes them.
    *
-   * With neither `from_position` nor `resume_token` from now on; headers are sent at once, and now is then. One UpdateMessage or
-   * DeleteMessage is told as `updated` or `deleted`. Any other edit of messages, and several edits at once, are told as `truncated` (that
-   * many messages still stand) and then `appended` from there on. After each event the reader holds the front of a history that was.
-   * Take an unknown event for a sign of life.
+   * With neither `from_position` nor `resume_token`, the watch reports what happens after it begins. It has begun when
+   * the client receives the response headers, which are sent at once. One UpdateMessage or DeleteMessage is reported as
+   * `updated` or `deleted`. Any other edit of messages, and several edits together, are reported as `truncated`, with
+   * the number of messages at the beginning that remain, followed by `appended` for each message after those. After
+   * each event, what the reader holds is a prefix of a history that really existed. Treat an event of an unknown kind
+   * as a heartbeat: keep its resume token, and ignore the rest.
    *
-   * A draft is told whole (`draft`) when it is started, and each open one when a watch begins or resumes: whoever connects again
-   * forgets the drafts it knew. Then follow `draft_extended`, and `draft_ended` at the end: right after `appended` with the message
-   * when the draft was finished. The message has the draft's id, and takes its place. The stream ends with
-   * `not_found` when the session is deleted, `resource_exhausted` when the reader does not keep up, `unavailable` when the server
-   * stops. Over plain HTTP it is Server-Sent Events when asked for (`text/event-stream`), else one JSON object a line.
+   * A draft is sent in full, as `draft`, when it starts. Each open draft is also sent in full when a watch begins or
+   * resumes, so a client that reconnects must first discard the drafts it holds. `draft_extended` follows for each
+   * addition, and `draft_ended` at the end. If the draft was finished, `draft_ended` comes right after the `appended`
+   * of its message, which has the draft's id and takes its place.
+   *
+   * The stream ends with `not_found` when the session is deleted or expires, with `resource_exhausted` when the reader
+   * does not keep up, and with `unavailable` when the server stops. Over plain HTTP, the stream consists of Server-Sent
+   * Events if the request asks for them (`text/event-stream`), and otherwise of one JSON object per line.
    *
    * @generated from rpc sessionpool.v1.MessageService.WatchMessages
    */
@@ -1748,16 +1774,18 @@ export const MessageService: GenService<{
     output: typeof WatchMessagesResponseSchema;
   },
   /**
-   * Begins a draft: a message that is being written, for example while a model streams it. It is no message of the history, and
-   * counts, pages and forks never see it, until FinishDraft appends it. At most 16 drafts of a session are open at a time.
+   * Starts a draft: a message that is still being written, for example while a model streams it.
    *
-   * The id is reserved: until the draft ends, nothing else is appended under it. Repeated with the same content, it answers the
-   * same. Errors: `already_exists` (the history has the id, or the draft has other content), `failed_precondition` (a draft with the
-   * id has ended lately), `resource_exhausted` (too many open drafts).
+   * It is not part of the history, and does not appear in counts, pages or forks, until FinishDraft appends it. A
+   * session has at most 16 open drafts at a time. The id is reserved: until the draft ends, nothing else is appended
+   * under it. A repeated call with the same content gets the same answer. Errors: `already_exists` (the history has the
+   * id, or a draft has it with other content), `failed_precondition` (a draft with the id ended recently),
+   * `resource_exhausted` (too many open drafts).
    *
-   * A draft that nobody has extended for `--draft-timeout-s` (15 minutes) is finished with `interrupted: true` in its metadata, or
-   * discarded, as `discard_when_abandoned` says. DeleteSession, TruncateMessages and RevertSession discard the drafts that are open
-   * when they begin; forks, shares and copies leave them where they are.
+   * A draft that nobody has extended for `--draft-timeout-s` (15 minutes by default) is abandoned: it is finished with
+   * `interrupted: true` in its metadata, or discarded if `discard_when_abandoned` is set. DeleteSession,
+   * TruncateMessages and RevertSession discard the drafts that are open when they begin. Forks, shares and copies leave
+   * drafts where they are.
    *
    * @generated from rpc sessionpool.v1.MessageService.StartDraft
    */
@@ -1767,12 +1795,12 @@ export const MessageService: GenService<{
     output: typeof StartDraftResponseSchema;
   },
   /**
-   * Adds to a draft what came since `version`. Once answered, it survives a crash.
+   * Adds to a draft what was written after `version`. Once the call has been answered, the addition survives a crash.
    *
-   * Repeated with the same version and content, it answers the same. Errors: `aborted` (`version` is not the draft's; the text names
-   * the current one, so that a writer goes on from there), `failed_precondition` (the draft was finished or discarded, by this caller
-   * or another), `not_found` (the session, or the draft), `invalid_argument` (the message would be larger than 3 MiB, or take more
-   * than 100,000 deltas).
+   * A repeated call with the same version and content gets the same answer. Errors: `aborted` (`version` is not the
+   * draft's current version; the text names that one, so the writer can continue from there), `failed_precondition`
+   * (this caller or another has finished or discarded the draft), `not_found` (no such session or draft),
+   * `invalid_argument` (the message would be larger than 3 MiB, or the draft would have more than 100,000 deltas).
    *
    * @generated from rpc sessionpool.v1.MessageService.ExtendDraft
    */
@@ -1782,13 +1810,14 @@ export const MessageService: GenService<{
     output: typeof ExtendDraftResponseSchema;
   },
   /**
-   * Ends a draft: what it holds is appended to the history under its id, exactly once, with the time of this call unless StartDraft set
-   * one.
+   * Ends a draft by appending its message to the history, under the draft's id and exactly once.
    *
-   * Anyone may finish a draft. Repeated with the same version and content, it answers the place that the message has now. Errors:
-   * `aborted` (`version` is not the draft's, or `expected_position` is not the place the message would get), `failed_precondition`
-   * (the draft was discarded, was finished with other content, or its message was removed since), `already_exists` (another message took
-   * its id), `not_found` (the session, or the draft).
+   * The message gets the timestamp that StartDraft set or, if it set none, the time of this call. Any caller may finish
+   * a draft, not only its writer. A repeated call with the same version and content is answered with the message's
+   * current position. Errors: `aborted` (`version` is not the draft's current version, or the message would not get
+   * `expected_position`), `failed_precondition` (the draft was discarded, it was finished with other content, or its
+   * message has been removed since), `already_exists` (another message took its id), `not_found` (no such session or
+   * draft).
    *
    * @generated from rpc sessionpool.v1.MessageService.FinishDraft
    */
@@ -1798,9 +1827,11 @@ export const MessageService: GenService<{
     output: typeof FinishDraftResponseSchema;
   },
   /**
-   * Ends a draft and drops what it holds: a stop button. Anyone may do so; the writer's next ExtendDraft is `failed_precondition`.
+   * Ends a draft and discards its content, for example when a user presses stop. Any caller may do so; the writer's
+   * next ExtendDraft is then `failed_precondition`.
    *
-   * A draft that was discarded before, or that is not there, is answered alike. Errors: `failed_precondition` (the draft was finished).
+   * A draft that was discarded before, or never existed, gets the same answer. Errors: `failed_precondition` (the draft
+   * was finished).
    *
    * @generated from rpc sessionpool.v1.MessageService.DiscardDraft
    */
@@ -1810,9 +1841,10 @@ export const MessageService: GenService<{
     output: typeof DiscardDraftResponseSchema;
   },
   /**
-   * Lists the open drafts of a session as they are now, in the order in which they were started.
+   * Lists the open drafts of a session in their current state, in the order in which they were started.
    *
-   * Each is whole, and may have 3 MiB: with several large ones a gRPC client must accept more than the usual 4 MiB.
+   * Each draft is sent in full and may take 3 MiB, so for several large ones a gRPC client must accept more than its
+   * usual 4 MiB.
    *
    * @generated from rpc sessionpool.v1.MessageService.ListDrafts
    */

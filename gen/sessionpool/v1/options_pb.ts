@@ -15,14 +15,14 @@ export const file_sessionpool_v1_options: GenFile = /*@__PURE__*/
   fileDesc("ChxzZXNzaW9ucG9vbC92MS9vcHRpb25zLnByb3RvEg5zZXNzaW9ucG9vbC52MSIqCgpSZXN1bXB0aW9uEg0KBXRva2VuGAEgASgJEg0KBXN0YXJ0GAIgASgJOlwKCnJlc3VtcHRpb24SHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi5jgMgASgLMhouc2Vzc2lvbnBvb2wudjEuUmVzdW1wdGlvblIKcmVzdW1wdGlvbmIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
- * Names of the fields that resume a stream. With Server-Sent Events the token is the `id` of each event, and a client that connects
- * again sends the last one as `Last-Event-ID`.
+ * The names of the fields by which a client resumes a stream. With Server-Sent Events, the token is the `id` of each
+ * event, and a client that reconnects sends the last one as `Last-Event-ID`.
  *
  * @generated from message sessionpool.v1.Resumption
  */
 export type Resumption = Message<"sessionpool.v1.Resumption"> & {
   /**
-   * Field of each response that resumes after it, and of the request that takes it.
+   * Field of each response that holds the token for resuming after it, and field of the request that takes this token.
    *
    * @generated from field: string token = 1;
    */
@@ -44,7 +44,7 @@ export const ResumptionSchema: GenMessage<Resumption> = /*@__PURE__*/
   messageDesc(file_sessionpool_v1_options, 0);
 
 /**
- * How a client goes on with a stream that was interrupted.
+ * How a client resumes a stream that was interrupted.
  *
  * @generated from extension: sessionpool.v1.Resumption resumption = 51001;
  */

@@ -24,101 +24,103 @@ export const file_sessionpool_v1_session_service: GenFile = /*@__PURE__*/
  */
 export type Session = Message<"sessionpool.v1.Session"> & {
   /**
-   * Id, unique within the namespace: 1-128 bytes of UTF-8 without control characters, not `.` or `..`.
+   * Id, unique within the namespace: 1-128 bytes of UTF-8 without control characters, and not `.` or `..`.
    *
    * @generated from field: string session_id = 1;
    */
   sessionId: string;
 
   /**
-   * Session this one was forked or shared from, or created under. A name only: it stays when that session is deleted.
+   * Session that this one was forked or shared from, or created under. It is only a name, and stays when that session
+   * is deleted.
    *
    * @generated from field: string parent_id = 2;
    */
   parentId: string;
 
   /**
-   * Last message that a fork or share took from its source; never changes. Empty when there was none.
+   * Last message that a fork or share took from its source. Never changes. Empty if there was none.
    *
    * @generated from field: string fork_point_id = 3;
    */
   forkPointId: string;
 
   /**
-   * Title, 1 KiB at most.
+   * Title, at most 1 KiB.
    *
    * @generated from field: string title = 4;
    */
   title: string;
 
   /**
-   * Anything the caller wants to keep with the session: 64 KiB and 24 levels at most. Absent and empty are equal. Numbers are doubles,
-   * and the order of keys is not kept: see `Part.data`.
+   * Anything that the caller wants to keep with the session: at most 64 KiB and 24 levels deep. Absent and empty are
+   * equal. Numbers are doubles, and the order of keys is not kept: see `Part.data`.
    *
    * @generated from field: google.protobuf.Struct metadata = 5;
    */
   metadata?: JsonObject | undefined;
 
   /**
-   * When the session was made.
+   * When the session was created.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 6;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When the session or its history last changed. Exact in GetSession; elsewhere it may be a minute behind appends. ExtendDraft moves it
-   * too, to the second.
+   * When the session or its history last changed. Exact in GetSession; elsewhere it may be up to a minute behind
+   * appends. ExtendDraft moves it too, to within a second.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 7;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * Number of messages. In every answer but ListSessions' basic view.
+   * Number of messages. Absent only in the basic view of ListSessions.
    *
    * @generated from field: optional int64 message_count = 8;
    */
   messageCount?: bigint | undefined;
 
   /**
-   * Number of messages a fork or share began with; never changes.
+   * Number of messages that a fork or share began with. Never changes.
    *
    * @generated from field: int64 inherited_count = 9;
    */
   inheritedCount: bigint;
 
   /**
-   * Goes up with every change of the session that is not an append. For `expected_revision`.
+   * Increases with every change of the session that is not an append. Use it as `expected_revision`.
    *
    * @generated from field: int64 revision = 10;
    */
   revision: bigint;
 
   /**
-   * Whether UnrevertSession would work now.
+   * Whether UnrevertSession is possible now.
    *
    * @generated from field: bool reverted = 11;
    */
   reverted: boolean;
 
   /**
-   * Short texts by which ListSessions finds sessions: 32 at most. A key is 1-64 bytes of UTF-8 without control characters and `=`, a
-   * value 256 bytes at most. A fork or share begins with its source's labels.
+   * Short texts by which ListSessions finds sessions, at most 32. A key is 1-64 bytes of UTF-8 without control
+   * characters and without `=`; a value is at most 256 bytes. A fork or share begins with its source's labels.
    *
    * @generated from field: map<string, string> labels = 12;
    */
   labels: { [key: string]: string };
 
   /**
-   * When the session expires: from then on it is as if it had been deleted. Absent: never by itself. A fork or share has none.
+   * When the session expires: from then on, it behaves as if it had been deleted. If absent, only the server's
+   * `--retention-days` can make the session expire. A fork or share begins without an expiry time.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 13;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * The newest message, in short. Only in ListSessions' full view, and absent while there is none.
+   * Preview of the newest message. Present only in the full view of ListSessions, and only if the session has messages.
    *
    * @generated from field: sessionpool.v1.MessagePreview last_message = 15;
    */
@@ -133,7 +135,7 @@ export const SessionSchema: GenMessage<Session> = /*@__PURE__*/
   messageDesc(file_sessionpool_v1_session_service, 0);
 
 /**
- * A message in short, for lists of sessions.
+ * A preview of a message, for lists of sessions.
  *
  * @generated from message sessionpool.v1.MessagePreview
  */
@@ -146,21 +148,21 @@ export type MessagePreview = Message<"sessionpool.v1.MessagePreview"> & {
   messageId: string;
 
   /**
-   * Its role.
+   * Role of the message.
    *
    * @generated from field: string role = 2;
    */
   role: string;
 
   /**
-   * Its timestamp.
+   * Timestamp of the message.
    *
    * @generated from field: google.protobuf.Timestamp timestamp = 3;
    */
   timestamp?: Timestamp | undefined;
 
   /**
-   * The texts of its parts of the type `text`, with a line feed between two: the first 200 code points.
+   * The first 200 code points of the texts of its parts of type `text`, which are joined by line feeds.
    *
    * @generated from field: string text = 4;
    */
@@ -179,42 +181,43 @@ export const MessagePreviewSchema: GenMessage<MessagePreview> = /*@__PURE__*/
  */
 export type CreateSessionRequest = Message<"sessionpool.v1.CreateSessionRequest"> & {
   /**
-   * Id of the new session; a ULID is made when it is empty.
+   * Id of the new session. If empty, the service generates a ULID.
    *
    * @generated from field: string session_id = 1;
    */
   sessionId: string;
 
   /**
-   * Session whose messages `include_ancestors` shall put in front of this one's. It must exist.
+   * Session whose messages `include_ancestors` puts before this session's. It must exist.
    *
    * @generated from field: string parent_id = 2;
    */
   parentId: string;
 
   /**
-   * Title, 1 KiB at most.
+   * Title, at most 1 KiB.
    *
    * @generated from field: string title = 3;
    */
   title: string;
 
   /**
-   * Metadata, 64 KiB at most.
+   * Metadata, at most 64 KiB.
    *
    * @generated from field: google.protobuf.Struct metadata = 4;
    */
   metadata?: JsonObject | undefined;
 
   /**
-   * Labels, 32 at most.
+   * Labels, at most 32.
    *
    * @generated from field: map<string, string> labels = 5;
    */
   labels: { [key: string]: string };
 
   /**
-   * When the session expires; it never does by itself when this is absent. A time that has passed makes a session that is gone at once.
+   * When the session expires: see `Session.expire_time`. With a time in the past, the session has expired as soon as it
+   * is created.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 6;
    */
@@ -259,14 +262,15 @@ export type LoadSessionRequest = Message<"sessionpool.v1.LoadSessionRequest"> & 
   sessionId: string;
 
   /**
-   * Most messages to return: 100 when absent, more than 1000 is taken as 1000. A page also ends before 3 MiB.
+   * Maximum number of messages to return: 100 if absent; a number over 1000 counts as 1000. A page also ends before 3
+   * MiB, but holds at least one message if there is any.
    *
    * @generated from field: optional int32 limit = 2;
    */
   limit?: number | undefined;
 
   /**
-   * `next_page_token` of an earlier answer, to go on to older messages.
+   * `next_page_token` of an earlier answer, to continue with older messages.
    *
    * @generated from field: string page_token = 3;
    */
@@ -292,21 +296,22 @@ export type LoadSessionResponse = Message<"sessionpool.v1.LoadSessionResponse"> 
   session?: Session | undefined;
 
   /**
-   * Its last messages (or those before the token), oldest first.
+   * Its last messages, or those before the token, oldest first.
    *
    * @generated from field: repeated sessionpool.v1.MessageWithParts messages = 2;
    */
   messages: MessageWithParts[];
 
   /**
-   * Goes on to older messages; empty when there are none.
+   * Continues with older messages; empty when there are none.
    *
    * @generated from field: string next_page_token = 3;
    */
   nextPageToken: string;
 
   /**
-   * Its open drafts, as in ListDrafts, of the same moment. None with a `page_token`. They come on top of the 3 MiB of messages.
+   * Its open drafts at the same moment, as in ListDrafts. Empty if the request has a `page_token`. They do not count
+   * towards the 3 MiB of messages.
    *
    * @generated from field: repeated sessionpool.v1.Draft drafts = 4;
    */
@@ -325,7 +330,8 @@ export const LoadSessionResponseSchema: GenMessage<LoadSessionResponse> = /*@__P
  */
 export type ListSessionsRequest = Message<"sessionpool.v1.ListSessionsRequest"> & {
   /**
-   * Most sessions to return: 100 when absent, more than 1000 is taken as 1000. A page also ends before 3 MiB.
+   * Maximum number of sessions to return: 100 if absent; a number over 1000 counts as 1000. A page also ends before 3
+   * MiB, but holds at least one session if there is any.
    *
    * @generated from field: optional int32 limit = 1;
    */
@@ -339,21 +345,21 @@ export type ListSessionsRequest = Message<"sessionpool.v1.ListSessionsRequest"> 
   pageToken: string;
 
   /**
-   * Only sessions with this parent; all when empty.
+   * Only sessions with this parent. If empty, all sessions.
    *
    * @generated from field: string parent_id = 3;
    */
   parentId: string;
 
   /**
-   * Only sessions with all of these labels, each written `key=value`: 32 at most.
+   * Only sessions with all of these labels, each written `key=value`; at most 32.
    *
    * @generated from field: repeated string label = 4;
    */
   label: string[];
 
   /**
-   * How much of each session to return. A token may go on with another view.
+   * How much of each session to return. A page token may be used with another view.
    *
    * @generated from field: sessionpool.v1.SessionView view = 5;
    */
@@ -379,7 +385,7 @@ export type ListSessionsResponse = Message<"sessionpool.v1.ListSessionsResponse"
   sessions: Session[];
 
   /**
-   * Goes on; empty when nothing follows now.
+   * Continues the list; empty when nothing follows at present.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -412,36 +418,37 @@ export type UpdateSessionRequest = Message<"sessionpool.v1.UpdateSessionRequest"
   title: string;
 
   /**
-   * New metadata; replaced whole.
+   * New metadata, which replaces the old as a whole.
    *
    * @generated from field: google.protobuf.Struct metadata = 3;
    */
   metadata?: JsonObject | undefined;
 
   /**
-   * Fields to change (`title`, `metadata`, `labels`, `expire_time`); those that are set when absent.
+   * Fields to change: `title`, `metadata`, `labels`, `expire_time`. If absent, all fields that are set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */
   updateMask?: FieldMask | undefined;
 
   /**
-   * Change only if the session's `revision` is this.
+   * Change only if this is the session's `revision`.
    *
    * @generated from field: optional int64 expected_revision = 5;
    */
   expectedRevision?: bigint | undefined;
 
   /**
-   * New labels; replaced whole. To remove all, name `labels` in `update_mask` and set none.
+   * New labels, which replace the old ones as a whole. To remove all labels, name `labels` in `update_mask` and set
+   * none.
    *
    * @generated from field: map<string, string> labels = 6;
    */
   labels: { [key: string]: string };
 
   /**
-   * New time of expiry; one that has passed ends the session at once. To have it never expire, name `expire_time` in `update_mask` and
-   * set none.
+   * New expiry time. With a time in the past, the session expires at once. To remove the expiry time, name
+   * `expire_time` in `update_mask` and leave this field absent.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 7;
    */
@@ -475,7 +482,7 @@ export const DeleteSessionRequestSchema: GenMessage<DeleteSessionRequest> = /*@_
   messageDesc(file_sessionpool_v1_session_service, 9);
 
 /**
- * Nothing: the session is gone.
+ * Empty: the session has been deleted.
  *
  * @generated from message sessionpool.v1.DeleteSessionResponse
  */
@@ -501,21 +508,21 @@ export type ForkSessionRequest = Message<"sessionpool.v1.ForkSessionRequest"> & 
   sessionId: string;
 
   /**
-   * Last message to take; all when empty.
+   * Last message to take. If empty, all messages are taken.
    *
    * @generated from field: string up_to_message_id = 2;
    */
   upToMessageId: string;
 
   /**
-   * Id of the new session; a ULID is made when it is empty.
+   * Id of the new session. If empty, the service generates a ULID.
    *
    * @generated from field: string new_session_id = 3;
    */
   newSessionId: string;
 
   /**
-   * Title of the new session; the source's when empty.
+   * Title of the new session. If empty, it is the source's.
    *
    * @generated from field: string title = 4;
    */
@@ -543,14 +550,14 @@ export type ForkSessionResponse = Message<"sessionpool.v1.ForkSessionResponse"> 
   session?: Session | undefined;
 
   /**
-   * Last message taken; empty when there was none.
+   * Last message that was taken. Empty if there was none.
    *
    * @generated from field: string fork_point_id = 2;
    */
   forkPointId: string;
 
   /**
-   * Number of messages taken.
+   * Number of messages that were taken.
    *
    * @generated from field: int64 copied_count = 3;
    */
@@ -576,7 +583,7 @@ export type ShareSessionRequest = Message<"sessionpool.v1.ShareSessionRequest"> 
   sessionId: string;
 
   /**
-   * Id of the new session; a ULID is made when it is empty.
+   * Id of the new session. If empty, the service generates a ULID.
    *
    * @generated from field: string new_session_id = 2;
    */
@@ -602,7 +609,7 @@ export type RevertSessionRequest = Message<"sessionpool.v1.RevertSessionRequest"
   sessionId: string;
 
   /**
-   * Last message to keep. Excludes `to_start`; one of the two is required.
+   * Last message to keep. Must not be combined with `to_start`; one of the two is required.
    *
    * @generated from field: string up_to_message_id = 2;
    */
@@ -616,7 +623,7 @@ export type RevertSessionRequest = Message<"sessionpool.v1.RevertSessionRequest"
   toStart: boolean;
 
   /**
-   * Revert only if the session's `revision` is this.
+   * Revert only if this is the session's `revision`.
    *
    * @generated from field: optional int64 expected_revision = 4;
    */
@@ -642,7 +649,7 @@ export type RevertSessionResponse = Message<"sessionpool.v1.RevertSessionRespons
   session?: Session | undefined;
 
   /**
-   * Number of messages removed.
+   * Number of messages that were removed.
    *
    * @generated from field: int64 removed_count = 2;
    */
@@ -661,7 +668,7 @@ export const RevertSessionResponseSchema: GenMessage<RevertSessionResponse> = /*
  */
 export type UnrevertSessionRequest = Message<"sessionpool.v1.UnrevertSessionRequest"> & {
   /**
-   * Session to restore.
+   * Session whose messages to bring back.
    *
    * @generated from field: string session_id = 1;
    */
@@ -680,14 +687,14 @@ export const UnrevertSessionRequestSchema: GenMessage<UnrevertSessionRequest> = 
  */
 export type UnrevertSessionResponse = Message<"sessionpool.v1.UnrevertSessionResponse"> & {
   /**
-   * The session after the restore.
+   * The session after its messages were brought back.
    *
    * @generated from field: sessionpool.v1.Session session = 1;
    */
   session?: Session | undefined;
 
   /**
-   * Number of messages brought back.
+   * Number of messages that were brought back.
    *
    * @generated from field: int64 restored_count = 2;
    */
@@ -702,7 +709,7 @@ export const UnrevertSessionResponseSchema: GenMessage<UnrevertSessionResponse> 
   messageDesc(file_sessionpool_v1_session_service, 17);
 
 /**
- * How much of each session a list holds.
+ * How much of each session a list contains.
  *
  * @generated from enum sessionpool.v1.SessionView
  */
@@ -722,7 +729,8 @@ export enum SessionView {
   BASIC = 1,
 
   /**
-   * With `message_count` and `last_message`: each session's messages are looked at, so that a list takes several times as long.
+   * With `message_count` and `last_message`. The service reads from each session's messages, so a list takes several
+   * times as long.
    *
    * @generated from enum value: SESSION_VIEW_FULL = 2;
    */
@@ -736,24 +744,25 @@ export const SessionViewSchema: GenEnum<SessionView> = /*@__PURE__*/
   enumDesc(file_sessionpool_v1_session_service, 0);
 
 /**
- * Conversation sessions: made, opened, forked, shared, reverted and deleted.
+ * Creates, loads, lists, changes, forks, shares, reverts and deletes conversation sessions.
  *
- * A session is a named history of messages. Its id is chosen by the caller or made by the service (a ULID). Fork, share, revert,
- * unrevert and delete take the same time whatever the length of the history, and are all or nothing. None of them touches todos.
+ * A session is a named history of messages. Its id is chosen by the caller or generated by the service (a ULID). Fork,
+ * share, revert, unrevert and delete are all or nothing, and take the same time however long the history is. None of
+ * them touches todos.
  *
  * Every RPC may also answer: `unauthenticated` and `permission_denied` (no key, a wrong one, or one without the scope),
- * `resource_exhausted` (a body over its limit, too many calls), `deadline_exceeded`, `canceled`, `unavailable` (the store cannot be
- * reached), `unimplemented` (the storage provider lacks the operation) and `internal`.
+ * `resource_exhausted` (a body over its limit, or too many calls), `deadline_exceeded`, `canceled`, `unavailable` (the
+ * store cannot be reached), `unimplemented` (the storage provider lacks the operation) and `internal`.
  *
  * @generated from service sessionpool.v1.SessionService
  */
 export const SessionService: GenService<{
   /**
-   * Makes an empty session.
+   * Creates an empty session.
    *
-   * A retry with an id that exists and whose parent, title, metadata, labels and expire_time (as set by the caller) are the session's as they are now
-   * answers that session. Errors: `already_exists` (the id is taken by another session), `not_found` (no session `parent_id`),
-   * `invalid_argument`.
+   * A retry is safe: if a session with this id exists and every field that the call sets equals its current value, that
+   * session is returned. Errors: `already_exists` (a session with this id exists, and a field that the call sets has
+   * another value), `not_found` (no session `parent_id`), `invalid_argument`.
    *
    * @generated from rpc sessionpool.v1.SessionService.CreateSession
    */
@@ -773,10 +782,11 @@ export const SessionService: GenService<{
     output: typeof SessionSchema;
   },
   /**
-   * Returns all that a client needs to open a conversation: the session and its last `limit` messages, oldest first.
+   * Returns all that a client needs to open a conversation.
    *
-   * `next_page_token` goes on to older messages, here and in ListMessages with `newest_first`. Errors: `not_found`,
-   * `invalid_argument` (a token of another session or list), `failed_precondition` (the token's message is no longer there).
+   * These are the session, its last `limit` messages, oldest first, and its open drafts. `next_page_token` continues
+   * with older messages, here and in ListMessages with `newest_first`. Errors: `not_found`, `invalid_argument` (a token
+   * of another session or list), `failed_precondition` (the token's message is no longer in the history).
    *
    * @generated from rpc sessionpool.v1.SessionService.LoadSession
    */
@@ -786,16 +796,20 @@ export const SessionService: GenService<{
     output: typeof LoadSessionResponseSchema;
   },
   /**
-   * Lists sessions, the most recently updated first. Each is without `message_count` and `last_message`, unless `view` asks for them.
+   * Lists sessions, the most recently updated first. They have no `message_count` and no `last_message` unless `view`
+   * asks for them.
    *
-   * A token is a place in the order (update time, id): what is not updated meanwhile is neither skipped nor repeated.
+   * A page token is a place in the order of update time and id: sessions that are not updated meanwhile are neither
+   * skipped nor repeated.
    *
-   * With `label` only sessions that have all of these labels. One label costs what a page costs without it; with several, or with
-   * `parent_id` too, the service goes along the sessions that have the first label, so name the rarest one first.
+   * With `label`, only sessions that have all of these labels are listed. Filtering by one label costs no more than no
+   * filter. With several labels, or with `parent_id` as well, the service scans the sessions that have the first label,
+   * so name the rarest one first.
    *
-   * An append moves the update time that lists show: on SQLite and in memory to the second, together with the messages. On MongoDB
-   * it follows about a second after them; when the process that appended ends before that, lists show a time that is at most a
-   * minute older than the last message acknowledged. Errors: `invalid_argument` (a token of a list with other filters).
+   * An append moves the update time that lists show. On SQLite and in memory, it does so together with the messages, to
+   * within a second. On MongoDB, the time follows about a second later; if the process that appended ends before that,
+   * lists show a time that is at most a minute older than the last message acknowledged. Errors: `invalid_argument` (a
+   * token of a list with other filters).
    *
    * @generated from rpc sessionpool.v1.SessionService.ListSessions
    */
@@ -805,9 +819,10 @@ export const SessionService: GenService<{
     output: typeof ListSessionsResponseSchema;
   },
   /**
-   * Changes title, metadata, labels and expire_time. Changes no message, and leaves UnrevertSession possible.
+   * Changes the title, metadata, labels and expire_time of a session. It changes no message, and UnrevertSession stays
+   * possible.
    *
-   * Errors: `not_found`, `aborted` (`expected_revision` is not the current one), `invalid_argument`.
+   * Errors: `not_found`, `aborted` (`expected_revision` is not the current revision), `invalid_argument`.
    *
    * @generated from rpc sessionpool.v1.SessionService.UpdateSession
    */
@@ -817,7 +832,8 @@ export const SessionService: GenService<{
     output: typeof SessionSchema;
   },
   /**
-   * Deletes a session and its messages. Forks of it keep theirs; its id may be used again at once. Errors: `not_found`.
+   * Deletes a session and its messages. Its forks keep theirs, and its id may be used again at once. Errors:
+   * `not_found`.
    *
    * @generated from rpc sessionpool.v1.SessionService.DeleteSession
    */
@@ -827,11 +843,12 @@ export const SessionService: GenService<{
     output: typeof DeleteSessionResponseSchema;
   },
   /**
-   * Makes a new session that begins with this one's messages, up to and including `up_to_message_id` or all of them.
+   * Creates a session that begins with this one's messages, up to and including `up_to_message_id`, or with all of
+   * them.
    *
-   * Given a `new_session_id` that the same call (same source, kind and `up_to_message_id`) already made, returns that session again,
-   * also when the source has grown or is gone: a retry is safe. Errors: `not_found`, `already_exists` (any other session has the id),
-   * `invalid_argument` (`up_to_message_id` is not in the session).
+   * A retry with `new_session_id` is safe: if the same call (same source, kind and `up_to_message_id`) has already
+   * created that session, it is returned again, even if the source has grown or is gone. Errors: `not_found`,
+   * `already_exists` (any other session has the id), `invalid_argument` (`up_to_message_id` is not in the session).
    *
    * @generated from rpc sessionpool.v1.SessionService.ForkSession
    */
@@ -841,8 +858,8 @@ export const SessionService: GenService<{
     output: typeof ForkSessionResponseSchema;
   },
   /**
-   * Makes a new session with a copy of all messages, to be given to others. Otherwise as ForkSession. Errors: `not_found`,
-   * `already_exists` (any other session has `new_session_id`).
+   * Creates a session with a copy of all messages, to be given to others. Everything else is as in ForkSession. Errors:
+   * `not_found`, `already_exists` (any other session has `new_session_id`).
    *
    * @generated from rpc sessionpool.v1.SessionService.ShareSession
    */
@@ -852,10 +869,12 @@ export const SessionService: GenService<{
     output: typeof ForkSessionResponseSchema;
   },
   /**
-   * Removes all messages after `up_to_message_id`, or with `to_start` all messages; UnrevertSession can bring them back.
+   * Removes all messages after `up_to_message_id` or, with `to_start`, all messages; UnrevertSession can bring them
+   * back.
    *
-   * It can until the history changes in another way. Errors: `not_found`, `invalid_argument` (`up_to_message_id` is not in the session;
-   * both of them, or neither, are given), `aborted` (`expected_revision` is not the current one).
+   * This is possible until the history changes in another way. Errors: `not_found`, `invalid_argument`
+   * (`up_to_message_id` is not in the session, or not exactly one of `up_to_message_id` and `to_start` is given),
+   * `aborted` (`expected_revision` is not the current revision).
    *
    * @generated from rpc sessionpool.v1.SessionService.RevertSession
    */
@@ -865,9 +884,10 @@ export const SessionService: GenService<{
     output: typeof RevertSessionResponseSchema;
   },
   /**
-   * Brings back what reverts removed since the last other change of the history; several reverts in a row are undone together.
+   * Brings back what reverts have removed since the last other change of the history. Several reverts in a row are
+   * undone together.
    *
-   * Errors: `not_found`, `failed_precondition` (nothing to unrevert).
+   * Errors: `not_found`, `failed_precondition` (there is nothing to bring back).
    *
    * @generated from rpc sessionpool.v1.SessionService.UnrevertSession
    */

@@ -22,7 +22,7 @@ export const file_sessionpool_v1_todo_service: GenFile = /*@__PURE__*/
  */
 export type Todo = Message<"sessionpool.v1.Todo"> & {
   /**
-   * Id, unique in the list: 1-128 bytes of UTF-8 without control characters, not `.` or `..`.
+   * Id, unique in the list: 1-128 bytes of UTF-8 without control characters, and not `.` or `..`.
    *
    * @generated from field: string id = 1;
    */
@@ -36,14 +36,14 @@ export type Todo = Message<"sessionpool.v1.Todo"> & {
   content: string;
 
   /**
-   * State, free text, for example `pending`, `in_progress`, `completed`.
+   * State: free text, for example `pending`, `in_progress`, `completed`.
    *
    * @generated from field: string status = 3;
    */
   status: string;
 
   /**
-   * Priority, free text, for example `high`, `medium`, `low`.
+   * Priority: free text, for example `high`, `medium`, `low`.
    *
    * @generated from field: string priority = 4;
    */
@@ -62,7 +62,7 @@ export const TodoSchema: GenMessage<Todo> = /*@__PURE__*/
  */
 export type ListTodosRequest = Message<"sessionpool.v1.ListTodosRequest"> & {
   /**
-   * Any session id: it does not filter.
+   * Any session id. It does not filter the list.
    *
    * @generated from field: string session_id = 1;
    */
@@ -81,7 +81,7 @@ export const ListTodosRequestSchema: GenMessage<ListTodosRequest> = /*@__PURE__*
  */
 export type ListTodosResponse = Message<"sessionpool.v1.ListTodosResponse"> & {
   /**
-   * All todos, in the tracker's order.
+   * All todos, in the order of the list.
    *
    * @generated from field: repeated sessionpool.v1.Todo todos = 1;
    */
@@ -119,7 +119,7 @@ export const ReplaceTodosRequestSchema: GenMessage<ReplaceTodosRequest> = /*@__P
  */
 export type ReplaceTodosResponse = Message<"sessionpool.v1.ReplaceTodosResponse"> & {
   /**
-   * The list as stored.
+   * The list as it was stored.
    *
    * @generated from field: repeated sessionpool.v1.Todo todos = 1;
    */
@@ -198,7 +198,7 @@ export const RemoveTodoRequestSchema: GenMessage<RemoveTodoRequest> = /*@__PURE_
   messageDesc(file_sessionpool_v1_todo_service, 7);
 
 /**
- * Nothing: the todo is gone.
+ * Empty: the todo has been removed.
  *
  * @generated from message sessionpool.v1.RemoveTodoResponse
  */
@@ -219,9 +219,10 @@ export const RemoveTodoResponseSchema: GenMessage<RemoveTodoResponse> = /*@__PUR
  */
 export const TodoService: GenService<{
   /**
-   * Lists all entries of the tracker, in its order. The answer is the same for every `session_id`, known or not.
+   * Lists all todos, in the order of the list. The answer is the same for every `session_id`, whether or not the
+   * session exists.
    *
-   * Over plain HTTP a bare JSON array, `[]` when the tracker is empty.
+   * Over plain HTTP, the answer is a bare JSON array, which is `[]` when the list is empty.
    *
    * @generated from rpc sessionpool.v1.TodoService.ListTodos
    */
@@ -234,15 +235,16 @@ export const TodoService: GenService<{
   serviceDesc(file_sessionpool_v1_todo_service, 0);
 
 /**
- * Writes the one todo list. Served by the gRPC port only.
+ * Changes the one todo list. Served only by the gRPC port.
  *
- * The list holds 10,000 todos and 3 MiB in all; past that, and for malformed input, `invalid_argument`.
+ * The list holds at most 10,000 todos and 3 MiB in total. A change past either limit, and malformed input, is
+ * `invalid_argument`.
  *
  * @generated from service sessionpool.v1.TodoTrackerService
  */
 export const TodoTrackerService: GenService<{
   /**
-   * Replaces the whole list. Todos without an id get a ULID; one id twice is `invalid_argument`.
+   * Replaces the whole list. Todos without an id get a ULID. The same id twice is `invalid_argument`.
    *
    * @generated from rpc sessionpool.v1.TodoTrackerService.ReplaceTodos
    */
@@ -252,7 +254,8 @@ export const TodoTrackerService: GenService<{
     output: typeof ReplaceTodosResponseSchema;
   },
   /**
-   * Adds a todo at the end, with a ULID when its id is empty. Errors: `already_exists`.
+   * Adds a todo at the end of the list. If its id is empty, it gets a ULID. Errors: `already_exists` (the list has the
+   * id).
    *
    * @generated from rpc sessionpool.v1.TodoTrackerService.AddTodo
    */
@@ -262,7 +265,8 @@ export const TodoTrackerService: GenService<{
     output: typeof TodoSchema;
   },
   /**
-   * Changes a todo: the fields of `update_mask`, or those that are not empty when it is absent. Errors: `not_found`.
+   * Changes a todo: the fields that `update_mask` names or, if it is absent, those that are not empty. Errors:
+   * `not_found`.
    *
    * @generated from rpc sessionpool.v1.TodoTrackerService.UpdateTodo
    */
