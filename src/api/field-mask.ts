@@ -1,16 +1,39 @@
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
 import { invalidArgument } from "../domain/errors.js";
 
-/** The fields that a mask names. Undefined when there is no mask or it is empty: the fields that are set then apply. */
-export function maskedFields<Field extends string>(
-  mask: FieldMask | undefined,
-  known: readonly Field[],
-): readonly Field[] | undefined {
-  if (mask === undefined || mask.paths.length === 0) return undefined;
-  for (const path of mask.paths) {
-    if (!known.includes(path as Field)) {
+/** The fields that the `update_mask` of each request may name. */
+const MASKABLE = {
+  "sessionpool.v1.UpdateSessionRequest": ["title", "metadata", "labels", "expire_time"],
+  "sessionpool.v1.UpdateMessageRequest": ["parts", "info.metadata", "info.role"],
+  "sessionpool.v1.UpdateTodoRequest": ["content", "status", "priority"],
+} as const;
+
+type Maskable = typeof MASKABLE;
+
+/**
+ * The fields that the mask of a request names. Undefined when there is no mask or it is empty: the fields that are set
+ * then apply.
+ */
+export function maskedFields<Name extends keyof Maskable>({
+  $typeName,
+  updateMask,
+}: {
+  readonly $typeName: Name;
+  readonly updateMask?: FieldMask | undefined;
+}): readonly Maskable[Name][number][] | undefined {
+  if (updateMask === undefined || updateMask.paths.length === 0) return undefined;
+  const known = maskableFields($typeName);
+  for (const path of updateMask.paths) {
+    if (!known.includes(path)) {
       throw invalidArgument(`update_mask names ${JSON.stringify(path)}; it may name ${known.join(", ")}`);
     }
   }
-  return mask.paths as Field[];
+  return updateMask.paths as Maskable[Name][number][];
+}
+
+/** The fields that the mask of a request with this type name may name. Throws if the request is not listed here. */
+export function maskableFields(typeName: string): readonly string[] {
+  const fields = (MASKABLE as Readonly<Record<string, readonly string[]>>)[typeName];
+  if (fields === undefined) throw new Error(`The fields that the update_mask of ${typeName} may name are not listed`);
+  return fields;
 }

@@ -155,13 +155,14 @@ async function updateMessage(request: UpdateMessageRequest, context: ApiContext)
 }
 
 /** A field that the mask names is emptied when the request does not set it. */
-function changeOf({ messageId, message, updateMask }: UpdateMessageRequest): MessageChange {
+function changeOf(request: UpdateMessageRequest): MessageChange {
+  const { messageId, message } = request;
   const id = message?.info?.id ?? "";
   if (id !== "" && id !== messageId) {
     throw invalidArgument(`message.info.id is ${JSON.stringify(id)}; it must be that of the message, or empty`);
   }
   const { timestampMicros, ...set } = fromMessageChange("message", message);
-  const fields = maskedFields(updateMask, ["parts", "info.metadata", "info.role"]);
+  const fields = maskedFields(request);
   if (fields === undefined) return { ...set, timestampMicros };
   return {
     role: fields.includes("info.role") ? (set.role ?? "") : undefined,

@@ -3,6 +3,7 @@ import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
 import { TodoService, TodoTrackerService } from "../../gen/sessionpool/v1/todo_service_pb.js";
 import type { ApiMethod, ServiceMethods } from "./api-method.js";
+import { maskableFields } from "./field-mask.js";
 import { messageMethods } from "./message-service.js";
 import { sessionMethods } from "./session-service.js";
 import { todoMethods } from "./todo-service.js";
@@ -25,6 +26,8 @@ function methodsOf<S extends DescService>(
 ): readonly ApiMethod[] {
   return service.methods.map((desc) => {
     const { scope, handle } = methods[desc.localName as keyof S["method"]];
+    // Throws when the server starts, rather than refusing every mask of the request later.
+    if (desc.input.field.updateMask !== undefined) maskableFields(desc.input.typeName);
     // The descriptor tells which of the two it is, as the type of `methods` demands.
     return desc.methodKind === "unary"
       ? { desc, scope, grpcOnly, unary: handle as unknown as NonNullable<ApiMethod["unary"]> }

@@ -101,7 +101,7 @@ async function updateSession(request: UpdateSessionRequest, context: ApiContext)
 /** A field that the mask names is emptied when the request does not set it. */
 function changeOf(request: UpdateSessionRequest): SessionChange {
   const { title, metadata, labels } = request;
-  const fields = maskedFields(request.updateMask, ["title", "metadata", "labels", "expire_time"]);
+  const fields = maskedFields(request);
   const expireTimeMicros = fromExpireTime("expire_time", request.expireTime);
   if (fields === undefined) {
     const given = { title: optionalText(title), metadata, labels: Object.keys(labels).length > 0 ? labels : undefined };

@@ -33,7 +33,7 @@ async function addTodo(request: AddTodoRequest, context: ApiContext): Promise<To
 
 async function updateTodo(request: UpdateTodoRequest, context: ApiContext): Promise<Todo> {
   const todo = fromTodo("todo", request.todo);
-  const masked = maskedFields(request.updateMask, ["content", "status", "priority"]);
+  const masked = maskedFields(request);
   const fields = masked ?? (["content", "status", "priority"] as const).filter((field) => todo[field] !== "");
   return toTodo(await context.rootPool.todos.update(todo, fields, callOf(context)));
 }

@@ -1,12 +1,15 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { protoCamelCase } from "@bufbuild/protobuf/reflect";
+import { maskableFields } from "../../../api/field-mask.js";
 import type { Limits } from "../../../domain/limits.js";
 import { MOST_QUERY_BYTES } from "../../../domain/search.js";
 import { isRequired } from "./behavior.js";
 import type { Schema } from "./json-schema.js";
 
 /**
- * Constraints on values beyond their type. Lengths count characters here but bytes in the service, which are more for
- * some texts.
+ * Constraints on values beyond their type. Ids, numbers of requests and field masks are recognised in every message, so
+ * a new field of these kinds needs nothing here. Any other limit of a new field is declared in the tables of this file.
+ * Lengths count characters here but bytes in the service, which are more for some texts.
  */
 export interface Constraints {
   /** Constraints on the value of a field, wherever it occurs. */
@@ -17,20 +20,12 @@ export interface Constraints {
   ofMessage(message: DescMessage): Schema;
 }
 
-const IDS = /^((origin_|new_|target_)?session_id|(up_to_)?message_id|parent_id|fork_point_id)$/;
-/** Messages whose `id` is an id of the service. Other ids belong to the caller and are not checked. */
-const WITH_OWN_ID = ["MessageInfo"];
+/** Ids that the service does not check: that of a part is the caller's, and the todos are the same for any session. */
+const UNCHECKED_IDS = ["TextDelta.part_id", "ListTodosRequest.session_id"];
 const CONTROLS = "\\u0000-\\u001f\\u007f-\\u009f";
-const COUNTS = /^expected_(position|revision)$|^from_position$/;
 
 /** Whole numbers from 1 that a double holds; slightly narrower than what the service accepts, which is 2^53 - 1. */
 const EXACT = "[1-9][0-9]{0,14}|[1-8][0-9]{15}";
-
-/** The fields that an update may name, in the form in which JSON writes the paths of a mask. */
-const MASKS: Readonly<Record<string, readonly string[]>> = {
-  UpdateSessionRequest: ["title", "metadata", "labels", "expireTime"],
-  UpdateMessageRequest: ["parts", "info.metadata", "info.role"],
-};
 
 /** The years of times that fit into whole microseconds; slightly narrower than what the service accepts. */
 const KEPT_YEARS = "^(1[7-9][0-9]{2}|2[01][0-9]{2}|22[0-4][0-9])-";
@@ -50,37 +45,37 @@ export function constraintsFor(limits: Limits): Constraints {
   const { idBytes, titleBytes, batchMessages, draftDeltas, labels, labelKeyBytes, labelValueBytes } = limits;
   const id = { examples: ["trip"], maxLength: idBytes, pattern: `^[^${CONTROLS}]*$`, not: { enum: [".", ".."] } };
   const label = { type: "string", pattern: `^[^=${CONTROLS}]+=`, examples: ["team=ops"] };
-  const exact: Readonly<Record<string, Schema>> = {
+  /** Constraints on single fields. */
+  const ofOneField: Readonly<Record<string, Schema>> = {
     "AppendMessagesRequest.messages": { maxItems: batchMessages },
     "ExtendDraftRequest.deltas": { maxItems: draftDeltas },
     "MessageInfo.timestamp": { pattern: KEPT_YEARS },
     "SearchMessagesRequest.q": { maxLength: MOST_QUERY_BYTES },
   };
-
-  const labelMap = {
-    maxProperties: labels,
-    propertyNames: { minLength: 1, maxLength: labelKeyBytes, pattern: `^[^=${CONTROLS}]+$` },
-    additionalProperties: { type: "string", maxLength: labelValueBytes },
+  /** Constraints on all fields with a name, because a name means the same in every message. */
+  const ofEveryField: Readonly<Record<string, Schema>> = {
+    title: { maxLength: titleBytes },
+    label: { items: label, maxItems: labels },
+    labels: {
+      maxProperties: labels,
+      propertyNames: { minLength: 1, maxLength: labelKeyBytes, pattern: `^[^=${CONTROLS}]+$` },
+      additionalProperties: { type: "string", maxLength: labelValueBytes },
+    },
+    limit: { minimum: 1 },
+    expire_time: { pattern: YEARS_SINCE_1970 },
   };
 
   function ofField(field: DescField): Schema {
-    return { ...byName(field), ...(isRequired(field) && notEmpty(field)) };
+    return { ...ofAnyValue(field), ...(isRequired(field) && notEmpty(field)) };
   }
 
-  function byName(field: DescField): Schema {
+  function ofAnyValue(field: DescField): Schema {
     const { name, parent } = field;
-    const own = exact[`${parent.name}.${name}`];
-    if (own !== undefined) return own;
+    const named = ofOneField[`${parent.name}.${name}`] ?? ofEveryField[name];
+    if (named !== undefined) return named;
     if (isId(field)) return id;
-    if (name === "label" && field.fieldKind === "list") return { items: label, maxItems: labels };
-    if (name === "labels" && field.fieldKind === "map") return labelMap;
-    if (name === "title") return { maxLength: titleBytes };
-    if (name === "limit" && parent.name.endsWith("Request")) return { minimum: 1 };
-    if (name === "offset") return { minimum: 0 };
-    if (name === "expire_time") return { pattern: YEARS_SINCE_1970 };
-    if (name === "update_mask") return maskOf(MASKS[parent.name] ?? []);
-    if (COUNTS.test(name)) return { pattern: `^(0|${EXACT})$` };
-    return {};
+    if (field.message?.typeName === "google.protobuf.FieldMask") return maskOf(maskableFields(parent.typeName));
+    return parent.name.endsWith("Request") ? ofNumber(field) : {};
   }
 
   return {
@@ -90,10 +85,17 @@ export function constraintsFor(limits: Limits): Constraints {
   };
 }
 
-/** The list of todos accepts any id. */
+/** A field `…_id`, or the `id` of a message. That of a part belongs to the caller. */
 function isId({ name, parent }: DescField): boolean {
-  if (parent.name === "ListTodosRequest") return false;
-  return name === "id" ? WITH_OWN_ID.includes(parent.name) : IDS.test(name);
+  const path = `${parent.name}.${name}`;
+  return path === "MessageInfo.id" || (name.endsWith("_id") && !UNCHECKED_IDS.includes(path));
+}
+
+/** No number of a request is negative. */
+function ofNumber({ fieldKind, scalar }: DescField): Schema {
+  if (fieldKind !== "scalar") return {};
+  if (scalar === ScalarType.INT64) return { pattern: `^(0|${EXACT})$` };
+  return scalar === ScalarType.INT32 ? { minimum: 0 } : {};
 }
 
 /** A required field must not have the value that it has when it is left out. */
@@ -103,7 +105,8 @@ function notEmpty(field: DescField): Schema {
   return field.scalar === ScalarType.STRING ? { minLength: 1 } : { pattern: `^(${EXACT})$` };
 }
 
-function maskOf(paths: readonly string[]): Schema {
+function maskOf(fields: readonly string[]): Schema {
+  const paths = fields.map(protoCamelCase);
   const one = `(${paths.map((path) => path.replace(".", "\\.")).join("|")})`;
   return { pattern: `^${one}(,${one})*$`, examples: [paths[0]] };
 }

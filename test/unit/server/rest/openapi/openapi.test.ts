@@ -1,9 +1,11 @@
-import type { DescMessage } from "@bufbuild/protobuf";
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { beforeAll, describe, expect, test } from "vitest";
 import { comments } from "../../../../../gen/comments.js";
+import { UpdateSessionRequestSchema } from "../../../../../gen/sessionpool/v1/session_service_pb.js";
 import { DEFAULT_LIMITS } from "../../../../../src/domain/limits.js";
 import { readBindings } from "../../../../../src/server/rest/binding.js";
+import { constraintsFor } from "../../../../../src/server/rest/openapi/constraints.js";
 import { openApiDocument } from "../../../../../src/server/rest/openapi/openapi.js";
 import { METHODS } from "../rest-server.js";
 
@@ -97,6 +99,34 @@ describe("openApiDocument", () => {
         false,
       );
     }
+  });
+
+  test("lets a mask name the fields that the handler accepts", () => {
+    const session = operation("patch", "/session/{sessionId}").requestBody.content["application/json"].schema;
+    const ofSession = new RegExp(session.properties.updateMask.pattern);
+    expect("title,metadata,labels,expireTime").toMatch(ofSession);
+    expect("revision").not.toMatch(ofSession);
+    const { parameters } = operation("patch", "/session/{sessionId}/message/{messageId}");
+    const ofMessage = new RegExp(parameters.find(({ name }: Json) => name === "updateMask").schema.pattern);
+    expect("parts,info.metadata,info.role").toMatch(ofMessage);
+    expect("info.id").not.toMatch(ofMessage);
+  });
+
+  test("throws for a mask whose fields are not listed", () => {
+    const { updateMask } = UpdateSessionRequestSchema.field;
+    const unlisted = { ...updateMask, parent: { ...updateMask.parent, typeName: "test.Unlisted" } } as DescField;
+    expect(() => constraintsFor(DEFAULT_LIMITS).ofField(unlisted)).toThrow(/update_mask of test\.Unlisted/);
+  });
+
+  test("recognises ids and the numbers of requests in messages that it does not know", () => {
+    const { ofField } = constraintsFor(DEFAULT_LIMITS);
+    const as = (field: DescField, name: string, message: string): DescField =>
+      ({ ...field, name, parent: { ...field.parent, name: message } }) as DescField;
+    const { sessionId, expectedRevision, title } = UpdateSessionRequestSchema.field;
+    expect(ofField(as(sessionId, "root_id", "NewRequest"))).toMatchObject({ maxLength: 128 });
+    expect(ofField(as(expectedRevision, "at_most", "NewRequest"))).toHaveProperty("pattern");
+    expect(ofField(as(expectedRevision, "at_most", "NewResponse"))).toEqual({});
+    expect(ofField(as(title, "color", "NewRequest"))).toEqual({});
   });
 
   test("refers only to components that exist, and to every one of them", () => {

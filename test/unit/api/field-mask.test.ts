@@ -1,0 +1,24 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { UpdateMessageRequestSchema } from "../../../gen/sessionpool/v1/message_service_pb.js";
+import { maskableFields, maskedFields } from "../../../src/api/field-mask.js";
+
+const requestWith = (...paths: string[]) => create(UpdateMessageRequestSchema, { updateMask: { paths } });
+
+test("a mask names fields of its own request only", () => {
+  expect(maskedFields(requestWith("parts", "info.role"))).toEqual(["parts", "info.role"]);
+  expect(() => maskedFields(requestWith("parts", "title"))).toThrow(
+    'update_mask names "title"; it may name parts, info.metadata, info.role',
+  );
+});
+
+test("an absent mask and an empty one name nothing", () => {
+  expect(maskedFields(create(UpdateMessageRequestSchema))).toBeUndefined();
+  expect(maskedFields(requestWith())).toBeUndefined();
+});
+
+test("a request whose fields are not listed is a fault of the program", () => {
+  expect(() => maskableFields("sessionpool.v1.GetSessionRequest")).toThrow(
+    "The fields that the update_mask of sessionpool.v1.GetSessionRequest may name are not listed",
+  );
+});
