@@ -40,7 +40,8 @@ export class Retries {
   }
 
   /**
-   * Counts an attempt that gave no answer for these heads or records. `internal` when too many in a row saw the same ones.
+   * Counts an attempt that gave no answer for these heads or records. `internal` when too many in a row saw the same
+   * ones.
    */
   count(seen: readonly Seen[], reason: string): void {
     const state = seen.map(stateOf).join("; ");
