@@ -274,6 +274,39 @@ export function describeDrafts(subject: StorageProviderSubject): void {
       expect((await refusal(finish("d", 1), "failed_precondition")).message).toContain("removed");
       expect(await history(subject.other, "s")).toEqual(["m1"]);
     });
+
+    it("does not answer a retry with another message that has taken the id", async () => {
+      await sessionWith(subject.provider, "s", ["m1"]);
+      for (const [id, timestampMicros] of [
+        ["d", undefined],
+        ["e", T0 - 2 * SECOND],
+      ] as const) {
+        await start(id, { timestampMicros });
+        await finish(id, 1);
+        await subject.other.deleteMessage("s", id);
+        subject.nowMicros += SECOND;
+        await subject.other.logMessages("s", [message(id, { role: "user" })]);
+        expect((await refusal(finish(id, 1), "failed_precondition")).message).toContain("removed");
+        await subject.other.deleteMessage("s", id);
+        await subject.other.logMessages("s", [message(id, { role: "user", timestampMicros: T0 - SECOND })]);
+        await refusal(finish(id, 1), "failed_precondition");
+      }
+    });
+
+    it("answers a retry with the place of its message after an update, whatever time the message has", async () => {
+      await sessionWith(subject.provider, "s", ["m1"]);
+      await start("now", {});
+      await start("set", { timestampMicros: T0 - SECOND });
+      await finish("now", 1);
+      await finish("set", 1);
+      await subject.provider.logMessages("s", [messageAt("later", 100)]);
+      await start("after", {});
+      await finish("after", 1);
+      for (const id of ["now", "set", "after"]) {
+        await subject.other.updateMessage("s", id, { parts: [{ id: "", type: "text", text: "new" }] });
+        expect(await finish(id, 1), id).toMatchObject({ messageIds: [id] });
+      }
+    });
   });
 
   describe("discardDraft", () => {

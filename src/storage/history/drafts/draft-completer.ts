@@ -2,11 +2,11 @@ import type { Call } from "../../../domain/call.js";
 import type { LogResult } from "../../storage-provider.js";
 import { DraftTaken } from "../append/append-plan.js";
 import type { Appender } from "../append/appender.js";
-import type { HistoryContext } from "../heads.js";
-import { locateOnHead } from "../read/lookup.js";
+import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
+import { countBefore, type Located, locateOnHead } from "../read/lookup.js";
 import type { FoundDraft } from "./draft-finder.js";
 import type { DraftList } from "./draft-list.js";
-import { messagesOf, possibleIdsOf, spareIdOf } from "./draft-message.js";
+import { holdMessageOf, messagesOf, possibleIdsOf, spareIdOf } from "./draft-message.js";
 
 /** Carries out the verdict at the end of a draft's log. Any process may do so at any time, even several at once. */
 export class DraftCompleter {
@@ -51,14 +51,33 @@ export class DraftCompleter {
     );
   }
 
-  /** The current place of a finished draft's message. */
-  async #placeOf({ record, ref }: FoundDraft, call?: Call): Promise<LogResult | null> {
+  /** The current place of a finished draft's message; null when it is gone, even if another one has its id now. */
+  async #placeOf(draft: FoundDraft, call?: Call): Promise<LogResult | null> {
+    const { record, ref } = draft;
     return this.#context.retrying(record.sessionId, call, async (saw) => {
       const head = await this.#context.need(record.sessionId, call);
       saw(head);
       const located = await locateOnHead(this.#context, head, possibleIdsOf(ref), call);
       const found = located.get(spareIdOf(ref)) ?? located.get(ref.messageId);
-      return found ? { messageIds: [found.entry.id], position: found.position } : null;
+      if (!found || !(await this.#isMessageOf(draft, found, head, call))) return null;
+      return { messageIds: [found.entry.id], position: found.position };
     });
+  }
+
+  /**
+   * Whether a message is the draft's own, which may have been updated since. An update keeps its time: the one that
+   * StartDraft set, or else that of the verdict or of the message before it, whichever is later.
+   */
+  async #isMessageOf(
+    { ref, state }: FoundDraft,
+    { entry, position }: Located,
+    head: Head,
+    call?: Call,
+  ): Promise<boolean> {
+    if (holdMessageOf(ref, state, [entry])) return true;
+    const { timestampMicros } = entry;
+    if (ref.timestampMicros !== null) return timestampMicros === ref.timestampMicros;
+    if (timestampMicros <= state.updateTimeMicros) return timestampMicros === state.updateTimeMicros;
+    return (await countBefore(this.#context, visibleSegments(head), timestampMicros, call)) < position;
   }
 }
