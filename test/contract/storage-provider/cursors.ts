@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { MessageCursor, MessageQuery } from "../../../src/domain/page.js";
-import { idsOf, message, messageAt, numbered, refusal, sessionWith, T0 } from "./fixtures.js";
+import { idsOf, message, messageAt, numbered, refusal, SECOND, sessionWith, T0 } from "./fixtures.js";
 import type { StorageProviderSubject } from "./subject.js";
 
 export function describeCursors(subject: StorageProviderSubject): void {
@@ -69,6 +69,21 @@ export function describeCursors(subject: StorageProviderSubject): void {
       await subject.provider.truncateMessages("s", "m1");
       await subject.provider.logMessages("s", [message("m2"), message("x")]);
       expect(await goOn("s", cursor)).toEqual(["x"]);
+    });
+
+    it("is refused when its message has left the list's range of time", async () => {
+      const numbers = [1, 2, 3, 4];
+      const query = { untilMicros: T0 + 5 * SECOND };
+      await sessionWith(
+        subject.provider,
+        "s",
+        numbers.map((seconds) => messageAt(`m${seconds}`, seconds)),
+      );
+      const cursor = await cursorOf("s", query);
+      await subject.provider.deleteMessage("s", "m2");
+      await subject.provider.logMessages("s", [messageAt("m2", 9)]);
+      const refused = await refusal(goOn("s", cursor, query), "failed_precondition");
+      expect(refused.message).toBe('Message "m2", after which the page begins, is no longer in this list');
     });
 
     it("continues after the history was merged and copied", async () => {

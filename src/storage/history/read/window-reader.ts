@@ -112,7 +112,7 @@ export class WindowReader {
     await this.#context.checkCurrent(record, call);
     throw new DomainError(
       "failed_precondition",
-      `Message ${JSON.stringify(cursor.messageId)}, after which the page begins, is no longer in the history`,
+      `Message ${JSON.stringify(cursor.messageId)}, after which the page begins, is no longer in this list`,
     );
   }
 
