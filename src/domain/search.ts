@@ -9,6 +9,11 @@ export const MOST_QUERY_BYTES = 256;
  * most scripts that are written without spaces.
  */
 const LEAST_PREFIX_BYTES = 3;
+/**
+ * The number of the rule by which `wordsOf` reads a text. A store that keeps words makes them anew when it finds those
+ * of another rule. Until rule 2, accents of Greek stayed, and SQLite had a rule of its own.
+ */
+export const WORDS_RULE = 2;
 /** A store has to gather all words that begin with a prefix, wherever they stand, so each prefix is expensive. */
 const MOST_PREFIXES = 4;
 
@@ -60,7 +65,7 @@ export interface SearchPage {
 }
 
 interface Word {
-  /** The word without case and diacritics. */
+  /** The word without case and accents. */
   readonly word: string;
   /** Offsets in code units. */
   readonly start: number;
@@ -68,11 +73,12 @@ interface Word {
 }
 
 /**
- * A word is a run of letters and digits with their marks, which is what SQLite's tokenizer `unicode61` takes for one.
- * In scripts that are written without spaces, a whole run is one word.
+ * A word is a run of letters and digits with their accents. In scripts that are written without spaces, a whole run is
+ * one word.
  */
-const WORD = /[\p{L}\p{N}\p{Co}](?:[\p{L}\p{N}\p{Co}]|[\u0300-\u0331])*/gu;
-const MARKS = /[\u0300-\u0331]/g;
+const WORD = /[\p{L}\p{N}\p{Co}](?:[\p{L}\p{N}\p{Co}]|[\u0300-\u036f])*/gu;
+/** The Unicode block of accents. Marks of other scripts, such as the vowels of Devanagari, are no accents. */
+const ACCENTS = /[\u0300-\u036f]/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: everything in ASCII is looked for
 const ASCII = /^[\u0000-\u007f]*$/;
 
@@ -120,7 +126,18 @@ export function* wordsOf(text: string): Generator<Word> {
   }
 }
 
+/**
+ * A word without case and accents. Every store compares words in this form. When the rule changes, so must
+ * `WORDS_RULE`.
+ */
 function folded(word: string): string {
   if (ASCII.test(word)) return word.toLowerCase();
-  return word.normalize("NFD").replaceAll(MARKS, "").normalize("NFC").toLowerCase();
+  const bare = word.normalize("NFD").replaceAll(ACCENTS, "").normalize("NFC");
+  return bare.toLowerCase().replaceAll(/\p{Changes_When_Casefolded}/gu, ofCapital);
+}
+
+/** Forms of one small letter have the same capital: `ς` becomes `σ`. A capital of several letters is ignored. */
+function ofCapital(letter: string): string {
+  const other = letter.toUpperCase().toLowerCase();
+  return other.length === letter.length ? other : letter;
 }

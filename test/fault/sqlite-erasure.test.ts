@@ -88,10 +88,11 @@ it("an index of words contains no word of an erased message", async () => {
   try {
     const provider = new LogHistoryProvider(searching.namespace("default"), { search: true });
     await provider.createSession({ sessionId: "s" });
-    // The messages are stored one by one, so that the index consists of many pieces.
+    // The messages are stored and indexed one by one, so that the index consists of many pieces.
     for (let m = 0; m < 30; m++) {
       const text = `${wordOf(m)} ${"x".repeat(m)}`;
       await provider.logMessages("s", [{ id: `m${m}`, role: "user", parts: [textPart(text)] }]);
+      await searching.searchBuilt();
     }
     expect(indexed()).toHaveLength(30);
     await provider.eraseMessage("s", "m7");
@@ -107,7 +108,7 @@ it("an index of words contains no word of an erased message", async () => {
  * one before.
  */
 function wordOf(m: number): string {
-  return `${String.fromCodePoint(0x430 + m)}secretword`;
+  return `${String.fromCodePoint(0x561 + m)}secretword`;
 }
 
 /** Returns the secret words that the index contains. */

@@ -22,11 +22,13 @@ export interface TodosDocument {
 }
 
 interface SchemaDocument {
-  readonly _id: "version" | "clock";
+  readonly _id: "version" | "clock" | "words";
   /** Only in the document `version`. */
   readonly version?: number;
   /** Only in the document `clock`, which sweeps write to learn the server's time. */
   readonly ticks?: number;
+  /** Only in the document `words`: the rule by which all words in the database were made. */
+  readonly rule?: number;
 }
 
 export interface MongoCollections {

@@ -1,4 +1,5 @@
 import type Database from "libsql";
+import { WORDS_RULE } from "../../domain/search.js";
 
 /**
  * Finds a free place for an entry in the order of a search. A place is the timestamp in microseconds times 1024, plus a
@@ -19,19 +20,19 @@ function isSearched(entry: string): string {
   return `${entry}.id IS NOT NULL AND substr(${entry}.id, 1, 1) <> char(1)`;
 }
 
-/** SQLite's JSON functions cut a text at its first U+0000, so a space replaces it. */
-const BODY = "replace(iif(json_valid(messages.body), messages.body, '{}'), '\\u0000', '\\u0020')";
-
 const PUT = `INSERT INTO search_places (place, log, seq) VALUES (${freePlace("NEW")}, NEW.log, NEW.seq);`;
 const REMOVE = "DELETE FROM search_places WHERE log = OLD.log AND seq = OLD.seq;";
 
 /**
  * The index of words. `search_texts` holds no text, only which words stand where; its rowid is the place. Triggers
- * update the index in the transaction that writes, deletes or erases an entry. So every program that writes to the file
- * keeps the index up to date, including earlier versions and programs without `--search`.
+ * give every entry that is written or overwritten a place, and note it in `search_pending`; those of deleted entries
+ * are removed. So every program that writes to the file keeps the index up to date, including earlier versions and
+ * programs without `--search`. A program with `--search` then adds the words of what is pending. It splits and folds
+ * them itself, because SQLite's tokenizers do not fold as the other stores do, and a trigger cannot call the program.
+ * The tokenizer `ascii` keeps these words as they are.
  *
- * `scope` holds two words, the namespace and the owner of the log, each in hexadecimal. `search_progress` records how
- * far the entries that are older than the index have been added to it.
+ * `scope` holds two words, the namespace and the owner of the log, each in hexadecimal. `search_progress` records by
+ * which rule the words were made, and how far the entries that are older than the index have been given places.
  */
 const SEARCH = `
 CREATE TABLE search_places (
@@ -40,35 +41,39 @@ CREATE TABLE search_places (
 	seq INTEGER NOT NULL,
 	UNIQUE (log, seq)
 ) STRICT;
+CREATE TABLE search_pending (place INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE search_progress (
 	id INTEGER PRIMARY KEY CHECK (id = 1),
+	rule INTEGER NOT NULL,
 	log TEXT NOT NULL,
 	seq INTEGER NOT NULL,
 	entries INTEGER NOT NULL,
 	done INTEGER NOT NULL
 ) STRICT;
-INSERT INTO search_progress VALUES (1, '', 0, 0, 0);
-CREATE VIRTUAL TABLE search_texts USING fts5 (
-	scope, text, content = '', contentless_delete = 1, tokenize = "unicode61 remove_diacritics 2"
-);
+INSERT INTO search_progress VALUES (1, ${WORDS_RULE}, '', 0, 0, 0);
+CREATE VIRTUAL TABLE search_texts USING fts5 (scope, text, content = '', contentless_delete = 1, tokenize = "ascii");
 CREATE TRIGGER search_inserted AFTER INSERT ON messages WHEN ${isSearched("NEW")}
 BEGIN ${PUT} END;
 CREATE TRIGGER search_updated AFTER UPDATE OF body ON messages WHEN ${isSearched("NEW")}
 BEGIN ${REMOVE} ${PUT} END;
 CREATE TRIGGER search_deleted AFTER DELETE ON messages BEGIN ${REMOVE} END;
 CREATE TRIGGER search_place_inserted AFTER INSERT ON search_places
-BEGIN
-	INSERT INTO search_texts (rowid, scope, text)
-	SELECT NEW.place, 'n' || hex(sessions.namespace) || ' u' || hex(sessions.uid), words.text
-	FROM sessions, (
-		SELECT group_concat(part.value ->> '$.text', char(10)) AS text
-		FROM messages, json_each(${BODY}, '$.parts') AS part
-		WHERE messages.log = NEW.log AND messages.seq = NEW.seq AND part.value ->> '$.type' = 'text'
-	) AS words
-	WHERE sessions.uid = substr(NEW.log, 1, instr(NEW.log, '.') - 1) AND words.text <> '';
-END;
+BEGIN INSERT INTO search_pending VALUES (NEW.place); END;
 CREATE TRIGGER search_place_deleted AFTER DELETE ON search_places
-BEGIN DELETE FROM search_texts WHERE rowid = OLD.place; END;
+BEGIN
+	DELETE FROM search_pending WHERE place = OLD.place;
+	DELETE FROM search_texts WHERE rowid = OLD.place;
+END;
+`;
+
+const NO_SEARCH = `
+DROP TRIGGER search_inserted;
+DROP TRIGGER search_updated;
+DROP TRIGGER search_deleted;
+DROP TABLE search_texts;
+DROP TABLE search_places;
+DROP TABLE search_progress;
+DROP TABLE IF EXISTS search_pending;
 `;
 
 /**
@@ -80,21 +85,32 @@ export const SEARCH_SQL = {
     FROM search_texts AS texts CROSS JOIN search_places AS places ON places.place = texts.rowid
     CROSS JOIN messages ON messages.log = places.log AND messages.seq = places.seq
     WHERE search_texts MATCH ? AND texts.rowid < CAST(? AS INTEGER) ORDER BY texts.rowid DESC LIMIT ?`,
-  progress: "SELECT log, seq, entries, done FROM search_progress WHERE id = 1",
+  progress: "SELECT rule, log, seq, entries, done FROM search_progress WHERE id = 1",
   setProgress: "UPDATE search_progress SET log = ?, seq = ?, entries = entries + ?, done = ? WHERE id = 1",
-  entriesAfter: "SELECT log, seq, timestamp, size FROM messages WHERE (log, seq) > (?, ?) ORDER BY log, seq LIMIT ?",
-  /** Adds an older entry to the index, unless it is there already. */
-  indexEntry: `INSERT INTO search_places (place, log, seq) SELECT ${freePlace("entry")}, entry.log, entry.seq FROM messages AS entry
+  entriesAfter: "SELECT log, seq, size FROM messages WHERE (log, seq) > (?, ?) ORDER BY log, seq LIMIT ?",
+  /** Gives an older entry a place, unless it has one already. */
+  placeEntry: `INSERT INTO search_places (place, log, seq) SELECT ${freePlace("entry")}, entry.log, entry.seq FROM messages AS entry
     WHERE entry.log = ?1 AND entry.seq = ?2 AND ${isSearched("entry")}
     AND NOT EXISTS (SELECT 1 FROM search_places WHERE log = ?1 AND seq = ?2)`,
+  /** Writing in the order of places splits the index into fewer pieces. */
+  pending: `SELECT CAST(pending.place AS TEXT), messages.log, messages.seq, messages.size
+    FROM search_pending AS pending CROSS JOIN search_places AS places ON places.place = pending.place
+    CROSS JOIN messages ON messages.log = places.log AND messages.seq = places.seq ORDER BY pending.place LIMIT ?`,
+  pendingEntry: `SELECT 'n' || hex(sessions.namespace) || ' u' || hex(sessions.uid), CAST(messages.body AS BLOB)
+    FROM messages CROSS JOIN sessions ON sessions.uid = substr(messages.log, 1, instr(messages.log, '.') - 1)
+    WHERE messages.log = ? AND messages.seq = ?`,
+  addWords: "INSERT INTO search_texts (rowid, scope, text) VALUES (CAST(? AS INTEGER), ?, ?)",
+  removePending: "DELETE FROM search_pending WHERE place = CAST(? AS INTEGER)",
 } as const;
 
-/** Makes an empty index, unless the file has one. */
+/** Makes an empty index, unless the file has one whose words were made by the present rule or a later one. */
 export function ensureSearch(db: Database.Database): void {
-  if (hasSearch(db)) return;
+  if (wordsRule(db) >= WORDS_RULE) return;
   db.exec("BEGIN IMMEDIATE");
   try {
-    if (!hasSearch(db)) db.exec(SEARCH);
+    const rule = wordsRule(db);
+    if (rule > 0 && rule < WORDS_RULE) db.exec(NO_SEARCH);
+    if (rule < WORDS_RULE) db.exec(SEARCH);
     db.exec("COMMIT");
   } catch (error) {
     // Some errors end the transaction by themselves.
@@ -103,6 +119,11 @@ export function ensureSearch(db: Database.Database): void {
   }
 }
 
-function hasSearch(db: Database.Database): boolean {
-  return db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'search_progress'").get([]) !== undefined;
+/** The rule by which the words in the file were made; 0 if it has no index. The first one was not recorded. */
+function wordsRule(db: Database.Database): number {
+  const columns = db.prepare("SELECT name FROM pragma_table_info('search_progress')").raw().all([]) as [string][];
+  if (columns.length === 0) return 0;
+  if (!columns.some(([name]) => name === "rule")) return 1;
+  const [rule] = db.prepare("SELECT rule FROM search_progress").raw().get([]) as [number];
+  return rule;
 }

@@ -1,6 +1,8 @@
 import type Database from "libsql";
 import { invalidArgument } from "../../domain/errors.js";
-import type { SearchTerm } from "../../domain/search.js";
+import { MessageBody } from "../../domain/message-body.js";
+import { type SearchTerm, WORDS_RULE, wordsOf } from "../../domain/search.js";
+import { searchedText } from "../../domain/search-text.js";
 import type { EntrySearch, FoundEntries, SearchedPage } from "../history/log-store.js";
 import { SEARCH_SQL } from "./search-schema.js";
 import { type Row, Statement } from "./statements.js";
@@ -24,7 +26,11 @@ export class SearchTable {
       progress: new Statement(db, SEARCH_SQL.progress),
       setProgress: new Statement(db, SEARCH_SQL.setProgress),
       entriesAfter: new Statement(db, SEARCH_SQL.entriesAfter),
-      indexEntry: new Statement(db, SEARCH_SQL.indexEntry),
+      placeEntry: new Statement(db, SEARCH_SQL.placeEntry),
+      pending: new Statement(db, SEARCH_SQL.pending),
+      pendingEntry: new Statement(db, SEARCH_SQL.pendingEntry),
+      addWords: new Statement(db, SEARCH_SQL.addWords),
+      removePending: new Statement(db, SEARCH_SQL.removePending),
     };
   }
 
@@ -33,24 +39,69 @@ export class SearchTable {
     return this.#sql.find.all(...query);
   }
 
-  /** Adds some of the older entries to the index. Returns how many were examined so far, and whether all were. */
+  /** Whether entries wait for their words, which this version knows how to make. */
+  hasPending(): boolean {
+    return this.#progress().rule === WORDS_RULE && this.#sql.pending.get(1) !== undefined;
+  }
+
+  /** Adds the words of some of the entries that wait for them. */
+  indexPending(): void {
+    if (!this.hasPending()) return;
+    const rows = this.#sql.pending.all(STEP_ENTRIES) as [string, string, number, number][];
+    for (const [place, log, seq] of firstOf(rows)) {
+      const [scope, body] = (this.#sql.pendingEntry.get(log, seq) ?? []) as [string?, Buffer?];
+      const words = wordsIn(body);
+      if (words !== "") this.#sql.addWords.run(place, scope as string, words);
+      this.#sql.removePending.run(place);
+    }
+  }
+
+  /**
+   * Adds the words of some entries: of those that wait for them, and then of those that are older than the index.
+   * Returns how many older ones were examined so far, and whether nothing is left.
+   */
   indexSome(): { readonly entries: number; readonly done: boolean } {
-    const [log, seq, before, done] = this.#sql.progress.get() as [string, number, number, number];
-    if (done === 1) return { entries: before, done: true };
-    const rows = this.#sql.entriesAfter.all(log, seq, STEP_ENTRIES) as [string, number, number, number][];
-    let bytes = 0;
-    const over = rows.findIndex(([, , , size]) => {
-      bytes += size;
-      return bytes > STEP_BYTES;
-    });
-    const some = over < 0 ? rows : rows.slice(0, Math.max(over, 1));
+    if (!this.hasPending()) this.#placeSome();
+    this.indexPending();
+    const { rule, entries, done } = this.#progress();
+    return { entries, done: rule !== WORDS_RULE || (done && !this.hasPending()) };
+  }
+
+  #placeSome(): void {
+    const { rule, log, seq, done } = this.#progress();
+    if (rule !== WORDS_RULE || done) return;
+    const rows = this.#sql.entriesAfter.all(log, seq, STEP_ENTRIES) as [string, number, number][];
+    const some = firstOf(rows);
     const isLast = some.length === rows.length && rows.length < STEP_ENTRIES;
     const [endLog, endSeq] = some.at(-1) ?? [log, seq];
-    // Writing in the order of places splits the index into fewer pieces.
-    const inOrder = some.toSorted(([, , a], [, , b]) => a - b);
-    for (const [entryLog, entrySeq] of inOrder) this.#sql.indexEntry.run(entryLog, entrySeq);
+    for (const [entryLog, entrySeq] of some) this.#sql.placeEntry.run(entryLog, entrySeq);
     this.#sql.setProgress.run(endLog, endSeq, some.length, isLast ? 1 : 0);
-    return { entries: before + some.length, done: isLast };
+  }
+
+  #progress() {
+    const [rule, log, seq, entries, done] = this.#sql.progress.get() as [number, string, number, number, number];
+    return { rule, log, seq, entries, done: done === 1 };
+  }
+}
+
+/** As many rows as one step takes on, and at least one. The last column is the size. */
+function firstOf<T extends readonly [...unknown[], number]>(rows: readonly T[]): readonly T[] {
+  let bytes = 0;
+  const over = rows.findIndex((row) => {
+    bytes += row.at(-1) as number;
+    return bytes > STEP_BYTES;
+  });
+  return over < 0 ? rows : rows.slice(0, Math.max(over, 1));
+}
+
+/** The words of a stored body. Another program may have stored something that is none. */
+function wordsIn(body: Buffer | undefined): string {
+  if (body === undefined) return "";
+  try {
+    const text = searchedText(MessageBody.stored(body).parts);
+    return Array.from(wordsOf(text), ({ word }) => word).join(" ");
+  } catch {
+    return "";
   }
 }
 
@@ -75,11 +126,11 @@ export function foundEntries(rows: readonly Row[], limit: number): FoundEntries 
   return { entries, next: entries.length < limit ? null : (entries.at(-1)?.place ?? null) };
 }
 
-/** A query in the language of FTS5, in which every text of a caller is quoted. */
+/** A query in the language of FTS5, in which the words of a caller are quoted. */
 function matchOf(namespace: string, terms: readonly SearchTerm[], owners: readonly string[] | undefined): string {
-  const words = terms.map(({ text, isPrefix }) => `"${text.replaceAll('"', " ")}"${isPrefix ? " *" : ""}`);
+  const phrases = terms.map(({ words, isPrefix }) => `"${words.join(" ")}"${isPrefix ? " *" : ""}`);
   const ofOwners = owners === undefined ? "" : `scope : (${owners.map((uid) => `u${hex(uid)}`).join(" OR ")}) AND `;
-  return `scope : n${hex(namespace)} AND ${ofOwners}text : (${words.join(" AND ")})`;
+  return `scope : n${hex(namespace)} AND ${ofOwners}text : (${phrases.join(" AND ")})`;
 }
 
 function hex(text: string): string {

@@ -1,9 +1,10 @@
 import type { Call } from "../../domain/call.js";
 import type { LogDatabase } from "../history/log-store.js";
-import { SearchBuilder, type SearchNotices } from "../history/search-builder.js";
+import type { SearchNotices } from "../history/search-builder.js";
 import { DatabaseFiles } from "./database-files.js";
 import { FileCleaner } from "./file-cleaner.js";
 import { IN_MEMORY, openFile } from "./open-file.js";
+import { SearchIndex } from "./search-index.js";
 import { SEARCH_SQL } from "./search-schema.js";
 import { SearchTable } from "./search-table.js";
 import { SearchThread } from "./search-thread.js";
@@ -26,7 +27,7 @@ export class SqliteLogDatabase implements LogDatabase {
   readonly #cleaner: FileCleaner | undefined;
   readonly #search: SearchRows | undefined;
   readonly #thread: SearchThread | undefined;
-  readonly #builder: SearchBuilder | undefined;
+  readonly #index: SearchIndex | undefined;
 
   /** Opens a file, or `:memory:`, and makes it if it is missing; `failed_precondition` if the file cannot be used. */
   static async open(path: string, options: SqliteLogDatabaseOptions = {}): Promise<SqliteLogDatabase> {
@@ -49,10 +50,14 @@ export class SqliteLogDatabase implements LogDatabase {
     this.#connection = connection;
     this.#now = options.now ?? Date.now;
     this.#thread = thread;
+    const index = table && new SearchIndex(connection, table, options);
+    this.#index = index;
     this.#search =
-      table && ((query, call) => (thread ? thread.all(query, call) : connection.read(() => table.find(query), call)));
-    this.#builder =
-      table && new SearchBuilder((signal) => connection.write(() => table.indexSome(), { signal }), options);
+      index &&
+      (async (query, call) => {
+        await index.catchUp(call);
+        return thread ? thread.all(query, call) : connection.read(() => table.find(query), call);
+      });
     this.#cleaner = path === IN_MEMORY ? undefined : new FileCleaner(path);
   }
 
@@ -64,13 +69,13 @@ export class SqliteLogDatabase implements LogDatabase {
     return this.#connection.read(() => namespacesOf(this.#connection.statements), undefined);
   }
 
-  /** Resolves when messages that the file held before it got its index are in it, too. */
+  /** Resolves when all messages that the file holds now are in its index, as far as this can be done. */
   async searchBuilt(): Promise<void> {
-    await this.#builder?.finished;
+    await this.#index?.look();
   }
 
   async close(call?: Call): Promise<void> {
-    await this.#builder?.stop();
+    await this.#index?.stop();
     await this.#thread?.close();
     await this.#connection.close(call);
   }

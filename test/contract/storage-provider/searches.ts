@@ -67,6 +67,34 @@ export function describeSearches(subject: StorageProviderSubject): void {
       for (const q of ["azalea", "azaleas rose", "zaleas", "x", "京"]) expect(await found(q), q).toEqual([]);
     });
 
+    searches("folds case and accents alike in every script, and highlights what it finds", async () => {
+      const spellings = [
+        ["ο λόγος ἦν", "λογος", "ΛΌΓΟΣ", "λόγοσ", "λόγ*", "ην", '"Ὁ ΛΟΓΟΣ"'],
+        ["Ο ΛΟΓΟΣ ΗΝ", "λόγος", "ᾖν", '"ὁ λόγος"'],
+        ["зелёная ёлка Й", "елка", "ЁЛКА", "ЗЕЛЕН*", "и"],
+        ["300 \u00b5m", "\u03bcm", "\u00b5m", "\u039cM"],
+        ["Congreſs Ǿrsted ẛ", "CONGRESS", "ørsted", "s"],
+        ["e\u0301te\u0305 tiếng Việt", "ete", "été", "TIENG viet"],
+        ["Შრიფტი Ꭰꭱ", "შრიფტი", "ꭰᎡ"],
+        ["thanks\u{1f970}friend", "thanks", "friend"],
+      ] as const;
+      await sessionWith(
+        subject.provider,
+        "s",
+        spellings.map(([text], i) => said(`m${i}`, text)),
+      );
+      for (const [i, [, ...queries]] of spellings.entries()) {
+        for (const q of queries) {
+          const hits = await hitsOf(subject.open({ search: true }), q);
+          expect(
+            hits.map(({ messageId }) => messageId),
+            q,
+          ).toContain(`m${i}`);
+          for (const { snippet } of hits) expect(snippet.highlights, q).not.toEqual([]);
+        }
+      }
+    });
+
     searches("finds phrases and prefixes", async () => {
       await sessionWith(subject.provider, "s", [said("m1", "one two three"), said("m2", "three two one")]);
       expect(await found('"two three"')).toEqual(["s/m1"]);

@@ -56,6 +56,36 @@ describe("the words of a text", () => {
     expect(words.map(({ start, end }) => text.slice(start, end))).toEqual(["Grüße", "wörld\u{20000}", "3x"]);
   });
 
+  it.each([
+    ["ΛΌΓΟΣ λόγος λόγοσ", "λογοσ λογοσ λογοσ"],
+    ["Ἀρχῇ ᾳ ΐ", "αρχη α ι"],
+    ["Ёлка Йод", "елка иод"],
+    ["\u00b5 \u03bc ſ ẛ ϐ", "\u03bc \u03bc s s β"],
+    ["İI ı Straße ẞ ŉ ﬁ", "ii ı straße ß ŉ ﬁ"],
+    ["Ꭰꭰ Ა \u{10400}", "ꭰꭰ ა \u{10428}"],
+    ["e\u0301\u0305 ở", "e o"],
+    ["\u0958 か\u3099", "\u0915\u093c か"],
+  ])("of %j are %j", (text, words) => {
+    expect([...wordsOf(text)].map(({ word }) => word).join(" ")).toBe(words);
+  });
+
+  it("are equal whatever the case and the accents of a letter", () => {
+    const read = (text: string) => Array.from(wordsOf(text), ({ word }) => word).join(" ");
+    const different: string[] = [];
+    for (let point = 0; point < 0x20000; point++) {
+      const letter = String.fromCodePoint(point);
+      // The dotless i has the capital of another letter.
+      if (!/\p{L}/u.test(letter) || letter === "ı") continue;
+      const cases = [letter.toLowerCase(), letter.toUpperCase()].filter((other) => other.length === letter.length);
+      const apart = letter.normalize("NFD");
+      const isAccented = /^\p{L}[\u0300-\u036f]*$/u.test(apart);
+      const word = read(letter);
+      const others = [...cases, `${letter}\u0301`, ...(isAccented ? [apart, word] : [])];
+      for (const other of others) if (read(other) !== word) different.push(`${letter} ${other}`);
+    }
+    expect(different).toEqual([]);
+  });
+
   it("come only from parts of the type text", () => {
     const part = (type: string, text: string) => ({ id: "", type, text });
     expect(searchedText([part("text", "a"), part("reasoning", "b"), part("text", "c")])).toBe("a\nc");

@@ -1,15 +1,18 @@
 import type { Db } from "mongodb";
 import { expect, it } from "vitest";
+import { type Call, checkCall } from "../../../../src/domain/call.js";
+import { WORDS_RULE } from "../../../../src/domain/search.js";
 import type { MongoCommands } from "../../../../src/storage/mongodb/mongo-commands.js";
 import { MongoSearchIndex } from "../../../../src/storage/mongodb/mongo-search-index.js";
 
 it("an index of words that is stopped does not look for documents again, even if a look has been waiting", async () => {
   let reads = 0;
-  let answer: (documents: readonly never[]) => void = () => {};
-  const read = () => {
+  let answer: (rule: object) => void = () => {};
+  const read = (call: Call) => {
+    checkCall(call);
     reads += 1;
     if (reads > 1) return Promise.resolve([]);
-    return new Promise<readonly never[]>((resolve) => {
+    return new Promise<object>((resolve) => {
       answer = resolve;
     });
   };
@@ -17,7 +20,7 @@ it("an index of words that is stopped does not look for documents again, even if
   const index = new MongoSearchIndex(db, { read } as unknown as MongoCommands, {});
   const look = index.look();
   const stopped = index.stop();
-  answer([]);
+  answer({ rule: WORDS_RULE });
   await stopped;
   await look;
   expect(reads).toBe(1);

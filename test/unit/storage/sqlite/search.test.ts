@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "libsql";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { parseSearch } from "../../../../src/domain/search.js";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { parseSearch, wordsOf } from "../../../../src/domain/search.js";
 import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
 import {
   SqliteLogDatabase,
@@ -48,6 +48,26 @@ async function found(database: SqliteLogDatabase, q: string, namespace?: string)
   const page = await providerOf(database, namespace).searchMessages({ terms: parseSearch(q), limit: 1000 });
   return page.hits.map(({ messageId }) => messageId);
 }
+
+/** What the index of words was before it recorded its rule, as far as it matters here. */
+const FIRST_INDEX = `
+CREATE TABLE search_places (place INTEGER PRIMARY KEY, log TEXT NOT NULL, seq INTEGER NOT NULL, UNIQUE (log, seq)) STRICT;
+CREATE TABLE search_progress (id INTEGER PRIMARY KEY CHECK (id = 1), log TEXT NOT NULL, seq INTEGER NOT NULL,
+  entries INTEGER NOT NULL, done INTEGER NOT NULL) STRICT;
+INSERT INTO search_progress VALUES (1, '', 0, 0, 1);
+CREATE VIRTUAL TABLE search_texts USING fts5 (
+  scope, text, content = '', contentless_delete = 1, tokenize = "unicode61 remove_diacritics 2"
+);
+CREATE TRIGGER search_inserted AFTER INSERT ON messages
+BEGIN INSERT INTO search_places (log, seq) VALUES (NEW.log, NEW.seq); END;
+CREATE TRIGGER search_updated AFTER UPDATE OF body ON messages BEGIN SELECT 1; END;
+CREATE TRIGGER search_deleted AFTER DELETE ON messages
+BEGIN DELETE FROM search_places WHERE log = OLD.log AND seq = OLD.seq; END;
+CREATE TRIGGER search_place_inserted AFTER INSERT ON search_places
+BEGIN INSERT INTO search_texts (rowid, scope, text) VALUES (NEW.place, '', 'old'); END;
+CREATE TRIGGER search_place_deleted AFTER DELETE ON search_places
+BEGIN DELETE FROM search_texts WHERE rowid = OLD.place; END;
+`;
 
 describe("the index of words", () => {
   it("is maintained by processes that do not search, even if they opened the file before it was made", async () => {
@@ -151,6 +171,82 @@ describe("the index of words", () => {
     db.close();
   });
 
+  it("holds every word as the other stores read it, whatever its letters", async () => {
+    const database = await open({ search: true });
+    const provider = providerOf(database);
+    await provider.createSession({ sessionId: "s" });
+    const expected = new Set<string>();
+    for (let block = 0; block < 0x30000; block += 0x1000) {
+      const points = Array.from({ length: 0x1000 }, (_, i) => block + i).filter(
+        (point) => point >> 11 !== 0xd800 >> 11,
+      );
+      const text = points.map((point) => `x${String.fromCodePoint(point)}`).join(" ");
+      for (const { word } of wordsOf(text)) expected.add(word);
+      await provider.logMessages("s", [{ id: `m${block}`, role: "user", parts: [{ id: "", type: "text", text }] }]);
+    }
+    await database.searchBuilt();
+    const db = new Database(path);
+    db.exec("CREATE VIRTUAL TABLE temp.words USING fts5vocab (main, search_texts, col)");
+    const words = db.prepare("SELECT term FROM temp.words WHERE col = 'text'").raw().all([]) as [string][];
+    db.close();
+    expect(words.map(([term]) => term).sort()).toEqual([...expected].sort());
+  });
+
+  it("is made again when its words were made by an earlier rule, even if the first attempt is stopped", async () => {
+    const provider = providerOf(await open());
+    await provider.createSession({ sessionId: "s" });
+    await say(provider, "s", "ο λόγος", "word");
+    const db = new Database(path);
+    db.exec(FIRST_INDEX);
+    db.close();
+    await say(provider, "s", "λόγος again");
+    await (await open({ search: true })).close();
+    const searching = await open({ search: true });
+    await searching.searchBuilt();
+    expect(await found(searching, "λογος")).toEqual(["λόγος again", "ο λόγος"]);
+    await say(provider, "s", "another ΛΟΓΟΣ");
+    expect(await found(searching, "λόγος")).toEqual(["another ΛΟΓΟΣ", "λόγος again", "ο λόγος"]);
+    expect(await found(searching, "word")).toEqual(["word"]);
+  });
+
+  it("leaves the words of a later rule alone", async () => {
+    await (await open({ search: true })).close();
+    const db = new Database(path);
+    db.exec("UPDATE search_progress SET rule = 1000");
+    const database = await open({ search: true });
+    await providerOf(database).createSession({ sessionId: "s" });
+    await say(providerOf(database), "s", "word");
+    await database.searchBuilt();
+    expect(await found(database, "word")).toEqual([]);
+    const [pending] = db.prepare("SELECT count(*) FROM search_pending").raw().get([]) as [number];
+    db.close();
+    expect(pending).toBe(1);
+  });
+
+  it("is brought up to date without a search", async () => {
+    await open({ search: true });
+    const provider = providerOf(await open());
+    await provider.createSession({ sessionId: "s" });
+    await say(provider, "s", "word");
+    const db = new Database(path);
+    const pending = () => (db.prepare("SELECT count(*) FROM search_pending").raw().get([]) as [number])[0];
+    await vi.waitFor(() => expect(pending()).toBe(0), { timeout: 30_000 });
+    db.close();
+  });
+
+  it("is searched as it is when nothing can be added to it", async () => {
+    const database = await open({ search: true });
+    const provider = providerOf(database);
+    await provider.createSession({ sessionId: "s" });
+    await say(provider, "s", "word one");
+    await database.searchBuilt();
+    const db = new Database(path);
+    db.exec("CREATE TRIGGER full BEFORE DELETE ON search_pending BEGIN SELECT RAISE(ABORT, 'full'); END");
+    db.close();
+    await say(provider, "s", "word two");
+    expect(await found(database, "word")).toEqual(["word one"]);
+  });
+
   it("keeps nothing of what was swept", async () => {
     const database = await open({ search: true });
     const provider = new LogHistoryProvider(database.namespace("default"), { search: true, sweepAgeMs: -1 });
@@ -160,8 +256,9 @@ describe("the index of words", () => {
     for (let i = 0; i < 4; i++) await provider.sweep();
     const db = new Database(path);
     const [places] = db.prepare("SELECT count(*) FROM search_places").raw().get([]) as [number];
+    const [pending] = db.prepare("SELECT count(*) FROM search_pending").raw().get([]) as [number];
     const [sizes] = db.prepare("SELECT count(*) FROM search_texts_docsize").raw().get([]) as [number];
     db.close();
-    expect([places, sizes]).toEqual([0, 0]);
+    expect([places, pending, sizes]).toEqual([0, 0, 0]);
   });
 });
