@@ -83,7 +83,7 @@ function cursorAfter(last: ChatMessage, seq: number, sessionId: string, query: M
 function placeAfter(cursor: MessageCursor, list: readonly ChatMessage[]): number {
   const place = list.findIndex(({ id, sessionId: shownBy }) => id === cursor.messageId && shownBy === cursor.log);
   if (place < 0) {
-    throw new DomainError("failed_precondition", "The message of the page token is no longer in the history");
+    throw new DomainError("failed_precondition", "The message of the page token is no longer in this list");
   }
   return place + 1;
 }

@@ -109,7 +109,7 @@ export class SessionPool {
 
   /**
    * Reads one page of a list of messages. `next` continues after its last message, whatever was appended meanwhile.
-   * `failed_precondition`: the cursor's message is no longer in the history.
+   * `failed_precondition`: the cursor's message is no longer in the list.
    */
   async listMessages(sessionId: string, options: ListMessagesOptions): Promise<MessagePage> {
     const storage = this.#storageOf(sessionId, options);

@@ -248,7 +248,7 @@ export abstract class StorageProvider {
 
   /**
    * One page. `invalid_argument`: the cursor belongs to another session or query; `failed_precondition`: its message is
-   * no longer in the history.
+   * no longer in the list.
    */
   listMessages(_sessionId: string, _options: ListMessagesOptions): Promise<MessagePage> {
     return this.#lacks("listing messages by page");

@@ -1618,7 +1618,7 @@ export const MessageService: GenService<{
    *
    * Messages after a page token are never repeated and never skipped, whatever is appended meanwhile. Errors:
    * `invalid_argument` (both `offset` and `page_token`; a token of another session, list or direction; `since` after
-   * `until`), `failed_precondition` (the token's message is no longer in the history).
+   * `until`), `failed_precondition` (the token's message is no longer in this list).
    *
    * @generated from rpc sessionpool.v1.MessageService.ListMessages
    */

@@ -1,5 +1,6 @@
 import type Database from "libsql";
 import { DomainError } from "../../domain/errors.js";
+import { inTransaction } from "./in-transaction.js";
 import { migrateFrom1 } from "./migrate-from-1.js";
 
 /** `SPOL`, which distinguishes our files from those of other programs. */
@@ -103,18 +104,12 @@ export function schemaVersion(db: Database.Database, file: string): number {
  */
 export function ensureSchema(db: Database.Database, file: string): void {
   if (schemaVersion(db, file) === SCHEMA_VERSION) return;
-  db.exec("BEGIN IMMEDIATE");
-  try {
+  inTransaction(db, () => {
     const version = schemaVersion(db, file);
     if (version === 0) db.exec(`${MESSAGES} ${SESSIONS} ${LABELS} ${TODOS} PRAGMA application_id = ${APPLICATION_ID};`);
     if (version === 1) migrateFrom1(db, `${SESSIONS} ${LABELS}`);
     db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
-    db.exec("COMMIT");
-  } catch (error) {
-    // Some errors end the transaction by themselves.
-    if (db.inTransaction) db.exec("ROLLBACK");
-    throw error;
-  }
+  });
 }
 
 /**

@@ -1,5 +1,6 @@
 import type Database from "libsql";
 import { WORDS_RULE } from "../../domain/search.js";
+import { inTransaction } from "./in-transaction.js";
 
 /**
  * Finds a free place for an entry in the order of a search. A place is the timestamp in microseconds times 1024, plus a
@@ -106,17 +107,11 @@ export const SEARCH_SQL = {
 /** Makes an empty index, unless the file has one whose words were made by the present rule or a later one. */
 export function ensureSearch(db: Database.Database): void {
   if (wordsRule(db) >= WORDS_RULE) return;
-  db.exec("BEGIN IMMEDIATE");
-  try {
+  inTransaction(db, () => {
     const rule = wordsRule(db);
     if (rule > 0 && rule < WORDS_RULE) db.exec(NO_SEARCH);
     if (rule < WORDS_RULE) db.exec(SEARCH);
-    db.exec("COMMIT");
-  } catch (error) {
-    // Some errors end the transaction by themselves.
-    if (db.inTransaction) db.exec("ROLLBACK");
-    throw error;
-  }
+  });
 }
 
 /** The rule by which the words in the file were made; 0 if it has no index. The first one was not recorded. */

@@ -3,6 +3,7 @@ import type Database from "libsql";
 import { type Call, checkCall, closeLimit } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
 import type { DatabaseFiles } from "./database-files.js";
+import { inTransaction } from "./in-transaction.js";
 import { isBusy, toDomainError } from "./sqlite-errors.js";
 import { prepareAll, Statement, type Statements } from "./statements.js";
 import { WriteHealth } from "./write-health.js";
@@ -230,20 +231,10 @@ export class SqliteConnection {
   }
 
   #transaction<T>(work: () => T): T {
-    // A prepared BEGIN that finds the file locked stays active, and keeps the reads of this connection at that moment
-    // until it runs again, so they would miss what other processes commit meanwhile. `exec` always finalizes its
-    // statement.
-    this.#db.exec("BEGIN IMMEDIATE");
-    try {
-      const result = work();
+    return inTransaction(this.#db, work, () => {
       this.#files?.check();
       this.#commit.run();
-      return result;
-    } catch (error) {
-      // Some errors end the transaction by themselves.
-      if (this.#db.inTransaction) this.#db.exec("ROLLBACK");
-      throw error;
-    }
+    });
   }
 
   /** An error in the program says nothing about the file. */
