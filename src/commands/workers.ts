@@ -53,7 +53,9 @@ export async function startWorkers(count: number, logger: Logger): Promise<Servi
     },
     stop: async () => {
       stopping = true;
-      const stops = await Promise.all(living().map((worker) => stopWorker(worker, serving.has(worker), logger)));
+      // A worker whose channel has closed had died before, even if its exit is not known yet.
+      const isServing = (worker: Worker) => serving.has(worker) && worker.isConnected();
+      const stops = await Promise.all(living().map((worker) => stopWorker(worker, isServing(worker), logger)));
       return stops.every((isComplete) => isComplete);
     },
   };
