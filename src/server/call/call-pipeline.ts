@@ -2,7 +2,6 @@ import type { Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import type { Span } from "@opentelemetry/api";
 import { ApiError } from "../../api/api-error.js";
-import { SCOPES } from "../../api/api-method.js";
 import { toApiError } from "../../api/error-mapping.js";
 import type { ApiContext, ApiMethod } from "../../api/method-table.js";
 import type { LoadLimits } from "../../config.js";
@@ -16,6 +15,7 @@ import type { Principal, RequestFacts } from "../principal.js";
 import { CallLog } from "./call-log.js";
 import type { Tracing } from "./load-tracing.js";
 import type { Metrics } from "./metrics.js";
+import { canceledError, checkScope, deadlineError, expiredError, stoppingError } from "./refusals.js";
 import { WatchedStream } from "./watched-stream.js";
 
 /** The pool of a namespace, which stays open until `release` is called, once. */
@@ -278,26 +278,4 @@ export class CheckedCallPipeline implements CallPipeline {
     if (span !== undefined) this.#options.tracing?.endSpan(span, failure);
     this.#callLog.ended({ method, request, call, elapsedMs, failure, span });
   }
-}
-
-function checkScope(method: ApiMethod, { name, scope }: Principal): void {
-  if (SCOPES.indexOf(scope) >= SCOPES.indexOf(method.scope)) return;
-  const text = `The key ${JSON.stringify(name)} has the scope ${scope}; ${method.desc.name} needs ${method.scope}`;
-  throw new ApiError(Code.PermissionDenied, text);
-}
-
-function deadlineError(): ApiError {
-  return new ApiError(Code.DeadlineExceeded, "The deadline has passed");
-}
-
-function canceledError(): ApiError {
-  return new ApiError(Code.Canceled, "The call was canceled");
-}
-
-function stoppingError(): ApiError {
-  return new ApiError(Code.Unavailable, "The server is stopping");
-}
-
-function expiredError(): ApiError {
-  return new ApiError(Code.Unauthenticated, "The key is no longer valid");
 }

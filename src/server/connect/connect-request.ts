@@ -151,7 +151,7 @@ async function decompress(bytes: Buffer, encoding: string, limitBytes: number, a
   if (!COMPRESSIONS.has(encoding))
     throw new ApiError(Code.Unimplemented, `Unknown compression ${encoding}: use gzip, br or identity`);
   if (bytes.length === 0) return EMPTY;
-  return inflate(bytes, encoding as Compression, { limitBytes, admission, tooLarge: bodyTooLarge });
+  return inflate(bytes, encoding as Compression, { limitBytes, admission });
 }
 
 /** Accepts both alphabets, with or without padding. */

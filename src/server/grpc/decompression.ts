@@ -1,5 +1,5 @@
 import type { Admission } from "../load/admissions.js";
-import { bodyTooLarge, severalMessages } from "../load/body-refusals.js";
+import { severalMessages } from "../load/body-refusals.js";
 import { inflate } from "../load/inflate.js";
 import type { InterceptedCall } from "./call-answers.js";
 import { toStatus } from "./status.js";
@@ -46,8 +46,6 @@ export function limitDecompression(call: InterceptedCall, limits: DecompressionL
     messages += 1;
     if (isSingle && messages > 1) return refuse(severalMessages());
     if (encoding !== "gzip" && encoding !== "deflate") return decompressMessage.call(inner, frame, encoding);
-    return inflate(frame.subarray(FRAME_BYTES), encoding, { limitBytes, admission, tooLarge: bodyTooLarge }).catch(
-      refuse,
-    );
+    return inflate(frame.subarray(FRAME_BYTES), encoding, { limitBytes, admission }).catch(refuse);
   };
 }

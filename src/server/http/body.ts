@@ -1,11 +1,10 @@
 import { Code } from "@connectrpc/connect";
-import type { ApiError } from "../../api/api-error.js";
 import type { Admission } from "../load/admissions.js";
 import { bodyTooLarge, bodyTooSlow, clientGone } from "../load/body-refusals.js";
 import { inflate } from "../load/inflate.js";
 import type { HttpRequest } from "./exchange.js";
 import { isGone } from "./is-gone.js";
-import { HttpProblem } from "./problem.js";
+import { HttpProblem, problemOf } from "./problem.js";
 
 /** Limits of a request body. */
 export interface BodyLimits {
@@ -109,15 +108,11 @@ function contentEncoding(header: string | undefined): string {
 }
 
 function tooSlow(limitMs: number): HttpProblem {
-  return withStatus(408, bodyTooSlow(limitMs));
+  return problemOf(bodyTooSlow(limitMs), 408);
 }
 
 function tooLarge(limitBytes: number): HttpProblem {
-  return withStatus(413, bodyTooLarge(limitBytes));
-}
-
-function withStatus(status: number, { code, message, retryAfterS }: ApiError): HttpProblem {
-  return new HttpProblem(code, message, { status, isLasting: retryAfterS === undefined });
+  return problemOf(bodyTooLarge(limitBytes), 413);
 }
 
 function unsupported(message: string, headers?: Record<string, string>): HttpProblem {

@@ -44,8 +44,12 @@ const STATUS: Record<Code, number> = {
 /** The answer to anything that was thrown. */
 export function toProblem(error: unknown): HttpProblem {
   if (error instanceof HttpProblem) return error;
-  const { code, message, retryAfterS } = toApiError(error);
-  return new HttpProblem(code, message, { isLasting: retryAfterS === undefined });
+  return problemOf(toApiError(error));
+}
+
+/** The same error for HTTP, with the status of its code unless another one is given. */
+export function problemOf({ code, message, retryAfterS }: ApiError, status = STATUS[code]): HttpProblem {
+  return new HttpProblem(code, message, { status, isLasting: retryAfterS === undefined });
 }
 
 /** The body of every error answer: a google.rpc.Status, whose details name the request. */

@@ -2,7 +2,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { Semaphore } from "async-mutex";
 import { type ApiError, invalidArgument } from "../../api/api-error.js";
 import type { Admission } from "./admissions.js";
-import { clientGone } from "./body-refusals.js";
+import { bodyTooLarge, clientGone } from "./body-refusals.js";
 
 const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress };
 
@@ -14,7 +14,8 @@ export interface InflateOptions {
   readonly limitBytes: number;
   /** Counts what comes out, until the end of the request. */
   readonly admission: Admission;
-  readonly tooLarge: (limitBytes: number) => ApiError;
+  /** The error for more than `limitBytes`; `bodyTooLarge` when absent. */
+  readonly tooLarge?: (limitBytes: number) => ApiError;
 }
 
 /**
@@ -35,7 +36,7 @@ export function inflate(bytes: Buffer, compression: Compression, options: Inflat
 function decode(
   bytes: Buffer,
   compression: Compression,
-  { limitBytes, admission, tooLarge }: InflateOptions,
+  { limitBytes, admission, tooLarge = bodyTooLarge }: InflateOptions,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (admission.hasEnded) return reject(clientGone());

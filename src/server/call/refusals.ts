@@ -1,0 +1,28 @@
+import { Code } from "@connectrpc/connect";
+import { ApiError } from "../../api/api-error.js";
+import { SCOPES } from "../../api/api-method.js";
+import type { ApiMethod } from "../../api/method-table.js";
+import type { Principal } from "../principal.js";
+
+/** Throws unless the scope of the key covers the method. */
+export function checkScope(method: ApiMethod, { name, scope }: Principal): void {
+  if (SCOPES.indexOf(scope) >= SCOPES.indexOf(method.scope)) return;
+  const text = `The key ${JSON.stringify(name)} has the scope ${scope}; ${method.desc.name} needs ${method.scope}`;
+  throw new ApiError(Code.PermissionDenied, text);
+}
+
+export function deadlineError(): ApiError {
+  return new ApiError(Code.DeadlineExceeded, "The deadline has passed");
+}
+
+export function canceledError(): ApiError {
+  return new ApiError(Code.Canceled, "The call was canceled");
+}
+
+export function stoppingError(): ApiError {
+  return new ApiError(Code.Unavailable, "The server is stopping");
+}
+
+export function expiredError(): ApiError {
+  return new ApiError(Code.Unauthenticated, "The key is no longer valid");
+}
