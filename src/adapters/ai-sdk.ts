@@ -61,8 +61,7 @@ export async function saveUIMessages(
  */
 async function appendAll(client: SessionPoolClient, sessionId: string, added: readonly NewMessage[], position: number) {
   let expectedPosition = position;
-  for (const batch of [added.slice(0, 1), ...batchesOf(added.slice(1))]) {
-    if (batch.length === 0) continue;
+  for (const batch of [...batchesOf(added.slice(0, 1)), ...batchesOf(added.slice(1))]) {
     await client.append(sessionId, batch, { createSession: true, expectedPosition });
     expectedPosition += batch.length;
   }

@@ -54,9 +54,7 @@ export class SearchIndex {
    */
   async catchUp(call: Call | undefined): Promise<void> {
     try {
-      for (let steps = 0; steps < MOST_STEPS && (await this.#hasPending(call)); steps++) {
-        await this.#connection.write(() => this.#table.indexPending(), call);
-      }
+      await this.#takeSteps(MOST_STEPS, call);
     } catch {
       checkCall(call);
     }
@@ -69,19 +67,20 @@ export class SearchIndex {
     await this.#looking;
   }
 
-  #hasPending(call: Call | undefined): Promise<boolean> {
-    return this.#connection.read(() => this.#table.hasPending(), call);
+  /**
+   * Adds words until none are missing, in this many steps at most. Between two steps, the connection turns to other
+   * writes. There are no pauses, or it would fall behind many writers.
+   */
+  async #takeSteps(most: number, call: Call | undefined): Promise<void> {
+    for (let steps = 0; steps < most && (await this.#connection.read(() => this.#table.hasPending(), call)); steps++) {
+      await this.#connection.write(() => this.#table.indexPending(), call);
+    }
   }
 
-  /**
-   * Between two steps, the connection turns to other writes. There are no pauses, or it would fall behind many writers.
-   */
   async #addPending(): Promise<void> {
     const { signal } = this.#stopped;
     try {
-      while (!signal.aborted && (await this.#hasPending({ signal }))) {
-        await this.#connection.write(() => this.#table.indexPending(), { signal });
-      }
+      await this.#takeSteps(Number.POSITIVE_INFINITY, { signal });
     } catch (error) {
       if (signal.aborted) return;
       this.#notices.onAnomaly?.("Indexing messages for search failed; it will be tried again", error);

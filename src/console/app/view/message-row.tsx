@@ -27,7 +27,7 @@ interface RowProps {
 /** On touch screens the tools take up space of their own, so they appear only after a tap. */
 const touchOnly = matchMedia("(hover: none)");
 const SHOWN_FORKS = 4;
-const ICONS = { user: User, assistant: Bot, tool: Wrench, system: Settings };
+const ICONS = new Map(Object.entries({ user: User, assistant: Bot, tool: Wrench, system: Settings }));
 
 /** One message, with what separates it from the one before. */
 export const MessageRow = memo(function MessageRow({ conversation, position, message, previous, session }: RowProps) {
@@ -95,7 +95,7 @@ function Head({ info }: { info: Message["info"] }) {
   return (
     <div class="message-head">
       <span class="avatar">
-        <Icon node={Object.hasOwn(ICONS, info.role) ? ICONS[info.role as keyof typeof ICONS] : Bot} />
+        <Icon node={ICONS.get(info.role) ?? Bot} />
       </span>
       <strong>{info.role}</strong>
       <time dateTime={info.timestamp} title={whole(info.timestamp)}>

@@ -7,7 +7,7 @@ import { plural } from "../text/format.js";
 import { Icon } from "./icon.js";
 import { Problem } from "./problem.js";
 
-const ICONS = { completed: CircleCheck, in_progress: LoaderCircle };
+const ICONS = new Map(Object.entries({ completed: CircleCheck, in_progress: LoaderCircle }));
 
 const RETRY_MS = 3000;
 
@@ -49,7 +49,7 @@ export function Todos() {
       <ul class="todos" aria-label={plural(todos?.length ?? 0, "todo")}>
         {todos?.map(({ id, content, status, priority }) => (
           <li key={id} class={`todo todo-${status === "completed" ? "done" : "open"}`}>
-            <Icon node={Object.hasOwn(ICONS, status) ? ICONS[status as keyof typeof ICONS] : CircleDashed} />
+            <Icon node={ICONS.get(status) ?? CircleDashed} />
             <span class="todo-text" dir="auto">
               {content}
             </span>
