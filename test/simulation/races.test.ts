@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Entry } from "../../src/storage/history/log-store.js";
-import { cut, idsOf, LATER_MS, sessionOf } from "./rule-schedules/scenes.js";
+import { cut, idsOf, LATER_MS, sessionOf, withPartOfABatch } from "./rule-schedules/scenes.js";
 import { settle, told, World } from "./world.js";
 
 // Races that earlier designs lost (docs/history.md), except for those that rule-schedules/ and sweep-races.test.ts
@@ -135,12 +135,7 @@ describe("a batch", () => {
 
   it("whose writer died is never visible, and a retry stores it once", async () => {
     const world = new World("weak");
-    const writer = await sessionOf(world, "m");
-    writer.gates.close("insert");
-    void writer.say("a", "x", "y", "z");
-    await settle();
-    await writer.gates.letOne("insert");
-    await writer.gates.letOne("insert");
+    await withPartOfABatch(world);
     expect(await idsOf(world, "a")).toBe("m");
     expect(await world.process().say("a", "q")).toBe("at 1");
     expect(await world.process().say("a", "x", "y", "z")).toBe("at 2");

@@ -1,5 +1,5 @@
-import { settle, told, type World } from "../world.js";
-import { cut, fork, idsOf, LATER_MS, type RuleSchedule, sessionOf, sweepLater } from "./scenes.js";
+import { settle, told } from "../world.js";
+import { cut, fork, idsOf, LATER_MS, type RuleSchedule, sessionOf, sweepLater, withPartOfABatch } from "./scenes.js";
 
 /** Rules of appends and pages. */
 export const APPEND_SCHEDULES: readonly RuleSchedule[] = [
@@ -175,13 +175,3 @@ export const APPEND_SCHEDULES: readonly RuleSchedule[] = [
     },
   },
 ];
-
-/** Makes a session with the message m, and stores x and y of a batch x, y, z. */
-async function withPartOfABatch(world: World): Promise<void> {
-  const writer = await sessionOf(world, "m");
-  writer.gates.close("insert");
-  void writer.say("a", "x", "y", "z");
-  await settle();
-  await writer.gates.letOne("insert");
-  await writer.gates.letOne("insert");
-}

@@ -96,3 +96,29 @@ export async function beforeWriting(
 export async function goOn(process: Process): Promise<void> {
   await process.gates.open("insert", "append");
 }
+
+/** Makes a session with the message m, and stores x and y of a batch x, y, z. */
+export async function withPartOfABatch(world: World): Promise<void> {
+  const writer = await sessionOf(world, "m");
+  writer.gates.close("insert");
+  void writer.say("a", "x", "y", "z");
+  await settle();
+  await writer.gates.letOne("insert");
+  await writer.gates.letOne("insert");
+}
+
+/**
+ * Makes a session with the messages m and n, and an append on a head from before n. Returns a function that cuts and
+ * sweeps n, and then lets the append arrive in its place.
+ */
+export async function withLateAppend(world: World): Promise<() => Promise<void>> {
+  const writer = await sessionOf(world, "m");
+  const late = await beforeWriting(writer, "a", "z");
+  await world.process().say("a", "n");
+  return async () => {
+    await cut(world.process(), "a", "m");
+    await sweepLater(world);
+    await goOn(writer);
+    await late.of;
+  };
+}

@@ -12,6 +12,7 @@ import {
   restore,
   sessionOf,
   sweepLater,
+  withLateAppend,
 } from "./scenes.js";
 
 /** A time longer than the day that a sweep waits for somebody who restores a session. */
@@ -238,17 +239,12 @@ export const SWEEP_SCHEDULES: readonly RuleSchedule[] = [
     what: "a page that takes so long that a late append stands where a message was cut and swept",
     good: "m",
     async run(world) {
-      const writer = await sessionOf(world, "m");
-      const late = await beforeWriting(writer, "a", "z");
-      await world.process().say("a", "n");
+      const arrive = await withLateAppend(world);
       const reader = world.process();
       reader.gates.close("readRange");
       const page = reader.listMessages("a", { limit: 9 });
       await settle();
-      await cut(world.process(), "a", "m");
-      await sweepLater(world);
-      await goOn(writer);
-      await late.of;
+      await arrive();
       await reader.gates.open("readRange");
       return told(page.then(({ messages }) => messages.map(({ id }) => id).join(" ")));
     },
@@ -259,15 +255,10 @@ export const SWEEP_SCHEDULES: readonly RuleSchedule[] = [
     what: "a backup that takes so long that a late append stands where a message was cut and swept",
     good: "aborted",
     async run(world) {
-      const writer = await sessionOf(world, "m");
-      const late = await beforeWriting(writer, "a", "z");
-      await world.process().say("a", "n");
+      const arrive = await withLateAppend(world);
       const reader = world.process();
       const snapshot = (await reader.snapshotSession("a")) as SessionSnapshot;
-      await cut(world.process(), "a", "m");
-      await sweepLater(world);
-      await goOn(writer);
-      await late.of;
+      await arrive();
       const range = snapshot.messages[0] as StoredRange;
       return told(reader.readStored(snapshot, range).then((messages) => messages.map(({ id }) => id).join(" ")));
     },
