@@ -1,6 +1,6 @@
 # Builds the service, then keeps only what it needs to run. Pin the base image by its digest:
-#   docker build --build-arg NODE_IMAGE=node:22-slim@sha256:... .
-ARG NODE_IMAGE=node:22-slim
+#   docker build --build-arg NODE_IMAGE=node:24-slim@sha256:... .
+ARG NODE_IMAGE=node:24-slim
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./

@@ -20,6 +20,7 @@ const BUNDLED = [
   "@grpc/grpc-js",
   "async-mutex",
   "commander",
+  "negotiator",
   "prom-client",
   "ulid",
 ];

@@ -47,14 +47,21 @@ export function readTls({ tlsCert, tlsKey }: Flags): TlsConfig | undefined {
   return { certPath: tlsCert as string, keyPath: tlsKey as string };
 }
 
-/** Throws an Error with a one-line message when token settings are given without a key set. */
+/** Whether a key set is fetched, and not read from a file. */
+export function isKeySetUrl(jwks: string): boolean {
+  return /^https?:\/\//i.test(jwks);
+}
+
+/** Throws an Error with a one-line message when token settings have no key set, or its URL is malformed. */
 export function readJwt(flags: Flags): JwtConfig | undefined {
   if (flags.jwks === undefined) {
     if (flags.jwtIssuer === undefined && flags.jwtAudience === undefined) return undefined;
     throw new Error("--jwt-issuer and --jwt-audience need --jwks, because without a key set no token is checked");
   }
+  const jwks = flags.jwks as string;
+  if (isKeySetUrl(jwks) && !URL.canParse(jwks)) throw new Error(`--jwks is no URL that can be fetched: ${jwks}`);
   return {
-    jwks: flags.jwks as string,
+    jwks,
     issuer: flags.jwtIssuer as string | undefined,
     audience: flags.jwtAudience as string | undefined,
     namespaceClaim: flags.jwtNamespaceClaim as string,

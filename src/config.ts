@@ -1,5 +1,5 @@
 import type { Command, Option } from "commander";
-import { authFlags, type JwtConfig, readJwt, readTls, type TlsConfig, tlsCertFlag } from "./auth-flags.js";
+import { authFlags, isKeySetUrl, type JwtConfig, readJwt, readTls, type TlsConfig, tlsCertFlag } from "./auth-flags.js";
 import type { Limits } from "./domain/limits.js";
 import {
   type Flags,
@@ -15,7 +15,7 @@ import { limitFlags, readLimits } from "./limit-flags.js";
 import { type LoadLimits, loadFlags, readLoad } from "./load-limits.js";
 import { addStorageOption } from "./storage-flags.js";
 
-export type { JwtConfig } from "./auth-flags.js";
+export { isKeySetUrl, type JwtConfig } from "./auth-flags.js";
 export { DEFAULT_LOAD, type LoadLimits } from "./load-limits.js";
 
 /** An address to listen on. Port 0 picks a free port. */
@@ -172,10 +172,30 @@ export function readServeConfig(flags: Flags): ServeConfig {
   return config;
 }
 
+/** The first version of Node that has taken all malformed HTTP/2 of test/abuse without ending. */
+const SOUND_NODE = 24;
+
 /** Warnings about a config that is valid but risky. */
-export function warningsOf({ jwt }: ServeConfig): readonly string[] {
-  if (jwt === undefined || jwt.audience !== undefined) return [];
-  return ["Without --jwt-audience, tokens that were issued for other services are accepted, too"];
+export function warningsOf(config: ServeConfig, nodeVersion = process.versions.node): readonly string[] {
+  const { jwt, httpAddress, grpcAddress, metricsAddress = httpAddress } = config;
+  const warnings: string[] = [];
+  if (jwt !== undefined && jwt.audience === undefined)
+    warnings.push("Without --jwt-audience, tokens that were issued for other services are accepted, too");
+  if (jwt !== undefined && isFetchedInTheClear(jwt.jwks))
+    warnings.push("--jwks is fetched without TLS: whoever is on the way can put in keys, and sign any token with them");
+  const isExposed = [httpAddress, grpcAddress, metricsAddress].some(({ host }) => !isLoopback(host));
+  if (isExposed && Number.parseInt(nodeVersion, 10) < SOUND_NODE)
+    warnings.push(
+      `Node ${nodeVersion} has faults by which malformed HTTP/2 may end the process, without a key; use Node ${SOUND_NODE} or later where others can reach this server`,
+    );
+  return warnings;
+}
+
+/** Whether a key set is fetched by plain HTTP from another machine. */
+function isFetchedInTheClear(jwks: string): boolean {
+  if (!isKeySetUrl(jwks)) return false;
+  const { protocol, hostname } = new URL(jwks);
+  return protocol === "http:" && !isLoopback(hostname.replace(/^\[|\]$/g, ""));
 }
 
 /** Whether calls need a key or token. */

@@ -4,6 +4,7 @@ import { type Flags, flag, positive } from "./flags.js";
 
 const LIMIT_TEXTS: Record<keyof Limits, string> = {
   messageBytes: "bytes of one message",
+  parts: "parts of one message",
   batchMessages: "messages of one batch",
   batchBytes: "bytes of one batch",
   idBytes: "bytes of an id",

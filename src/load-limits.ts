@@ -20,6 +20,8 @@ export interface LoadLimits extends SharedLimits {
   readonly unaryDeadlineMs: number;
   /** The largest HTTP request body after decompression; the gRPC port accepts 1 MiB more. */
   readonly bodyBytes: number;
+  /** The most values that a request may hold, such as fields of messages and members of objects. */
+  readonly bodyValues: number;
   /** The longest a request body may take to arrive. */
   readonly bodyTimeoutMs: number;
   /** Streams of one HTTP/2 connection. */
@@ -32,6 +34,12 @@ export interface LoadLimits extends SharedLimits {
 
 /** How much larger than an HTTP body a gRPC request may be, so that the API's own checks can name the exact limit. */
 export const GRPC_EXTRA_BYTES = 1024 * 1024;
+
+/**
+ * How much memory a value of a decoded request counts for. Most take between 40 and 130 bytes, and twice that while the
+ * request is converted.
+ */
+export const VALUE_BYTES = 128;
 
 const SHARED: SharedLimits = {
   inFlightCalls: 1024,
@@ -51,6 +59,7 @@ export const DEFAULT_LOAD: LoadLimits = {
   },
   unaryDeadlineMs: 30_000,
   bodyBytes: 8 * 1024 * 1024,
+  bodyValues: 100_000,
   bodyTimeoutMs: 60_000,
   connectionStreams: 256,
   connectionIdleMs: 300_000,
@@ -80,6 +89,10 @@ export function loadFlags(): Option[] {
     flag("--max-buffered-bytes-per-key <n>", "the same for one key; a quarter by default").argParser(positive),
     flag("--call-timeout-ms <n>", "longest a call may take").default(unaryDeadlineMs).argParser(milliseconds),
     flag("--max-body-bytes <n>", "largest request body").default(bodyBytes).argParser(positive),
+    flag(
+      "--max-body-values <n>",
+      `values of a request; by default ${DEFAULT_LOAD.bodyValues}, or what fits into memory`,
+    ).argParser(positive),
     flag("--body-timeout-s <n>", "longest a request body may take")
       .default(bodyTimeoutMs / 1000)
       .argParser(seconds),
@@ -107,10 +120,18 @@ export function readLoad(flags: Flags): LoadLimits {
     bufferedBytes: (flags.maxBufferedBytesPerKey as number | undefined) ?? quarter(shared.bufferedBytes),
   };
   const bodyBytes = flags.maxBodyBytes as number;
-  const leastBuffer = bodyBytes + GRPC_EXTRA_BYTES;
-  if (Math.min(shared.bufferedBytes, perKey.bufferedBytes) < 2 * leastBuffer) {
+  const requestBytes = bodyBytes + GRPC_EXTRA_BYTES;
+  const roomBytes = Math.min(shared.bufferedBytes, perKey.bufferedBytes);
+  if (roomBytes < 2 * requestBytes) {
     throw new Error(
-      `--max-buffered-bytes-per-key must be twice the largest request, ${2 * leastBuffer} bytes, or more`,
+      `--max-buffered-bytes-per-key must be twice the largest request, ${2 * requestBytes} bytes, or more`,
+    );
+  }
+  const fittingValues = Math.floor((roomBytes - requestBytes) / VALUE_BYTES);
+  const bodyValues = (flags.maxBodyValues as number | undefined) ?? Math.min(DEFAULT_LOAD.bodyValues, fittingValues);
+  if (bodyValues > fittingValues) {
+    throw new Error(
+      `--max-body-values must be at most ${fittingValues}: each value counts for ${VALUE_BYTES} bytes of --max-buffered-bytes-per-key, besides the largest request`,
     );
   }
   return {
@@ -118,6 +139,7 @@ export function readLoad(flags: Flags): LoadLimits {
     perKey,
     unaryDeadlineMs: flags.callTimeoutMs as number,
     bodyBytes,
+    bodyValues,
     bodyTimeoutMs: (flags.bodyTimeoutS as number) * 1000,
     connectionStreams: DEFAULT_LOAD.connectionStreams,
     connectionIdleMs: (flags.connectionIdleS as number) * 1000,

@@ -1,4 +1,5 @@
 import { Code } from "@connectrpc/connect";
+import type { Current } from "../domain/errors.js";
 
 /**
  * How many characters of a message are sent. gRPC sends it in a header, percent-encoded, and many clients refuse
@@ -15,6 +16,7 @@ export interface ApiErrorOptions {
   readonly cause?: unknown;
   /** Whether waiting does not help, although the code alone would suggest it. */
   readonly isLasting?: boolean;
+  readonly current?: Current | undefined;
 }
 
 /**
@@ -27,8 +29,12 @@ export class ApiError extends Error {
   /** After how many seconds the same call may succeed; undefined when waiting does not help. Every front sends it. */
   readonly retryAfterS: number | undefined;
 
-  constructor(code: Code, message: string, { isLasting = false, ...options }: ApiErrorOptions = {}) {
+  /** What the caller expected to be otherwise. Every front sends it. */
+  readonly current: Current | undefined;
+
+  constructor(code: Code, message: string, { isLasting = false, current, ...options }: ApiErrorOptions = {}) {
     super(shortened(message), options);
+    this.current = current;
     this.name = new.target.name;
     this.code = code;
     const mayPass = !isLasting && (code === Code.ResourceExhausted || code === Code.Unavailable);

@@ -21,6 +21,8 @@ export function isScope(value: unknown): value is Scope {
 
 /** What a front passes with each call: the pool of the namespace, and the caller's deadline and signal. */
 export interface ApiContext extends Call {
+  /** The caller's namespace, to which its page tokens belong. */
+  readonly namespace: string;
   readonly rootPool: RootPool;
   readonly limits: Limits;
 }

@@ -27,8 +27,8 @@ const INTERNAL_TEXT = "Internal error";
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (!(error instanceof DomainError)) return new ApiError(Code.Internal, INTERNAL_TEXT, { cause: error });
-  const { code, message, cause } = error;
+  const { code, message, cause, current } = error;
   // What a session holds, such as its open drafts, does not pass by itself as the server's load does.
   const isLasting = code === "resource_exhausted";
-  return new ApiError(CODES[code], message, { ...(cause !== undefined && { cause }), isLasting });
+  return new ApiError(CODES[code], message, { ...(cause !== undefined && { cause }), isLasting, current });
 }

@@ -10,6 +10,11 @@ const MASKABLE = {
 
 type Maskable = typeof MASKABLE;
 
+/** How many paths a mask may have. No request has more than four fields that it may name. */
+export const MOST_PATHS = 100;
+/** The error for more of them. */
+export const TOO_MANY_PATHS = `update_mask names more than ${MOST_PATHS} paths`;
+
 /**
  * The fields that the mask of a request names. Undefined when there is no mask or it is empty: the fields that are set
  * then apply.
@@ -22,6 +27,7 @@ export function maskedFields<Name extends keyof Maskable>({
   readonly updateMask?: FieldMask | undefined;
 }): readonly Maskable[Name][number][] | undefined {
   if (updateMask === undefined || updateMask.paths.length === 0) return undefined;
+  if (updateMask.paths.length > MOST_PATHS) throw invalidArgument(TOO_MANY_PATHS);
   const known = maskableFields($typeName);
   for (const path of updateMask.paths) {
     if (!known.includes(path)) {

@@ -11,6 +11,12 @@ import type { SearchCursor } from "../domain/search.js";
  */
 const VERSION = 1;
 const CHECKSUM_BYTES = 4;
+/** The namespace of keys and commands that name none. */
+const DEFAULT_NAMESPACE = "default";
+/**
+ * Far more than a token with three ids of the usual limit takes. The checksum does not keep anybody from making others.
+ */
+const MOST_CHARACTERS = 64 * 1024;
 
 type Kind = "messages" | "sessions" | "search" | "watch";
 type Scalar = string | number | boolean | null;
@@ -51,23 +57,29 @@ export function decodeMessageToken(token: string): MessageCursor {
   return { sessionUid, query, log, seq, messageId, ancestor: ancestor ?? undefined };
 }
 
-export function encodeSessionToken(cursor: SessionCursor): string {
+export function encodeSessionToken(cursor: SessionCursor, namespace: string): string {
   const { parentId, updateTimeMicros, sessionId, labels } = cursor;
-  const digest = labelsDigest(labels);
+  const digest = listDigest(namespace, labels);
   return encode("sessions", [parentId, updateTimeMicros, sessionId, ...(digest === null ? [] : [digest])]);
 }
 
-/** Decodes a session token; refuses one that belongs to a list with other filters. */
-export function decodeSessionToken(token: string, filter: Pick<SessionCursor, "parentId" | "labels">): SessionCursor {
+/** Decodes a session token; refuses one that belongs to a list with other filters, or of another namespace. */
+export function decodeSessionToken(
+  token: string,
+  filter: Pick<SessionCursor, "parentId" | "labels">,
+  namespace: string,
+): SessionCursor {
   const fields = decode("page_token", "sessions", token);
   const [parentId, updateTimeMicros, sessionId, digest = null] = fields as [string, number, string, string?];
   if (parentId !== filter.parentId) throw invalidArgument("page_token belongs to a list with another parent_id");
-  if (digest !== labelsDigest(filter.labels)) throw invalidArgument("page_token belongs to a list with another label");
+  if (digest !== listDigest(namespace, filter.labels))
+    throw invalidArgument("page_token belongs to a list of another namespace or label");
   return { ...filter, updateTimeMicros, sessionId };
 }
 
-/** The arguments of a search, to which its page tokens belong. */
+/** What a search covers, to which its page tokens belong. */
 export interface SearchFilter {
+  readonly namespace: string;
   readonly q: string;
   readonly labels: readonly string[];
   readonly sessionId: string;
@@ -81,20 +93,20 @@ export function encodeSearchToken({ place }: SearchCursor, filter: SearchFilter)
 export function decodeSearchToken(token: string, filter: SearchFilter): SearchCursor {
   const [digest, place] = decode("page_token", "search", token) as [string, string];
   if (digest === searchDigest(filter)) return { place };
-  throw invalidArgument("page_token belongs to a search with another q, label or session_id");
+  throw invalidArgument("page_token belongs to a search with another namespace, q, label or session_id");
 }
 
-function searchDigest({ q, labels, sessionId }: SearchFilter): string {
-  return digestOf([q, sessionId, ...new Set(labels.toSorted())]);
+function searchDigest({ namespace, q, labels, sessionId }: SearchFilter): string {
+  return digestOf([namespace, q, sessionId, ...new Set(labels.toSorted())]);
 }
 
 /**
- * A short digest of a set of labels in any order, because the labels themselves would make tokens long. Null when there
- * are none.
+ * A short digest of a namespace and a set of labels in any order, because these texts themselves would make tokens
+ * long. Null for the default namespace without labels, whose tokens are those of earlier versions.
  */
-function labelsDigest(labels: readonly string[] = []): string | null {
-  if (labels.length === 0) return null;
-  return digestOf([...new Set(labels)].sort());
+function listDigest(namespace: string, labels: readonly string[] = []): string | null {
+  if (namespace === DEFAULT_NAMESPACE && labels.length === 0) return null;
+  return digestOf([namespace, ...new Set(labels.toSorted())]);
 }
 
 function digestOf(texts: readonly string[]): string {
@@ -120,6 +132,7 @@ function encode(kind: Kind, fields: readonly Scalar[]): string {
 }
 
 function decode(field: string, kind: Kind, token: string): readonly Scalar[] {
+  if (token.length > MOST_CHARACTERS) throw invalidArgument(`${field} is not a token that was given out`);
   const bytes = Buffer.from(token, "base64url");
   const payload = bytes.subarray(CHECKSUM_BYTES);
   const intact =

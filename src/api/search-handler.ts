@@ -10,7 +10,7 @@ export async function searchMessages(
   context: ApiContext,
 ): Promise<SearchMessagesResponse> {
   const { q, label: labels, sessionId, pageToken } = request;
-  const filter = { q, labels, sessionId };
+  const filter = { namespace: context.namespace, q, labels, sessionId };
   const page = await context.rootPool.sessions.searchMessages({
     q,
     labels,

@@ -80,13 +80,13 @@ async function listSessions(request: ListSessionsRequest, context: ApiContext): 
     labels,
     view: fromView("view", request.view),
     limit: pageLimit(request.limit, context.limits),
-    cursor: pageToken === "" ? undefined : decodeSessionToken(pageToken, { parentId, labels }),
+    cursor: pageToken === "" ? undefined : decodeSessionToken(pageToken, { parentId, labels }, context.namespace),
     ...callOf(context),
   });
   return {
     $typeName: "sessionpool.v1.ListSessionsResponse",
     sessions: page.sessions.map(toSession),
-    nextPageToken: page.next === undefined ? "" : encodeSessionToken(page.next),
+    nextPageToken: page.next === undefined ? "" : encodeSessionToken(page.next, context.namespace),
   };
 }
 

@@ -3,6 +3,7 @@ import { type ServeConfig, warningsOf } from "../config.js";
 import { createLogger } from "../server/logging.js";
 import { startService } from "./service.js";
 import { stopInTime } from "./stop-in-time.js";
+import { watchStore } from "./watchdog.js";
 import { runWorker } from "./worker.js";
 import { startWorkers } from "./workers.js";
 
@@ -15,6 +16,8 @@ export async function serve(config: ServeConfig, stopped: Promise<NodeJS.Signals
   if (cluster.isWorker) return runWorker(config, logger);
   const signalled = stopped.then((signal) => logger.info({ signal }, "Stopping"));
   for (const warning of warningsOf(config)) logger.warn(warning);
+  // With several processes, each worker has its own.
+  const watchdog = config.workers > 1 ? undefined : watchStore(config);
   const starting = config.workers > 1 ? startWorkers(config.workers, logger) : startService(config, logger);
   const service = await Promise.race([starting, signalled]);
   // Nothing was served yet that could be cut off.
@@ -24,5 +27,5 @@ export async function serve(config: ServeConfig, stopped: Promise<NodeJS.Signals
   process.stdout.on("error", () => {});
   process.stdout.write(`${service.startLine}\n`);
   await signalled;
-  await stopInTime(service, config.shutdownMs, logger);
+  await stopInTime(service, config.shutdownMs, logger, watchdog);
 }

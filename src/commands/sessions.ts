@@ -21,6 +21,7 @@ import { jsonMessageWriter } from "../server/codec/json-writer.js";
 import { print, printInTurn } from "./print.js";
 import { eventText, messageText, sessionLine, sessionText } from "./session-text.js";
 import { stopSignal } from "./signals.js";
+import { watchStore } from "./watchdog.js";
 import { type CommandTarget, withPools } from "./with-pools.js";
 
 export interface SessionsTarget extends CommandTarget {
@@ -80,6 +81,7 @@ export function tailSession(
 ): Promise<void> {
   return withApi(target, async (context) => {
     const stopped = new AbortController();
+    watchStore({ storage: target.storage, shutdownMs: 0 });
     stopSignal().then(() => stopped.abort());
     const { messageCount = 0n } = await sessionMethods.getSession.handle(
       create(GetSessionRequestSchema, { sessionId }),
@@ -114,5 +116,5 @@ function withApi(
   { storage, namespace, limits = DEFAULT_LIMITS }: SessionsTarget,
   run: (context: ApiContext) => Promise<void>,
 ): Promise<void> {
-  return withPools(storage, (pools) => run({ rootPool: pools.for(namespace), limits }), { limits });
+  return withPools(storage, (pools) => run({ namespace, rootPool: pools.for(namespace), limits }), { limits });
 }

@@ -4,6 +4,7 @@ import { Metrics } from "../server/call/metrics.js";
 import type { Logger } from "../server/logging.js";
 import { type Service, startService } from "./service.js";
 import { stopInTime } from "./stop-in-time.js";
+import { watchStore } from "./watchdog.js";
 import type { FromWorker, ToWorker } from "./worker-messages.js";
 
 /** Serves as one of several processes, until it is told to stop or the process that started it is gone. */
@@ -16,6 +17,7 @@ export async function runWorker(config: ServeConfig, logger: Logger): Promise<vo
       if (message.kind === "stop") resolve();
     });
   });
+  const watchdog = watchStore(config);
   const service = await start(config, logger);
   const { startLine, grpcPort, httpPort } = service;
   process.on("message", (message: ToWorker) => {
@@ -23,7 +25,7 @@ export async function runWorker(config: ServeConfig, logger: Logger): Promise<vo
   });
   await tell({ kind: "started", startLine, grpcPort, httpPort });
   await stopped;
-  await stopInTime(service, config.shutdownMs, logger);
+  await stopInTime(service, config.shutdownMs, logger, watchdog);
 }
 
 async function start(config: ServeConfig, logger: Logger): Promise<Service> {

@@ -49,6 +49,17 @@ export class DraftContent {
     this.#deltas += deltas.length;
   }
 
+  /** The number of parts. */
+  get count(): number {
+    return this.#parts.length;
+  }
+
+  /** What `count` would be after these deltas. */
+  countWith(deltas: readonly DraftDelta[]): number {
+    const added = new Set(deltas.map(idOf).filter((id) => !this.#places.has(id)));
+    return this.#parts.length + added.size;
+  }
+
   /** What `bytes` would be after these deltas. */
   bytesWith(deltas: readonly DraftDelta[]): number {
     const changed = new Map<string, Sizes>();

@@ -14,18 +14,32 @@ export type ErrorCode =
   | "unavailable"
   | "unauthenticated";
 
+/** What a caller expected to be otherwise, as it is now: the position that a message would get, for example. */
+export interface Current {
+  readonly name: "position" | "revision" | "version";
+  readonly value: number;
+}
+
 /**
  * The only error below `api/`. Its message is written for the caller: it names the id and the limit, and contains no
  * driver text.
  */
 export class DomainError extends Error {
   readonly code: ErrorCode;
+  /** Set in the `aborted` of a call that expected something else. */
+  readonly current: Current | undefined;
 
-  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown; current?: Current }) {
     super(message, options);
     this.name = new.target.name;
     this.code = code;
+    this.current = options?.current;
   }
+}
+
+/** A call expected something else. `text` says what, and what there is. */
+export function notAsExpected(text: string, name: Current["name"], value: number): DomainError {
+  return new DomainError("aborted", text, { current: { name, value } });
 }
 
 /** Thrown when a storage provider lacks an operation. The text names the provider's class, as the spec asks. */

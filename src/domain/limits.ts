@@ -2,6 +2,7 @@
 export interface Limits {
   /** Limits of one message, as protobuf. */
   readonly messageBytes: number;
+  readonly parts: number;
   readonly batchMessages: number;
   readonly batchBytes: number;
   readonly idBytes: number;
@@ -32,6 +33,7 @@ export const DEFAULT_PAGE_MESSAGES = 100;
 
 export const DEFAULT_LIMITS: Limits = {
   messageBytes: 3 * MIB,
+  parts: 10_000,
   batchMessages: 1000,
   batchBytes: 8 * MIB,
   idBytes: 128,

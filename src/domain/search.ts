@@ -9,11 +9,6 @@ export const MOST_QUERY_BYTES = 256;
  * most scripts that are written without spaces.
  */
 const LEAST_PREFIX_BYTES = 3;
-/**
- * The number of the rule by which `wordsOf` reads a text. A store that keeps words makes them anew when it finds those
- * of another rule. Until rule 2, accents of Greek stayed, and SQLite had a rule of its own.
- */
-export const WORDS_RULE = 2;
 /** A store has to gather all words that begin with a prefix, wherever they stand, so each prefix is expensive. */
 const MOST_PREFIXES = 4;
 
@@ -126,10 +121,7 @@ export function* wordsOf(text: string): Generator<Word> {
   }
 }
 
-/**
- * A word without case and accents. Every store compares words in this form. When the rule changes, so must
- * `WORDS_RULE`.
- */
+/** A word without case and accents. Every store compares words in this form, and those with an index keep it. */
 function folded(word: string): string {
   if (ASCII.test(word)) return word.toLowerCase();
   const bare = word.normalize("NFD").replaceAll(ACCENTS, "").normalize("NFC");

@@ -71,7 +71,13 @@ function checkContent(field: string, { role, parts, metadata, timestampMicros }:
   checkMetadata(`${field}.info.metadata`, metadata, limits);
   if (parts === undefined) return;
   checkIsList(`${field}.parts`, parts);
+  checkPartCount(`${field}.parts`, parts, limits);
   for (const [i, part] of parts.entries()) checkPart(`${field}.parts[${i}]`, part, limits);
+}
+
+function checkPartCount(field: string, { length }: readonly Part[], limits: Limits): void {
+  if (length <= limits.parts) return;
+  throw invalidArgument(`${field} holds ${length} parts; at most ${limits.parts} are allowed`);
 }
 
 function checkTimestamp(field: string, micros: number | undefined): void {

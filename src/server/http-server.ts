@@ -37,6 +37,8 @@ export interface HttpServerOptions {
   readonly logger: Logger;
 }
 
+/** They tell nothing but the state of the server. */
+const PROBES: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
 const METRICS_STREAMS = 16;
 const METRICS_CONNECTIONS = 64;
 
@@ -55,9 +57,9 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
   const openAi = options.openAi ? createOpenAiHandler({ ...front, onUnexpected }) : refuseOpenAi;
 
   function route(request: HttpRequest, response: HttpResponse): void {
-    checkAuthority(request);
-    if (cors(request, response)) return;
     const path = pathOf(request.url ?? "");
+    checkAuthority(request, PROBES.has(path) || request.method === "OPTIONS");
+    if (cors(request, response)) return;
     if (staticRoutes.serve(path, request, response, pipeline)) return;
     if (openAi(path, request, response)) return;
     if (connect(path, request, response) || refuseUnknownRpc(path, request, response)) return;
@@ -97,7 +99,8 @@ export function createMetricsListener(
   const checkAuthority = isLoopback(address.host) ? makeAuthorityCheck(isServedHost) : () => undefined;
   const handler = (request: HttpRequest, response: HttpResponse): void => {
     try {
-      checkAuthority(request);
+      // A page could not send a request that names no host.
+      checkAuthority(request, true);
       if (routes.serve(pathOf(request.url ?? ""), request, response, pipeline)) return;
       throw new HttpProblem(Code.NotFound, "Only /metrics is served here");
     } catch (error) {

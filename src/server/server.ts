@@ -168,11 +168,11 @@ function makeStaticRoutes(options: ServerOptions, pipeline: CallPipeline, readin
   if (config.metricsAddress === undefined) routes.addForKeys("/metrics", pipeline, () => metricsAnswer(options));
   if (config.console) {
     let openApi: string | undefined;
-    routes.add("/openapi.json", () => {
+    routes.addPage("/openapi.json", () => {
       openApi ??= JSON.stringify(openApiDocument(API_METHODS, VERSION, config.limits));
       return { contentType: "application/json", text: openApi };
     });
-    for (const page of pages) routes.add(page.path, () => page);
+    for (const page of pages) routes.addPage(page.path, () => page);
   }
   return routes;
 }

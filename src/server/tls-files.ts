@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 import type { Logger } from "./logging.js";
-import { watchFiles } from "./watched-files.js";
+import { type WatchedFiles, watchFiles } from "./watched-files.js";
 
 export interface TlsPair {
   readonly cert: Buffer;
@@ -14,25 +14,26 @@ export interface TlsPaths {
 }
 
 /**
- * The certificate and key of both ports, read again whenever a file changes. A pair that cannot be used is logged, and
- * the previous one stays.
+ * The certificate and key of both ports, read again whenever a file changes. While a pair cannot be used, for example
+ * because only one of the two files was replaced yet, the previous one stays.
  */
 export class TlsFiles {
   readonly #paths: TlsPaths;
   readonly #logger: Logger;
   readonly #listeners: ((pair: TlsPair) => void)[] = [];
-  readonly #stopWatching: () => void;
+  readonly #watched: WatchedFiles;
   #current: TlsPair;
 
   /** Throws an Error with a one-line message when the files cannot be used. */
   constructor(paths: TlsPaths, logger: Logger) {
     this.#paths = paths;
     this.#logger = logger;
-    this.#stopWatching = watchFiles([paths.certPath, paths.keyPath], () => this.reload());
+    const failure = "The certificate cannot be used; the one from before stays until it can";
+    this.#watched = watchFiles([paths.certPath, paths.keyPath], { read: () => this.#replace(), failure, logger });
     try {
       this.#current = readPair(paths);
     } catch (error) {
-      this.#stopWatching();
+      this.#watched.close();
       throw error;
     }
   }
@@ -47,20 +48,17 @@ export class TlsFiles {
   }
 
   reload(): void {
-    try {
-      this.#current = readPair(this.#paths);
-    } catch (error) {
-      // The certificate and its key are two files, and one of them may not have been replaced yet. Its change will be
-      // noticed as well.
-      this.#logger.error({ reason: String(error) }, "The certificate cannot be used; the one from before stays");
-      return;
-    }
-    for (const listener of this.#listeners) listener(this.#current);
-    this.#logger.info("Certificate read again");
+    this.#watched.reload();
   }
 
   close(): void {
-    this.#stopWatching();
+    this.#watched.close();
+  }
+
+  #replace(): void {
+    this.#current = readPair(this.#paths);
+    for (const listener of this.#listeners) listener(this.#current);
+    this.#logger.info("Certificate read again");
   }
 }
 

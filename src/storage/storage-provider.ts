@@ -411,7 +411,8 @@ export abstract class StorageProvider {
 
   /**
    * Overwrites the content of a message, and of all its copies in the namespace, with ERASED_PARTS; ids, places and
-   * timestamps stay. A copy has the same id, origin and timestamp. Once this has resolved, no later read returns the
+   * timestamps stay. A copy has the same id, origin and timestamp. It need not be shown any more, and its session may
+   * be deleted; drafts with the id that have ended are emptied. Once this has resolved, no later read returns the
    * old content, and no file of the store holds it. Sessions that show the message get a new revision. Repeating it is
    * safe and continues a call that failed. `not_found`: the session or the message.
    */
@@ -465,6 +466,7 @@ export abstract class StorageProvider {
 
   /**
    * Restores a session of a backup, all at once: nobody sees it before it is whole. The limits of calls do not apply.
+   * A fork whose source lived is linked to the living session with the source's id, so restore the source first.
    * `invalid_argument`: one id occurs twice among its messages.
    */
   restoreSession(_image: RestoredImage, _read: ReadNumbers, _call?: Call): Promise<RestoreOutcome> {

@@ -2,6 +2,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp
 import { connect as connectTcp, type Socket } from "node:net";
 import { Worker } from "node:worker_threads";
 import { FLAG, FRAME, frame, headerBlock, PREFACE } from "../support/http2-frames.js";
+import { connectMalformed, largeHeaders } from "./malformed.js";
 import { KEYS, LARGE_SESSION, type Target } from "./target.js";
 
 /** An attack that continues until it is stopped. */
@@ -103,8 +104,8 @@ export function leaveUnread(target: Target, streams = 250): Attack {
   return attacker;
 }
 
-/** Requests such pages over HTTP/1.1, each on a connection of its own, and reads none of them. */
-export function leaveUnreadSockets(target: Target, count = 150): Attack {
+/** Requests such pages over HTTP/1.1 on many connections, one or several on each, and reads none of them. */
+export function leaveUnreadSockets(target: Target, count = 150, pages = 1): Attack {
   const request = [
     `GET /session/${LARGE_SESSION}/message HTTP/1.1`,
     "Host: localhost",
@@ -113,7 +114,7 @@ export function leaveUnreadSockets(target: Target, count = 150): Attack {
   ].join("\r\n");
   return holdSockets(target.httpUrl, count, (socket) => {
     socket.pause();
-    socket.write(request);
+    socket.write(request.repeat(pages));
   });
 }
 
@@ -144,6 +145,34 @@ export function askByOtherHost(url: string, count = 100): Attack {
     ask();
   });
   return { stop: held.stop, refused: () => refused + held.refused() };
+}
+
+/** Sends headers of 100 KB on each connection: in one header, or in many. */
+export function sendLargeHeaders(url: string, fields: number, count = 20): Attack {
+  const request = Buffer.concat([PREFACE, frame(FRAME.settings, 0, 0), largeHeaders(1, 100_000, fields)]);
+  return holdSockets(url, count, (socket) => {
+    socket.resume();
+    socket.write(request);
+    // Without a pause the attacker would starve the other client, which is in the same process.
+    setTimeout(() => socket.destroy(), 200);
+  });
+}
+
+/** Makes malformed connections to a port, some at a time, each with frames of its own. */
+export function connectBroken(url: string, firstSeed: number, atATime = 10): Attack {
+  const port = Number(new URL(url).port);
+  let seed = firstSeed;
+  let isStopped = false;
+  const next = async (): Promise<void> => {
+    while (!isStopped) await connectMalformed(port, seed++);
+  };
+  for (let i = 0; i < atATime; i += 1) void next();
+  return {
+    refused: () => seed - firstSeed,
+    stop: () => {
+      isStopped = true;
+    },
+  };
 }
 
 /** Opens connections and sends nothing on them. A connection that the server ends is replaced. */
@@ -224,13 +253,14 @@ class Attacker implements Attack {
   }
 }
 
-function enveloped(message: Uint8Array): Buffer {
+/** A message in the frame that gRPC puts around it. */
+export function enveloped(message: Uint8Array): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt32BE(message.length, 1);
   return Buffer.concat([head, message]);
 }
 
-function varint(value: number): Buffer {
+export function varint(value: number): Buffer {
   const bytes: number[] = [];
   for (let left = value; ; left = Math.floor(left / 128)) {
     if (left < 128) return Buffer.from([...bytes, left]);

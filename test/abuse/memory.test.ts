@@ -3,18 +3,22 @@ import { poll } from "../support/poll.js";
 import {
   type Attack,
   askByOtherHost,
+  connectBroken,
   grpcHeaders,
   guessKeys,
   holdBodies,
   leaveUnread,
   leaveUnreadSockets,
   postHeaders,
+  sendLargeHeaders,
   sendSparseBodies,
   staySilent,
   watchNewNames,
 } from "./attacks.js";
+import { OLD_NODE, TAKES_MALFORMED } from "./malformed.js";
 import { type Observation, Observer } from "./observer.js";
 import { KEYS, Target } from "./target.js";
+import { repeat, smallRequests } from "./value-attacks.js";
 
 /** How much its memory may grow during an attack, in MiB. */
 const LIMIT_MIB = 300;
@@ -91,6 +95,49 @@ describe("memory and other clients are not affected by", () => {
     attacks.push(leaveUnreadSockets(target));
     expectServed(await observer.watchRounds(ROUNDS));
   });
+
+  it.each([1, 30])("headers of 100 KB in %d fields, on both ports", async (fields) => {
+    const both = [sendLargeHeaders(target.grpcUrl, fields), sendLargeHeaders(target.httpUrl, fields)];
+    attacks.push(...both);
+    const seen = await observer.watchRounds(ROUNDS, () => both.every((attack) => attack.refused() >= 100));
+    expectServed(seen);
+  });
+
+  it("malformed frames on both ports", async (context) => {
+    if (!TAKES_MALFORMED) return context.skip(OLD_NODE);
+    const both = [connectBroken(target.grpcUrl, 1), connectBroken(target.httpUrl, 1_000_000)];
+    attacks.push(...both);
+    const seen = await observer.watchRounds(ROUNDS, () => both.every((attack) => attack.refused() >= 500));
+    expectServed(seen);
+  });
+
+  it("three answers of 3 MB that 150 pipelining clients ask for and do not read", async () => {
+    attacks.push(leaveUnreadSockets(target, 150, 3));
+    expectServed(await observer.watchRounds(ROUNDS));
+  });
+});
+
+describe("with a heap of 256 MiB", () => {
+  // Ten times as many values as a request may hold, and so many that most requests are decoded.
+  it.each([
+    [1_000_000, 50],
+    [99_900, 10],
+  ])(
+    "requests of a few kilobytes with %i values each are refused, and others are served",
+    async (count, times) => {
+      await startObserved({ heapMiB: 256 });
+      for (const request of smallRequests(count)) {
+        const attack = repeat(target, [request]);
+        attacks.push(attack);
+        const seen = await observer.watchRounds(1, () => attack.refused() >= times || attack.answers.size > 1);
+        attack.stop();
+        expect([...attack.answers.keys()], request.name).toEqual(["invalid_argument"]);
+        expect(attack.refused(), request.name).toBeGreaterThanOrEqual(times);
+        expectServed(seen);
+      }
+    },
+    300_000,
+  );
 });
 
 describe("with 1,024 file descriptors, while 1,100 silent connections are open", () => {

@@ -3,29 +3,36 @@ import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { GrpcClient } from "../support/grpc-client.js";
 import {
   type Attack,
+  connectBroken,
   grpcHeaders,
   guessKeys,
   holdBodies,
   leaveUnread,
   leaveUnreadSockets,
   postHeaders,
+  sendLargeHeaders,
   staySilent,
   watchNewNames,
 } from "./attacks.js";
+import { OLD_NODE, TAKES_MALFORMED } from "./malformed.js";
 import { Observer } from "./observer.js";
 import { KEYS, Target } from "./target.js";
+import { repeat, smallRequests } from "./value-attacks.js";
 
 const APPEND = "/sessionpool.v1.MessageService/AppendMessage";
 const ROUND_MS = 15_000;
 const LIMIT_MIB = 300;
 const WATCHERS = 50;
 
+/** Some are refused by their number of values, and others are decoded first. */
+const MANY_VALUES = [...smallRequests(1_000_000), ...smallRequests(99_900)];
 /** How long the attacks last, for example `SOAK_MINUTES=20 npm run soak`. */
 const minutes = Number(process.env.SOAK_MINUTES ?? 3);
 
 it(
   "under all attacks at once, memory stays flat and no ordinary client or watcher is refused",
   async () => {
+    if (!TAKES_MALFORMED) console.log(`${OLD_NODE}, so these attacks are left out`);
     const target = await Target.start({ descriptors: 1024, chosenKeys: ["chosen"] });
     const observer = new Observer(target);
     const watched = { events: 0, ends: [] as string[] };
@@ -41,7 +48,7 @@ it(
     const refused = new Map<string, number>();
     const endMs = Date.now() + minutes * 60_000;
     for (let round = 1; Date.now() < endMs; round += 1) {
-      const attacks = Object.entries(attacksOn(target)).map(([name, start]) => [name, start()] as const);
+      const attacks = Object.entries(attacksOn(target, round)).map(([name, start]) => [name, start()] as const);
       const seen = await observer.watch(Math.min(ROUND_MS, endMs - Date.now()));
       const message = { info: { role: "user" }, parts: [{ type: "text", text: `round ${round}` }] };
       const appended = await target.fetch("/session/ordinary/message", { body: message });
@@ -79,7 +86,7 @@ it(
   (minutes + 2) * 60_000,
 );
 
-function attacksOn(target: Target): Readonly<Record<string, () => Attack>> {
+function attacksOn(target: Target, round: number): Readonly<Record<string, () => Attack>> {
   return {
     "health names of 8 MB": () => watchNewNames(target.grpcUrl, 8_000_000),
     "health names": () => watchNewNames(target.grpcUrl, 900),
@@ -93,6 +100,15 @@ function attacksOn(target: Target): Readonly<Record<string, () => Attack>> {
     "unread pages by HTTP/1.1": () => leaveUnreadSockets(target, 30),
     // Only Linux has further loopback addresses without configuration.
     ...(process.platform === "linux" && { "guessed keys": () => guessKeys(target.httpUrl, "127.0.0.2", 20) }),
+    "many values in small requests": () => repeat(target, MANY_VALUES),
+    "a header of 100 KB by gRPC": () => sendLargeHeaders(target.grpcUrl, 1),
+    "a header of 100 KB by HTTP": () => sendLargeHeaders(target.httpUrl, 1),
+    "many headers by gRPC": () => sendLargeHeaders(target.grpcUrl, 30),
+    "many headers by HTTP": () => sendLargeHeaders(target.httpUrl, 30),
+    ...(TAKES_MALFORMED && {
+      "malformed frames to gRPC": () => connectBroken(target.grpcUrl, round * 1_000_000),
+      "malformed frames to HTTP": () => connectBroken(target.httpUrl, round * 1_000_000 + 500_000),
+    }),
     "silent connections": () => staySilent(target.grpcUrl, 1100),
   };
 }

@@ -29,16 +29,18 @@ export class Target {
 
   /**
    * Starts a server. `chosenKeys`: further keys, whose hashes are slow to compare. `isOpen`: whether the server has no
-   * keys.
+   * keys. `heapMiB`: the most that its heap may take.
    */
   static async start({
     descriptors = 4096,
     chosenKeys = [],
     isOpen = false,
+    heapMiB,
   }: {
     readonly descriptors?: number;
     readonly chosenKeys?: readonly string[];
     readonly isOpen?: boolean;
+    readonly heapMiB?: number;
   } = {}): Promise<Target> {
     const folder = mkdtempSync(join(tmpdir(), "session-pool-abuse-"));
     const keysFile = join(folder, "keys.json");
@@ -48,8 +50,15 @@ export class Target {
     }));
     const keys = [entry("hostile", "write"), entry("reader", "read"), entry("ordinary", "write")];
     writeFileSync(keysFile, JSON.stringify([...keys, ...chosen]));
-    const flags = ["--storage", "memory:", "--log-level", "error", ...(isOpen ? [] : ["--keys-file", keysFile])];
-    const { child, grpcAddress, httpUrl } = await Child.serveWithDescriptors(descriptors, ...flags);
+    const flags = [
+      "--storage",
+      "memory:",
+      "--openai",
+      "--log-level",
+      "error",
+      ...(isOpen ? [] : ["--keys-file", keysFile]),
+    ];
+    const { child, grpcAddress, httpUrl } = await Child.serveLimited({ descriptors, heapMiB }, ...flags);
     const target = new Target(child, { grpc: grpcAddress, http: httpUrl }, folder);
     await target.#fill();
     return target;

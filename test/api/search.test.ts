@@ -51,7 +51,7 @@ it("answers 501 without --search, and after a restart with it finds what was sto
   for (const other of ["q=azalea", "q=azaleas&session_id=s", "q=azaleas&label=a%3D1"]) {
     const refused = await get(`/search?${other}&page_token=${first.body.nextPageToken}`);
     expect(refused.status, other).toBe(400);
-    expect(refused.body.message).toBe("page_token belongs to a search with another q, label or session_id");
+    expect(refused.body.message).toBe("page_token belongs to a search with another namespace, q, label or session_id");
   }
   expect((await get("/search")).body.message).toBe("q is required");
 });

@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
 import { Child, run } from "../support/child.js";
 import { poll } from "../support/poll.js";
 
@@ -16,29 +17,62 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 it("traces do not contain the command line", async () => {
-  let exported = "";
-  const collector = createServer((request, response) => {
-    request.setEncoding("utf8").on("data", (chunk) => {
-      exported += chunk;
-    });
-    request.on("end", () => response.setHeader("content-type", "application/json").end("{}"));
-  });
-  await new Promise<void>((resolve) => collector.listen(0, "127.0.0.1", resolve));
-  const env = {
-    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
-    OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
-    OTEL_METRICS_EXPORTER: "none",
-    OTEL_LOGS_EXPORTER: "none",
-  };
+  const collector = await Collector.start();
   const path = join(folder, "hunter2.db");
-  const { child, httpUrl } = await Child.serveWith(env, "--storage", `sqlite:${path}`);
+  const { child, httpUrl } = await Child.serveWith(collector.env, "--storage", `sqlite:${path}`);
   expect((await fetch(`${httpUrl}/session`)).status).toBe(200);
   child.kill("SIGTERM");
   expect(await child.ended()).toMatchObject({ code: 0 });
-  await poll(() => exported.includes("ListSessions"), "the span is exported");
-  expect(exported).toContain("service.name");
-  expect(exported).not.toMatch(/hunter2|process\.command/);
-  await new Promise((resolve) => collector.close(resolve));
+  await poll(() => collector.exported.includes("ListSessions"), "the span is exported");
+  expect(collector.exported).toContain("service.name");
+  expect(collector.exported).not.toMatch(/hunter2|process\.command/);
+  await collector.stop();
+});
+
+it("what callers send stands in no log, metric or trace, and their keys in no answer", async () => {
+  const collector = await Collector.start();
+  const [key, wrongKey] = [newKey(), newKey()];
+  const keysFile = join(folder, "keys.json");
+  writeFileSync(keysFile, JSON.stringify([{ name: "k", hash: hashRandomKey(key), namespace: "n", scope: "admin" }]));
+  const args = ["--storage", "memory:", "--search", "--openai", "--keys-file", keysFile, "--log-level", "debug"];
+  const { child, httpUrl } = await Child.serveWith(collector.env, ...args);
+  const answers: string[] = [];
+  const call = async (method: string, path: string, body?: string, by = key) => {
+    const headers = { authorization: `Bearer ${by}`, "content-type": "application/json" };
+    const response = await fetch(`${httpUrl}${path}`, { method, headers, ...(body !== undefined && { body }) });
+    answers.push(await response.text());
+    return response.status;
+  };
+  expect(await call("POST", "/session", '{"sessionId":"s"}')).toBe(200);
+  const info = '"info":{"id":"m","role":"user","metadata":{"a":"hunter2"}}';
+  expect(await call("POST", "/session/s/message", `{${info},"parts":[{"type":"text","text":"hunter2"}]}`)).toBe(200);
+  expect(await call("POST", "/session/s/message", `{${info},"parts":[{"type":"text","text":"other"}]}`)).toBe(409);
+  expect(await call("GET", "/search?q=hunter2")).toBe(200);
+  const malformed = [
+    "hunter2",
+    '{"parts":["hunter2"]}',
+    '{"parts":[{"text":{"a":"hunter2"}}]}',
+    '{"parts":[{"hunter2":1}]}',
+    '{"info":{"timestamp":"hunter2"}}',
+    '{"parts":[{"text":"hunter2',
+    '{"parts":[{"text":"hunter2\\ud800"}]}',
+  ];
+  const paths = ["/session/s/message", "/sessionpool.v1.MessageService/AppendMessage", "/v1/conversations"];
+  for (const path of paths) for (const body of malformed) expect(await call("POST", path, body)).toBe(400);
+  expect(await call("GET", "/session", undefined, wrongKey)).toBe(401);
+  expect(await call("GET", `/session/${"x".repeat(200)}`)).toBe(400);
+  expect(await call("GET", "/metrics")).toBe(200);
+  expect(answers.at(-1)).not.toContain("hunter2");
+  child.kill("SIGTERM");
+  const { stderr } = await child.ended();
+  await poll(() => collector.exported.includes("AppendMessage"), "the spans are exported");
+  expect(stderr).toContain("AppendMessage");
+  for (const written of [stderr, collector.exported]) expect(written).not.toContain("hunter2");
+  for (const written of [stderr, collector.exported, ...answers]) {
+    expect(written).not.toContain(key);
+    expect(written).not.toContain(wrongKey);
+  }
+  await collector.stop();
 });
 
 it("a storage URL can be in a file, which overrides the environment but not the command line", async () => {
@@ -74,3 +108,36 @@ it("the server warns at start when no audience of tokens is configured", async (
   child.kill("SIGTERM");
   await child.ended();
 });
+
+/** Receives the traces of a server. */
+class Collector {
+  exported = "";
+  readonly env: Readonly<Record<string, string>>;
+  readonly #server: Server;
+
+  private constructor(server: Server) {
+    this.#server = server;
+    this.env = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+      OTEL_METRICS_EXPORTER: "none",
+      OTEL_LOGS_EXPORTER: "none",
+    };
+    server.on("request", (request, response) => {
+      request.setEncoding("utf8").on("data", (chunk) => {
+        this.exported += chunk;
+      });
+      request.on("end", () => response.setHeader("content-type", "application/json").end("{}"));
+    });
+  }
+
+  static async start(): Promise<Collector> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    return new Collector(server);
+  }
+
+  async stop(): Promise<void> {
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}

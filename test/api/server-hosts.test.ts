@@ -1,5 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { connect } from "node:http2";
+import { connect as connectTcp } from "node:net";
+import { text } from "node:stream/consumers";
 import { Client, credentials, status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type KeyedServer, startKeyedServer } from "../support/keyed-server.js";
@@ -82,6 +84,78 @@ it("a server with keys serves every host, unless some are given", async () => {
   expect(await statusOf(strict, "sessions.example")).toBe(200);
   await strict.stop();
 });
+
+describe("a request of HTTP/1.0 that names no host", () => {
+  const OPEN = { "no Host header": [], "an empty one": ["Host:"] };
+  /** What HAProxy's `option httpchk` sends by itself, and with a path. */
+  const CHECKS = ["OPTIONS / HTTP/1.0", "OPTIONS * HTTP/1.0", "GET /healthz HTTP/1.0", "HEAD /readyz HTTP/1.0"];
+  const CALLS = ["GET /session", "DELETE /session/x", "POST /session/x/share", "GET /", "GET /metrics", "GET /nowhere"];
+
+  it.each(Object.entries(OPEN))("is answered if it is a probe (%s)", async (_what, headers) => {
+    const servers = [
+      await startTestServer(),
+      await startTestServer({ console: false }),
+      await startTestServer({ allowedHosts: ["sessions.example"] }),
+      await startKeyedServer("read"),
+      await startKeyedServer("read", { allowedHosts: ["sessions.example"] }),
+    ];
+    for (const { httpPort, stop } of servers) {
+      for (const check of CHECKS) expect(await askRaw(httpPort, check, headers), check).toMatch(/^HTTP\/1\.1 20[04] /);
+      await stop();
+    }
+  });
+
+  it.each(Object.entries(OPEN))("is refused otherwise where hosts matter (%s)", async (_what, headers) => {
+    const closed = [await startTestServer(), await startKeyedServer("admin", { allowedHosts: ["sessions.example"] })];
+    for (const server of closed) {
+      const all = "key" in server ? [...headers, `Authorization: Bearer ${server.key}`] : headers;
+      for (const call of CALLS) {
+        expect(await askRaw(server.httpPort, `${call} HTTP/1.0`, all), call).toMatch(/^HTTP\/1\.1 400 /);
+      }
+      await server.stop();
+    }
+  });
+
+  it("is answered with keys, whatever it asks for", async () => {
+    const { httpPort, key, stop } = await startKeyedServer("read");
+    const authorization = `Authorization: Bearer ${key}`;
+    const connectCall = `GET ${LIST_SESSIONS}?connect=v1&encoding=json&message=%7B%7D`;
+    for (const call of ["GET /session", connectCall, "GET /metrics", "GET /openapi.json"]) {
+      expect(await askRaw(httpPort, `${call} HTTP/1.0`, [authorization]), call).toMatch(/^HTTP\/1\.1 200 /);
+      // HTTP/1.1 needs a host.
+      for (const host of [[], ["Host:"]]) {
+        expect(await askRaw(httpPort, `${call} HTTP/1.1`, [authorization, ...host, "Connection: close"])).toMatch(
+          /^HTTP\/1\.1 400 /,
+        );
+      }
+    }
+    expect(await askRaw(httpPort, "GET /session HTTP/1.0", [])).toMatch(/^HTTP\/1\.1 401 /);
+    await stop();
+  });
+
+  it("is answered by the address for metrics", async () => {
+    const { metricsPort, stop } = await startTestServer({ metricsAddress: { host: "127.0.0.1", port: 0 } });
+    expect(await askRaw(metricsPort!, "GET /metrics HTTP/1.0", [])).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await askRaw(metricsPort!, "GET /metrics HTTP/1.0", ["Host: evil.example"])).toMatch(/^HTTP\/1\.1 421 /);
+    expect(await askRaw(metricsPort!, "GET /metrics HTTP/1.1", ["Connection: close"])).toMatch(/^HTTP\/1\.1 400 /);
+    await stop();
+  });
+
+  it("is not served for a host that it names in another way", async () => {
+    const server = await startTestServer();
+    const named = ["GET http://evil.example/session HTTP/1.0", "GET /healthz HTTP/1.0"];
+    expect(await askRaw(server.httpPort, named[0]!, [])).toMatch(/^HTTP\/1\.1 421 /);
+    expect(await askRaw(server.httpPort, named[1]!, ["Host: evil.example"])).toMatch(/^HTTP\/1\.1 421 /);
+    await server.stop();
+  });
+});
+
+/** Resolves to the whole answer. */
+async function askRaw(port: number, line: string, headers: readonly string[]): Promise<string> {
+  const socket = connectTcp(port, "127.0.0.1");
+  socket.write(`${[line, ...headers].join("\r\n")}\r\n\r\n`);
+  return text(socket);
+}
 
 interface Asked {
   readonly path: string;

@@ -13,6 +13,7 @@ import { Child } from "../support/child.js";
 import { GrpcClient } from "../support/grpc-client.js";
 import { poll } from "../support/poll.js";
 import { startTestServer, type TestServer } from "../support/server.js";
+import { describeWith, needPrograms, run } from "../support/toolchain.js";
 
 let folder: string;
 
@@ -61,6 +62,32 @@ describe("a watch", () => {
     await server.stop();
   });
 });
+
+await describeWith(
+  "a key that is removed while the process has no free descriptors",
+  async () => needPrograms("prlimit", "ps"),
+  () => {
+    it.each([1, 2])("is refused by each of %i workers once it has some again", async (workers) => {
+      const keys = { kept: newKey(), removed: newKey() };
+      const keysFile = writeKeys(`descriptors-${workers}.json`, keys);
+      const storage = `sqlite:${join(folder, `descriptors-${workers}.db`)}`;
+      const args = ["--keys-file", keysFile, "--storage", storage, "--workers", String(workers)];
+      const { child, httpUrl } = await Child.serve(...args);
+      const pids = await serving(child, workers);
+      for (const pid of pids) await run("prlimit", ["--pid", pid, "--nofile=5:"]);
+      writeKeys(`descriptors-${workers}.json`, { kept: keys.kept });
+      const failures = () => child.stderr.split("EMFILE").length - 1;
+      await poll(() => failures() >= workers, "no process can read the file");
+      for (const pid of pids) await run("prlimit", ["--pid", pid, "--nofile=1024:"]);
+      const readAgain = () => child.stderr.split("Keys file read again").length - 1;
+      await poll(() => readAgain() === workers, "each process has read the file");
+      expect(await statusWith(httpUrl, keys.removed)).toBe(401);
+      expect(await statusWith(httpUrl, keys.kept)).toBe(200);
+      child.kill("SIGTERM");
+      expect(await child.ended()).toMatchObject({ code: 0, signal: null });
+    });
+  },
+);
 
 describe("certificates", () => {
   it("are served on both ports once replaced, unless they cannot be used", async () => {
@@ -120,6 +147,18 @@ function writeKeys(file: string, keys: Readonly<Record<string, string>>): string
   return path;
 }
 
+/** Resolves to the ids of the processes that serve. */
+async function serving({ process: first }: Child, workers: number): Promise<readonly string[]> {
+  if (workers === 1) return [String(first.pid)];
+  return (await run("ps", ["--ppid", String(first.pid), "-o", "pid="])).trim().split(/\s+/);
+}
+
+async function statusWith(httpUrl: string, key: string): Promise<number> {
+  const response = await fetch(`${httpUrl}/session`, { headers: { authorization: `Bearer ${key}` } });
+  await response.text();
+  return response.status;
+}
+
 function watch(grpc: GrpcClient, key: string) {
   const stream = grpc.stream(MessageService, "WatchMessages", { sessionId: "s" }, { key });
   let events = 0;
@@ -133,7 +172,7 @@ function watch(grpc: GrpcClient, key: string) {
 
 /** Resolves when the stream has begun. */
 function watchByRest(server: TestServer, key: string): Promise<Response> {
-  const headers = { authorization: `Bearer ${key}` };
+  const headers = { authorization: `Bearer ${key}`, accept: "application/x-ndjson" };
   return fetch(`${server.httpUrl}/session/s/message:watch`, { headers });
 }
 

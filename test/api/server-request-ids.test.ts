@@ -30,22 +30,28 @@ afterAll(async () => {
 const JSON_TYPE = { "content-type": "application/json" };
 const CONNECT = { ...JSON_TYPE, "connect-protocol-version": "1" };
 const PAGE = "http://page.test";
+const GET_QUERY = new URLSearchParams({ connect: "v1", encoding: "json", message: '{"sessionId": "trip"}' });
 const PREFLIGHT = { origin: PAGE, "access-control-request-method": "POST" };
 const GRPC = { "content-type": "application/grpc", te: "trailers" };
 const GRPC_WEB = { "content-type": "application/grpc-web+proto" };
 
-type Ask = (id: string | undefined) => Promise<string | null | undefined>;
+/** The headers of an answer; in gRPC its metadata. */
+type Answered = Readonly<Record<string, unknown>>;
+type Ask = (id: string | undefined) => Promise<Answered>;
 
 /**
- * Every kind of request to each front. Each function sends a request with this id and resolves to the id in the answer.
+ * Every kind of request to each front. Each function sends a request with this id and resolves to the headers of the
+ * answer.
  */
 const FRONTS: readonly (readonly [string, Ask])[] = [
   ["REST", http("GET", "/session/trip")],
   ["REST, an error", http("GET", "/session/nowhere")],
   ["REST, an unknown path", http("GET", "/no/such/path")],
   ["REST, a stream", http("GET", "/session/trip/message:watch")],
+  ["REST, a body that is too large", http1("POST", "/session", { "content-length": "999999999" }, 413)],
   ["OpenAI's API", http("GET", "/v1/conversations/nowhere")],
   ["Connect", http("POST", GET_SESSION, CONNECT, '{"sessionId": "trip"}')],
+  ["Connect by GET", http("GET", `${GET_SESSION}?${GET_QUERY}`)],
   ["Connect, an error", http("POST", GET_SESSION, CONNECT, '{"sessionId": "nowhere"}')],
   ["Connect, an unknown method", http("POST", "/sessionpool.v1.SessionService/Nope", CONNECT, "{}")],
   ["gRPC-Web", http("POST", GET_SESSION, GRPC_WEB, frame(KNOWN))],
@@ -77,7 +83,7 @@ const FRONTS: readonly (readonly [string, Ask])[] = [
   ["HTTP/2, a preflight", http2("/session", { ":method": "OPTIONS", ...PREFLIGHT }, 204)],
   ["gRPC by the HTTP port, no message", http2(GET_SESSION, { ":method": "POST", ...GRPC }, 200)],
   ["gRPC by the HTTP port, an unknown method", http2("/nope.Nope/Nope", { ":method": "POST", ...GRPC }, 200)],
-  ["a page", http("GET", "/docs")],
+  ["the OpenAPI document", http("GET", "/openapi.json")],
   ["health", http("GET", "/healthz")],
   ["HTTP/2", http2("/session/trip")],
   ["gRPC", (id) => callGrpc(GET_SESSION, KNOWN, id)],
@@ -90,16 +96,33 @@ const FRONTS: readonly (readonly [string, Ask])[] = [
 ];
 
 describe.each(FRONTS)("the request id of %s", (_front, ask) => {
+  const idFor = async (id: string | undefined) => (await ask(id))["x-request-id"];
+
   it("is the one that the caller sent", async () => {
-    expect(await ask("req-7/~!")).toBe("req-7/~!");
-    expect(await ask("x".repeat(128))).toBe("x".repeat(128));
+    expect(await idFor("req-7/~!")).toBe("req-7/~!");
+    expect(await idFor("x".repeat(128))).toBe("x".repeat(128));
   });
 
   it("is made by the server when the caller's is missing or is not 1 to 128 visible ASCII characters", async () => {
-    const made = [await ask(undefined), await ask("two words"), await ask("x".repeat(129))];
+    const made = [await idFor(undefined), await idFor("two words"), await idFor("x".repeat(129))];
     for (const id of made) expect(id).toMatch(MADE);
     expect(new Set(made).size).toBe(3);
   });
+});
+
+/** The gRPC port takes only POST, whose answers no cache keeps. */
+const CACHEABLE = FRONTS.filter(([front]) => !/^gRPC( health)?(,|$)/.test(front));
+
+it.each(CACHEABLE)("a shared cache keeps no answer for another caller: %s", async (front, ask) => {
+  const headers = await ask(undefined);
+  const vary = String(headers.vary).split(", ");
+  expect(new Set(vary).size, String(headers.vary)).toBe(vary.length);
+  if (front === "the OpenAPI document") {
+    expect(headers).toMatchObject({ "cache-control": "no-cache", vary: "Origin, Accept-Encoding" });
+  } else {
+    expect(headers["cache-control"]).toBe("no-store");
+    expect(vary).toEqual(expect.arrayContaining(["Authorization"]));
+  }
 });
 
 it("the answer to bytes that are not a request has an id, too", async () => {
@@ -108,6 +131,7 @@ it("the answer to bytes that are not a request has an id, too", async () => {
   const answer = await text(socket);
   const id = /^x-request-id: (.*)\r$/m.exec(answer)?.[1];
   expect(id).toMatch(MADE);
+  expect(answer).toMatch(/^cache-control: no-store\r\nvary: Authorization\r$/m);
   expect(JSON.parse(answer.slice(answer.indexOf("{")))).toMatchObject({ code: 3, details: [{ requestId: id }] });
 });
 
@@ -138,7 +162,7 @@ function http(method: string, path: string, headers: Record<string, string> = {}
     const init = { method, headers: { ...headers, ...named(id) }, signal: stop.signal };
     const answer = await fetch(server.httpUrl + path, body === undefined ? init : { ...init, body });
     stop.abort();
-    return answer.headers.get("x-request-id");
+    return Object.fromEntries(answer.headers);
   };
 }
 
@@ -149,7 +173,7 @@ function http1(method: string, path: string, headers: Record<string, string>, st
       const request = requestH1(server.httpUrl + path, { method, headers: { ...JSON_TYPE, ...headers, ...named(id) } });
       request.on("response", (answer) => {
         if (answer.statusCode !== status) reject(new Error(`The status is ${answer.statusCode}`));
-        resolve(answer.headers["x-request-id"] as string | undefined);
+        resolve(answer.headers);
         request.destroy();
       });
       request.on("error", reject);
@@ -169,16 +193,16 @@ function http2(path: string | undefined, headers: Record<string, string> = {}, s
     const client = connectH2(server.httpUrl);
     const stream = client.request({ ...(path !== undefined && { ":path": path }), ...headers, ...named(id) });
     stream.end();
-    const answer = await new Promise<Record<string, unknown>>((resolve) => stream.once("response", resolve));
+    const answer = await new Promise<Answered>((resolve) => stream.once("response", resolve));
     client.destroy();
     expect(answer[":status"]).toBe(status);
-    return String(answer["x-request-id"]);
+    return answer;
   };
 }
 
-function callGrpc(path: string, request: Buffer, id: string | undefined): Promise<string | undefined> {
+function callGrpc(path: string, request: Buffer, id: string | undefined): Promise<Answered> {
   return new Promise((resolve) => {
-    let answered: string | undefined;
+    let answered: Answered | undefined;
     const call = grpc.makeUnaryRequest(path, Buffer.from, Buffer.from, request, metadataOf(id), (error) => {
       resolve(answered ?? idIn((error as ServiceError | null)?.metadata));
     });
@@ -188,7 +212,7 @@ function callGrpc(path: string, request: Buffer, id: string | undefined): Promis
   });
 }
 
-function watchGrpc(request: Buffer, id: string | undefined): Promise<string | undefined> {
+function watchGrpc(request: Buffer, id: string | undefined): Promise<Answered> {
   return new Promise((resolve) => {
     const stream = grpc.makeServerStreamRequest(WATCH, Buffer.from, Buffer.from, request, metadataOf(id));
     stream.on("metadata", (metadata) => {
@@ -199,9 +223,9 @@ function watchGrpc(request: Buffer, id: string | undefined): Promise<string | un
   });
 }
 
-function idIn(metadata: Metadata | undefined): string | undefined {
+function idIn(metadata: Metadata | undefined): Answered {
   const ids = metadata?.get("x-request-id") ?? [];
-  return ids.length === 1 ? String(ids[0]) : undefined;
+  return { "x-request-id": ids.length === 1 ? String(ids[0]) : undefined };
 }
 
 function metadataOf(id: string | undefined): Metadata {

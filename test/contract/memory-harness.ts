@@ -8,6 +8,8 @@ export const MEMORY_HARNESS: StorageProviderHarness = {
     const database = new MemoryLogDatabase({ now });
     return {
       provider: (options) => new LogHistoryProvider(database.namespace("default"), options),
+      stored: async () =>
+        JSON.stringify([...database.dump().logs.values()].map(({ entries }) => entries.map(({ body }) => body.parts))),
       close: () => database.close(),
     };
   },

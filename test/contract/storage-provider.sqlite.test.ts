@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterAll } from "vitest";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { SqliteLogDatabase } from "../../src/storage/sqlite/sqlite-log-database.js";
@@ -20,8 +20,10 @@ for (const [name, path, searches, isManaged] of [
   const harness: StorageProviderHarness = {
     searches,
     open: async (now) => {
-      const database = await SqliteLogDatabase.open(path(), { now, search: searches });
+      const file = path();
+      const database = await SqliteLogDatabase.open(file, { now, search: searches });
       return {
+        stored: file === ":memory:" ? undefined : async () => bytesOf(file),
         provider: (options) => new LogHistoryProvider(database.namespace("default"), options),
         close: () => database.close(),
       };
@@ -30,4 +32,10 @@ for (const [name, path, searches, isManaged] of [
   describeStorageProvider(name, harness);
   // The manager only passes calls on, so one kind of SQLite is enough for it.
   if (isManaged) describeStorageManager(name, harness);
+}
+
+/** All bytes of a database file and of those beside it. */
+function bytesOf(file: string): string {
+  const names = readdirSync(folder).filter((name) => name.startsWith(basename(file)));
+  return names.map((name) => readFileSync(join(folder, name), "latin1")).join();
 }

@@ -26,6 +26,8 @@ import { describeSearches } from "./storage-provider/searches.js";
 import { describeSessionLists } from "./storage-provider/session-lists.js";
 import { describeSessions } from "./storage-provider/sessions.js";
 import { describeSharing } from "./storage-provider/sharing.js";
+import { describeSlowFollowers } from "./storage-provider/slow-followers.js";
+import { describeStoredErasures } from "./storage-provider/stored-erasures.js";
 import type { OpenedStorage, StorageProviderHarness, StorageProviderSubject } from "./storage-provider/subject.js";
 import { describeTexts } from "./storage-provider/texts.js";
 import { describeTodos } from "./storage-provider/todos.js";
@@ -54,6 +56,9 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   const subject: StorageProviderSubject = {
     searches: harness.searches,
     nowMicros: T0,
+    get stored() {
+      return opened.stored;
+    },
     get provider() {
       return providers[0] as StorageOperations;
     },
@@ -104,6 +109,8 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeTodos(subject);
   describeCalls(subject);
   describeErasures(subject);
+  describeSlowFollowers(subject);
+  describeStoredErasures(subject);
   describeFollowing(subject);
   describeDraftFollowing(subject);
   describeBackups(subject);

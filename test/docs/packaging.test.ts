@@ -50,12 +50,39 @@ describe("the package for operators", () => {
     expect(compose).toMatch(/^# .*chown -R 1000:1000 keys secrets\/storage/m);
     expect(compose).toMatch(/^ +SESSION_POOL_STORAGE_FILE: \/run\/secrets\/storage$/m);
     expect(compose).toMatch(/^ +MONGO_INITDB_ROOT_PASSWORD_FILE: /m);
-    expect(compose).toContain("--keyFile /data/mongo-key");
+    expect(compose).toContain("--keyFile /tmp/mongo-key");
     expect(compose).not.toMatch(/^[^#]*mongodb:\/\//m);
     // Ports must be published on this machine only.
     const ports = [...compose.matchAll(/^ +- (.*:\d+)$/gm)].map(([, port]) => port);
     expect(ports).not.toEqual([]);
     for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
+  });
+
+  it("has a compose file whose containers write only where they must, and whose secrets only their owners can read", () => {
+    const compose = read("compose.yaml");
+    const [, services = ""] = /^services:\n(.*?)^secrets:/ms.exec(compose) ?? [];
+    const blocks = services.split(/^(?= {2}[\w-]+:$)/m).filter((block) => block.trim() !== "");
+    expect(blocks).toHaveLength(2);
+    for (const block of blocks) {
+      expect(block).toMatch(/^ {4}read_only: true$/m);
+      expect(block).toMatch(/^ {4}cap_drop: \[ALL\]$/m);
+      expect(block).toMatch(/^ {4}security_opt: \["no-new-privileges:true"\]$/m);
+      expect(block).not.toMatch(/privileged|cap_add/);
+    }
+    // Before the first secret is written.
+    expect(compose).toMatch(/^# {3}umask 077\n# {3}mkdir -p secrets/m);
+  });
+
+  it("is tested by a workflow that runs only actions named by their commits, with the least rights", () => {
+    const workflow = read(".github/workflows/ci.yml");
+    const actions = [...workflow.matchAll(/uses: (.+)$/gm)].map(([, action]) => action);
+    expect(actions.length).toBeGreaterThan(0);
+    for (const action of actions) expect(action).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+    const checkouts = workflow.split("actions/checkout@").slice(1);
+    for (const checkout of checkouts) expect(checkout).toMatch(/^.*\n +with:\n +persist-credentials: false\n/);
+    expect([...workflow.matchAll(/^ *permissions:.*(?:\n +.*)?/gm)].map(([text]) => text)).toEqual([
+      "permissions:\n  contents: read",
+    ]);
   });
 
   it("has an image that runs as a user without privileges, has a base image that can be pinned, and documents the owner of its files", () => {

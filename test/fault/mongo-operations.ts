@@ -90,7 +90,7 @@ export const OPERATIONS: readonly Operation[] = [
     name: "addFork",
     mayFail: "unknown",
     prepare: (store) => created(store, "u", { sessionId: "s" }),
-    run: (store, call) => store.addFork("u", 1, 0, call),
+    run: (store, call) => store.addFork("u", 1, call),
     answer: true,
     check: (store, isDone) => expectForks(store, isDone),
   },

@@ -153,7 +153,7 @@ async function everyCommand(): Promise<readonly SentCommand[]> {
   return commandsOf(small.client, async () => {
     const made = await created(store, uid, { parentId: "parent", sessionId: uid, labels: { a: "1", b: "" } });
     await store.raiseForks(uid);
-    await store.addFork(uid, -1, 0);
+    await store.addFork(uid, -1);
     await store.readRecordByUid(uid);
     await store.touchRecords?.(new Map([[uid, T0 + 9]]));
     const filters = ["", "parent"].flatMap((parentId) =>

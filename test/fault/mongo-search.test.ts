@@ -100,28 +100,6 @@ describe.skipIf(!server)("searching messages on MongoDB", () => {
     expect(await found(searching, "word", "nobody")).toEqual([]);
   });
 
-  it("makes the words again that an earlier rule has made, in steps, by any number of processes", async () => {
-    const first = await open({ search: true });
-    await first.searchBuilt();
-    await providerOf(first).createSession({ sessionId: "s" });
-    await say(providerOf(first), "s", ...Array.from({ length: 120 }, (_, i) => `λόγος ${i}`));
-    const client = await MongoClient.connect(url);
-    await client
-      .db()
-      .collection("messages")
-      .updateMany({}, { $set: { words: ["default λόγος"] } });
-    await client.db().collection<Document & { _id: string }>("schema").deleteOne({ _id: "words" });
-    await client.close();
-    expect(await found(first, "λόγος")).toEqual([]);
-    const [a, b] = await Promise.all([open({ search: true }), open({ search: true })]);
-    await Promise.all([a.searchBuilt(), b.searchBuilt()]);
-    expect(await found(a, "λόγος")).toHaveLength(120);
-    expect(JSON.stringify((await documents()).map(({ words }) => words))).not.toContain("λόγος");
-    const words = (await documents()).map(({ words }) => words);
-    await (await open({ search: true })).searchBuilt();
-    expect((await documents()).map(({ words }) => words)).toEqual(words);
-  });
-
   it("keeps no word of an erased message, whichever process erases it", async () => {
     const searching = await open({ search: true });
     const provider = providerOf(searching);

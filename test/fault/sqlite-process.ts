@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdirSync, rmSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -9,12 +10,14 @@ import type { Answer, Command } from "./sqlite-child.js";
 /** The folder of the bundle, in which it finds its packages. */
 const FOLDER = fileURLToPath(new URL("../../node_modules/.cache/session-pool/", import.meta.url));
 
-/** Bundles the child's script into one file that Node.js can run. */
-export async function bundleChild(): Promise<{ readonly script: string; remove(): void }> {
+/** Bundles a child's script into one file that Node.js can run. */
+export async function bundleChild(
+  source = new URL("sqlite-child.ts", import.meta.url),
+): Promise<{ readonly script: string; remove(): void }> {
   mkdirSync(FOLDER, { recursive: true });
-  const script = `${FOLDER}sqlite-child-${process.pid}.mjs`;
+  const script = `${FOLDER}${randomUUID()}.mjs`;
   await build({
-    entryPoints: [fileURLToPath(new URL("sqlite-child.ts", import.meta.url))],
+    entryPoints: [fileURLToPath(source)],
     outfile: script,
     bundle: true,
     format: "esm",

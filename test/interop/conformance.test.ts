@@ -12,12 +12,6 @@ const VERSION = "v1.0.7";
 const RELAY = fileURLToPath(new URL("./conformance/relay.mjs", import.meta.url));
 const CONFIG = fileURLToPath(new URL("./conformance/config.yaml", import.meta.url));
 
-/**
- * The runner expects `internal` for a message that is marked as compressed when the request names no compression.
- * docs/api.md promises `invalid_argument` for all malformed input.
- */
-const KNOWN_FAILING = ["**/unexpected-compressed-message"];
-
 interface Conformance {
   readonly runner: string;
   readonly descriptors: string;
@@ -53,8 +47,7 @@ await describeWith("Connect's conformance runner", prepare, ({ runner, descripto
       rmSync(folder, { recursive: true });
     });
     const flags = ["--mode", "server", "--conf", CONFIG, "--parallel", "4", "--max-servers", "2"];
-    const known = KNOWN_FAILING.flatMap((pattern) => ["--known-failing", pattern]);
-    const output = await run(runner, [...flags, ...known, "--", process.execPath, RELAY, path]);
+    const output = await run(runner, [...flags, "--", process.execPath, RELAY, path]);
     const [, passed, failed] = /^(\d+) passed, (\d+) failed$/m.exec(output) ?? [];
     expect({ failed }).toEqual({ failed: "0" });
     expect(Number(passed)).toBeGreaterThan(1500);

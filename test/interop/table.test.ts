@@ -1,7 +1,7 @@
 import type { DescMethod, JsonValue } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { API_METHODS, type ApiMethod } from "../../src/api/method-table.js";
-import { FAILURES, type Failure, OVERSIZED, SMALL_BODY_BYTES } from "./table/failures.js";
+import { FAILURES, type Failure, MANY_VALUES, OVERSIZED, SMALL_BODY_BYTES } from "./table/failures.js";
 import type { Front, Outcome } from "./table/fronts.js";
 import { ERROR_NAMES, type Expected, type Json, type Row, type Rpc } from "./table/row.js";
 import { ROWS } from "./table/rows.js";
@@ -82,6 +82,16 @@ it("every front refuses a body over its limit", async () => {
     // grpc-js refuses the body with an error text of its own, before any code of the server runs.
     const error = front.name === "grpc-js" ? { code: OVERSIZED.error.code } : OVERSIZED.error;
     expectOutcome(front.name, outcome, { error });
+  }
+  await small.stop();
+});
+
+it.each(MANY_VALUES.refused)("every front refuses a request with more values than fit into %j", async (load, error) => {
+  const small = await TestBed.start(load);
+  const key = await small.key("small");
+  const { desc } = METHODS.get(MANY_VALUES.rpc)!;
+  for (const front of small.fronts.filter((one) => one.serves(desc))) {
+    expectOutcome(front.name, await front.call(desc, MANY_VALUES.request, { key, take: 1 }), { error });
   }
   await small.stop();
 });

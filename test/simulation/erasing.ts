@@ -1,3 +1,4 @@
+import type { Call } from "../../src/domain/call.js";
 import { DomainError } from "../../src/domain/errors.js";
 import type { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { Fleet, type Instance } from "./fleet.js";
@@ -5,14 +6,14 @@ import { type Random, seededRandom } from "./random.js";
 import { runJobs } from "./run-jobs.js";
 import { Scheduler } from "./scheduler.js";
 import type { StoreKind } from "./sim-run.js";
-import { weatherOf } from "./weather.js";
+import { DEADLINE_MS, weatherOf } from "./weather.js";
 
 const SECRET = "a secret that must go";
 const SESSIONS = ["a", "b", "c", "d"] as const;
 const WRITERS = 3;
 const OPERATIONS = 7;
 
-type Work = (provider: LogHistoryProvider) => Promise<unknown>;
+type Work = (provider: LogHistoryProvider, call: Call) => Promise<unknown>;
 
 export interface ErasingReport {
   readonly deaths: number;
@@ -90,7 +91,7 @@ class ErasingRun {
     const fresh = this.#fresh++;
     switch (random.pick(["copy", "copy", "copy", "role", "older", "older", "revert", "unrevert", "fork", "append"])) {
       case "copy":
-        return (provider) => provider.forkConversation(session, target, { as: "copy" });
+        return (provider, call) => provider.forkConversation(session, target, { as: "copy", ...call });
       case "role":
         return (provider) => provider.updateMessage(session, "secret", { role: `role ${fresh}` });
       case "older":
@@ -110,10 +111,15 @@ class ErasingRun {
 
   async #call(slot: number, work: Work): Promise<unknown> {
     const { provider, process } = this.#fleet.slots[slot] as Instance;
-    const answer = work(provider).catch((error: unknown) => {
-      if (error instanceof DomainError && error.code !== "internal") return error.code;
-      throw error;
-    });
+    // A store may be so slow that every turn of a copy takes longer than it may.
+    const caller = new AbortController();
+    const stop = this.#scheduler.setDeadline(DEADLINE_MS, () => caller.abort());
+    const answer = work(provider, { signal: caller.signal })
+      .finally(stop)
+      .catch((error: unknown) => {
+        if (error instanceof DomainError && error.code !== "internal") return error.code;
+        throw error;
+      });
     return Promise.race([answer, process.died]);
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { simulateErasing } from "./erasing.js";
-import { copy, secretsLeft, withSecret } from "./rule-schedules/erase-schedules.js";
-import { sweepLater } from "./rule-schedules/scenes.js";
+import { secretsLeft, withSecret } from "./rule-schedules/erase-schedules.js";
+import { copy, sweepLater } from "./rule-schedules/scenes.js";
 import { settle, told, World } from "./world.js";
 
 describe("an erasure reaches a copy into a session with messages", () => {

@@ -60,6 +60,19 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
   ),
 
   rule(
+    "dropped-when-taken-back:waiting",
+    `${HISTORY}/follow/event-queue.ts`,
+    "if (takesBack && this.#events.length > 0) {",
+    "if (takesBack && this.#events.length < 0) {",
+  ),
+  rule(
+    "dropped-when-taken-back:catching-up",
+    `${HISTORY}/follow/followers.ts`,
+    "if (tail.takenBack !== takenBack) break;",
+    "",
+  ),
+
+  rule(
     "named-logs-only:draft",
     `${HISTORY}/drafts/draft-list.ts`,
     "return this.#replacer.replace(record, { ...nextOf(record), drafts: [...record.drafts, ref] }, call);",
@@ -79,10 +92,22 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     "endAfter(head, entries, this.#context.knownMs());",
   ),
   rule(
-    "look-up-in-segments",
+    "look-up-in-segments:appends",
     PLAN,
     "const hasSegments = end.record.segments.length > 0;",
     "const hasSegments = false;",
+  ),
+  rule(
+    "look-up-in-segments:older",
+    TURN,
+    "const known = await this.#lookUp(now, idsOf(job), call);",
+    "const known = NOTHING_KNOWN;",
+  ),
+  rule(
+    "look-up-in-segments:copy",
+    `${HISTORY}/edit/missing-messages.ts`,
+    "const found = await placesOf(this.#context, added, [...this.ids, ...moved], call);",
+    "const found = new Map<string, Place>();",
   ),
   rule(
     "repeated-id-ignores-position",
@@ -111,12 +136,11 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     "const last = messages.at(-1)?.entry;",
   ),
   rule(
-    "side-log-reuse",
+    "commit-while-named",
     `${HISTORY}/write/side-logs.ts`,
-    "const isNamed = namesLog(record, attempt.log);",
-    "const isNamed = true;",
+    "if (!now || !namesLog(now.record, log)) return null;",
+    "if (!now) return null;",
   ),
-  rule("dropped-side-log", REPLACER, "namedLogs,\n      dropped: [", "dropped: ["),
   rule(
     "token-by-id",
     WINDOWS,
@@ -168,19 +192,14 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     "const source = await this.#context.load(sourceId, call);",
   ),
   rule(
-    "raise-at-revision:copy",
-    `${HISTORY}/edit/fork-counts.ts`,
-    "return this.#context.store.addFork(uid, 1, revision);",
-    "return this.#context.store.addFork(uid, 1);",
-  ),
-  rule(
-    "raise-at-revision:restore",
+    "raise-before-child:restore",
     `${HISTORY}/transfer/owners.ts`,
-    "if (await store.addFork(uid, 1, owner.revision)) return true;",
-    "if (await store.addFork(uid, 1)) return true;",
+    'const owner = await this.#context.store.raiseForks(ranges[0]?.ownerId ?? "");',
+    `const owner = await this.#context.store.readRecord(ranges[0]?.ownerId ?? "");
+     if (owner) await this.#context.store.addFork(owner.uid, 1);`,
   ),
   rule(
-    "raise-at-revision:fork",
+    "raise-before-child:fork",
     BRANCHER,
     "const source = await this.#counts.loadRaised(sourceId);",
     `const source = await this.#context.load(sourceId, call);
@@ -204,12 +223,6 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
   ),
   rule("lower-once", SWEEPER, "if (isOurs) {", "{"),
   rule("ancestry-bounded", NEW_RECORD, "if (bytes <= maxAncestryBytes) return all;", "if (bytes > 0) return all;"),
-  rule(
-    "share-copy-unforked-only",
-    COPIER,
-    "if (target.count === 0 && target.record.forks === 0 && open.length === 0) {",
-    "if (target.count === 0 && open.length === 0) {",
-  ),
 
   rule(
     "restoring-ended-first",
@@ -221,14 +234,21 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
   rule(
     "erase-ends-copies:copier",
     COPIER,
-    `const begun = await this.#parts.sideLogs.beforeCopy(target, attempt, call);
-    if (!begun) return { lost: attempt };
-    const entries = await readSegments(this.#context, taken.segments, call);`,
-    `const entries = await readSegments(this.#context, taken.segments, call);
-    const begun = await this.#parts.sideLogs.beforeCopy(target, attempt, call);
-    if (!begun) return { lost: attempt };`,
+    "const entries = await readSegments(this.#context, taken.segments, call);",
+    "const entries = known;",
   ),
-  rule("erase-ends-copies:eraser", ERASER, "if (await marks.endCopies(record, options)) isChanged = true;", ""),
+  rule(
+    "erase-ends-copies:update",
+    `${HISTORY}/edit/message-editor.ts`,
+    "if (side.record.revision !== head.record.revision + 1) {",
+    "if (Number.isNaN(seq)) {",
+  ),
+  rule(
+    "erase-ends-copies:eraser",
+    ERASER,
+    "if ((await marks.endCopies(record, options)) && round < 3) isChanged = true;",
+    "",
+  ),
   rule(
     "erase-until-clean",
     ERASER,

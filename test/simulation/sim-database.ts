@@ -134,9 +134,9 @@ export class SimDatabase {
     return "published";
   }
 
-  addFork(uid: string, delta: number, ifRevision?: number): boolean {
+  addFork(uid: string, delta: number): boolean {
     const found = this.#records.get(uid);
-    if (!found || (ifRevision !== undefined && found.record.revision !== ifRevision)) return false;
+    if (!found) return false;
     this.#put({ ...found.record, forks: found.record.forks + delta }, found.write);
     return true;
   }

@@ -109,8 +109,8 @@ export abstract class SimStore implements LogStore {
     return this.request(call, "readRecordByUid", [uid], () => this.db.document(uid)?.record ?? null);
   }
 
-  addFork(uid: string, delta: 1 | -1, ifRevision?: number, call?: Call): Promise<boolean> {
-    return this.request(call, "addFork", [uid, delta, ifRevision], () => this.db.addFork(uid, delta, ifRevision));
+  addFork(uid: string, delta: 1 | -1, call?: Call): Promise<boolean> {
+    return this.request(call, "addFork", [uid, delta], () => this.db.addFork(uid, delta));
   }
 
   async listRecords(filter: RecordFilter, page: RecordPage, call?: Call): Promise<readonly SessionRecord[]> {

@@ -20,7 +20,7 @@ const NOTICED: readonly Noticed[] = [
   { rule: "raise-before-child", store: "atomic" },
   { rule: "lower-unnamed-only", store: "weak" },
   { rule: "sweep-unforked-only", store: "weak" },
-  { rule: "look-up-in-segments", store: "atomic" },
+  { rule: "look-up-in-segments:appends", store: "atomic" },
   { rule: "append-clears-undo", store: "atomic" },
   { rule: "whole-batches-only:end", store: "weak", from: 231 },
   { rule: "tail-first-gap", store: "weak" },

@@ -33,9 +33,9 @@ export class Child {
   constructor(
     args: readonly string[],
     env: Readonly<Record<string, string>> = {},
-    { descriptors }: { readonly descriptors?: number } = {},
+    { descriptors, node = process.execPath }: { readonly descriptors?: number; readonly node?: string } = {},
   ) {
-    const command = [process.execPath, MAIN, ...args] as const;
+    const command = [node, MAIN, ...args] as const;
     const limited = ["sh", "-c", `ulimit -n ${descriptors} && exec "$@"`, "sh", ...command] as const;
     const [program, ...rest] = descriptors === undefined ? command : limited;
     this.process = spawn(program, rest, { env: { ...process.env, ...env } });
@@ -60,10 +60,21 @@ export class Child {
     );
   }
 
-  /** Starts `serve` with a limit on open file descriptors. */
-  static async serveWithDescriptors(descriptors: number, ...args: readonly string[]): Promise<Served> {
+  /** Starts `serve` with a limit on open file descriptors, and perhaps one on the heap. */
+  static async serveLimited(
+    { descriptors, heapMiB }: { readonly descriptors: number; readonly heapMiB?: number | undefined },
+    ...args: readonly string[]
+  ): Promise<Served> {
     const all = ["serve", "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", ...args];
-    return Child.#started(new Child(all, {}, { descriptors }));
+    const env: Record<string, string> =
+      heapMiB === undefined ? {} : { NODE_OPTIONS: `--max-old-space-size=${heapMiB}` };
+    return Child.#started(new Child(all, env, { descriptors }));
+  }
+
+  /** Starts `serve` on another Node. */
+  static serveOn(node: string, ...args: readonly string[]): Promise<Served> {
+    const all = ["serve", "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", ...args];
+    return Child.#started(new Child(all, {}, { node }));
   }
 
   static async #started(child: Child): Promise<Served> {

@@ -23,6 +23,8 @@ export interface ServerManner {
   ask?(name: string, command: Document): readonly Document[];
   /** Rewrites the server's answer. */
   answer?(name: string, reply: Document): Document;
+  /** Returns the bytes to send in place of the server's answer, or undefined for the answer as it is. */
+  bytes?(name: string, message: Buffer): Buffer | undefined;
 }
 
 export interface MongoProxy {
@@ -109,7 +111,8 @@ export async function startMongoProxy(serverPort: number, manner: ServerManner =
         answered.lose();
       } else {
         const rewrite = answered && manner.answer;
-        client.write(rewrite ? withReply(message, rewrite(answered.name, replyOf(message))) : message);
+        const bytes = answered && manner.bytes?.(answered.name, message);
+        client.write(bytes ?? (rewrite ? withReply(message, rewrite(answered.name, replyOf(message))) : message));
       }
     });
   }).listen(0, "127.0.0.1");

@@ -7,6 +7,7 @@ import {
   parseAddress,
   readServeConfig,
   type ServeConfig,
+  warningsOf,
 } from "../../src/config.js";
 import { DEFAULT_LIMITS } from "../../src/domain/limits.js";
 import { connectionsFor } from "../../src/load-limits.js";
@@ -84,6 +85,24 @@ describe("the configuration of serve", () => {
     expect(read(flag, "x", "--jwks", "keys.json").jwt).toMatchObject({ jwks: "keys.json" });
   });
 
+  it.each([
+    ["http://issuer.test/jwks", true],
+    ["HTTP://192.0.2.1/jwks", true],
+    ["http://[2001:db8::1]/jwks", true],
+    ["https://issuer.test/jwks", false],
+    ["http://localhost:8000/jwks", false],
+    ["http://127.0.0.1/jwks", false],
+    ["http://[::1]:8000/jwks", false],
+    ["http.json", false],
+  ])("warns about the key set %s: %s", (jwks, warns) => {
+    const warnings = warningsOf(read("--jwks", jwks, "--jwt-audience", "a"));
+    expect(warnings).toEqual(warns ? [expect.stringContaining("--jwks is fetched without TLS")] : []);
+  });
+
+  it("refuses a key set at something that looks like a URL and is none", () => {
+    expect(() => read("--jwks", "https://:8")).toThrow("--jwks is no URL that can be fetched: https://:8");
+  });
+
   it("allows one key half of the calls and a quarter of the memory by default", () => {
     const args = ["--max-calls", "7", "--max-watchers", "8", "--max-connections", "100", "--max-buffered-bytes"];
     const { load } = read(...args, "400000000", "--max-watchers-per-key", "3", "--body-timeout-s", "2");
@@ -101,6 +120,15 @@ describe("the configuration of serve", () => {
     expect(() => read("--max-buffered-bytes-per-key", "9000000")).toThrow(/--max-buffered-bytes-per-key must be/);
     expect(() => read("--max-body-bytes", "200000000")).toThrow(/--max-buffered-bytes-per-key must be/);
     expect(() => read("--max-buffered-bytes-per-key", "9000000", "--max-body-bytes", "1000000")).not.toThrow();
+  });
+
+  it("allows so many values that the largest request and they fit into the memory of one key", () => {
+    expect(read().load.bodyValues).toBe(100_000);
+    const small = ["--max-buffered-bytes-per-key", "9000000", "--max-body-bytes", "1000000"];
+    const fitting = Math.floor((9_000_000 - 1_000_000 - 2 ** 20) / 128);
+    expect(read(...small).load.bodyValues).toBe(fitting);
+    expect(read(...small, "--max-body-values", `${fitting}`).load.bodyValues).toBe(fitting);
+    expect(() => read(...small, "--max-body-values", `${fitting + 1}`)).toThrow(`must be at most ${fitting}`);
   });
 
   it("allows as many connections as descriptors permit", () => {
@@ -134,6 +162,23 @@ describe("the configuration of serve", () => {
     ["--sweep-interval-s", "1e3"],
   ])("refuses %s %j", (name, value) => {
     expect(() => read(name, value)).toThrow();
+  });
+});
+
+describe("the warning about an old Node", () => {
+  const OLD = /^Node 22\.23\.3 has faults .* use Node 24 or later/;
+  const exposed = { host: "0.0.0.0", port: 1 };
+
+  it.each(["httpAddress", "grpcAddress", "metricsAddress"] as const)("comes once, if %s is exposed", (name) => {
+    const config = { ...read(), [name]: exposed };
+    expect(warningsOf(config, "22.23.3")).toEqual([expect.stringMatching(OLD)]);
+    expect(warningsOf(config, "20.20.2")).toHaveLength(1);
+    expect(warningsOf(config, "24.0.0")).toEqual([]);
+    expect(warningsOf(config, "26.10.0")).toEqual([]);
+  });
+
+  it("does not come on loopback", () => {
+    expect(warningsOf({ ...read(), metricsAddress: { host: "::1", port: 1 } }, "20.20.2")).toEqual([]);
   });
 });
 

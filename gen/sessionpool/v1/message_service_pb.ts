@@ -31,7 +31,7 @@ export type MessageWithParts = Message<"sessionpool.v1.MessageWithParts"> & {
   info?: MessageInfo | undefined;
 
   /**
-   * Content of the message, in order. May be empty.
+   * Content of the message, in order: at most 10,000 parts. May be empty.
    *
    * @generated from field: repeated sessionpool.v1.Part parts = 2;
    */
@@ -1735,7 +1735,8 @@ export const MessageService: GenService<{
    * or truncate removed, and those of deleted sessions. Once the call has been answered, no later read, export or
    * resumed watch returns the old content, and no SQLite file holds it. Every session that shows the message gets a new
    * `revision`, and its watchers receive `updated`. What clients, backups and MongoDB's own logs hold is out of reach.
-   * A message that the session no longer shows is found as long as it is stored.
+   * A message that the session no longer shows, or that was a draft until it was discarded, is found as long as it is
+   * stored.
    *
    * The call looks through all sessions, so it may take minutes. It is safe to repeat a call that failed or ended
    * early. Errors: `not_found` (no such session or message).
@@ -1800,7 +1801,8 @@ export const MessageService: GenService<{
    * A repeated call with the same version and content gets the same answer. Errors: `aborted` (`version` is not the
    * draft's current version; the text names that one, so the writer can continue from there), `failed_precondition`
    * (this caller or another has finished or discarded the draft), `not_found` (no such session or draft),
-   * `invalid_argument` (the message would be larger than 3 MiB, or the draft would have more than 100,000 deltas).
+   * `invalid_argument` (the message would be larger than 3 MiB or have more than 10,000 parts, or the draft would have
+   * more than 100,000 deltas).
    *
    * @generated from rpc sessionpool.v1.MessageService.ExtendDraft
    */

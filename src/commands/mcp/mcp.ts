@@ -1,6 +1,7 @@
 import { DEFAULT_LIMITS } from "../../domain/limits.js";
 import type { Pools } from "../../pools.js";
 import { stopSignal } from "../signals.js";
+import { watchStore } from "../watchdog.js";
 import { type CommandTarget, withPools } from "../with-pools.js";
 import { createMcpServer } from "./mcp-server.js";
 import { StdioTransport } from "./stdio-transport.js";
@@ -16,8 +17,9 @@ export interface McpTarget extends CommandTarget {
  */
 export function serveMcp({ storage, namespace, limits = DEFAULT_LIMITS, allowWrites }: McpTarget): Promise<void> {
   const serve = async (pools: Pools) => {
-    const server = createMcpServer({ rootPool: pools.for(namespace), limits }, { allowWrites });
+    const server = createMcpServer({ namespace, rootPool: pools.for(namespace), limits }, { allowWrites });
     const ended = new Promise((resolve) => process.stdin.once("end", resolve));
+    watchStore({ storage, shutdownMs: 0 });
     const stopped = stopSignal();
     const transport = new StdioTransport();
     const gone = whenNobodyReads();

@@ -19,7 +19,7 @@ interface Pair {
 
 /**
  * Finds the messages of a session of the file in the existing session with its id, so that an import that is run again
- * shares them with forks as the first run would have done. Empty when the two sessions are not the same.
+ * shares them with forks as the first run would have done. Empty when the existing session has other messages.
  */
 export async function adopt(
   storage: StorageManager,
@@ -27,7 +27,7 @@ export async function adopt(
   read: ReadNumbers,
 ): Promise<readonly WrittenRange[]> {
   const snapshot = await storage.snapshotSession(image.sessionId);
-  if (snapshot === null || snapshot.createTimeMicros !== image.createTimeMicros) return [];
+  if (snapshot === null) return [];
   const seen = new RangeMap<true>();
   const adopted: WrittenRange[] = [];
   for (const { numbers, stored } of pairsOf(image, snapshot)) {

@@ -1,4 +1,5 @@
 import type { NumberRange } from "../../domain/session-image.js";
+import { importOrder } from "./import-order.js";
 import type { LinePlace } from "./lines.js";
 import { NumberColumn } from "./number-column.js";
 
@@ -13,6 +14,9 @@ export class BackupIndex {
   /** The numbers of messages that are earlier than their predecessor. */
   readonly #descents = new NumberColumn();
   readonly #namedLater = new Set<number>();
+  /** Maps forks to the sessions that they were made from. */
+  readonly #sources = new Map<number, number>();
+  #order: Iterable<number> = [];
 
   get sessionCount(): number {
     return this.#sessions.lines.length;
@@ -63,9 +67,34 @@ export class BackupIndex {
     for (let owner = this.ownerOf(first); owner <= this.ownerOf(last); owner++) this.#namedLater.add(owner);
   }
 
-  /** Whether later sessions name messages that follow this one. */
+  /** Whether other sessions may name messages that this one stores. */
   isNamedLater(index: number): boolean {
     return this.#namedLater.has(index);
+  }
+
+  /** Notes that a session is a fork or share of another one in the file. */
+  noteSource(index: number, source: number): void {
+    this.#sources.set(index, source);
+  }
+
+  /** The session that a fork or share was made from, if it is in the file. */
+  sourceOf(index: number): number | undefined {
+    return this.#sources.get(index);
+  }
+
+  /** Fixes the order in which sessions are stored, or returns a session whose source was made from it. */
+  fixOrder(): number | undefined {
+    const order = importOrder(this.sessionCount, this.#sources);
+    if (typeof order === "number") return order;
+    this.#order = order.sessions;
+    // A source that comes early stores the messages that follow its forks in the file.
+    for (const session of order.moved) this.#namedLater.add(session);
+    return undefined;
+  }
+
+  /** The sessions in the order in which they are stored: a source comes before its forks. */
+  get order(): Iterable<number> {
+    return this.#order;
   }
 
   /** The session that a message follows. */

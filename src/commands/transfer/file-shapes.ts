@@ -16,6 +16,7 @@ import { boolean, integer, list, mapOf, object, oneOf, optional, type Shape, str
 export const BACKUP_LIMITS: Limits = {
   ...DEFAULT_LIMITS,
   messageBytes: Number.POSITIVE_INFINITY,
+  parts: Number.POSITIVE_INFINITY,
   batchBytes: Number.POSITIVE_INFINITY,
   idBytes: Number.POSITIVE_INFINITY,
   titleBytes: Number.POSITIVE_INFINITY,

@@ -28,9 +28,9 @@ export class Importer {
   readonly #onSession: () => void;
   /** Where messages are stored that later sessions name. */
   readonly #places = new RangeMap<SharedRange>();
-  /** Sessions being written whose messages later sessions name. */
+  /** Which session stores messages that other sessions name, too. */
+  readonly #writers = new RangeMap<number>();
   readonly #underWay = new Map<number, Promise<void>>();
-  #next = 0;
   #imported = 0;
   #existing = 0;
 
@@ -42,34 +42,54 @@ export class Importer {
   }
 
   async run(): Promise<ImportReport> {
-    const workers = Array.from({ length: AT_ONCE }, () => this.#work());
+    const tasks = this.#tasks();
+    const work = async () => {
+      for await (const { done } of tasks) await done;
+    };
     // All workers have ended before the store is closed, even if the first one failed.
-    const failed = (await Promise.allSettled(workers)).find((outcome) => outcome.status === "rejected");
+    const workers = await Promise.allSettled(Array.from({ length: AT_ONCE }, work));
+    const failed = workers.find((outcome) => outcome.status === "rejected");
     if (failed) throw failed.reason;
     return { imported: this.#imported, existing: this.#existing };
   }
 
-  async #work(): Promise<void> {
-    const { index } = this.#file;
-    while (this.#next < index.sessionCount) {
-      const session = this.#next++;
-      const done = this.#importSession(session);
-      if (index.isNamedLater(session)) this.#underWay.set(session, done);
-      try {
-        await done;
-      } catch (error) {
-        this.#next = index.sessionCount;
-        throw error;
-      }
-      this.#underWay.delete(session);
-      this.#onSession();
+  /** Begins one session each time that a worker asks for it. */
+  async *#tasks(): AsyncGenerator<{ readonly done: Promise<void> }> {
+    for (const session of this.#file.index.order) {
+      const image = await this.#file.session(session);
+      const done = this.#importSession(session, image, this.#claim(session, image));
+      this.#underWay.set(session, done);
+      yield { done };
     }
   }
 
-  async #importSession(session: number): Promise<void> {
+  /**
+   * Takes over the messages that no session before this one stores, if others name them, too. Returns what this session
+   * waits for: its source, and those that store messages which it names. They are all under way already, so no two
+   * sessions can wait for each other.
+   */
+  #claim(session: number, image: SessionImage<NumberRange>): readonly Promise<void>[] {
     const { index } = this.#file;
-    const image = await this.#file.session(session);
-    await this.#waitForOwners(session, image);
+    const own = index.numbersOf(session);
+    const before = new Set([index.sourceOf(session)]);
+    const lists = [...image.ancestry.map(({ ranges }) => ranges), image.messages, image.undo ?? []];
+    for (const { first, last } of lists.flat()) {
+      for (const part of this.#writers.parts(first, last)) {
+        const isNamedByOthers = part.first < own.first || index.isNamedLater(session);
+        if (part.known) before.add(part.known.value);
+        else if (isNamedByOthers) this.#writers.add(part.first, part.last, session);
+      }
+    }
+    return [...before].flatMap((other) => (other === undefined ? [] : (this.#underWay.get(other) ?? [])));
+  }
+
+  async #importSession(
+    session: number,
+    image: SessionImage<NumberRange>,
+    before: readonly Promise<void>[],
+  ): Promise<void> {
+    await Promise.all(before);
+    const { index } = this.#file;
     const read = (range: NumberRange) => readNumbers(this.#source, index, range);
     let outcome = await this.#storage.restoreSession(this.#shared(image), read);
     // Somebody has deleted or truncated a session that was to be shared, but the file has its messages, too.
@@ -78,18 +98,8 @@ export class Importer {
     else this.#existing += 1;
     if (outcome.kind === "restored") this.#note(session, outcome.written);
     else if (index.isNamedLater(session)) this.#note(session, await adopt(this.#storage, image, read));
-  }
-
-  /** Sessions whose messages this one names come before it, so this cannot deadlock. */
-  async #waitForOwners(session: number, image: SessionImage<NumberRange>): Promise<void> {
-    const { index } = this.#file;
-    const lists = [...image.ancestry.map(({ ranges }) => ranges), image.messages, image.undo ?? []];
-    for (const { first, last } of lists.flat()) {
-      for (const [owner, done] of this.#underWay) {
-        const numbers = index.numbersOf(owner);
-        if (owner !== session && numbers.first <= last && first <= numbers.last) await done;
-      }
-    }
+    this.#underWay.delete(session);
+    this.#onSession();
   }
 
   /** The image with ranges that are stored already in place of numbers. */

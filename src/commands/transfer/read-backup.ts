@@ -7,6 +7,7 @@ import { checkJsonText } from "../../server/codec/json-text.js";
 import { type BackupFile, itemOf, lineAt, messageOf, naming } from "./backup-file.js";
 import { BackupIndex } from "./backup-index.js";
 import { checkAncestry } from "./check-ancestry.js";
+import { checkInherited } from "./check-lineage.js";
 import { asPlainErrors, BACKUP_LIMITS, checkSession, sessionShape, todoShape } from "./file-shapes.js";
 import type { Line, LineSource } from "./lines.js";
 import type { Numbers } from "./session-file.js";
@@ -34,7 +35,9 @@ export async function readBackup(source: LineSource): Promise<BackupFile> {
 class Scan {
   readonly index = new BackupIndex();
   readonly #source: LineSource;
-  readonly #sessionIds = new Set<string>();
+  readonly #sessions = new Map<string, number>();
+  /** Forks that come before their sources, and the ids of these. */
+  readonly #early: { readonly session: number; readonly sourceId: string }[] = [];
   #lists: readonly (readonly NumberRange[])[] = [];
   readonly #messageIds = new Set<string>();
   #todos: readonly Todo[] | undefined;
@@ -65,7 +68,23 @@ class Scan {
       this.#endSession();
       throw new Error("The file is not whole: its last line, with the todos, is missing");
     }
+    this.#fixOrder();
     return this.#todos;
+  }
+
+  #fixOrder(): void {
+    for (const { session, sourceId } of this.#early) this.#noteSource(session, sourceId);
+    const circle = this.index.fixOrder();
+    if (circle === undefined) return;
+    const text = "it was made from a session that was, directly or through others, made from it";
+    throw new Error(`${this.#source.nameOf(this.index.sessionPlace(circle).number)}: ${text}`);
+  }
+
+  /** Returns whether the source is known by now. */
+  #noteSource(session: number, sourceId: string): boolean {
+    const source = this.#sessions.get(sourceId);
+    if (source !== undefined) this.index.noteSource(session, source);
+    return source !== undefined;
   }
 
   /** Adds the content of a line. Returns it in its shape. */
@@ -102,10 +121,13 @@ class Scan {
     const session = sessionShape(value, "session");
     const image = imageOf(session);
     checkImage(image);
-    if (this.#sessionIds.has(image.sessionId)) {
+    if (this.#sessions.has(image.sessionId)) {
       throw new Error(`session ${JSON.stringify(image.sessionId)} is in the file twice`);
     }
-    this.#sessionIds.add(image.sessionId);
+    const number = this.index.sessionCount;
+    this.#sessions.set(image.sessionId, number);
+    const sourceId = image.origin?.sourceLives ? image.origin.sourceSessionId : undefined;
+    if (sourceId !== undefined && !this.#noteSource(number, sourceId)) this.#early.push({ session: number, sourceId });
     const { messageCount } = this.index;
     const all = listsOf(image).flat();
     const last = all.reduce((most, range) => Math.max(most, range.last), messageCount);
@@ -157,6 +179,7 @@ function checkImage(image: Image): void {
     for (const { sessionId } of image.ancestry) checkText("session.ancestry.sessionId", sessionId);
   });
   for (const ranges of listsOf(image)) checkApart(ranges);
+  checkInherited(image);
   checkAncestry(image);
 }
 

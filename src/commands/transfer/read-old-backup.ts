@@ -5,6 +5,7 @@ import type { Todo } from "../../domain/todo.js";
 import { type BackupFile, itemOf, lineAt, messageOf, naming } from "./backup-file.js";
 import { BackupIndex } from "./backup-index.js";
 import { checkAncestry } from "./check-ancestry.js";
+import { checkLineage, shownCount } from "./check-lineage.js";
 import { checkSession, oldSessionShape } from "./file-shapes.js";
 import type { Line, LineSource } from "./lines.js";
 import { NumberColumn } from "./number-column.js";
@@ -27,6 +28,7 @@ export async function readOldBackup(source: LineSource, limits: Limits): Promise
     isHeader = false;
   }
   scan.endSession();
+  scan.index.fixOrder();
   const { index, histories, todos } = scan;
   const nowMicros = Date.now() * 1000;
   return {
@@ -36,7 +38,10 @@ export async function readOldBackup(source: LineSource, limits: Limits): Promise
       const { title, metadata, ...shown } = oldSessionShape(itemOf(source, await lineAt(source, index, i)).session, "");
       // The sessions of such a file have no times of their own. These times keep their order.
       const times = { createTimeMicros: nowMicros + i, updateTimeMicros: nowMicros + i };
-      return { ...shown, title, metadata, ...times, revision: 1, undo: null, ...(histories[i] as History) };
+      const history = histories[i] as History;
+      // What was inherited and is not there was removed by an edit.
+      const revision = shownCount(history) < shown.inheritedCount ? 2 : 1;
+      return { ...shown, title, metadata, ...times, revision, undo: null, ...history };
     },
   };
 }
@@ -87,6 +92,7 @@ class OldScan {
   #addSession(line: Line, value: unknown): void {
     const session = oldSessionShape(value, "session");
     checkSession(session, this.#limits);
+    checkLineage(session);
     if (this.#places.has(session.sessionId)) {
       throw new Error(`session ${JSON.stringify(session.sessionId)} is in the file twice`);
     }
@@ -123,6 +129,7 @@ class OldScan {
     if (!this.#isFork(own, this.index.numbersOf(place), inheritedCount)) return { ancestry, messages, origin: null };
     const inherited = firstOf(parent.messages, inheritedCount);
     this.#noteNamed(inherited);
+    this.index.noteSource(this.index.sessionCount - 1, place);
     const rest = { first: own.first + inheritedCount, last: own.last };
     const origin = { kind: "fork", sourceSessionId: parentId, upToMessageId: forkPointId, sourceLives: true } as const;
     return { ancestry, messages: rest.first <= rest.last ? [...inherited, rest] : inherited, origin };

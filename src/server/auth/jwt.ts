@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { Code } from "@connectrpc/connect";
 import {
   type CryptoKey,
   createLocalJWKSet,
@@ -15,12 +14,13 @@ import {
 } from "jose";
 import { ApiError } from "../../api/api-error.js";
 import { SCOPES, type Scope } from "../../api/api-method.js";
-import type { JwtConfig } from "../../config.js";
+import { isKeySetUrl, type JwtConfig } from "../../config.js";
 import type { Logger } from "../logging.js";
 import type { Principal } from "../principal.js";
 import { RepeatedLines } from "../repeated-lines.js";
-import { watchFiles } from "../watched-files.js";
+import { type WatchedFiles, watchFiles } from "../watched-files.js";
 import type { CredentialChecker } from "./authenticator.js";
+import { fetchKeySet } from "./fetch-key-set.js";
 import { isNamespace } from "./key-file.js";
 import { sha256 } from "./key-hash.js";
 import { PresentKeys } from "./present-keys.js";
@@ -58,8 +58,8 @@ export class JwtChecker implements CredentialChecker {
   readonly #options: JwtConfig;
   readonly #logger: Logger;
   readonly #lines: RepeatedLines;
-  readonly #isFile: boolean;
-  readonly #stopWatching: () => void;
+  /** The key set, if it is a file. */
+  readonly #watched: WatchedFiles | undefined;
   readonly #present = new PresentKeys();
   readonly #believed = new Map<string, { readonly principal: Principal; readonly untilMs: number }>();
   #keys: KeyFinder;
@@ -69,12 +69,16 @@ export class JwtChecker implements CredentialChecker {
     this.#options = options;
     this.#logger = logger;
     this.#lines = new RepeatedLines(logger);
-    this.#isFile = !/^https?:\/\//i.test(options.jwks);
-    this.#stopWatching = this.#isFile ? watchFiles([options.jwks], () => this.reload()) : () => undefined;
+    if (isKeySetUrl(options.jwks)) {
+      this.#keys = this.#remoteKeys(new URL(options.jwks));
+      return;
+    }
+    const failure = "JWKS file cannot be used; the keys from before stay valid until it can";
+    this.#watched = watchFiles([options.jwks], { read: () => this.#replace(), failure, logger });
     try {
-      this.#keys = this.#isFile ? this.#readFile() : this.#remoteKeys(new URL(options.jwks));
+      this.#keys = this.#readFile();
     } catch (error) {
-      this.#stopWatching();
+      this.#watched.close();
       throw error;
     }
   }
@@ -92,8 +96,13 @@ export class JwtChecker implements CredentialChecker {
     return principal;
   }
 
+  /** Reads a key set that is a file again; jose itself refreshes other key sets. */
+  reload(): void {
+    this.#watched?.reload();
+  }
+
   close(): void {
-    this.#stopWatching();
+    this.#watched?.close();
   }
 
   async #verify(token: string): Promise<Verified | undefined> {
@@ -148,21 +157,14 @@ export class JwtChecker implements CredentialChecker {
     return keys;
   }
 
+  #replace(): void {
+    this.#keys = this.#readFile();
+    this.#logger.info("JWKS file read again");
+  }
+
   #take(keySet: JSONWebKeySet): void {
     this.#believed.clear();
     this.#present.update(keySet);
-  }
-
-  /** Reads a key set that is a file again; jose itself refreshes other key sets. */
-  reload(): void {
-    if (!this.#isFile) return;
-    try {
-      this.#keys = this.#readFile();
-      this.#logger.info("JWKS file read again");
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      this.#logger.error({ reason }, "JWKS file cannot be used; the keys from before stay valid");
-    }
   }
 }
 
@@ -185,18 +187,6 @@ async function verifyWithAny(token: string, keys: KeyFinder, options: JWTVerifyO
       }
     }
     throw new errors.JWSSignatureVerificationFailed();
-  }
-}
-
-/** Gets a key set behind a URL. Rejects with `unavailable` when it cannot be read. */
-async function fetchKeySet(url: string, options: RequestInit): Promise<JSONWebKeySet> {
-  try {
-    const response = await fetch(url, options);
-    if (response.status !== 200) throw new Error(`The answer has the status ${response.status}`);
-    // Throws if it is none. Later errors of jose then concern a single token, or the key of one.
-    return createLocalJWKSet((await response.json()) as JSONWebKeySet).jwks();
-  } catch (cause) {
-    throw new ApiError(Code.Unavailable, "The key set for tokens cannot be read", { cause });
   }
 }
 

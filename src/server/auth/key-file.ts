@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { isScope, SCOPES } from "../../api/api-method.js";
 import type { Logger } from "../logging.js";
 import type { Principal } from "../principal.js";
-import { watchFiles } from "../watched-files.js";
+import { type WatchedFiles, watchFiles } from "../watched-files.js";
 import type { CredentialChecker } from "./authenticator.js";
 import { type KeyHash, matchesHash, parseKeyHash, sha256 } from "./key-hash.js";
 import { SlowChecks } from "./slow-checks.js";
@@ -19,13 +19,11 @@ interface KeyEntry {
 /** How many wrong keys are remembered, so that none costs a slow comparison twice. */
 const REMEMBERED_WRONG = 10_000;
 
-/**
- * The keys of a file, read again whenever it changes. A file that cannot be used is logged, and the previous keys stay.
- */
+/** The keys of a file, read again whenever it changes. While it cannot be used, the previous keys stay. */
 export class KeyFile implements CredentialChecker {
   readonly #path: string;
   readonly #logger: Logger;
-  readonly #stopWatching: () => void;
+  readonly #watched: WatchedFiles;
   readonly #slowChecks = new SlowChecks();
   #entries: readonly KeyEntry[];
   /**
@@ -41,11 +39,12 @@ export class KeyFile implements CredentialChecker {
   constructor(path: string, logger: Logger) {
     this.#path = path;
     this.#logger = logger;
-    this.#stopWatching = watchFiles([path], () => this.reload());
+    const failure = "Keys file cannot be used; the keys from before stay valid until it can";
+    this.#watched = watchFiles([path], { read: () => this.#replace(), failure, logger });
     try {
       this.#entries = readKeyFile(path);
     } catch (error) {
-      this.#stopWatching();
+      this.#watched.close();
       throw error;
     }
   }
@@ -60,25 +59,26 @@ export class KeyFile implements CredentialChecker {
     return (await this.#checkSlowly(id, credential, digest, peer))?.principal;
   }
 
-  /** Reads the file again. Calls and streams of entries that were removed or changed are ended. */
   reload(): void {
-    try {
-      const before = new Map(this.#entries.map((entry) => [entry.id, entry]));
-      const entries = readKeyFile(this.#path).map((entry) => before.get(entry.id) ?? entry);
-      const kept = new Set(entries);
-      this.#entries = entries;
-      this.#wrong.clear();
-      for (const [id, entry] of this.#verified) if (!kept.has(entry)) this.#verified.delete(id);
-      for (const entry of before.values()) if (!kept.has(entry)) entry.revoke();
-      this.#logger.info({ keys: entries.length }, "Keys file read again");
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      this.#logger.error({ reason }, "Keys file cannot be used; the keys from before stay valid");
-    }
+    this.#watched.reload();
   }
 
   close(): void {
-    this.#stopWatching();
+    this.#watched.close();
+  }
+
+  /** Calls and streams of entries that were removed or changed are ended. */
+  #replace(): void {
+    // Of equal entries the first one counts, as it does when a key is checked.
+    const before = new Map(this.#entries.toReversed().map((entry) => [entry.id, entry]));
+    const entries = readKeyFile(this.#path).map((entry) => before.get(entry.id) ?? entry);
+    const kept = new Set(entries);
+    const removed = this.#entries.filter((entry) => !kept.has(entry));
+    this.#entries = entries;
+    this.#wrong.clear();
+    for (const [id, entry] of this.#verified) if (!kept.has(entry)) this.#verified.delete(id);
+    for (const entry of removed) entry.revoke();
+    this.#logger.info({ keys: entries.length }, "Keys file read again");
   }
 
   /** Calls that arrive with the same key meanwhile share one comparison. */

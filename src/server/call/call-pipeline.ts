@@ -5,6 +5,7 @@ import { ApiError } from "../../api/api-error.js";
 import { toApiError } from "../../api/error-mapping.js";
 import type { ApiContext, ApiMethod } from "../../api/method-table.js";
 import type { LoadLimits } from "../../config.js";
+import type { Call } from "../../domain/call.js";
 import { onCallEnd, untilCallEnd } from "../../domain/call-end.js";
 import type { Authenticator } from "../auth/authenticator.js";
 import type { Arrival, CallPipeline, FrontCall } from "../front-call.js";
@@ -169,7 +170,7 @@ export class CheckedCallPipeline implements CallPipeline {
             };
           };
           try {
-            const context = this.#context(use, deadlineMs, call.signal);
+            const context = this.#context(call, use, { deadlineMs, signal: call.signal });
             implementation(request, context).then(leave(succeed), leave(fail));
           } catch (error) {
             leave(fail)(error);
@@ -228,11 +229,21 @@ export class CheckedCallPipeline implements CallPipeline {
     if (call.signal.aborted) throw canceledError();
     if (method.stream === undefined) throw new ApiError(Code.Unimplemented, `${method.desc.name} is not a stream`);
     const stopped = new AbortController();
-    const beginning = method.stream(request, this.#context(use, call.deadlineMs, stopped.signal));
-    const events = await untilCallEnd(beginning, call).catch((error: unknown) => {
-      stopped.abort();
-      throw error;
-    });
+    // A stream may last, but whether it begins is answered as soon as other calls are.
+    const beginsByMs = Math.min(
+      call.deadlineMs ?? Number.POSITIVE_INFINITY,
+      Date.now() + this.#options.load.unaryDeadlineMs,
+    );
+    const beginning = method.stream(
+      request,
+      this.#context(call, use, { deadlineMs: call.deadlineMs, signal: stopped.signal }),
+    );
+    const events = await untilCallEnd(beginning, { deadlineMs: beginsByMs, signal: call.signal }).catch(
+      (error: unknown) => {
+        stopped.abort();
+        throw error;
+      },
+    );
     const stream = new WatchedStream(events, {
       toError: toApiError,
       onLateError: (err) => this.#options.logger.warn({ err }, "A stream failed while it was being closed"),
@@ -252,8 +263,8 @@ export class CheckedCallPipeline implements CallPipeline {
     return stream;
   }
 
-  #context({ rootPool }: PoolUse, deadlineMs: number | undefined, signal: AbortSignal): ApiContext {
-    return { rootPool, limits: this.#options.limits, deadlineMs, signal };
+  #context({ principal: { namespace } }: FrontCall, { rootPool }: PoolUse, limited: Call): ApiContext {
+    return { namespace, rootPool, limits: this.#options.limits, ...limited };
   }
 
   #checkRunning(): void {

@@ -3,10 +3,12 @@ import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { Code } from "@connectrpc/connect";
 import { ApiError } from "../../api/api-error.js";
 import { API_METHODS } from "../../api/method-table.js";
+import { binaryScan } from "./binary-scan.js";
 import { binaryMessageWriter } from "./binary-writer.js";
 import { useExactText } from "./exact-text.js";
 import { decodeStruct } from "./struct-codec.js";
 import { StructFields } from "./struct-fields.js";
+import type { ValueRoom } from "./value-room.js";
 import { losslessTypes } from "./wire-types.js";
 
 /**
@@ -16,7 +18,8 @@ import { losslessTypes } from "./wire-types.js";
  * are written keep their own types.
  */
 export interface WireMethod {
-  decodeRequest(bytes: Uint8Array): Message;
+  /** Scans the bytes first, and holds room for their values. */
+  decodeRequest(bytes: Uint8Array, room: ValueRoom): Message;
   encodeResponse(message: Message): Uint8Array;
   encodeRequest(message: Message): Uint8Array;
   decodeResponse(bytes: Uint8Array): Message;
@@ -28,10 +31,10 @@ const methods = API_METHODS.map(({ desc }) => desc);
 const wireRegistry = losslessTypes(new Set(methods.map((method) => method.parent.file)));
 const structFields = new StructFields(methods.flatMap(({ input, output }) => [input, output]));
 
-/** The codecs of an RPC. Decoding throws `invalid_argument` for malformed bytes. */
+/** The codecs of an RPC. Decoding throws `invalid_argument` for malformed bytes, and what `ValueRoom` describes. */
 export function wireMethod(method: DescMethod): WireMethod {
   return {
-    decodeRequest: decoder(method.input),
+    decodeRequest: requestDecoder(method.input),
     encodeResponse: binaryMessageWriter(method.output),
     encodeRequest: binaryMessageWriter(method.input),
     decodeResponse: decoder(method.output),
@@ -52,17 +55,30 @@ export function writtenMessage(type: DescMessage, bytes: Uint8Array): Message {
   return message;
 }
 
-/** Decodes the wire form of a type, and turns its Structs and maps into objects. */
-function decoder({ typeName }: DescMessage): (bytes: Uint8Array) => Message {
-  const type = wireRegistry.getMessage(typeName);
-  if (type === undefined) throw new Error(`${typeName} is not one of the API's messages`);
-  return (bytes) => {
-    try {
-      return structFields.convert(fromBinary(type, bytes, { readUnknownFields: false }), decodeStruct);
-    } catch (cause) {
-      if (cause instanceof ApiError) throw cause;
-      const why = cause instanceof Error ? `: ${cause.message}` : "";
-      throw new ApiError(Code.InvalidArgument, `The message is not a valid ${typeName}${why}`, { cause });
-    }
+function requestDecoder(desc: DescMessage): WireMethod["decodeRequest"] {
+  const scan = binaryScan(desc);
+  const decode = decoder(desc);
+  return (bytes, room) => {
+    room.holdValues(asMalformed(desc, () => scan(bytes, room.mostValues)));
+    return decode(bytes);
   };
+}
+
+/** Decodes the wire form of a type, and turns its Structs and maps into objects. */
+function decoder(desc: DescMessage): (bytes: Uint8Array) => Message {
+  const type = wireRegistry.getMessage(desc.typeName);
+  if (type === undefined) throw new Error(`${desc.typeName} is not one of the API's messages`);
+  return (bytes) =>
+    asMalformed(desc, () => structFields.convert(fromBinary(type, bytes, { readUnknownFields: false }), decodeStruct));
+}
+
+/** Turns the errors of the library into `invalid_argument`. */
+function asMalformed<T>({ typeName }: DescMessage, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    if (cause instanceof ApiError) throw cause;
+    const why = cause instanceof Error ? `: ${cause.message}` : "";
+    throw new ApiError(Code.InvalidArgument, `The message is not a valid ${typeName}${why}`, { cause });
+  }
 }

@@ -3,8 +3,9 @@ import { closingQuote } from "./json-scan.js";
 
 /** Integers with fewer digits are exact as doubles. */
 const MAY_BE_INEXACT = /[0-9]{16}/;
-const NUMBER = /-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
-const INTEGER = /^-?[0-9]{16,}$/;
+/** A pattern that repeats over the digits instead would run out of stack on millions of them. */
+const AFTER_NUMBER = /[^0-9.eE+-]/g;
+const FRACTION_OR_EXPONENT = /[.eE]/;
 
 /**
  * Refuses an integer literal that no double represents exactly, because JSON.parse would return a different number.
@@ -41,8 +42,8 @@ export function checkIntegers(text: string): void {
 }
 
 function numberAt(text: string, at: number): string {
-  NUMBER.lastIndex = at;
-  return (NUMBER.exec(text) as RegExpExecArray)[0];
+  AFTER_NUMBER.lastIndex = at;
+  return text.slice(at, AFTER_NUMBER.exec(text)?.index);
 }
 
 /**
@@ -50,7 +51,7 @@ function numberAt(text: string, at: number): string {
  * JavaScript write it.
  */
 function isInexact(literal: string): boolean {
-  if (!INTEGER.test(literal)) return false;
+  if (FRACTION_OR_EXPONENT.test(literal)) return false;
   const value = Number(literal);
   if (!Number.isFinite(value)) return true;
   return String(value) !== literal && BigInt(value) !== BigInt(literal);

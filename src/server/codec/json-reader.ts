@@ -9,7 +9,8 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { FieldMaskSchema, type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import { FieldError } from "../../api/api-error.js";
+import { FieldError, invalidArgument } from "../../api/api-error.js";
+import { MOST_PATHS, TOO_MANY_PATHS } from "../../api/field-mask.js";
 
 /**
  * Makes a message from parsed proto3 JSON. A problem names the field. The objects of the JSON may become part of the
@@ -224,11 +225,26 @@ function isOnCalendar(toSeconds: string): boolean {
   return new Date(`${toSeconds}Z`).toISOString().startsWith(toSeconds);
 }
 
-/** The library takes `Title` for `_title`. */
+/** Far more than the longest names of all fields take. */
+const MOST_MASK_CHARACTERS = 10_000;
+
+/** The library takes `Title` for `_title`, and makes several bytes of memory of each character. */
 function readFieldMask(json: unknown): Message {
   if (typeof json !== "string" || /_|(^|[.,])[A-Z]/.test(json))
     throw expected('names in lowerCamelCase with commas between them, such as "title,expireTime"', json);
+  // In JSON a mask is one text, so the scan of values has not counted its paths.
+  if (hasMoreCommas(json, MOST_PATHS - 1)) throw invalidArgument(TOO_MANY_PATHS);
+  if (json.length > MOST_MASK_CHARACTERS) throw new FieldError("", `longer than ${MOST_MASK_CHARACTERS} characters`);
   return fromJson(FieldMaskSchema, json);
+}
+
+function hasMoreCommas(text: string, limit: number): boolean {
+  let at = -1;
+  for (let commas = 0; commas <= limit; commas++) {
+    at = text.indexOf(",", at + 1);
+    if (at < 0) return false;
+  }
+  return true;
 }
 
 function readTextMap(json: unknown): Record<string, string> {

@@ -1,10 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import { invalidArgument } from "../../api/api-error.js";
 import { checkIntegers } from "./json-integers.js";
-import { closingQuote } from "./json-scan.js";
-
-/** How deep objects and lists may be nested: enough for a message around a Struct of any allowed depth. */
-const MAX_DEPTH = 100;
+import { closingQuote, countValues } from "./json-scan.js";
+import { MAX_DEPTH, tooDeep, type ValueRoom } from "./value-room.js";
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -15,9 +13,10 @@ const CLOSE_OBJECT = 0x7d;
 
 /**
  * Parses JSON text, and refuses what JSON.parse accepts: a repeated key in an object, lone surrogates, unlimited
- * nesting, and integers that no double represents exactly.
+ * nesting and values, and integers that no double represents exactly. Holds room for the values.
  */
-export function parseJson(bytes: Buffer): unknown {
+export function parseJson(bytes: Buffer, room: ValueRoom): unknown {
+  room.holdValues(countValues(bytes, room.mostValues));
   if (!isUtf8(bytes)) throw invalidArgument("The body is not valid UTF-8");
   const text = bytes.toString("utf8");
   let value: unknown;
@@ -45,7 +44,7 @@ export function checkJsonText(text: string, name: string): void {
       case OPEN_LIST:
         expectsKey = text.charCodeAt(i) === OPEN_OBJECT;
         keys = expectsKey ? new Set() : undefined;
-        if (open.push(keys) > MAX_DEPTH) throw invalidArgument(`${name} is nested more than ${MAX_DEPTH} levels deep`);
+        if (open.push(keys) > MAX_DEPTH) throw tooDeep(name);
         break;
       case CLOSE_OBJECT:
       case CLOSE_LIST:

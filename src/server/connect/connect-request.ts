@@ -8,7 +8,7 @@ import { parseJson } from "../codec/json-text.js";
 import { type BodyLimits, readBody } from "../http/body.js";
 import type { HttpRequest } from "../http/exchange.js";
 import type { Admission } from "../load/admissions.js";
-import { bodyTooLarge, severalMessages } from "../load/body-refusals.js";
+import { bodyTooLarge, severalMessages, unknownFlags, unnamedCompression } from "../load/body-refusals.js";
 import { type Compression, inflate } from "../load/inflate.js";
 
 /** What a Connect, gRPC-Web or gRPC request says about its own format. */
@@ -36,7 +36,7 @@ const PASSED_HEADERS = [
   "user-agent",
 ];
 
-const ENVELOPE_BYTES = 5;
+export const ENVELOPE_BYTES = 5;
 /** In the first byte of an envelope. */
 export const COMPRESSED_FLAG = 1;
 const EMPTY = Buffer.alloc(0);
@@ -103,7 +103,7 @@ export function makeRequestReader(desc: DescMethod, limits: BodyLimits): Request
     const bytes = format.isGet
       ? await readQuery(request, limits.bodyBytes, admission)
       : await readPosted(request, format, limits, admission);
-    return format.isBinary ? wire.decodeRequest(bytes) : readJson(parseJson(bytes));
+    return format.isBinary ? wire.decodeRequest(bytes, admission) : readJson(parseJson(bytes, admission));
   };
 }
 
@@ -128,11 +128,10 @@ async function openEnvelope(body: Buffer, encoding: string, limitBytes: number, 
   if (body.length < end) throw invalidArgument("The request ends within its message");
   if (body.length > end) throw severalMessages();
   const flags = body[0]!;
-  if ((flags & ~COMPRESSED_FLAG) !== 0) throw invalidArgument(`The frame of the message has unknown flags (${flags})`);
+  if ((flags & ~COMPRESSED_FLAG) !== 0) throw unknownFlags(flags);
   const message = body.subarray(ENVELOPE_BYTES);
   if (flags === 0) return message;
-  if (!COMPRESSIONS.has(encoding))
-    throw invalidArgument("The message is compressed, but no header names the compression");
+  if (!COMPRESSIONS.has(encoding)) throw unnamedCompression();
   return decompress(message, encoding, limitBytes, admission);
 }
 

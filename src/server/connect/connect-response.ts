@@ -8,6 +8,7 @@ import { abandonUnread, writeHead } from "../http/respond.js";
 import type { Admission } from "../load/admissions.js";
 import { withinStallTime } from "../load/stall.js";
 import { COMPRESSED_FLAG, type RequestFormat } from "./connect-request.js";
+import { withGrpcMessage } from "./grpc-trailers.js";
 
 /**
  * Sends an answer of connect-node as one piece. When there is no room for an answer that waits to be read, the client
@@ -27,7 +28,7 @@ export async function sendUnary(
     return sendRefusal(response, error);
   }
   writeHead(response, answer.status, toHeaders(answer.header));
-  if (answer.trailer !== undefined) out.addTrailers(toHeaders(answer.trailer));
+  addTrailers(out, answer);
   out.end(body);
   abandonUnread(response);
 }
@@ -46,7 +47,8 @@ export async function withJson(
 ): Promise<UniversalServerResponse> {
   if (format.isBinary) return answer;
   if (format.isEnveloped) return { ...answer, body: fillEnvelopes(answer, json, format.encodingHeader) };
-  const [only] = json;
+  // Not kept, because the request may wait for its client to read the answer.
+  const only = json.shift();
   return only === undefined ? answer : withBody(answer, only, request);
 }
 
@@ -98,7 +100,7 @@ export async function sendStream(
     await withinStallTime((done) => out.write(chunk, () => done()), signal);
     admission?.release(chunk.length);
   }
-  if (answer.trailer !== undefined) out.addTrailers(toHeaders(answer.trailer));
+  addTrailers(out, answer);
   out.end();
   abandonUnread(response);
 }
@@ -115,6 +117,10 @@ async function collect(body: UniversalServerResponse["body"]): Promise<Buffer> {
   return chunks.length === 1
     ? Buffer.from(chunks[0]!.buffer, chunks[0]!.byteOffset, chunks[0]!.byteLength)
     : Buffer.concat(chunks);
+}
+
+function addTrailers(out: ServerResponse, { trailer }: UniversalServerResponse): void {
+  if (trailer !== undefined) out.addTrailers(toHeaders(withGrpcMessage(trailer)));
 }
 
 function sendRefusal(response: HttpResponse, { message, retryAfterS }: ApiError): void {

@@ -14,6 +14,7 @@ import type { ApiMethod } from "../../api/method-table.js";
 import type { ByteString } from "../../domain/byte-string.js";
 import { wireMethod, writtenMessage } from "../codec/binary-codec.js";
 import { shortMessageWriter } from "../codec/json-writer.js";
+import { ERROR_INFO, encodeErrorInfo, errorInfo } from "../error-info.js";
 import type { CallPipeline, FrontCall } from "../front-call.js";
 import type { BodyLimits } from "../http/body.js";
 import { MIN_COMPRESSED_BYTES } from "../http/compression.js";
@@ -25,6 +26,7 @@ import type { Admission } from "../load/admissions.js";
 import type { Logger } from "../logging.js";
 import { emptyRequest, knowsEncoding, makeRequestReader, type RequestFormat, readFormat } from "./connect-request.js";
 import { sendStream, sendStreamHead, sendUnary, withJson } from "./connect-response.js";
+import { withGrpcWebMessage } from "./grpc-trailers.js";
 
 export interface ConnectOptions {
   readonly methods: readonly ApiMethod[];
@@ -88,7 +90,7 @@ async function serve(handler: UniversalHandler, exchange: Exchange): Promise<voi
     contextValues: createContextValues().set(exchangeKey, exchange),
     ...emptyRequest(request, format, knowsEncoding(request, format)),
   };
-  const answer = await withJson(withAllow(await handler(universal), handler), exchange);
+  const answer = await withJson(withGrpcWebMessage(withAllow(await handler(universal), handler)), exchange);
   if (handler.method.methodKind === "unary") return sendUnary(answer, response, exchange.admission);
   await sendStream(answer, response, exchange);
 }
@@ -156,7 +158,13 @@ function addMethod(router: ConnectRouter, method: ApiMethod, pipeline: CallPipel
   router.rpc(desc, (desc.methodKind === "unary" ? unary : stream) as never);
 }
 
+/** connect-node cannot write a text with a lone surrogate. */
 function toConnectError(error: unknown): ConnectError {
-  const { code, message, retryAfterS } = toApiError(error);
-  return new ConnectError(message, code, retryAfterS === undefined ? {} : { "retry-after": String(retryAfterS) });
+  const { code, message, retryAfterS, current } = toApiError(error);
+  const headers: Record<string, string> = retryAfterS === undefined ? {} : { "retry-after": String(retryAfterS) };
+  const answer = new ConnectError(Buffer.from(message).toString(), code, headers);
+  if (current !== undefined) {
+    answer.details.push({ type: ERROR_INFO, value: encodeErrorInfo(current), debug: { ...errorInfo(current) } });
+  }
+  return answer;
 }

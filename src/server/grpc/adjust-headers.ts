@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Server } from "@grpc/grpc-js";
 
-type Adjust = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]) => void;
+/** Returns whether grpc-js shall see the call; otherwise it has been answered. */
+type Adjust = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]) => boolean;
 
 /** Gets what an HTTP/2 server passes to listeners for `stream`; grpc-js reads only the first two. */
 type StreamHandler = (
@@ -27,7 +28,7 @@ export function adjustHeaders(server: object, adjust: Adjust): void {
       // Without a listener, an "error" event would end the process.
       stream.on("error", () => undefined);
       if (stream.destroyed || stream.closed) return;
-      adjust(stream, headers, rawHeaders);
+      if (!adjust(stream, headers, rawHeaders)) return;
       handle.call(this, interceptors, stream, headers, flags, rawHeaders);
     };
   }

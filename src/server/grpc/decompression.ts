@@ -1,5 +1,7 @@
+import { Code } from "@connectrpc/connect";
+import { ApiError } from "../../api/api-error.js";
 import type { Admission } from "../load/admissions.js";
-import { severalMessages } from "../load/body-refusals.js";
+import { severalMessages, unknownFlags, unnamedCompression } from "../load/body-refusals.js";
 import { inflate } from "../load/inflate.js";
 import type { InterceptedCall } from "./call-answers.js";
 import { toStatus } from "./status.js";
@@ -14,38 +16,65 @@ export interface DecompressionLimits {
   readonly onRefused: () => void;
 }
 
-/** What grpc-js keeps private. It sends the status that this rejects with. */
+const LIMITS = Symbol("limits");
+
+/** What grpc-js keeps private. It sends the status that `decompressMessage` rejects with. */
 interface Decompressing {
-  /** `identity` when the client has announced no compression; then grpc-js takes every message as it is. */
+  /** `identity` when the client has announced no compression. */
   readonly incomingEncoding: string;
+  /** `encoding` is `identity` for a message that is not compressed. */
   decompressMessage(frame: Buffer, encoding: string): Promise<Buffer> | Buffer;
+  [LIMITS]?: DecompressionLimits & { messages: number };
 }
 
 /** The size of gRPC's frame around a message. */
 export const FRAME_BYTES = 5;
+const COMPRESSED_FLAG = 1;
+/** The compressions that the port announces, as the header `grpc-accept-encoding` lists them. */
+const ACCEPTED = "identity,deflate,gzip";
+
+/** The class of calls whose method has been replaced. */
+let limited: object | undefined;
 
 /**
- * Makes grpc-js decompress messages within the limits that every front has. By itself it decompresses all messages that
- * have come at the same time, and counts none of what comes out: a megabyte of requests became a gigabyte.
+ * Makes grpc-js decompress messages within the limits that every front has, and refuse frames as gRPC asks. By itself
+ * it decompresses all messages that have come at the same time, and counts none of what comes out: a megabyte of
+ * requests became a gigabyte. It takes a message for plain that is marked as compressed by a call that names no
+ * compression.
  *
- * Calls without compression are left alone, because giving each of them a method of its own costs a sixth of a small
- * call.
+ * The method is replaced for all calls at once, because giving each call one of its own costs a sixth of a small call.
  */
 export function limitDecompression(call: InterceptedCall, limits: DecompressionLimits): void {
-  const { admission, limitBytes, isSingle, onRefused } = limits;
   const inner = call as unknown as Decompressing;
-  if (inner.incomingEncoding === "identity") return;
-  const { decompressMessage } = inner;
-  let messages = 0;
+  const prototype = Object.getPrototypeOf(inner) as Decompressing;
+  if (limited !== prototype) prototype.decompressMessage = decompress;
+  limited = prototype;
+  inner[LIMITS] = { ...limits, messages: 0 };
+}
 
+function decompress(this: Decompressing, frame: Buffer, encoding: string): Promise<Buffer> | Buffer {
+  const limits = this[LIMITS];
+  if (limits === undefined) throw new Error("The gate lets only calls through that it has limited");
   const refuse = (error: unknown): Promise<never> => {
-    onRefused();
-    return Promise.reject(toStatus(error));
+    limits.onRefused();
+    const status = toStatus(error);
+    if (error instanceof UnknownCompression) status.metadata.set("grpc-accept-encoding", ACCEPTED);
+    return Promise.reject(status);
   };
-  inner.decompressMessage = (frame, encoding) => {
-    messages += 1;
-    if (isSingle && messages > 1) return refuse(severalMessages());
-    if (encoding !== "gzip" && encoding !== "deflate") return decompressMessage.call(inner, frame, encoding);
-    return inflate(frame.subarray(FRAME_BYTES), encoding, { limitBytes, admission }).catch(refuse);
-  };
+  limits.messages += 1;
+  if (this.incomingEncoding !== "identity" && limits.isSingle && limits.messages > 1) return refuse(severalMessages());
+  const flags = frame[0] ?? 0;
+  const message = frame.subarray(FRAME_BYTES);
+  if (flags === 0) return message;
+  if (flags !== COMPRESSED_FLAG) return refuse(unknownFlags(flags));
+  if (encoding === "identity") return refuse(unnamedCompression());
+  if (encoding !== "gzip" && encoding !== "deflate") return refuse(new UnknownCompression(encoding));
+  const { limitBytes, admission } = limits;
+  return inflate(message, encoding, { limitBytes, admission }).catch(refuse);
+}
+
+class UnknownCompression extends ApiError {
+  constructor(encoding: string) {
+    super(Code.Unimplemented, `Unknown compression ${encoding}: use gzip, deflate or identity`);
+  }
 }

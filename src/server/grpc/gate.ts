@@ -15,6 +15,7 @@ import { REQUEST_ID, requestIdFrom } from "../request-id.js";
 import { guardBody } from "./body-guard.js";
 import { adjustAnswers, type CallAnswers, type InterceptedCall } from "./call-answers.js";
 import { limitDecompression } from "./decompression.js";
+import { checkMarkedHeaders } from "./header-limit.js";
 import { headerOf, toStatus } from "./status.js";
 import { checkWithheldTimeout } from "./timeouts.js";
 
@@ -163,6 +164,7 @@ class GatedCall {
     const [host, peer] = [this.#call.getHost(), this.#call.getPeer()];
     const requestId = requestIdFrom(headerOf(metadata, REQUEST_ID));
     this.#answers.requestId = requestId;
+    checkMarkedHeaders(this.#stream);
     if (!isServedHost(host)) throw new ApiError(Code.PermissionDenied, notServed(host));
     checkWithheldTimeout(this.#stream);
     const facts: RequestFacts = {

@@ -26,14 +26,17 @@ import type { HostCheck } from "../hosts.js";
 import { joinAuthorization } from "../join-authorization.js";
 import type { Connections } from "../load/connections.js";
 import { awaitFirstBytes } from "../load/first-bytes.js";
+import { LiveSessions } from "../load/live-sessions.js";
 import { STALL_MS, withinStallTime } from "../load/stall.js";
-import { TcpPort } from "../load/tcp-port.js";
+import { peerOf, TcpPort } from "../load/tcp-port.js";
 import type { Logger } from "../logging.js";
 import type { TlsFiles } from "../tls-files.js";
 import { adjustHeaders } from "./adjust-headers.js";
 import { FRAME_BYTES } from "./decompression.js";
 import { admittedOf, makeGate } from "./gate.js";
+import { announceHeaderLimit, markLargeHeaders, onSession } from "./header-limit.js";
 import { Health } from "./health.js";
+import { refuseOtherProtocols } from "./other-protocols.js";
 import { addReflection, REFLECTION_METHODS } from "./reflection.js";
 import { toStatus } from "./status.js";
 import { withholdTimeout } from "./timeouts.js";
@@ -88,11 +91,20 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   if (options.reflection) addReflection(server, services);
   passUnknownMethods(server);
   adjustHeaders(server, (stream, headers, rawHeaders) => {
+    if (refuseOtherProtocols(stream, headers)) return false;
+    markLargeHeaders(stream, rawHeaders);
     withholdTimeout(stream, headers);
     joinAuthorization(headers, rawHeaders);
+    return true;
   });
+  announceHeaderLimit(server);
   // Sockets are passed to grpc-js after TLS, so that both ports count connections and speak TLS in the same way.
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  const live = new LiveSessions();
+  onSession(server, (session) => {
+    const connection = port.connectionAt(peerOf(session.socket));
+    if (connection !== undefined) live.add(session, () => connection.destroy());
+  });
   const port = new TcpPort({
     name: "gRPC",
     address,
@@ -108,9 +120,11 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     port: await port.listen(),
     health,
     drain: async () => {
+      live.askAll();
       // grpc-js may never call back if a connection is breaking just now. The port knows when all have ended.
       server.tryShutdown(() => undefined);
       await port.close();
+      live.close();
     },
     kill: () => {
       server.forceShutdown();
@@ -201,14 +215,15 @@ class MethodCalls {
 
   async #answer(call: ServerUnaryCall<Buffer, Buffer>, gone: Gone): Promise<Buffer> {
     const frontCall = this.#frontCall(call, gone);
-    const answer = await this.#options.pipeline.unary(this.#method, this.#wire.decodeRequest(call.request), frontCall);
+    const request = this.#wire.decodeRequest(call.request, frontCall.admission);
+    const answer = await this.#options.pipeline.unary(this.#method, request, frontCall);
     const bytes = asBuffer(this.#wire.encodeResponse(answer));
     frontCall.admission.hold(bytes.length);
     return bytes;
   }
 
   async #pump(call: ServerWritableStream<Buffer, Buffer>, frontCall: FrontCall): Promise<void> {
-    const request = this.#wire.decodeRequest(call.request);
+    const request = this.#wire.decodeRequest(call.request, frontCall.admission);
     const events = await this.#options.pipeline.stream(this.#method, request, frontCall);
     call.sendMetadata(new Metadata());
     for await (const event of events) {

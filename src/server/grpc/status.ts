@@ -1,5 +1,6 @@
 import { Metadata, type status } from "@grpc/grpc-js";
 import { toApiError } from "../../api/error-mapping.js";
+import { encodeStatus } from "../error-info.js";
 
 export interface Status {
   readonly code: status;
@@ -9,10 +10,12 @@ export interface Status {
 
 /** grpc-js ends the process when a text contains a lone surrogate. */
 export function toStatus(error: unknown): Status {
-  const { code, message, retryAfterS } = toApiError(error);
+  const { code, message, retryAfterS, current } = toApiError(error);
+  const details = Buffer.from(message).toString();
   const metadata = new Metadata();
   if (retryAfterS !== undefined) metadata.set("retry-after", String(retryAfterS));
-  return { code: code as number, details: Buffer.from(message).toString(), metadata };
+  if (current !== undefined) metadata.set("grpc-status-details-bin", Buffer.from(encodeStatus(code, details, current)));
+  return { code: code as number, details, metadata };
 }
 
 export function headerOf(metadata: Metadata, name: string): string | undefined {

@@ -10,16 +10,21 @@ export function authorityOf(request: HttpRequest): string | undefined {
   return "authority" in request ? request.authority : request.headers.host;
 }
 
+/** `isHarmless`: whether it does not matter which host the client means, as with probes. */
+type AuthorityCheck = (request: HttpRequest, isHarmless: boolean) => void;
+
 /**
- * Throws unless the request names a host that is served. Without a valid one, connect-node and any other code that
- * makes a URL of it would throw, too.
+ * Throws unless the request names a host that is served. HTTP/1.0 needs no host, and probes of HAProxy name none. So a
+ * request without one is served if it is harmless, or if every host is served.
  */
-export function makeAuthorityCheck(isServed: HostCheck): (request: HttpRequest) => void {
+export function makeAuthorityCheck(isServed: HostCheck): AuthorityCheck {
   /** Clients send the same value all the time. */
   let lastGood: string | undefined;
-  return (request) => {
-    const authority = authorityOf(request);
+  return (request, isHarmless) => {
+    // An empty header names no host either.
+    const authority = authorityOf(request) || undefined;
     if (authority !== undefined && authority === lastGood) return;
+    if (authority === undefined && request.httpVersion === "1.0" && (isHarmless || isServed(undefined))) return;
     if (authority === undefined || !isValid(authority)) {
       throw new HttpProblem(Code.InvalidArgument, "The request must name one valid host");
     }

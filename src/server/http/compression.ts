@@ -1,9 +1,15 @@
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
+import Negotiator from "negotiator";
 
 export type Encoding = "br" | "gzip";
 
 const ENCODINGS: readonly Encoding[] = ["br", "gzip"];
+
+/** What the types of Negotiator lack: the order of encodings that the client likes equally. */
+interface Chooser {
+  encoding(available: string[], options?: { readonly preferred: readonly string[] }): string | undefined;
+}
 
 /** Below this size, compression costs more than it saves. */
 export const MIN_COMPRESSED_BYTES = 1024;
@@ -14,15 +20,9 @@ const brotliAsync = promisify(brotliCompress);
 /** The encoding that an Accept-Encoding header prefers; undefined for none. */
 export function chooseEncoding(acceptEncoding: string | undefined): Encoding | undefined {
   if (!acceptEncoding) return undefined;
-  const qualities = readQualities(acceptEncoding);
-  const identity = qualities.get("identity") ?? 0;
-  let best: Encoding | undefined;
-  let bestQuality = 0;
-  for (const encoding of ENCODINGS) {
-    const quality = qualities.get(encoding) ?? qualities.get("*") ?? 0;
-    if (quality > bestQuality && quality >= identity) [best, bestQuality] = [encoding, quality];
-  }
-  return best;
+  const negotiator: Chooser = new Negotiator({ headers: { "accept-encoding": acceptEncoding } });
+  const chosen = negotiator.encoding([...ENCODINGS, "identity"], { preferred: ENCODINGS });
+  return ENCODINGS.find((encoding) => encoding === chosen);
 }
 
 export function compress(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
@@ -30,20 +30,4 @@ export function compress(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
   return brotliAsync(bytes, {
     params: { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
   });
-}
-
-/** The quality of each item of an Accept or Accept-Encoding header; an invalid one counts as 0. */
-export function readQualities(header: string): Map<string, number> {
-  const qualities = new Map<string, number>();
-  for (const item of header.toLowerCase().split(",")) {
-    const [name = "", ...parameters] = item.split(";").map((part) => part.trim());
-    if (name === "") continue;
-    const q = parameters
-      .find((parameter) => /^q\s*=/.test(parameter))
-      ?.split("=")[1]
-      ?.trim();
-    const quality = q === undefined ? 1 : /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(q) ? Number(q) : 0;
-    qualities.set(name, quality);
-  }
-  return qualities;
 }

@@ -7,13 +7,16 @@ export type LastAnswers = Map<Socket, ServerResponse>;
 /** How many requests may wait on one connection: as many as an HTTP/2 connection may have streams. */
 export const MAX_WAITING = 256;
 
+const TOO_MANY_REQUESTS = 429;
+
 type Http1Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
  * Handles one request of a connection at a time. By itself, Node starts everything that a client sent ahead at once: a
  * POST would run beside the requests before it, and a few KB of requests would pile up answers as large as pages while
  * the client reads none of them. A client that sends too far ahead is disconnected: each request that waits takes some
- * KB, while the one before it, such as a watch, may take any time.
+ * KB, while the one before it, such as a watch, may take any time. So is a client that has sent ahead when a request of
+ * its connection is refused because of the load, because it would go on asking without reading the refusals.
  */
 export function inTurn(handler: Http1Handler, lastAnswers: LastAnswers = new Map()): Http1Handler {
   const waiting = new WeakMap<Socket, number>();
@@ -28,7 +31,8 @@ export function inTurn(handler: Http1Handler, lastAnswers: LastAnswers = new Map
     waiting.set(socket, others + 1);
     before.once("close", () => {
       waiting.set(socket, (waiting.get(socket) ?? 1) - 1);
-      if (!socket.destroyed) handler(request, response);
+      if (before.statusCode === TOO_MANY_REQUESTS) socket.end();
+      else if (!socket.destroyed) handler(request, response);
     });
   };
 }

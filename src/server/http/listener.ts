@@ -6,6 +6,14 @@ import type { Address, LoadLimits } from "../../config.js";
 import { joinAuthorization } from "../join-authorization.js";
 import type { Connections } from "../load/connections.js";
 import { awaitFirstBytes } from "../load/first-bytes.js";
+import {
+  areHeadersTooLarge,
+  HEADER_SETTINGS,
+  MAX_HEADER_BYTES,
+  MAX_HEADER_PAIRS,
+  refuseTrailers,
+} from "../load/header-limit.js";
+import { LiveSessions } from "../load/live-sessions.js";
 import { HANDSHAKE_TIMEOUT_MS, peerOf, TcpPort } from "../load/tcp-port.js";
 import type { TlsFiles } from "../tls-files.js";
 import { readAbsoluteForm } from "./absolute-form.js";
@@ -14,7 +22,7 @@ import type { HttpRequest, HttpResponse } from "./exchange.js";
 import { inTurn, type LastAnswers } from "./in-turn.js";
 import { isGone } from "./is-gone.js";
 import { keepSession, LINGER_MS } from "./keep-session.js";
-import { MAX_HEADER_BYTES, refuseExpectation, refuseMalformed, refuseTunnel } from "./refusals.js";
+import { refuseExpectation, refuseHeaders, refuseMalformed, refuseTunnel } from "./refusals.js";
 
 /** Must never throw. */
 export type HttpHandler = (request: HttpRequest, response: HttpResponse) => void;
@@ -40,6 +48,7 @@ export class HttpListener {
   readonly #http2: Http2Server;
   readonly #port: TcpPort;
   readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #live = new LiveSessions();
   readonly #lastAnswers: LastAnswers = new Map();
   #isDraining = false;
 
@@ -77,9 +86,11 @@ export class HttpListener {
     this.#isDraining = true;
     const closed = this.#port.close();
     for (const answer of this.#lastAnswers.values()) if (!answer.headersSent) announceEnd(answer);
+    this.#live.askAll();
     for (const session of this.#sessions) session.close();
     this.closeIdle();
     await closed;
+    this.#live.close();
   }
 
   /** Ends HTTP/1.1 connections that are waiting for their next request. */
@@ -99,7 +110,10 @@ export class HttpListener {
     session.once("close", () => this.#sessions.delete(session));
     session.on("error", ignore);
     const connection = this.#port.connectionAt(peerOf(session.socket));
-    if (connection !== undefined) bindConnection(session, connection);
+    if (connection !== undefined) {
+      bindConnection(session, connection);
+      this.#live.add(session, () => connection.destroy());
+    }
     keepSession(session, load);
   }
 }
@@ -162,10 +176,15 @@ function isAwaited(answer: ServerResponse | undefined): boolean {
 function makeHttp2Server({ handler, load: { connectionStreams } }: HttpListenerOptions): Http2Server {
   const server = createHttp2Server(
     {
-      settings: { maxConcurrentStreams: connectionStreams, enablePush: false, maxHeaderListSize: MAX_HEADER_BYTES },
+      maxHeaderListPairs: MAX_HEADER_PAIRS,
+      settings: { ...HEADER_SETTINGS, maxConcurrentStreams: connectionStreams, enablePush: false },
       maxSessionMemory: connectionStreams * STREAM_MEMORY_MB,
     },
     (request, response) => {
+      if (areHeadersTooLarge(request.rawHeaders)) {
+        hearErrors(request, response);
+        return refuseHeaders(request, response);
+      }
       joinAuthorization(request.headers, request.rawHeaders);
       handler(request, response);
     },
@@ -184,7 +203,10 @@ function makeHttp2Server({ handler, load: { connectionStreams } }: HttpListenerO
     refuseExpectation(request, response);
   });
   server.on("sessionError", ignore);
-  server.on("stream", (stream) => stream.on("error", ignore));
+  server.on("stream", (stream) => {
+    stream.on("error", ignore);
+    refuseTrailers(stream);
+  });
   return server;
 }
 

@@ -1,8 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import { ApiError, type ApiErrorOptions } from "../../api/api-error.js";
 import { toApiError } from "../../api/error-mapping.js";
+import { ERROR_INFO, errorInfo } from "../error-info.js";
 
-export interface HttpProblemOptions extends Pick<ApiErrorOptions, "isLasting"> {
+export interface HttpProblemOptions extends Pick<ApiErrorOptions, "isLasting" | "current"> {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -13,7 +14,7 @@ export class HttpProblem extends ApiError {
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(code: Code, message: string, options: HttpProblemOptions = {}) {
-    super(code, message, { isLasting: options.isLasting ?? false });
+    super(code, message, { isLasting: options.isLasting ?? false, current: options.current });
     this.status = options.status ?? STATUS[code];
     this.headers = options.headers ?? {
       ...(this.status === 401 && { "www-authenticate": "Bearer" }),
@@ -48,12 +49,16 @@ export function toProblem(error: unknown): HttpProblem {
 }
 
 /** The same error for HTTP, with the status of its code unless another one is given. */
-export function problemOf({ code, message, retryAfterS }: ApiError, status = STATUS[code]): HttpProblem {
-  return new HttpProblem(code, message, { status, isLasting: retryAfterS === undefined });
+export function problemOf({ code, message, retryAfterS, current }: ApiError, status = STATUS[code]): HttpProblem {
+  return new HttpProblem(code, message, { status, isLasting: retryAfterS === undefined, current });
 }
 
-/** The body of every error answer: a google.rpc.Status, whose details name the request. */
-export function problemJson({ code, message }: HttpProblem, requestId: string): string {
-  const requestInfo = { "@type": "type.googleapis.com/google.rpc.RequestInfo", requestId };
-  return JSON.stringify({ code, message, details: [requestInfo] });
+/**
+ * The body of every error answer: a google.rpc.Status. Its details name the request, and what the caller expected to be
+ * otherwise.
+ */
+export function problemJson({ code, message, current }: HttpProblem, requestId: string): string {
+  const details: object[] = [{ "@type": "type.googleapis.com/google.rpc.RequestInfo", requestId }];
+  if (current !== undefined) details.push({ "@type": `type.googleapis.com/${ERROR_INFO}`, ...errorInfo(current) });
+  return JSON.stringify({ code, message, details });
 }

@@ -5,13 +5,14 @@ import type { Admission } from "../load/admissions.js";
 import { STALL_MS } from "../load/stall.js";
 import { REQUEST_ID } from "../request-id.js";
 import { hasBody } from "./body.js";
+import { addCaching, type Headers } from "./caching.js";
 import { chooseEncoding, compress, MIN_COMPRESSED_BYTES } from "./compression.js";
 import type { HttpRequest, HttpResponse } from "./exchange.js";
 import { isGone } from "./is-gone.js";
 import { type HttpProblem, problemJson } from "./problem.js";
 import { requestIdOf } from "./request-id.js";
 
-type Headers = Record<string, string | number>;
+const SENT_AS_STRING_BYTES = 64 * 1024;
 
 /** How much of an unwanted body is read, so that the client sees the answer before the connection ends. */
 const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
@@ -30,18 +31,12 @@ export async function sendJson(
   stalledMs?: number,
 ): Promise<void> {
   admission.hold(json.length);
-  const headers: Headers = { "content-type": "application/json", vary: varyHeader(response) };
+  const headers: Headers = { "content-type": "application/json", vary: "Accept-Encoding" };
   const encoding = json.length < MIN_COMPRESSED_BYTES ? undefined : chooseEncoding(header(request, "accept-encoding"));
   if (encoding === undefined) return send(request, response, 200, headers, json, stalledMs);
   const compressed = await compress(toBytes(json), encoding);
   admission.release(json.length - compressed.length);
   send(request, response, 200, { ...headers, "content-encoding": encoding }, compressed, stalledMs);
-}
-
-/** Adds to a header that was set before, for example for CORS. */
-function varyHeader(response: HttpResponse): string {
-  const already = response.getHeader("vary");
-  return already === undefined ? "Accept-Encoding" : `${already}, Accept-Encoding`;
 }
 
 /** Answers with a problem, in REST's form unless another form is given. */
@@ -93,18 +88,23 @@ export function endWhenSent(admission: Admission, response: HttpResponse): void 
 }
 
 /**
- * Writes the head of an answer, with the id of its request. Every front writes its heads with this. (Node writes a head
- * faster when none of its headers was set before.)
+ * Writes the head of an answer, with the id of its request and what caches may do with it. Every front writes its heads
+ * with this. (Node writes a head faster when none of its headers was set before.)
  */
 export function writeHead(response: HttpResponse, status: number, headers: Headers): void {
   headers[REQUEST_ID] = requestIdOf(response.req);
+  addCaching(response, headers);
   // The two kinds of responses differ only in their types here.
   (response as ServerResponse).writeHead(status, headers);
 }
 
-/** Node sends a string together with the headers in one piece, without a buffer of its own. */
+/**
+ * Node sends a string together with the headers in one piece, without a buffer of its own. But if the client does not
+ * read it, Node keeps it in memory twice.
+ */
 function end(response: HttpResponse, body: ByteString | Buffer): void {
-  (response as ServerResponse).end(body, "latin1");
+  if (typeof body === "string" && body.length > SENT_AS_STRING_BYTES) (response as ServerResponse).end(toBytes(body));
+  else (response as ServerResponse).end(body, "latin1");
 }
 
 /**

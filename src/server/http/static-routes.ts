@@ -20,6 +20,8 @@ type Answer = () => Promise<StaticAnswer> | StaticAnswer;
 
 interface Route {
   readonly answer: Answer;
+  /** Whether caches may keep it for everybody, and ask each time whether it is still the same. */
+  readonly isPage?: boolean;
   readonly pipeline?: Pick<CallPipeline, "authenticate">;
   /** What it answered last. */
   last?: Prepared;
@@ -37,6 +39,12 @@ export class StaticRoutes {
   /** Adds a path that answers everyone. */
   add(path: string, answer: Answer): this {
     this.#routes.set(path, { answer });
+    return this;
+  }
+
+  /** Adds a path that answers everyone with the same text, until there is a new version of the program. */
+  addPage(path: string, answer: Answer): this {
+    this.#routes.set(path, { answer, isPage: true });
     return this;
   }
 
@@ -61,7 +69,8 @@ export class StaticRoutes {
         await route.pipeline?.authenticate(factsOf(request));
         const answer = await route.answer();
         // Anybody may ask for a page again and again: one that stays the same is compressed once.
-        if (route.last === undefined || !route.last.isOf(answer)) route.last = new Prepared(answer);
+        if (route.last === undefined || !route.last.isOf(answer))
+          route.last = new Prepared(answer, route.isPage ?? false);
         return route.last;
       },
       request,
@@ -99,8 +108,14 @@ export class StaticRoutes {
     const admission = pipeline.admitAnyone("page", undefined);
     endWhenSent(admission, response);
     admission.hold(text.length);
-    const { tag } = prepared;
-    const headers = { ...SAFE_HEADERS, "content-type": contentType, etag: tag, vary: "accept-encoding" };
+    const { tag, isPage } = prepared;
+    const headers = {
+      ...SAFE_HEADERS,
+      ...(isPage && { "cache-control": "no-cache" }),
+      "content-type": contentType,
+      etag: tag,
+      vary: "Accept-Encoding",
+    };
     const { header } = factsOf(request);
     if (status === 200 && namesTag(header("if-none-match"), tag)) {
       writeHead(response, 304, headers);
@@ -119,11 +134,13 @@ export class StaticRoutes {
 /** An answer, with what is made of its text. */
 class Prepared {
   readonly answer: StaticAnswer;
+  readonly isPage: boolean;
   readonly tag: string;
   readonly #compressed = new Map<Encoding, Promise<Buffer>>();
 
-  constructor(answer: StaticAnswer) {
+  constructor(answer: StaticAnswer, isPage: boolean) {
     this.answer = answer;
+    this.isPage = isPage;
     this.tag = tagOf(answer.text);
   }
 
@@ -152,7 +169,6 @@ function namesTag(list: string | undefined, tag: string): boolean {
 
 /** The pages load nothing from elsewhere, and no other page may frame them. */
 const SAFE_HEADERS = {
-  "cache-control": "no-cache",
   "content-security-policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   "x-content-type-options": "nosniff",

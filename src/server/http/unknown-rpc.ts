@@ -1,7 +1,9 @@
 import type { ServerResponse } from "node:http";
 import { Code } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
+import { toGrpcMessage } from "../grpc-message.js";
 import { REQUEST_ID } from "../request-id.js";
+import { addCaching } from "./caching.js";
 import type { HttpRequest, HttpResponse } from "./exchange.js";
 import { HttpProblem } from "./problem.js";
 import { requestIdOf } from "./request-id.js";
@@ -27,11 +29,15 @@ function sendAsRpc(request: HttpRequest, response: HttpResponse, { code, message
   const type = (request.headers["content-type"] ?? "").toLowerCase();
   const out = response as ServerResponse;
   if (type.startsWith("application/grpc")) {
-    out.setHeader(REQUEST_ID, requestIdOf(request));
-    out.setHeader("content-type", type);
-    out.setHeader("grpc-status", String(code));
-    out.setHeader("grpc-message", encodeURIComponent(message));
+    const headers = {
+      [REQUEST_ID]: requestIdOf(request),
+      "content-type": type,
+      "grpc-status": String(code),
+      "grpc-message": toGrpcMessage(message),
+    };
+    addCaching(response, headers);
     // writeHead would send the headers separately, and then no gRPC client would take them for trailers.
+    for (const [name, value] of Object.entries(headers)) out.setHeader(name, value);
     out.end();
     return true;
   }

@@ -1,6 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { ApiError } from "../../api/api-error.js";
 import type { LoadLimits } from "../../config.js";
+import { VALUE_BYTES } from "../../load-limits.js";
 import type { Principal } from "../principal.js";
 import type { Connection } from "./connections.js";
 import { CHUNK_BYTES } from "./own-chunks.js";
@@ -32,6 +33,8 @@ class Share {
       readonly streams: number;
       readonly bytes: number;
       readonly connections: number;
+      /** The most values of one request. */
+      readonly values: number;
     },
     /** How refusals name it: `The server`, or `The key "name"`. */
     readonly subject: string,
@@ -72,14 +75,16 @@ export class Admissions {
   readonly #shares: Map<string, Share> | undefined;
 
   constructor(load: LoadLimits, options: AdmissionsOptions) {
-    const { inFlightCalls: calls, watchers: streams, bufferedBytes: bytes, connections } = load;
-    this.#process = new Share({ calls, streams, bytes, connections }, "The server", options.onCallsEnded);
-    this.#pages = new Share({ calls, streams, bytes: PAGE_BYTES, connections }, "Pages");
+    const { inFlightCalls: calls, watchers: streams, bufferedBytes: bytes, connections, bodyValues: values } = load;
+    const limits = { calls, streams, bytes, connections, values };
+    this.#process = new Share(limits, "The server", options.onCallsEnded);
+    this.#pages = new Share({ ...limits, bytes: PAGE_BYTES }, "Pages");
     this.#limits = {
       calls: load.perKey.inFlightCalls,
       streams: load.perKey.watchers,
       bytes: load.perKey.bufferedBytes,
       connections: load.perKey.connections,
+      values,
     };
     this.#shares = options.perKey ? new Map() : undefined;
   }
@@ -178,6 +183,16 @@ export class Admission {
    */
   holdChunk(chunk: Buffer): void {
     this.hold(chunk.length + CHUNK_BYTES);
+  }
+
+  /** The most values that the request may hold. */
+  get mostValues(): number {
+    return this.#process.limits.values;
+  }
+
+  /** Does the same for the values that a request is decoded to. */
+  holdValues(count: number): void {
+    this.hold(count * VALUE_BYTES);
   }
 
   /** Releases bytes that were held. */

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { ApiError } from "../../api/api-error.js";
+import { ApiError, invalidArgument } from "../../api/api-error.js";
 
 export function bodyTooLarge(limitBytes: number): ApiError {
   return new ApiError(Code.ResourceExhausted, `The body is larger than ${limitBytes} bytes`, { isLasting: true });
@@ -12,6 +12,16 @@ export function bodyTooSlow(limitMs: number): ApiError {
 /** For methods that are not client streams. */
 export function severalMessages(): ApiError {
   return new ApiError(Code.Unimplemented, "The request holds more than one message; this method takes one");
+}
+
+/** gRPC asks for `internal`. */
+export function unnamedCompression(): ApiError {
+  return new ApiError(Code.Internal, "The message is marked as compressed, but no header names the compression");
+}
+
+/** Only the lowest of the flags before a message has a meaning: it marks the message as compressed. */
+export function unknownFlags(flags: number): ApiError {
+  return invalidArgument(`The frame of the message has unknown flags (${flags})`);
 }
 
 /** Nobody sees this answer, but the log and the metrics do. */

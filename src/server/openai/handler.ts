@@ -67,7 +67,7 @@ async function readJson(request: HttpRequest, admission: Admission, limits: Body
   if (!hasBody(request)) return undefined;
   checkBodyHeaders(request, limits.bodyBytes);
   const bytes = await readBody(request, limits, admission);
-  return bytes.length === 0 ? undefined : parseJson(bytes);
+  return bytes.length === 0 ? undefined : parseJson(bytes, admission);
 }
 
 /** The calls of the API that requests are made of. */

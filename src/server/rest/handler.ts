@@ -15,7 +15,7 @@ import type { Admission } from "../load/admissions.js";
 import { STALL_MS } from "../load/stall.js";
 import { type Binding, readBindings } from "./binding.js";
 import { type Match, Router } from "./router.js";
-import { chooseFraming, resumeFrom, sendStream, wantsEvents } from "./stream.js";
+import { chooseFraming, resumeFrom, sendStream } from "./stream.js";
 import { parseTarget, type Target } from "./target.js";
 import { makeTranscoder, type Transcoder } from "./transcoder.js";
 
@@ -74,16 +74,16 @@ export function createRestHandler({
     const { method, transcoder } = route;
     const call = await startCall("rest", pipeline, method, { request, response });
     const path = transcoder.readPath(variables);
-    const query = transcoder.readQuery(target.query, path);
+    const query = transcoder.readQuery(target.query, path, call.admission);
     const json = hasBody(request) ? await readJson(request, call.admission) : undefined;
     const message = transcoder.buildRequest(path, query, json);
     if (method.desc.methodKind === "unary") {
       const answer = await pipeline.unary(method, message, call);
       return sendJson(request, response, transcoder.writeResponse(answer), call.admission, stalledMs);
     }
-    if (wantsEvents(request)) resumeFrom(message, method.desc, header(request, "last-event-id"));
-    const events = await pipeline.stream(method, message, call);
     const framing = chooseFraming(request, method.desc, transcoder.writeResponse);
+    if (framing.contentType === "text/event-stream") resumeFrom(message, method.desc, header(request, "last-event-id"));
+    const events = await pipeline.stream(method, message, call);
     await sendStream(response, events, framing, {
       requestId: requestIdOf(request),
       headOnly: request.method === "HEAD",
@@ -95,7 +95,7 @@ export function createRestHandler({
   async function readJson(request: HttpRequest, admission: Admission): Promise<unknown> {
     checkBodyHeaders(request, bodyLimits.bodyBytes);
     const bytes = await readBody(request, bodyLimits, admission);
-    return bytes.length === 0 ? undefined : parseJson(bytes);
+    return bytes.length === 0 ? undefined : parseJson(bytes, admission);
   }
 
   return (request, response) => {
@@ -121,6 +121,8 @@ function findRoute(router: Router<Route>, request: HttpRequest, { path }: Target
 
 function allowedMethods(router: Router<Route>, { path }: Target): string {
   if (path === "*") return allowHeader(router.methods);
+  // HAProxy's plain check asks for this path. There is something else to do with it only if the console is served.
+  if (path === "/") return allowHeader(new Set());
   const match = router.match("OPTIONS", path);
   const allowed = "target" in match ? router.methods : match.allowed;
   if (allowed.size === 0) throw noSuchPath(path);

@@ -1,29 +1,42 @@
 import type { ServerResponse } from "node:http";
 import { type DescMethod, getOption, type Message } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import Negotiator from "negotiator";
 import { resumption as resumptionOption } from "../../../gen/sessionpool/v1/options_pb.js";
 import { type ByteString, textOf } from "../../domain/byte-string.js";
 import { onOneLine } from "../../domain/json.js";
 import type { MessageWriter } from "../codec/json-writer.js";
-import { readQualities } from "../http/compression.js";
 import type { HttpRequest, HttpResponse } from "../http/exchange.js";
 import { isGone } from "../http/is-gone.js";
-import { problemJson, toProblem } from "../http/problem.js";
+import { HttpProblem, problemJson, toProblem } from "../http/problem.js";
 import { header, writeHead } from "../http/respond.js";
 
 /** How events of a stream, and the error that ends it, are written. */
 interface Framing {
-  readonly contentType: string;
+  readonly contentType: StreamType;
   readonly frame: (event: Message) => string;
   readonly frameProblem: (problem: string) => string;
 }
 
-/** Server-Sent Events when the client asks for them, otherwise one JSON object a line. */
+/** The media types of streams. A client that has no preference gets the first. */
+export const STREAM_TYPES = ["text/event-stream", "application/x-ndjson"] as const;
+type StreamType = (typeof STREAM_TYPES)[number];
+
+/** Events or lines, whichever the client prefers. Throws a problem when it accepts neither. */
 export function chooseFraming(request: HttpRequest, desc: DescMethod, write: MessageWriter): Framing {
-  return wantsEvents(request) ? serverSentEvents(desc, write) : jsonLines(write);
+  const accept = header(request, "accept") || "*/*";
+  return chooseType(accept) === "text/event-stream" ? serverSentEvents(desc, write) : jsonLines(write);
 }
 
-export function wantsEvents(request: HttpRequest): boolean {
-  return (readQualities(header(request, "accept") ?? "").get("text/event-stream") ?? 0) > 0;
+function chooseType(accept: string): StreamType {
+  const negotiator = new Negotiator({ headers: { accept } });
+  const [chosen] = negotiator.mediaTypes([...STREAM_TYPES, ...STREAM_TYPES.map((type) => `${type};charset=utf-8`)]);
+  const type = STREAM_TYPES.find((one) => chosen?.startsWith(one));
+  if (type !== undefined) return type;
+  // Clients that ask every call for JSON get lines of it.
+  if (negotiator.mediaType(["application/json"]) !== undefined) return "application/x-ndjson";
+  const text = `Accept must allow ${STREAM_TYPES.join(" or ")}; it is ${JSON.stringify(accept)}`;
+  throw new HttpProblem(Code.InvalidArgument, text, { status: 406 });
 }
 
 function jsonLines(write: MessageWriter): Framing {
@@ -92,7 +105,7 @@ export async function sendStream(
   if (isGone(response)) return closeEvents(events);
   writeHead(response, 200, {
     "content-type": framing.contentType,
-    "cache-control": "no-store",
+    vary: "Accept",
     // Tells nginx and similar proxies to pass events on at once.
     "x-accel-buffering": "no",
   });

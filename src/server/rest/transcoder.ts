@@ -2,6 +2,7 @@ import { type DescField, type DescMessage, type Message, ScalarType } from "@buf
 import { FieldError, invalidArgument } from "../../api/api-error.js";
 import { messageReader } from "../codec/json-reader.js";
 import { fieldWriter, jsonMessageWriter, type MessageWriter } from "../codec/json-writer.js";
+import { tooManyValues, type ValueRoom } from "../codec/value-room.js";
 import { type Binding, findField } from "./binding.js";
 import type { MatchedVariable } from "./router.js";
 import { decodePercent, decodeSegments, parseQuery } from "./target.js";
@@ -11,8 +12,8 @@ import { differs, isTextual, setFromPath, setText, type TextField } from "./text
 export interface Transcoder {
   /** Decodes the path's variables. */
   readPath(variables: readonly MatchedVariable[]): TextField[];
-  /** Reads the fields that the query sets. Refuses those that the path or the body sets. */
-  readQuery(query: string, path: readonly TextField[]): TextField[];
+  /** Reads the fields that the query sets, each of which is a value. Refuses those that the path or the body sets. */
+  readQuery(query: string, path: readonly TextField[], room: ValueRoom): TextField[];
   /** `json` is the parsed body, undefined when there was none. */
   buildRequest(path: readonly TextField[], query: readonly TextField[], json: unknown): Message;
   readonly writeResponse: MessageWriter;
@@ -22,7 +23,7 @@ export function makeTranscoder(binding: Binding): Transcoder {
   const { desc, responseField } = binding;
   return {
     readPath: (variables) => variables.map((variable) => readVariable(binding, variable)),
-    readQuery: (query, path) => (query === "" ? [] : readQuery(binding, query, path)),
+    readQuery: (query, path, room) => (query === "" ? [] : readQuery(binding, parametersOf(query, room), path)),
     buildRequest: (path, query, json) => {
       const request = readBody(binding, json);
       for (const parameter of query) setText(request, desc.input, parameter);
@@ -74,18 +75,30 @@ function refuseMembers(request: Message, json: unknown): Message {
   return request;
 }
 
-function readQuery(binding: Binding, query: string, path: readonly TextField[]): TextField[] {
+function parametersOf(query: string, room: ValueRoom): [name: string, text: string][] {
+  const parameters = parseQuery(query);
+  if (parameters.length > room.mostValues) throw tooManyValues(room.mostValues);
+  room.holdValues(parameters.length);
+  return parameters;
+}
+
+function readQuery(
+  binding: Binding,
+  given: readonly (readonly [name: string, text: string])[],
+  path: readonly TextField[],
+): TextField[] {
   const parameters: TextField[] = [];
-  const seen: TextField[] = [];
-  for (const [name, text] of parseQuery(query)) {
+  /** The first parameter of each field, so that a query with thousands of them takes no longer than its length. */
+  const seen = new Map<string, TextField>();
+  for (const [name, text] of given) {
     const fields = findField(binding.desc.input, name.split("."));
     const canonical = fields?.map((field) => field.name).join(".");
     const inPath = path.find((variable) => variable.name === canonical);
     if (!fields || (!inPath && isInBody(binding, fields)))
       throw invalidArgument(`Unknown query parameter ${JSON.stringify(name)}`);
     const parameter = { fields, name, text };
-    for (const earlier of seen) checkTogether(earlier, parameter);
-    seen.push(parameter);
+    for (const earlier of seen.values()) checkTogether(earlier, parameter);
+    if (!seen.has(canonical as string)) seen.set(canonical as string, parameter);
     if (inPath && inPath.text !== text) throw differs(name);
     if (!isTextual(fields.at(-1) as DescField)) throw invalidArgument(`${name} cannot be a query parameter`);
     if (!inPath) parameters.push(parameter);

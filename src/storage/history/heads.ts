@@ -211,11 +211,6 @@ export class HistoryContext {
   }
 }
 
-/** Whether two heads show the same state of a session, apart from messages at the end of its open log. */
-export function haveSameRecord(a: Head, b: Head): boolean {
-  return a.record.log === b.record.log && a.record.revision === b.record.revision;
-}
-
 /**
  * The timestamp of the last message of a record's segments; null when it has none, whatever number the record holds.
  */

@@ -1,4 +1,5 @@
-import { type Call, closeLimit } from "../../domain/call.js";
+import { type Call, closeLimit, endsBy } from "../../domain/call.js";
+import { untilCallEnd } from "../../domain/call-end.js";
 import type { ChatMessage, MessageChange, NewChatMessage } from "../../domain/chat-message.js";
 import type { Draft, DraftVersion } from "../../domain/draft.js";
 import type {
@@ -62,7 +63,6 @@ import { Restorer } from "./transfer/restorer.js";
 import { Snapshots } from "./transfer/snapshots.js";
 import { UpdateTimes } from "./update-times.js";
 import { EditorWait } from "./write/editor-wait.js";
-import { NamedLogs } from "./write/named-logs.js";
 import { Placer } from "./write/placer.js";
 import { RecordReplacer } from "./write/record-replacer.js";
 import { RecordWriter } from "./write/record-writer.js";
@@ -104,9 +104,8 @@ export class LogHistoryProvider extends StorageProvider {
       draftsAfterSeal(context, head, added, call),
     );
     const editorWait = new EditorWait(context, writer);
-    const namedLogs = new NamedLogs(context, replacer);
-    const sideLogs = new SideLogs(context, namedLogs);
-    const placer = new Placer(context, writer, namedLogs, sideLogs);
+    const sideLogs = new SideLogs({ context, replacer, writer, editorWait });
+    const placer = new Placer(context, sideLogs);
     this.#context = context;
     const finder = new DraftFinder(context);
     this.#draftReads = new DraftReads(context, finder);
@@ -134,8 +133,12 @@ export class LogHistoryProvider extends StorageProvider {
     );
     this.#messageEditor = new MessageEditor(context, this.#editor, placer, sideLogs);
     this.#brancher = new Brancher(context, this.#editor, placer);
-    this.#copier = new Copier({ context, writer, editor: this.#editor, placer, sideLogs });
-    this.#eraser = new Eraser(context, replacer, (sessionId) => this.#followers.wake(sessionId));
+    this.#copier = new Copier({ context, editor: this.#editor, placer, sideLogs });
+    this.#eraser = new Eraser({
+      ...{ context, replacer },
+      settleDrafts: (record, messageId, call) => this.#drafts.settle(record, messageId, call),
+      onMarked: (sessionId) => this.#followers.wake(sessionId),
+    });
     this.#sweeper = new Sweeper(context, this.#editor);
     this.#snapshots = new Snapshots(context, this.#reader);
     this.#restorer = new Restorer(context);
@@ -165,7 +168,7 @@ export class LogHistoryProvider extends StorageProvider {
     cursor,
     ...call
   }: Parameters<StorageProvider["listSessions"]>[0]): Promise<SessionPage> {
-    await this.#updateTimes.flush();
+    await untilCallEnd(this.#updateTimes.flush(), call);
     const filter = { parentId, labels };
     const records = await this.#lister.unexpired(filter, { limit: limit + 1, after: cursor }, call);
     const sessions = await this.#lister.list(records.slice(0, limit), view, call);
@@ -347,7 +350,7 @@ export class LogHistoryProvider extends StorageProvider {
   override async close(call?: Call): Promise<void> {
     const limit = closeLimit(call);
     await Promise.all([this.#followers.close(limit), this.#updateTimes.close(limit)]);
-    await this.#context.store.close();
+    await endsBy(limit.deadlineMs, this.#context.store.close());
   }
 
   #sessionOf(head: Head): Session {

@@ -125,11 +125,8 @@ export interface LogStore {
   /** The record with this uid, which may be a tombstone, read linearizably; null when this namespace has none. */
   readRecordByUid(uid: string, call?: Call): Promise<SessionRecord | null>;
 
-  /**
-   * Adds to `forks` if the record exists and, when `ifRevision` is given, has this revision. Resolves to whether it
-   * did. Never repeated after an unknown outcome.
-   */
-  addFork(uid: string, delta: 1 | -1, ifRevision?: number, call?: Call): Promise<boolean>;
+  /** Adds to `forks` if the record exists; resolves to whether it does. Never repeated after an unknown outcome. */
+  addFork(uid: string, delta: 1 | -1, call?: Call): Promise<boolean>;
 
   /** Living records, most recently updated first. */
   listRecords(filter: RecordFilter, page: RecordPage, call?: Call): Promise<readonly SessionRecord[]>;

@@ -6,6 +6,7 @@ import type { SessionRecord, Tail } from "./log-store.js";
 /** How many attempts in a row may be based on the same state of a session before the session counts as damaged. */
 export const MAX_ATTEMPTS = 100;
 const FIRST_PAUSE_MS = 4;
+const PAUSE_GROWTH = 1.5;
 const MAX_PAUSE_MS = 500;
 
 /** The state of a session that an attempt is based on: its head, or only its record. */
@@ -23,6 +24,11 @@ export class Again extends Error {
 /** Thrown when rows that a record names do not exist. */
 export class MissingRows extends Again {}
 
+/** Whether an error concerns the history rather than the store or the call. */
+export function isDefinite(error: DomainError): boolean {
+  return ["not_found", "invalid_argument", "failed_precondition", "already_exists", "aborted"].includes(error.code);
+}
+
 /**
  * Limits a loop that starts over whenever the history has changed under it. As long as somebody changes the history
  * there is progress, even if it is not ours. A history that stands still and yet gives no answer is damaged, and
@@ -33,6 +39,7 @@ export class Retries {
   readonly #sessionId: string;
   #seen = "";
   #attempts = 0;
+  #turns = 0;
 
   constructor(options: ResolvedHistoryOptions, sessionId: string) {
     this.#options = options;
@@ -57,11 +64,15 @@ export class Retries {
   /** Forgets the attempts so far, because something was achieved. */
   reset(): void {
     this.#attempts = 0;
+    this.#turns = 0;
   }
 
-  /** Waits for a short random time, which grows while nothing changes. Rejects when the call has ended. */
+  /**
+   * Waits for a random time. It grows with every turn, whether or not the state has changed, so that many writers of
+   * one session soon leave each other room. Rejects when the call has ended.
+   */
   async pause(call?: Call): Promise<void> {
-    const mostMs = Math.min(FIRST_PAUSE_MS * 1.1 ** this.#attempts, MAX_PAUSE_MS);
+    const mostMs = Math.min(FIRST_PAUSE_MS * PAUSE_GROWTH ** this.#turns++, MAX_PAUSE_MS);
     await this.#options.pause(this.#options.random() * mostMs, call?.signal);
     checkCall(call);
   }

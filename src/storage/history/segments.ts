@@ -1,3 +1,4 @@
+import { RangeMap, type RangePart } from "../../domain/range-map.js";
 import type { AncestrySegment, Segment, SessionRecord } from "./log-store.js";
 import { ownerOf } from "./record-facts.js";
 
@@ -40,23 +41,59 @@ export function sliceSegments<S extends Segment>(segments: readonly S[], from: n
   return slices;
 }
 
-/**
- * Inserts single entries into segments: the i-th one, at place `base` + 1 + i of the log, after the first `cuts[i]`
- * messages.
- */
-export function weaveSegments(
-  visible: readonly Segment[],
-  cuts: readonly number[],
-  log: string,
-  base: number,
-): Segment[] {
+/** Inserts single entries into segments: the i-th one, at place 1 + i of a log, after the first `cuts[i]` messages. */
+export function weaveSegments(visible: readonly Segment[], cuts: readonly number[], log: string): Segment[] {
   const woven: Segment[] = [];
   let from = 0;
   for (const [i, cut] of cuts.entries()) {
-    woven.push(...sliceSegments(visible, from, cut), { log, first: base + i + 1, last: base + i + 1 });
+    woven.push(...sliceSegments(visible, from, cut), { log, first: i + 1, last: i + 1 });
     from = cut;
   }
   return joinSegments(woven, sliceSegments(visible, from));
+}
+
+/** Names the copies in a log instead of the originals, which were written to it one after the other from place 1 on. */
+export function withCopies(segments: readonly Segment[], originals: readonly Segment[], log: string): Segment[] {
+  const places = new Map<string, RangeMap<number>>();
+  let next = 1;
+  for (const original of originals) {
+    const known = places.get(original.log) ?? new RangeMap<number>();
+    places.set(original.log, known);
+    known.add(original.first, original.last, next);
+    next += segmentLength(original);
+  }
+  const replaced = segments.flatMap((segment): Segment[] => {
+    const parts = places.get(segment.log)?.parts(segment.first, segment.last) ?? [segment];
+    return parts.map(({ first, last, known }: RangePart<number>) => {
+      if (!known) return { log: segment.log, first, last };
+      const start = known.value + known.offset;
+      return { log, first: start, last: start + last - first };
+    });
+  });
+  return joinSegments(replaced);
+}
+
+export function isSameList(a: readonly Segment[], b: readonly Segment[]): boolean {
+  const isSame = (one: Segment, other: Segment | undefined) =>
+    one.log === other?.log && one.first === other.first && one.last === other.last;
+  return a.length === b.length && a.every((segment, i) => isSame(segment, b[i]));
+}
+
+/** What a list names and another one does not. */
+export function segmentsWithout(segments: readonly Segment[], others: readonly Segment[]): Segment[] {
+  let left = [...segments];
+  for (const other of others) left = left.flatMap((segment) => subtract(segment, other));
+  return left;
+}
+
+/** The place of a message of a list, given by its position. */
+export function placeAt(
+  segments: readonly Segment[],
+  position: number,
+): { readonly log: string; readonly seq: number } {
+  const [segment] = sliceSegments(segments, position, position + 1);
+  if (!segment) throw new RangeError(`A list of ${totalLength(segments)} messages has no position ${position}`);
+  return { log: segment.log, seq: segment.first };
 }
 
 /** Neighbouring segments of a list: `size` of them, beginning at index `from`. */
@@ -103,6 +140,20 @@ export function positionOf(segments: readonly Segment[], log: string, seq: numbe
   return -1;
 }
 
+/** Ranges of logs that cover all segments and, between two of them, at most `unneeded` other entries. */
+export function stretchesOf(segments: readonly Segment[], unneeded: number): Segment[] {
+  const stretches: Segment[] = [];
+  for (const { log, first, last } of segments.toSorted((a, b) => compareLogs(a.log, b.log) || a.first - b.first)) {
+    const previous = stretches.at(-1);
+    if (previous?.log === log && first <= previous.last + 1 + unneeded) {
+      stretches[stretches.length - 1] = { log, first: previous.first, last: Math.max(previous.last, last) };
+    } else {
+      stretches.push({ log, first, last });
+    }
+  }
+  return stretches;
+}
+
 /** The distinct logs of a list, in its order. */
 export function logsOf(segments: readonly Segment[]): string[] {
   return [...new Set(segments.map((segment) => segment.log))];
@@ -144,26 +195,12 @@ export function droppedRanges(
 
 /** What a record does not name of these ranges. A log that entries may be appended to counts as a whole. */
 export function unnamedBy(record: Named & Writable, ranges: readonly Segment[]): Segment[] {
-  let left = [...ranges];
-  for (const kept of intervals(record)) left = left.flatMap((segment) => subtract(segment, kept));
-  return left;
+  return segmentsWithout(ranges, intervals(record));
 }
 
 function intervals(record: Named & Writable): Segment[] {
   const writable = [record.log, ...[...record.namedLogs, ...record.drafts].map(({ log }) => log)];
-  const sorted = [...namedSegments(record), ...writable.map((log) => ({ log, first: 1, last: OPEN_END }))].sort(
-    (a, b) => compareLogs(a.log, b.log) || a.first - b.first,
-  );
-  const merged: Segment[] = [];
-  for (const { log, first, last } of sorted) {
-    const previous = merged.at(-1);
-    if (previous?.log === log && first <= previous.last + 1) {
-      merged[merged.length - 1] = { log, first: previous.first, last: Math.max(previous.last, last) };
-    } else {
-      merged.push({ log, first, last });
-    }
-  }
-  return merged;
+  return stretchesOf([...namedSegments(record), ...writable.map((log) => ({ log, first: 1, last: OPEN_END }))], 0);
 }
 
 function compareLogs(a: string, b: string): number {

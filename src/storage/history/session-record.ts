@@ -68,9 +68,9 @@ export interface Markable {
 export type DroppedRange = Segment & Markable;
 
 /**
- * A log other than the open one that the session writes. The record names it before its first entry is written.
- * `older`: messages that are inserted between others; the log stays. `copy`: messages that are copied into a fresh log.
- * Its writer removes the name, or the sweep does if the writer died.
+ * A log other than the open one that the session writes. The record names it before its first entry is written. `copy`:
+ * a side log, which one writer fills and an edit then uses up. Its writer removes the name, or the sweep does if the
+ * writer died. `older`: the log that version 0.1.0 kept for older messages, which nobody writes to any more.
  */
 export interface NamedLog extends Markable {
   readonly log: string;

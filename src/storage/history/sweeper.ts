@@ -223,8 +223,8 @@ export class Sweeper {
     for (const [uid, count] of forks) {
       const right = named.get(uid) ?? 0;
       if (right === count) continue;
-      for (let i = count; i > right; i--) await store.addFork(uid, -1, undefined, call);
-      for (let i = count; i < right; i++) await store.addFork(uid, 1, undefined, call);
+      for (let i = count; i > right; i--) await store.addFork(uid, -1, call);
+      for (let i = count; i < right; i++) await store.addFork(uid, 1, call);
       report.repairedForks++;
       tell();
     }

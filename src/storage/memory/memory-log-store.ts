@@ -95,10 +95,10 @@ export class MemoryLogStore implements LogStore {
     return this.#own.records.get(uid) ?? null;
   }
 
-  async addFork(uid: string, delta: 1 | -1, ifRevision?: number, call?: Call): Promise<boolean> {
+  async addFork(uid: string, delta: 1 | -1, call?: Call): Promise<boolean> {
     this.#enter(call);
     const record = this.#own.records.get(uid);
-    if (record === undefined || (ifRevision !== undefined && record.revision !== ifRevision)) return false;
+    if (record === undefined) return false;
     this.#put({ ...record, forks: record.forks + delta });
     return true;
   }

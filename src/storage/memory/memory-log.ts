@@ -147,9 +147,14 @@ export class MemoryLog {
   }
 }
 
-/** The approximate number of bytes that an entry takes. */
+/** How much longer a part is as JSON than as protobuf, not counting its content. */
+const PART_BYTES = 30;
+
+/**
+ * The approximate number of bytes that an entry takes as JSON. The other stores keep it in this form, and count that.
+ */
 function sizeOf({ id, body }: Entry): number {
-  return body.sizes.parts + body.sizes.metadata + id.length;
+  return body.sizes.parts + PART_BYTES * body.parts.length + body.sizes.metadata + id.length;
 }
 
 function repeatsId(entries: readonly Entry[]): boolean {

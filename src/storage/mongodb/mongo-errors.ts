@@ -69,6 +69,14 @@ const UNAVAILABLE_NAMES: ReadonlySet<string> = new Set([
   "MongoWriteConcernError",
 ]);
 
+/** Errors of an answer that cannot be read. What was asked for may have been done. */
+const UNREADABLE_NAMES: ReadonlySet<string> = new Set([
+  "BSONError",
+  "BSONOffsetError",
+  "MongoDecompressionError",
+  "MongoUnexpectedServerResponseError",
+]);
+
 /** The codes of Node's errors that a socket may emit: those of the system, of TLS and of streams. */
 const SOCKET_ERROR = /^(E[A-Z0-9]+|ERR_(SSL|TLS|SOCKET|STREAM)_\w+)$/;
 
@@ -171,7 +179,7 @@ function isSocketError(error: unknown): boolean {
 }
 
 function isUnavailable(error: unknown): boolean {
-  if (isSocketError(error)) return true;
+  if (isSocketError(error) || (error instanceof Error && UNREADABLE_NAMES.has(error.name))) return true;
   if (!(error instanceof MongoError)) return false;
   if (error instanceof MongoBulkWriteError && isUnconfirmed(error)) return true;
   if (error instanceof MongoNetworkError || error instanceof MongoServerSelectionError) return true;

@@ -106,8 +106,8 @@ export class MongoLogStore implements LogStore {
     return this.#records.readByUid(uid, call);
   }
 
-  addFork(uid: string, delta: 1 | -1, ifRevision?: number, call?: Call): Promise<boolean> {
-    return this.#records.addFork(uid, delta, ifRevision, call);
+  addFork(uid: string, delta: 1 | -1, call?: Call): Promise<boolean> {
+    return this.#records.addFork(uid, delta, call);
   }
 
   listRecords(filter: RecordFilter, page: RecordPage, call?: Call): Promise<readonly SessionRecord[]> {

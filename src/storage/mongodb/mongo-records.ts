@@ -112,12 +112,8 @@ export class MongoRecords {
     return document && toRecord(document);
   }
 
-  async addFork(uid: string, delta: 1 | -1, ifRevision: number | undefined, call?: Call): Promise<boolean> {
-    const filter = {
-      _id: uid,
-      namespace: this.#namespace,
-      ...(ifRevision === undefined ? {} : { revision: ifRevision }),
-    };
+  async addFork(uid: string, delta: 1 | -1, call?: Call): Promise<boolean> {
+    const filter = { _id: uid, namespace: this.#namespace };
     const { matchedCount } = await this.#commands.writeOnce(call, (limits) =>
       this.#sessions.updateOne(filter, { $inc: { forks: delta } }, limits),
     );

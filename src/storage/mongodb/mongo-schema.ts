@@ -22,13 +22,11 @@ export interface TodosDocument {
 }
 
 interface SchemaDocument {
-  readonly _id: "version" | "clock" | "words";
+  readonly _id: "version" | "clock";
   /** Only in the document `version`. */
   readonly version?: number;
   /** Only in the document `clock`, which sweeps write to learn the server's time. */
   readonly ticks?: number;
-  /** Only in the document `words`: the rule by which all words in the database were made. */
-  readonly rule?: number;
 }
 
 export interface MongoCollections {

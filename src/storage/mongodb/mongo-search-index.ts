@@ -5,7 +5,6 @@ import { SearchBuilder, type SearchNotices } from "../history/search-builder.js"
 import type { LogDocument } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { collectionsOf, KEY_WORDS, type MongoCollections } from "./mongo-schema.js";
-import { OldWords } from "./old-words.js";
 import { indexedWords } from "./search-words.js";
 
 /** How much one step reads, so that the event loop stays responsive. */
@@ -18,13 +17,12 @@ const LOOK_MS = 60_000;
 /**
  * Gives words to the documents that have none: to those from before the index, and to those that processes without
  * `--search` store. The index itself leads to them, because a missing field stands in it as null. Documents that a
- * process with `--search` stores have their words from the first. Words of an earlier rule are taken away first.
+ * process with `--search` stores have their words from the first.
  */
 export class MongoSearchIndex {
   readonly #collections: MongoCollections;
   readonly #commands: MongoCommands;
   readonly #notices: SearchNotices;
-  readonly #oldWords: OldWords;
   readonly #timer: NodeJS.Timeout;
   #builder: SearchBuilder;
   #isStopped = false;
@@ -33,7 +31,6 @@ export class MongoSearchIndex {
     this.#collections = collectionsOf(db);
     this.#commands = commands;
     this.#notices = notices;
-    this.#oldWords = new OldWords(db, commands);
     this.#builder = this.#build();
     this.#timer = setInterval(() => void this.look(), LOOK_MS).unref();
   }
@@ -55,7 +52,6 @@ export class MongoSearchIndex {
   #build(): SearchBuilder {
     let entries = 0;
     return new SearchBuilder(async (signal) => {
-      if (!(await this.#oldWords.removeSome({ signal }))) return { entries, done: false };
       const found = await this.#some(signal);
       await this.#giveWords(found);
       entries += found.length;

@@ -5,7 +5,7 @@ import Database from "libsql";
 import { DomainError } from "../../domain/errors.js";
 import { createPrivateFile, makePrivateFolder, systemReason } from "../private-file.js";
 import { ensureSchema, PAGE_BYTES, schemaVersion } from "./schema.js";
-import { ensureSearch } from "./search-schema.js";
+import { ensurePlaces, ensureSearch } from "./search-schema.js";
 import { DRIVER_WAIT_MS } from "./sqlite-connection.js";
 import { isBusy, isDamaged } from "./sqlite-errors.js";
 
@@ -52,6 +52,7 @@ function tryOpen(path: string, search: boolean): Database.Database {
     db.exec("PRAGMA checkpoint_fullfsync = ON");
     ensureSchema(db, path);
     if (search) ensureSearch(db);
+    ensurePlaces(db);
     return db;
   } catch (error) {
     db.close();

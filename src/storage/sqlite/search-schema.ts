@@ -1,19 +1,23 @@
 import type Database from "libsql";
-import { WORDS_RULE } from "../../domain/search.js";
 import { inTransaction } from "./in-transaction.js";
+
+/** How many microseconds from its own on a message's place is looked for in, one after the other. */
+const SPANS_MICROS = [1, 1000, 1_000_000, 3_600_000_000];
 
 /**
  * Finds a free place for an entry in the order of a search. A place is the timestamp in microseconds times 1024, plus a
  * number that makes it unique. When 1024 messages have the same timestamp, the next one gets the place after the last
- * entry of the second that begins with this timestamp. The bounds keep a place within 64 bits.
+ * entry of the millisecond that begins with this timestamp, when that millisecond's last place is taken, of the second,
+ * and so on. The place after the last of all entries is always free. So an index never refuses a message, and only a
+ * crowded moment is found a little out of order. The bounds keep a place within 64 bits.
  */
 function freePlace(entry: string): string {
   const micros = `min(max(${entry}.timestamp, -9007199253000000), 9007199253000000)`;
-  return `(SELECT CASE
+  const after = (span: number) => `(SELECT CASE
 		WHEN max(place) IS NULL THEN ${micros} * 1024
-		WHEN max(place) < ${micros} * 1024 + 1023 THEN max(place) + 1
-		ELSE (SELECT max(place) + 1 FROM search_places WHERE place >= ${micros} * 1024 AND place < (${micros} + 1000000) * 1024)
-	END FROM search_places WHERE place BETWEEN ${micros} * 1024 AND ${micros} * 1024 + 1023)`;
+		WHEN max(place) < (${micros} + ${span}) * 1024 - 1 THEN max(place) + 1
+	END FROM search_places WHERE place >= ${micros} * 1024 AND place < (${micros} + ${span}) * 1024)`;
+  return `coalesce(${SPANS_MICROS.map(after).join(", ")}, (SELECT max(place) + 1 FROM search_places))`;
 }
 
 /** Whether an entry is a message that a search may find, rather than a seal or a step of a draft. */
@@ -24,6 +28,11 @@ function isSearched(entry: string): string {
 const PUT = `INSERT INTO search_places (place, log, seq) VALUES (${freePlace("NEW")}, NEW.log, NEW.seq);`;
 const REMOVE = "DELETE FROM search_places WHERE log = OLD.log AND seq = OLD.seq;";
 
+const INSERTED = `CREATE TRIGGER search_inserted AFTER INSERT ON messages WHEN ${isSearched("NEW")}
+BEGIN ${PUT} END`;
+const UPDATED = `CREATE TRIGGER search_updated AFTER UPDATE OF body ON messages WHEN ${isSearched("NEW")}
+BEGIN ${REMOVE} ${PUT} END`;
+
 /**
  * The index of words. `search_texts` holds no text, only which words stand where; its rowid is the place. Triggers
  * give every entry that is written or overwritten a place, and note it in `search_pending`; those of deleted entries
@@ -32,8 +41,8 @@ const REMOVE = "DELETE FROM search_places WHERE log = OLD.log AND seq = OLD.seq;
  * them itself, because SQLite's tokenizers do not fold as the other stores do, and a trigger cannot call the program.
  * The tokenizer `ascii` keeps these words as they are.
  *
- * `scope` holds two words, the namespace and the owner of the log, each in hexadecimal. `search_progress` records by
- * which rule the words were made, and how far the entries that are older than the index have been given places.
+ * `scope` holds two words, the namespace and the owner of the log, each in hexadecimal. `search_progress` records
+ * how far the entries that are older than the index have been given places.
  */
 const SEARCH = `
 CREATE TABLE search_places (
@@ -45,18 +54,15 @@ CREATE TABLE search_places (
 CREATE TABLE search_pending (place INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE search_progress (
 	id INTEGER PRIMARY KEY CHECK (id = 1),
-	rule INTEGER NOT NULL,
 	log TEXT NOT NULL,
 	seq INTEGER NOT NULL,
 	entries INTEGER NOT NULL,
 	done INTEGER NOT NULL
 ) STRICT;
-INSERT INTO search_progress VALUES (1, ${WORDS_RULE}, '', 0, 0, 0);
+INSERT INTO search_progress VALUES (1, '', 0, 0, 0);
 CREATE VIRTUAL TABLE search_texts USING fts5 (scope, text, content = '', contentless_delete = 1, tokenize = "ascii");
-CREATE TRIGGER search_inserted AFTER INSERT ON messages WHEN ${isSearched("NEW")}
-BEGIN ${PUT} END;
-CREATE TRIGGER search_updated AFTER UPDATE OF body ON messages WHEN ${isSearched("NEW")}
-BEGIN ${REMOVE} ${PUT} END;
+${INSERTED};
+${UPDATED};
 CREATE TRIGGER search_deleted AFTER DELETE ON messages BEGIN ${REMOVE} END;
 CREATE TRIGGER search_place_inserted AFTER INSERT ON search_places
 BEGIN INSERT INTO search_pending VALUES (NEW.place); END;
@@ -65,16 +71,6 @@ BEGIN
 	DELETE FROM search_pending WHERE place = OLD.place;
 	DELETE FROM search_texts WHERE rowid = OLD.place;
 END;
-`;
-
-const NO_SEARCH = `
-DROP TRIGGER search_inserted;
-DROP TRIGGER search_updated;
-DROP TRIGGER search_deleted;
-DROP TABLE search_texts;
-DROP TABLE search_places;
-DROP TABLE search_progress;
-DROP TABLE IF EXISTS search_pending;
 `;
 
 /**
@@ -86,7 +82,7 @@ export const SEARCH_SQL = {
     FROM search_texts AS texts CROSS JOIN search_places AS places ON places.place = texts.rowid
     CROSS JOIN messages ON messages.log = places.log AND messages.seq = places.seq
     WHERE search_texts MATCH ? AND texts.rowid < CAST(? AS INTEGER) ORDER BY texts.rowid DESC LIMIT ?`,
-  progress: "SELECT rule, log, seq, entries, done FROM search_progress WHERE id = 1",
+  progress: "SELECT log, seq, entries, done FROM search_progress WHERE id = 1",
   setProgress: "UPDATE search_progress SET log = ?, seq = ?, entries = entries + ?, done = ? WHERE id = 1",
   entriesAfter: "SELECT log, seq, size FROM messages WHERE (log, seq) > (?, ?) ORDER BY log, seq LIMIT ?",
   /** Gives an older entry a place, unless it has one already. */
@@ -104,21 +100,30 @@ export const SEARCH_SQL = {
   removePending: "DELETE FROM search_pending WHERE place = CAST(? AS INTEGER)",
 } as const;
 
-/** Makes an empty index, unless the file has one whose words were made by the present rule or a later one. */
+/** Makes an empty index, unless the file has one. */
 export function ensureSearch(db: Database.Database): void {
-  if (wordsRule(db) >= WORDS_RULE) return;
+  if (hasIndex(db)) return;
   inTransaction(db, () => {
-    const rule = wordsRule(db);
-    if (rule > 0 && rule < WORDS_RULE) db.exec(NO_SEARCH);
-    if (rule < WORDS_RULE) db.exec(SEARCH);
+    if (!hasIndex(db)) db.exec(SEARCH);
   });
 }
 
-/** The rule by which the words in the file were made; 0 if it has no index. The first one was not recorded. */
-function wordsRule(db: Database.Database): number {
-  const columns = db.prepare("SELECT name FROM pragma_table_info('search_progress')").raw().all([]) as [string][];
-  if (columns.length === 0) return 0;
-  if (!columns.some(([name]) => name === "rule")) return 1;
-  const [rule] = db.prepare("SELECT rule FROM search_progress").raw().get([]) as [number];
-  return rule;
+/**
+ * Replaces the triggers that give places if an earlier version has made them, because those could refuse a message.
+ * This concerns every program that writes to the file, also without `--search`.
+ */
+export function ensurePlaces(db: Database.Database): void {
+  const arePresent = () => {
+    const rows = db.prepare("SELECT sql FROM sqlite_schema WHERE name IN ('search_inserted', 'search_updated')").raw();
+    return (rows.all([]) as [string][]).every(([sql]) => sql === INSERTED || sql === UPDATED);
+  };
+  if (arePresent()) return;
+  inTransaction(db, () => {
+    if (arePresent()) return;
+    db.exec(`DROP TRIGGER search_inserted; DROP TRIGGER search_updated; ${INSERTED}; ${UPDATED};`);
+  });
+}
+
+function hasIndex(db: Database.Database): boolean {
+  return db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'search_progress'").raw().get([]) !== undefined;
 }

@@ -1,7 +1,7 @@
 import type Database from "libsql";
 import { invalidArgument } from "../../domain/errors.js";
 import { MessageBody } from "../../domain/message-body.js";
-import { type SearchTerm, WORDS_RULE, wordsOf } from "../../domain/search.js";
+import { type SearchTerm, wordsOf } from "../../domain/search.js";
 import { searchedText } from "../../domain/search-text.js";
 import type { EntrySearch, FoundEntries, SearchedPage } from "../history/log-store.js";
 import { SEARCH_SQL } from "./search-schema.js";
@@ -39,14 +39,13 @@ export class SearchTable {
     return this.#sql.find.all(...query);
   }
 
-  /** Whether entries wait for their words, which this version knows how to make. */
+  /** Whether entries wait for their words. */
   hasPending(): boolean {
-    return this.#progress().rule === WORDS_RULE && this.#sql.pending.get(1) !== undefined;
+    return this.#sql.pending.get(1) !== undefined;
   }
 
   /** Adds the words of some of the entries that wait for them. */
   indexPending(): void {
-    if (!this.hasPending()) return;
     const rows = this.#sql.pending.all(STEP_ENTRIES) as [string, string, number, number][];
     for (const [place, log, seq] of firstOf(rows)) {
       const [scope, body] = (this.#sql.pendingEntry.get(log, seq) ?? []) as [string?, Buffer?];
@@ -63,13 +62,13 @@ export class SearchTable {
   indexSome(): { readonly entries: number; readonly done: boolean } {
     if (!this.hasPending()) this.#placeSome();
     this.indexPending();
-    const { rule, entries, done } = this.#progress();
-    return { entries, done: rule !== WORDS_RULE || (done && !this.hasPending()) };
+    const { entries, done } = this.#progress();
+    return { entries, done: done && !this.hasPending() };
   }
 
   #placeSome(): void {
-    const { rule, log, seq, done } = this.#progress();
-    if (rule !== WORDS_RULE || done) return;
+    const { log, seq, done } = this.#progress();
+    if (done) return;
     const rows = this.#sql.entriesAfter.all(log, seq, STEP_ENTRIES) as [string, number, number][];
     const some = firstOf(rows);
     const isLast = some.length === rows.length && rows.length < STEP_ENTRIES;
@@ -79,8 +78,8 @@ export class SearchTable {
   }
 
   #progress() {
-    const [rule, log, seq, entries, done] = this.#sql.progress.get() as [number, string, number, number, number];
-    return { rule, log, seq, entries, done: done === 1 };
+    const [log, seq, entries, done] = this.#sql.progress.get() as [string, number, number, number];
+    return { log, seq, entries, done: done === 1 };
   }
 }
 

@@ -99,9 +99,8 @@ export class SessionTable {
     return "published";
   }
 
-  addFork(uid: string, delta: number, ifRevision: number | undefined): boolean {
-    const record = this.byUid(uid);
-    if (record === null || (ifRevision !== undefined && record.revision !== ifRevision)) return false;
+  addFork(uid: string, delta: number): boolean {
+    if (this.byUid(uid) === null) return false;
     this.#sql.addFork.run(delta, toColumn(uid));
     return true;
   }

@@ -91,8 +91,8 @@ export class SqliteLogStore implements LogStore {
     return this.#connection.read(() => this.#sessions.byUid(uid), call);
   }
 
-  async addFork(uid: string, delta: 1 | -1, ifRevision?: number, call?: Call): Promise<boolean> {
-    return this.#connection.write(() => this.#sessions.addFork(uid, delta, ifRevision), call);
+  async addFork(uid: string, delta: 1 | -1, call?: Call): Promise<boolean> {
+    return this.#connection.write(() => this.#sessions.addFork(uid, delta), call);
   }
 
   async listRecords(filter: RecordFilter, page: RecordPage, call?: Call): Promise<readonly SessionRecord[]> {

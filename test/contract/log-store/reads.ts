@@ -66,6 +66,14 @@ export function describeReads(subject: LogStoreSubject): void {
       expect(await read(1, 50, { maxBytes: 1_000_000, limit: 3 })).toEqual({ seqs: [1, 2, 3], cut: false });
     });
 
+    it("counts tiny parts as what they are as JSON", async () => {
+      const parts = Array.from({ length: 1000 }, () => ({ id: "", type: "t", text: "" }));
+      await fill(subject.store, "u.1", 1, 10, () => ({ parts }));
+      const { seqs, cut } = await read(1, 10, { maxBytes: 100_000 });
+      expect(cut).toBe(true);
+      expect(seqs.length).toBeLessThan(6);
+    });
+
     it("counts large messages against maxBytes before it has read many of them", async () => {
       const text = "x".repeat(1024 * 1024);
       await fill(subject.store, "u.1", 1, 5, () => ({ parts: [{ id: "", type: "text", text }] }));

@@ -103,11 +103,8 @@ export function describeCopies(subject: StorageProviderSubject): void {
       await copy("s", "full");
       await subject.provider.truncateMessages("s", "m1");
       await subject.provider.deleteSession("s");
-      expect(await sweepAway(subject)).toMatchObject({ sessions: 0 });
+      expect(await sweepAway(subject)).toMatchObject({ sessions: 1 });
       expect(await history(subject.other, "empty")).toEqual(numbered(3));
-      // Nothing names the source's log any more when this session is gone.
-      await subject.provider.deleteSession("empty");
-      expect(await sweepAway(subject)).toMatchObject({ sessions: 2 });
       expect((await history(subject.other, "full")).toSorted()).toEqual([...numbered(3), "x"]);
     });
 

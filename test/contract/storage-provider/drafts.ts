@@ -10,6 +10,10 @@ export function says(text: string, partId = "p"): DraftDelta {
   return { kind: "append_text", partId, text };
 }
 
+/** A part, and a delta that puts one. */
+const part = (id: string) => ({ id, type: "text", text: id });
+const puts = (id: string): DraftDelta => ({ kind: "put_part", part: part(id) });
+
 const EMPTY = { role: "assistant", parts: [] };
 
 export function describeDrafts(subject: StorageProviderSubject): void {
@@ -199,6 +203,22 @@ export function describeDrafts(subject: StorageProviderSubject): void {
       await refusal(provider.extendDraft("s", "d", 3, [says("y"), says("y")]), "invalid_argument");
       await provider.extendDraft("s", "d", 3, [says("y")]);
       expect((await drafts())[0]?.message.parts[0]?.text).toBe(`${"x".repeat(150)}yyyy`);
+    });
+
+    it("applies the limit on parts to the whole draft, but not to deltas that add no part", async () => {
+      const provider = subject.open({ limits: { parts: 3 } });
+      await sessionWith(provider, "s");
+      await start("d", { parts: [part("a"), part("b")] });
+      await provider.extendDraft("s", "d", 1, [puts("c"), puts("c"), puts("a")]);
+      const error = await refusal(provider.extendDraft("s", "d", 2, [puts("e"), puts("f")]), "invalid_argument");
+      expect(error.message).toBe("The message would have 5 parts with these deltas; at most 3 are allowed");
+      await refusal(provider.finishDraft("s", "d", { version: 2, deltas: [puts("e")] }), "invalid_argument");
+      // Stored under a higher limit.
+      await subject.open({}).extendDraft("s", "d", 2, [puts("e")]);
+      await provider.extendDraft("s", "d", 3, [puts("a")]);
+      await refusal(provider.extendDraft("s", "d", 4, [puts("f")]), "invalid_argument");
+      await provider.finishDraft("s", "d", { version: 4 });
+      expect((await provider.getMessage("s", "d"))?.parts).toHaveLength(4);
     });
   });
 

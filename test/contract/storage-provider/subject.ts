@@ -6,6 +6,8 @@ import type { StorageProvider } from "../../../src/storage/storage-provider.js";
 export interface OpenedStorage {
   /** Opens a provider over the store. It has its own caches, as a further process would. */
   provider(options: EngineOptions): StorageProvider;
+  /** The content of all messages that the store still holds, as text. Absent where that cannot be found out. */
+  readonly stored?: (() => Promise<string>) | undefined;
   /** Closes the store and throws it away. */
   close(): Promise<void>;
 }
@@ -28,4 +30,6 @@ export interface StorageProviderSubject {
   nowMicros: number;
   /** Opens one more provider over the same store. */
   open(options?: EngineOptions): StorageOperations;
+  /** The content of all messages that the store still holds, as text. Absent where that cannot be found out. */
+  readonly stored?: (() => Promise<string>) | undefined;
 }

@@ -1,4 +1,6 @@
+import type { LoadLimits } from "../../../src/config.js";
 import { DomainError } from "../../../src/domain/errors.js";
+import { VALUE_BYTES } from "../../../src/load-limits.js";
 import { StorageProvider } from "../../../src/storage/storage-provider.js";
 import type { ExpectedError, Row } from "./row.js";
 
@@ -44,6 +46,24 @@ export const OVERSIZED: Pick<Row, "rpc" | "request"> & { readonly error: Expecte
     message: { info: { role: "user" }, parts: [{ type: "text", text: "x".repeat(2 * 1024 * 1024) }] },
   },
   error: { code: "resource_exhausted", message: "The body is larger than 65536 bytes" },
+};
+
+/** A request that holds 32 values, and the loads with which a server refuses it before it is decoded. */
+export const MANY_VALUES: Pick<Row, "rpc" | "request"> & {
+  readonly refused: readonly (readonly [load: Partial<LoadLimits>, error: ExpectedError])[];
+} = {
+  rpc: "SessionService.ListSessions",
+  request: { label: Array(32).fill("a=b") },
+  refused: [
+    [{ bodyValues: 31 }, { code: "invalid_argument", message: "The request holds more than 31 values" }],
+    [
+      { bufferedBytes: 31 * VALUE_BYTES },
+      {
+        code: "resource_exhausted",
+        message: `The server may have ${31 * VALUE_BYTES} bytes of requests and answers at a time; try again later`,
+      },
+    ],
+  ],
 };
 
 /** A provider that implements no operation. */

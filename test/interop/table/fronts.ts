@@ -41,7 +41,8 @@ export function openFronts(addresses: Addresses): readonly Front[] {
   const http = { baseUrl: httpUrl, httpVersion: "1.1" } as const;
   const json = { ...http, useBinaryFormat: false };
   return [
-    grpcJs(addresses),
+    grpcJs("grpc-js", addresses.grpcAddress, () => true),
+    grpcJs("grpc-js on the HTTP port", new URL(httpUrl).host, isOnHttpPort),
     connectNode("connect-node gRPC", createGrpcTransport({ baseUrl: httpUrl }), isOnHttpPort),
     connectNode("Connect JSON", createConnectTransport(json), isOnHttpPort),
     connectNode("Connect binary", createConnectTransport({ ...http, useBinaryFormat: true }), isOnHttpPort),
@@ -60,11 +61,11 @@ function isReadOnly(desc: DescMethod): boolean {
   return isOnHttpPort(desc) && desc.methodKind === "unary" && /^(Get|List|Load|Count)/.test(desc.name);
 }
 
-function grpcJs({ grpcAddress }: Addresses): Front {
-  const client = new GrpcClient(grpcAddress);
+function grpcJs(name: string, address: string, serves: Front["serves"]): Front {
+  const client = new GrpcClient(address);
   return {
-    name: "grpc-js",
-    serves: () => true,
+    name,
+    serves,
     close: () => client.close(),
     async call(desc, request, { key, take }) {
       const options = key === undefined ? {} : { key };
@@ -126,7 +127,11 @@ function rest(httpUrl: string): Front {
     async call(desc, request, { key, take }) {
       const { url, init, responseBody } = restRequest(`${desc.parent.name}.${desc.name}` as Rpc, request);
       const stop = new AbortController();
-      const headers = { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) };
+      const headers = {
+        "content-type": "application/json",
+        ...(desc.methodKind !== "unary" && { accept: "application/x-ndjson" }),
+        ...(key && { authorization: `Bearer ${key}` }),
+      };
       const response = await fetch(`${httpUrl}${url}`, { ...init, headers, signal: stop.signal });
       try {
         if (!response.ok) return restFailure(await response.json());

@@ -1,5 +1,15 @@
 import { settle, told } from "../world.js";
-import { cut, fork, idsOf, LATER_MS, type RuleSchedule, sessionOf, sweepLater, withPartOfABatch } from "./scenes.js";
+import {
+  copy,
+  cut,
+  fork,
+  idsOf,
+  LATER_MS,
+  type RuleSchedule,
+  sessionOf,
+  sweepLater,
+  withPartOfABatch,
+} from "./scenes.js";
 
 /** Rules of appends and pages. */
 export const APPEND_SCHEDULES: readonly RuleSchedule[] = [
@@ -69,7 +79,7 @@ export const APPEND_SCHEDULES: readonly RuleSchedule[] = [
     },
   },
   {
-    rule: "look-up-in-segments",
+    rule: "look-up-in-segments:appends",
     store: "atomic",
     what: "a retry of an append across a seal",
     good: "at 1, m n",
@@ -77,6 +87,38 @@ export const APPEND_SCHEDULES: readonly RuleSchedule[] = [
       const process = await sessionOf(world, "m", "n", "o");
       await cut(process, "a", "n");
       return `${await process.say("a", "n")}, ${await process.ids("a")}`;
+    },
+  },
+  {
+    rule: "look-up-in-segments:older",
+    store: "atomic",
+    what: "an older message that another process appends, too, before the record names the first one",
+    good: "at 1, m q n",
+    async run(world) {
+      const process = await sessionOf(world, "m@1", "n@9");
+      process.gates.close("seal");
+      const answer = process.say("a", "q@5");
+      await settle();
+      await world.process().say("a", "q@5");
+      await process.gates.open("seal");
+      return `${await answer}, ${await idsOf(world, "a")}`;
+    },
+  },
+  {
+    rule: "look-up-in-segments:copy",
+    store: "atomic",
+    what: "a copy that another process makes, too, before the record names the first one",
+    good: "copied 0, x t y",
+    async run(world) {
+      const process = await sessionOf(world, "x@1", "y@9");
+      await process.createSession({ sessionId: "b" });
+      await process.say("b", "t@5");
+      process.gates.close("seal");
+      const copied = copy(process);
+      await settle();
+      await copy(world.process());
+      await process.gates.open("seal");
+      return `${await copied}, ${await idsOf(world, "b")}`;
     },
   },
   {

@@ -1,5 +1,9 @@
+import type { FollowEvent } from "../../../src/domain/page.js";
 import { type Process, settle, told, type World } from "../world.js";
-import { type RuleSchedule, sessionOf } from "./scenes.js";
+import { copy, type RuleSchedule, sessionOf } from "./scenes.js";
+
+const SECRET = "a secret that must go";
+const SECRET_MESSAGE = { id: "secret", role: "user", parts: [{ id: "", type: "text", text: SECRET }] };
 
 /** Rules of erasing. */
 export const ERASE_SCHEDULES: readonly RuleSchedule[] = [
@@ -34,6 +38,21 @@ export const ERASE_SCHEDULES: readonly RuleSchedule[] = [
     },
   },
   {
+    rule: "erase-ends-copies:update",
+    store: "atomic",
+    what: "an update of the role alone that has read the message when its erasure begins, and names its log afterwards",
+    good: "tool, 0 left",
+    async run(world) {
+      const editor = await withSecret(world);
+      editor.gates.close("replaceRecord");
+      const updated = told(editor.updateMessage("a", "secret", { role: "tool" }).then(({ role }) => role));
+      await settle();
+      await world.process().eraseMessage("a", "secret");
+      await editor.gates.open("replaceRecord");
+      return `${await updated}, ${secretsLeft(world)} left`;
+    },
+  },
+  {
     rule: "erase-until-clean",
     store: "atomic",
     what: "a copy that reads the message before it is erased, and writes it where the erasure has already looked",
@@ -50,21 +69,68 @@ export const ERASE_SCHEDULES: readonly RuleSchedule[] = [
       return `${copied}, ${await world.process().ids("b")}, ${secretsLeft(world)} left`;
     },
   },
+  {
+    rule: "dropped-when-taken-back:waiting",
+    store: "atomic",
+    what: "an erasure of a message that waits for a follower, together with another edit",
+    good: "truncated, appended m, appended o, appended secret, 0 told",
+    async run(world) {
+      const writer = await sessionOf(world, "m");
+      const events = await follow(world);
+      await events.next();
+      const next = events.next();
+      await writer.say("a", "o");
+      await next;
+      await writer.logMessages("a", [SECRET_MESSAGE]);
+      await settle();
+      await writer.updateMessage("a", "m", { role: "tool" });
+      await writer.eraseMessage("a", "secret");
+      await settle();
+      return toldBy(events);
+    },
+  },
+  {
+    rule: "dropped-when-taken-back:catching-up",
+    store: "atomic",
+    what: "an erasure of a message that a follower has read but not given out",
+    good: "appended secret, 0 told",
+    async run(world) {
+      const writer = await sessionOf(world, "m");
+      await writer.logMessages("a", [SECRET_MESSAGE]);
+      const events = await follow(world);
+      await events.next();
+      await writer.eraseMessage("a", "secret");
+      await settle();
+      return toldBy(events);
+    },
+  },
 ];
+
+async function follow(world: World): Promise<AsyncIterator<FollowEvent>> {
+  return (await world.process().followMessages("a", 0))[Symbol.asyncIterator]();
+}
+
+/** The events up to the next heartbeat, and how many of them hold the secret. */
+async function toldBy(events: AsyncIterator<FollowEvent>): Promise<string> {
+  const told: string[] = [];
+  let secrets = 0;
+  for (;;) {
+    const { value: event } = await events.next();
+    if (event.kind === "heartbeat") break;
+    told.push(event.kind === "appended" ? `appended ${event.message.id}` : event.kind);
+    if (JSON.stringify(event).includes(SECRET)) secrets++;
+  }
+  await events.return?.();
+  return [...told, `${secrets} told`].join(", ");
+}
 
 /** Makes a session with a secret, and another with a newer message. */
 export async function withSecret(world: World): Promise<Process> {
   const process = await sessionOf(world);
-  const parts = [{ id: "", type: "text", text: SECRET }];
-  await process.logMessages("a", [{ id: "secret", role: "user", parts, timestampMicros: 1 }]);
+  await process.logMessages("a", [{ ...SECRET_MESSAGE, timestampMicros: 1 }]);
   await process.createSession({ sessionId: "b" });
   await process.say("b", "t@2");
   return process;
-}
-
-/** Copies the first session into the other. */
-export function copy(process: Process): Promise<string> {
-  return told(process.forkConversation("a", "b", { as: "copy" }).then(({ copiedCount }) => `copied ${copiedCount}`));
 }
 
 /** The number of entries that hold the secret, whether or not anybody can see them. */
@@ -72,5 +138,3 @@ export function secretsLeft({ db }: World): number {
   const entries = db.logNames().flatMap((log) => db.rows(log).map(({ entry }) => entry));
   return entries.filter((entry) => entry?.body.parts.some(({ text }) => text === SECRET)).length;
 }
-
-const SECRET = "a secret that must go";

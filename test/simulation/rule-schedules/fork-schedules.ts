@@ -41,7 +41,7 @@ export const FORK_SCHEDULES: readonly RuleSchedule[] = [
     },
   },
   {
-    rule: "raise-at-revision:fork",
+    rule: "raise-before-child:fork",
     store: "atomic",
     what: "a fork that pauses before it raises its source's count, while the source is cut and swept",
     good: "m",
@@ -61,25 +61,7 @@ export const FORK_SCHEDULES: readonly RuleSchedule[] = [
     },
   },
   {
-    rule: "raise-at-revision:copy",
-    store: "atomic",
-    what: "a copy that pauses before it raises its source's count, while the source is cut and swept",
-    good: "m",
-    async run(world) {
-      const copier = await sessionOf(world, "m", "n", "o");
-      await copier.createSession({ sessionId: "b" });
-      copier.gates.close("addFork");
-      const copied = told(copier.forkConversation("a", "b", { as: "copy" }));
-      await settle();
-      await cut(world.process(), "a", "m");
-      await sweepLater(world);
-      await copier.gates.open("addFork");
-      await copied;
-      return idsOf(world, "b");
-    },
-  },
-  {
-    rule: "raise-at-revision:restore",
+    rule: "raise-before-child:restore",
     store: "atomic",
     what: "a restore that pauses before it raises the owner's count of a shared range, while that is cut and swept",
     good: "unshared, not_found",
@@ -87,12 +69,13 @@ export const FORK_SCHEDULES: readonly RuleSchedule[] = [
       await sessionOf(world, "m", "n", "o");
       const { log } = world.record("a");
       const restorer = world.process();
+      restorer.gates.close("raiseForks");
       restorer.gates.close("addFork");
       const restored = restoreFrom(restorer, "b", [{ log, first: 1, last: 3, ownerId: "a" }], []);
       await settle();
       await cut(world.process(), "a", "m");
       await sweepLater(world);
-      await restorer.gates.open("addFork");
+      await restorer.gates.open("raiseForks", "addFork");
       return `${await restored}, ${await idsOf(world, "b")}`;
     },
   },
@@ -146,22 +129,6 @@ export const FORK_SCHEDULES: readonly RuleSchedule[] = [
       await slow.gates.open("deleteRecord");
       await swept;
       return `forks ${world.record("a").forks}`;
-    },
-  },
-  {
-    rule: "share-copy-unforked-only",
-    store: "atomic",
-    what: "two sessions that would rely on each other",
-    good: "0 left",
-    async run(world) {
-      const process = await sessionOf(world, "x");
-      await process.createSession({ sessionId: "p", parentId: "a" });
-      await process.createSession({ sessionId: "c", parentId: "p" });
-      await process.say("c", "y");
-      await process.forkConversation("c", "p", { as: "copy" });
-      for (const id of ["c", "p", "a"]) await process.deleteSession(id);
-      await sweepLater(world, 9);
-      return `${world.db.records().length} left`;
     },
   },
   {

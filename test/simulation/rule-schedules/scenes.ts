@@ -43,6 +43,11 @@ export function fork(process: Process, source: string, target: string): Promise<
   );
 }
 
+/** Copies the first session into the other. */
+export function copy(process: Process): Promise<string> {
+  return told(process.forkConversation("a", "b", { as: "copy" }).then(({ copiedCount }) => `copied ${copiedCount}`));
+}
+
 export function cut(process: Process, sessionId: string, mid: string | null): Promise<string> {
   return told(process.truncateMessages(sessionId, mid));
 }

@@ -12,6 +12,12 @@ test("a mask names fields of its own request only", () => {
   );
 });
 
+test("a mask names at most 100 paths", () => {
+  const paths = Array(100).fill("parts");
+  expect(maskedFields(requestWith(...paths))).toEqual(paths);
+  expect(() => maskedFields(requestWith(...paths, "parts"))).toThrow("update_mask names more than 100 paths");
+});
+
 test("an absent mask and an empty one name nothing", () => {
   expect(maskedFields(create(UpdateMessageRequestSchema))).toBeUndefined();
   expect(maskedFields(requestWith())).toBeUndefined();

@@ -21,7 +21,7 @@ const CURSOR: MessageCursor = {
   messageId: 'm"\u00e9😀/',
 };
 
-const decodeSessions = (token: string) => decodeSessionToken(token, { parentId: "" });
+const decodeSessions = (token: string) => decodeSessionToken(token, { parentId: "" }, "default");
 
 describe("page tokens", () => {
   it("decode to the place in a list of messages that they were made for", () => {
@@ -41,43 +41,67 @@ describe("page tokens", () => {
 
   it("decode to a place in a list of sessions, for the same parent only", () => {
     const place = { parentId: "p", updateTimeMicros: -3, sessionId: "s" };
-    const token = encodeSessionToken(place);
-    expect(decodeSessionToken(token, { parentId: "p" })).toStrictEqual(place);
+    const token = encodeSessionToken(place, "default");
+    expect(decodeSessionToken(token, { parentId: "p" }, "default")).toStrictEqual(place);
     expect(() => decodeSessions(token)).toThrow(refusal("page_token belongs to a list with another parent_id"));
   });
 
   it("decode to a place in a list of sessions with labels, for the same labels only", () => {
     const filter = { parentId: "", labels: ["a=1", "b=2"] };
     const place = { ...filter, updateTimeMicros: 3, sessionId: "s" };
-    const token = encodeSessionToken(place);
+    const token = encodeSessionToken(place, "default");
     const sameLabels = { parentId: "", labels: ["b=2", "a=1", "a=1"] };
-    expect(decodeSessionToken(token, filter)).toStrictEqual(place);
-    expect(decodeSessionToken(token, sameLabels)).toStrictEqual({ ...place, ...sameLabels });
-    const other = refusal("page_token belongs to a list with another label");
+    expect(decodeSessionToken(token, filter, "default")).toStrictEqual(place);
+    expect(decodeSessionToken(token, sameLabels, "default")).toStrictEqual({ ...place, ...sameLabels });
+    const other = refusal("page_token belongs to a list of another namespace or label");
     for (const labels of [undefined, [], ["a=1"], ["a=1", "b=3"], ["a=1", "b=2", "c="], ['a=1","b=2']]) {
-      expect(() => decodeSessionToken(token, { parentId: "", labels })).toThrow(other);
+      expect(() => decodeSessionToken(token, { parentId: "", labels }, "default")).toThrow(other);
     }
     const { labels: _labels, ...unlabeled } = place;
-    expect(() => decodeSessionToken(encodeSessionToken(unlabeled), filter)).toThrow(other);
+    expect(() => decodeSessionToken(encodeSessionToken(unlabeled, "default"), filter, "default")).toThrow(other);
   });
 
   it("decode to a place in a search, for the same search only", () => {
-    const filter = { q: "a", labels: ["a=1", "b=2"], sessionId: "s" };
+    const filter = { namespace: "n", q: "a", labels: ["a=1", "b=2"], sessionId: "s" };
     const token = encodeSearchToken({ place: "-7" }, filter);
     expect(decodeSearchToken(token, filter)).toStrictEqual({ place: "-7" });
     expect(decodeSearchToken(token, { ...filter, labels: ["b=2", "a=1", "a=1"] })).toStrictEqual({ place: "-7" });
-    const other = refusal("page_token belongs to a search with another q, label or session_id");
-    for (const change of [{ q: "A" }, { sessionId: "" }, { labels: ["a=1"] }, { labels: [], sessionId: "s,a=1,b=2" }]) {
+    const other = refusal("page_token belongs to a search with another namespace, q, label or session_id");
+    for (const change of [
+      { namespace: "N" },
+      { q: "A" },
+      { sessionId: "" },
+      { labels: ["a=1"] },
+      { labels: [], sessionId: "s,a=1,b=2" },
+    ]) {
       expect(() => decodeSearchToken(token, { ...filter, ...change })).toThrow(other);
     }
-    const sessions = encodeSessionToken({ parentId: "", updateTimeMicros: 1, sessionId: "s" });
+    const sessions = encodeSessionToken({ parentId: "", updateTimeMicros: 1, sessionId: "s" }, "default");
     expect(() => decodeSearchToken(sessions, filter)).toThrow(refusal("page_token belongs to another list"));
     expect(() => decodeSessions(token)).toThrow(refusal("page_token belongs to another list"));
   });
 
-  it("of a list of sessions without labels are the same as in earlier versions", () => {
+  it.each([
+    [undefined, "default", "n"],
+    [undefined, "n", "default"],
+    [undefined, "n", "m"],
+    [["a=1"], "default", "a=1"],
+    [["a=1"], "n", "m"],
+    [["n"], "default", "n"],
+  ])(
+    "decode to a place in a list of sessions with the labels %j of the namespace %s, but not of %s",
+    (labels, own, other) => {
+      const place = { parentId: "", labels, updateTimeMicros: 3, sessionId: "s" };
+      const token = encodeSessionToken(place, own);
+      expect(decodeSessionToken(token, { parentId: "", labels }, own)).toStrictEqual(place);
+      const refused = refusal("page_token belongs to a list of another namespace or label");
+      expect(() => decodeSessionToken(token, { parentId: "", labels }, other)).toThrow(refused);
+    },
+  );
+
+  it("of a list of sessions without labels in the default namespace are the same as in earlier versions", () => {
     const payload = Buffer.from(
-      encodeSessionToken({ parentId: "p", updateTimeMicros: 1, sessionId: "s" }),
+      encodeSessionToken({ parentId: "p", updateTimeMicros: 1, sessionId: "s" }, "default"),
       "base64url",
     );
     expect(payload.subarray(4).toString()).toBe('[1,"sessions","p",1,"s"]');
@@ -86,6 +110,12 @@ describe("page tokens", () => {
   it("decode to the place of a follower", () => {
     const at = { sessionUid: "uid", revision: 3, position: 0 };
     expect(decodeResumeToken(encodeResumeToken(at))).toStrictEqual(at);
+  });
+
+  it("are refused unparsed when they are longer than any that was given out", () => {
+    const tokenOf = (length: number) => encodeMessageToken({ ...CURSOR, messageId: "m".repeat(length) });
+    expect(decodeMessageToken(tokenOf(48_000)).messageId).toHaveLength(48_000);
+    expect(() => decodeMessageToken(tokenOf(50_000))).toThrow(NOT_GIVEN_OUT);
   });
 
   it("contain only characters that need no escaping in a URL", () => {
@@ -116,7 +146,7 @@ describe("page tokens", () => {
 
   it("are refused by lists of another kind", () => {
     const messages = encodeMessageToken(CURSOR);
-    const sessions = encodeSessionToken({ parentId: "", updateTimeMicros: 1, sessionId: "s" });
+    const sessions = encodeSessionToken({ parentId: "", updateTimeMicros: 1, sessionId: "s" }, "default");
     const watch = encodeResumeToken({ sessionUid: "uid", revision: 1, position: 1 });
     for (const token of [sessions, watch]) expect(() => decodeMessageToken(token)).toThrow(OTHER_LIST);
     for (const token of [messages, watch]) expect(() => decodeSessions(token)).toThrow(OTHER_LIST);

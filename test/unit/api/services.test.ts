@@ -32,7 +32,7 @@ function fakePool(answers: Record<string, unknown>) {
     ]),
   );
   const rootPool = { sessions: operations, todos: operations } as unknown as ApiContext["rootPool"];
-  return { asked, context: { rootPool, limits: DEFAULT_LIMITS, ...CALL } };
+  return { asked, context: { namespace: "n", rootPool, limits: DEFAULT_LIMITS, ...CALL } };
 }
 
 async function call<M extends DescMethod>(
@@ -95,7 +95,7 @@ describe("SessionService", () => {
     expect(asked).toStrictEqual([
       ["listSessions", { parentId: "p", labels: [], view: "basic", limit: 2, cursor: undefined, ...CALL }],
     ]);
-    const pageToken = encodeSessionToken(next);
+    const pageToken = encodeSessionToken(next, "n");
     expect(answer).toMatchObject({ sessions: [{ sessionId: "s" }], nextPageToken: pageToken });
     const more = await call(method.listSessions, { parentId: "p", pageToken }, answers);
     const list = { parentId: "p", labels: [], view: "basic", limit: 100, cursor: { ...next, labels: [] } };

@@ -17,6 +17,9 @@ const message = (given: object = {}) => ({
   message: { id: "m", role: "user", timestampMicros: 5, parts: [], ...given },
 });
 const chain = Array.from({ length: 200 }, (_, i) => ({ sessionId: `p${i}`, messages: [[i + 1, i + 1]] }));
+const origin = (sourceSessionId: string) => ({ kind: "fork", sourceSessionId, upToMessageId: "", sourceLives: true });
+const fork = (parentId: string) => ({ parentId, forkPointId: "m", inheritedCount: 1 });
+const CIRCLE = /Line 2: it was made from a session that was, directly or through others, made from it$/;
 const deep = (levels: number): string => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
 
 /** Each case holds the lines of a file after its header, and the error. */
@@ -77,6 +80,47 @@ const OWN: readonly (readonly [string, readonly (object | string)[], RegExp])[] 
     "revision 0",
     [session({ revision: 0 })],
     /Line 2: session.revision must be a whole number of at least 1, but it is 0$/,
+  ],
+  [
+    "messages inherited from nowhere",
+    [session({ inheritedCount: 1, parentId: "p" })],
+    /Line 2: session.inheritedCount is 1, but session.forkPointId is missing$/,
+  ],
+  [
+    "a fork point of a session that inherited nothing",
+    [session({ forkPointId: "m", parentId: "p" })],
+    /Line 2: session.inheritedCount is 0, but session.forkPointId is "m"$/,
+  ],
+  [
+    "messages inherited from nobody",
+    [session({ ...fork(""), messages: [[1, 1]] })],
+    /Line 2: session.inheritedCount is 1, but session.parentId is missing$/,
+  ],
+  [
+    "more inherited messages than there are in a session that was never edited",
+    [session({ ...fork("p"), inheritedCount: 2, messages: [[1, 1]] })],
+    /Line 2: session.inheritedCount is 2, but a session of revision 1, .* names only 1 messages$/,
+  ],
+  [
+    "an origin other than the parent",
+    [session({ parentId: "p", origin: origin("q") })],
+    /Line 2: session.origin.sourceSessionId is "q", but session.parentId is "p"$/,
+  ],
+  [
+    "an origin that ends at another message than the fork point",
+    [session({ ...fork("p"), origin: { ...origin("p"), upToMessageId: "n" }, messages: [[1, 1]] })],
+    /Line 2: session.origin.upToMessageId is "n", but session.forkPointId is "m"$/,
+  ],
+  ["a session that is its own source", [session({ parentId: "s", origin: origin("s") }), END], CIRCLE],
+  [
+    "sessions that were made from each other",
+    [
+      session({ sessionId: "r" }),
+      session({ sessionId: "t", parentId: "s", origin: origin("s") }),
+      session({ parentId: "t", origin: origin("t") }),
+      END,
+    ],
+    /Line 3: it was made from a session that was, directly or through others, made from it$/,
   ],
   [
     "an origin of an unknown kind",

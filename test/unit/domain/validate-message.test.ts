@@ -6,6 +6,7 @@ import { DEFAULT_LIMITS } from "../../../src/domain/limits.js";
 import { embeddedSize, messageSize } from "../../../src/domain/message-size.js";
 import { checkDeltas, checkMessageChange, checkNewMessages } from "../../../src/domain/validate-message.js";
 
+const PART = { id: "", type: "text", text: "" };
 const MESSAGE: NewChatMessage = { role: "user", parts: [] };
 
 function checking(...messages: object[]): () => void {
@@ -106,6 +107,17 @@ describe("checkNewMessages", () => {
     expect(checking(withText(fits + 1))).toThrow(
       refusal(`message is ${limit + 1} bytes; at most ${limit} are allowed`),
     );
+  });
+
+  it("accepts 10,000 parts of a message, and refuses one more", () => {
+    const withParts = (length: number) => ({ role: "user", parts: Array(length).fill(PART) });
+    const text = "parts holds 10001 parts; at most 10000 are allowed";
+    expect(checking(withParts(10_000), withParts(10_000))).not.toThrow();
+    expect(checking(withParts(10_001))).toThrow(refusal(`message.${text}`));
+    expect(checking(MESSAGE, withParts(10_001))).toThrow(refusal(`messages[1].${text}`));
+    const change = (length: number) => () => checkMessageChange({ parts: Array(length).fill(PART) }, DEFAULT_LIMITS);
+    expect(change(10_000)).not.toThrow();
+    expect(change(10_001)).toThrow(refusal(`message.${text}`));
   });
 
   it("accepts a batch of 8 MiB as protobuf, and refuses one byte more", () => {

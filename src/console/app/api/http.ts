@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { storageKey } from "./base.js";
 
 /** The gRPC codes that REST includes in every error body. */
 export const CODE = {
@@ -35,7 +36,7 @@ export function isKeyProblem(error: unknown): boolean {
   return error instanceof ApiError && error.code === CODE.unauthenticated;
 }
 
-const KEY = "session-pool-key";
+const KEY = storageKey("session-pool-key");
 
 /** The API key, kept for this tab only. */
 export const apiKey = signal(sessionStorage.getItem(KEY) ?? "");
@@ -51,14 +52,17 @@ export function storeKey(key: string): void {
 
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
-/** A path of the API: segments are encoded, `:verb` stays as it is, parameters without a value are left out. */
+/**
+ * A path of the API, relative to the page: segments are encoded, `:verb` stays as it is, parameters without a value are
+ * left out.
+ */
 export function target(segments: readonly string[], query: Query = {}, verb = ""): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined || value === "") continue;
     for (const one of Array.isArray(value) ? value : [value]) search.append(name, String(one));
   }
-  const path = `/${segments.map(encodeURIComponent).join("/")}${verb && `:${verb}`}`;
+  const path = `${segments.map(encodeURIComponent).join("/")}${verb && `:${verb}`}`;
   return search.size === 0 ? path : `${path}?${search}`;
 }
 

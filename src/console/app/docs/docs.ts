@@ -10,7 +10,7 @@ followTheme();
 dark.addEventListener("change", followTheme);
 
 const ui = SwaggerUI({
-  url: "/openapi.json",
+  url: "openapi.json",
   domNode: document.getElementById("view") as HTMLElement,
   plugins: [searchAll, curlLines],
   deepLinking: true,

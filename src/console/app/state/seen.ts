@@ -1,9 +1,10 @@
 import { computed, effect, signal } from "@preact/signals";
+import { storageKey } from "../api/base.js";
 import type { Session } from "../api/types.js";
 import { sessions } from "./session-list.js";
 import { conversation } from "./ui.js";
 
-const KEY = "session-pool-seen";
+const KEY = storageKey("session-pool-seen");
 /** How many sessions are remembered. Those that were noted first are forgotten first. */
 const MAX_REMEMBERED = 2000;
 const STORE_AFTER_MS = 1000;

@@ -1,5 +1,6 @@
 import { MessagesSquare } from "lucide";
 import type { VNode } from "preact";
+import { baseAddress } from "../api/base.js";
 import type { Session } from "../api/types.js";
 import { titleOf } from "../state/actions.js";
 import { sessionLink } from "../state/route.js";
@@ -76,8 +77,8 @@ export function insteadOfSessions(): VNode | undefined {
   return sessions.value.length === 0 && filterText.value === "" ? <Welcome /> : undefined;
 }
 
-const EXAMPLE = `curl ${location.origin}/session --json '{"sessionId": "first", "title": "First questions"}'
-curl ${location.origin}/session/first/message --json \\
+const EXAMPLE = `curl ${baseAddress()}session --json '{"sessionId": "first", "title": "First questions"}'
+curl ${baseAddress()}session/first/message --json \\
   '{"info": {"role": "user"}, "parts": [{"type": "text", "text": "Hello"}]}'`;
 
 function Welcome() {
@@ -90,7 +91,7 @@ function Welcome() {
         {EXAMPLE}
       </pre>
       <p>
-        The <a href="/docs">API reference</a> has all the rest.
+        The <a href="docs">API reference</a> has all the rest.
       </p>
     </main>
   );

@@ -43,14 +43,33 @@ export const ERROR_SCHEMA: Schema = {
     message: { type: "string", description: "Names the id and the limit." },
     details: {
       type: "array",
-      description: "Names the request, as the header X-Request-Id does.",
+      description:
+        "Names the request, as the header X-Request-Id does. If a call expected another position, revision or version, an ErrorInfo holds the current one.",
       items: {
-        type: "object",
-        properties: {
-          "@type": { type: "string", const: "type.googleapis.com/google.rpc.RequestInfo" },
-          requestId: { type: "string" },
-        },
-        required: ["@type", "requestId"],
+        oneOf: [
+          {
+            type: "object",
+            properties: {
+              "@type": { type: "string", const: "type.googleapis.com/google.rpc.RequestInfo" },
+              requestId: { type: "string" },
+            },
+            required: ["@type", "requestId"],
+          },
+          {
+            type: "object",
+            properties: {
+              "@type": { type: "string", const: "type.googleapis.com/google.rpc.ErrorInfo" },
+              reason: { type: "string", const: "NOT_AS_EXPECTED" },
+              domain: { type: "string", const: "sessionpool.v1" },
+              metadata: {
+                type: "object",
+                description: "`current_position`, `current_revision` or `current_version`.",
+                additionalProperties: { type: "string" },
+              },
+            },
+            required: ["@type", "reason", "domain", "metadata"],
+          },
+        ],
       },
     },
   },

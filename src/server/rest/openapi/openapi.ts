@@ -3,6 +3,7 @@ import { resumption } from "../../../../gen/sessionpool/v1/options_pb.js";
 import type { ApiMethod } from "../../../api/method-table.js";
 import { DEFAULT_LIMITS } from "../../../domain/limits.js";
 import { type Binding, readBindings } from "../binding.js";
+import { STREAM_TYPES } from "../stream.js";
 import { isTextual } from "../text-fields.js";
 import { isRequired } from "./behavior.js";
 import { constraintsFor } from "./constraints.js";
@@ -57,7 +58,8 @@ export function openApiDocument(methods: readonly ApiMethod[], version = "1", li
       description: DESCRIPTION,
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
-    servers: [{ url: "/" }],
+    // Relative to the document, which a proxy may have put below a path of its own.
+    servers: [{ url: "." }],
     tags: [...services].map((service) => ({ name: service.name, ...describedBy(commentOf(service)) })),
     security: [{ bearer: [] }, {}],
     paths,
@@ -169,18 +171,17 @@ function describeAnswer(binding: Binding, book: SchemaBook): Schema {
   const description = commentOf(responseField ?? desc.output) || "Done.";
   if (!isStream(binding)) return { description, content: { "application/json": { schema } } };
   const line = { oneOf: [wrapped("result", schema), wrapped("error", { $ref: "#/components/schemas/Error" })] };
+  const schemas = {
+    "text/event-stream": {
+      type: "string",
+      description: `\`event:\` is the member that is set, \`id:\` the resume token, \`data:\` the JSON of a ${desc.output.name}.`,
+    },
+    "application/x-ndjson": line,
+  };
   return {
     description:
-      "The events as they happen; an error that ends them comes last, as event `error` or a line with `error`.",
-    content: {
-      "text/event-stream": {
-        schema: {
-          type: "string",
-          description: `\`event:\` is the member that is set, \`id:\` the resume token, \`data:\` the JSON of a ${desc.output.name}.`,
-        },
-      },
-      "application/x-ndjson": { schema: line },
-    },
+      "The events as they happen; an error that ends them comes last, as event `error` or a line with `error`. A request whose `Accept` prefers neither type gets the first.",
+    content: Object.fromEntries(STREAM_TYPES.map((type) => [type, { schema: schemas[type] }])),
   };
 }
 

@@ -1,6 +1,6 @@
 import { sameContent } from "../../../domain/chat-message.js";
 import { isErased } from "../../../domain/erasure.js";
-import { DomainError } from "../../../domain/errors.js";
+import { DomainError, notAsExpected } from "../../../domain/errors.js";
 import { contentOf, MessageBody } from "../../../domain/message-body.js";
 import type { LogResult } from "../../storage-provider.js";
 import { endMicros, type Head } from "../heads.js";
@@ -210,5 +210,6 @@ export function takenWithOtherContent(messageId: string, sessionId: string): Dom
 }
 
 export function misplaced(expected: number, position: number): DomainError {
-  return new DomainError("aborted", `expected_position is ${expected}, but the message would get position ${position}`);
+  const text = `expected_position is ${expected}, but the message would get position ${position}`;
+  return notAsExpected(text, "position", position);
 }

@@ -8,9 +8,8 @@ import { Again, Retries } from "../retries.js";
 import { positionOf } from "../segments.js";
 import type { EditorWait } from "../write/editor-wait.js";
 import { clearIfOrphaned } from "../write/orphans.js";
-import type { Placement, Placer } from "../write/placer.js";
+import type { Placer } from "../write/placer.js";
 import type { RecordWriter } from "../write/record-writer.js";
-import type { Attempt, Unplaced } from "../write/side-logs.js";
 import type { Job, PendingJobs } from "./append-job.js";
 import {
   answerPlaced,
@@ -50,8 +49,6 @@ interface TurnState {
   readonly isFresh: boolean;
   /** Whether a write was cut short or refused, so that all ids must be looked up, in the open log too. */
   readonly looksUpAll: boolean;
-  /** What a failed attempt to place the first append has written. */
-  readonly attempt: Attempt | null;
   /** The log in which a write of this turn stopped half way. */
   readonly cutLog: string | null;
 }
@@ -95,7 +92,7 @@ export class AppendTurn {
 
   async run(): Promise<void> {
     const head = this.#context.cached(this.#sessionId);
-    let state: TurnState = { head, isFresh: false, looksUpAll: false, attempt: null, cutLog: null };
+    let state: TurnState = { head, isFresh: false, looksUpAll: false, cutLog: null };
     let reason: string | null = null;
     while (this.#jobs.dropEnded()) {
       try {
@@ -230,25 +227,34 @@ export class AppendTurn {
   async #placeFirst(head: Head, state: TurnState, plan: OlderPlan, call: Call | undefined): Promise<TurnState> {
     const { writer, placer, onAppended } = this.#parts;
     const job = this.#jobs.all[0] as Job;
-    const messages: Unplaced[] = entriesAt(head, plan.fresh, this.#context.options.nowMicros()).sort(
-      (a, b) => a.timestampMicros - b.timestampMicros,
-    );
-    const answer = (positions: readonly number[]) => answerPlaced(job, plan, messages, positions);
-    let placed: Placement<LogResult>;
+    const nowMicros = this.#context.options.nowMicros();
+    const fresh = entriesAt(head, plan.fresh, nowMicros);
+    const messages = fresh.toSorted((a, b) => a.timestampMicros - b.timestampMicros);
+    const answerTo = (plan: OlderPlan) => (positions: readonly number[]) =>
+      answerPlaced(job, plan, messages, positions);
+    const answerOn = async (now: Head) => {
+      // Rule: look-up-in-segments. Others may have appended the same messages meanwhile.
+      const known = await this.#lookUp(now, idsOf(job), call);
+      const again = known && planAppend(now, known, job, nowMicros);
+      const isSame = again?.kind === "older" && isSamePlace(entriesAt(now, again.fresh, nowMicros), fresh);
+      return isSame ? answerTo(again) : null;
+    };
+    let placed: { readonly answer: LogResult } | null;
     try {
-      placed = await placer.place(head, messages, state.attempt, true, answer, call);
+      placed = await placer.place(head, { messages, isAppend: true, answer: answerTo(plan), answerOn }, call);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      if (this.#context.isOld(head.atMs) || !state.isFresh) return this.#reload({ ...state, attempt: null });
+      if (this.#context.isOld(head.atMs) || !state.isFresh) return this.#reload(state);
       this.#settle(1, () => ({ ok: false, error: error.cause }));
       if (writer.sealedHere(head)) await writer.rollOver(head, call);
-      return { ...state, head: null, attempt: null };
+      return { ...state, head: null };
     }
-    if ("lost" in placed) throw new Lost({ attempt: placed.lost });
-    this.#settle(1, () => ({ ok: true, result: placed.answer }));
+    if (!placed) throw new Again();
+    const { answer } = placed;
+    this.#settle(1, () => ({ ok: true, result: answer }));
     const after = this.#context.cached(this.#sessionId);
     if (after) onAppended(after);
-    return { ...state, head: after, isFresh: false, attempt: null };
+    return { ...state, head: after, isFresh: false };
   }
 
   async #reload(state: TurnState): Promise<TurnState> {
@@ -263,6 +269,13 @@ export class AppendTurn {
   #failAll(error: unknown): void {
     this.#settle(this.#jobs.all.length, () => ({ ok: false, error }));
   }
+}
+
+/** Whether the same messages have the same timestamps. */
+function isSamePlace(a: readonly Entry[], b: readonly Entry[]): boolean {
+  const isSame = (one: Entry, other: Entry | undefined) =>
+    one.id === other?.id && one.timestampMicros === other.timestampMicros;
+  return a.length === b.length && a.every((entry, i) => isSame(entry, b[i]));
 }
 
 function outcomeOf(plan: Plan): TurnOutcome {

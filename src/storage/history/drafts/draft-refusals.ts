@@ -1,5 +1,5 @@
 import type { DraftDelta } from "../../../domain/draft.js";
-import { DomainError, invalidArgument, notFound } from "../../../domain/errors.js";
+import { DomainError, invalidArgument, notAsExpected, notFound } from "../../../domain/errors.js";
 import type { JsonObject } from "../../../domain/json.js";
 import type { Limits } from "../../../domain/limits.js";
 import { messageSize } from "../../../domain/message-size.js";
@@ -17,15 +17,24 @@ export function hasEnded(messageId: string, end: "finished" | "discarded"): Doma
 
 export function otherVersion(messageId: string, version: number, current: number): DomainError {
   const draft = `draft ${JSON.stringify(messageId)}`;
-  return new DomainError("aborted", `version is ${version}, but ${draft} has version ${current}`);
+  return notAsExpected(`version is ${version}, but ${draft} has version ${current}`, "version", current);
 }
 
-/** Throws invalid_argument when these deltas would make the message too large or the draft have too many deltas. */
+/**
+ * Throws invalid_argument when these deltas would make the message too large, or give it too many parts, or the draft
+ * too many deltas. Deltas that add no part are allowed even if a higher limit has let more parts in.
+ */
 export function checkRoom(draft: FoundDraft, deltas: readonly DraftDelta[], limits: Limits, more?: JsonObject): void {
   const { ref, state } = draft;
   const count = state.content.deltas + deltas.length;
   if (count > limits.draftDeltas) {
     throw invalidArgument(`deltas would be ${count} in all; at most ${limits.draftDeltas} are allowed in a draft`);
+  }
+  const parts = state.content.countWith(deltas);
+  if (parts > state.content.count && parts > limits.parts) {
+    throw invalidArgument(
+      `The message would have ${parts} parts with these deltas; at most ${limits.parts} are allowed`,
+    );
   }
   const metadata = withFields(state.metadata, more);
   if (more !== undefined) checkMetadata("metadata", metadata, limits);

@@ -125,6 +125,21 @@ export class Drafts {
     return true;
   }
 
+  /**
+   * Carries out the verdicts of the open drafts of a record that have this id, or whose log has this name. Resolves to
+   * whether there were any.
+   */
+  async settle(record: SessionRecord, id: string, call?: Call): Promise<boolean> {
+    let isChanged = false;
+    for (const ref of openDrafts(record).filter(({ messageId, log }) => messageId === id || log === id)) {
+      const draft = await this.finder.read(record, ref, this.#context.knownMs(), call);
+      if (draft.state.end === null) continue;
+      await this.completer.carryOut(draft, call);
+      isChanged = true;
+    }
+    return isChanged;
+  }
+
   /** Makes sure that nothing follows in the log of a draft. */
   #discardLog(record: SessionRecord, ref: DraftRef, call?: Call): Promise<void> {
     return this.#context.retrying(record.sessionId, call, async (saw) => {

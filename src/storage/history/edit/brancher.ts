@@ -7,10 +7,10 @@ import type { NewSession } from "../../../domain/session.js";
 import type { ForkOptions } from "../../storage-provider.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { NextRecord, Origin, SessionRecord } from "../log-store.js";
-import { Again } from "../retries.js";
+import { Again, isDefinite } from "../retries.js";
 import { totalLength } from "../segments.js";
 import type { Placer } from "../write/placer.js";
-import { type Editor, isDefinite } from "./editor.js";
+import type { Editor } from "./editor.js";
 import { ForkCounts } from "./fork-counts.js";
 import { ancestryUnder, newRecord } from "./new-record.js";
 import { takeFrom } from "./taken.js";
@@ -108,7 +108,7 @@ export class Brancher {
   }
 
   async #branch({ sourceId, sessionId, isRetry, call, plan, saw }: Branch): Promise<Head> {
-    // Rule: raise-before-child. Rule: raise-at-revision. The step that reads the source raises it.
+    // Rule: raise-before-child. The step that reads the source raises it.
     const source = await this.#counts.loadRaised(sourceId);
     if (!source) return this.#orExisting(sessionId, isRetry, null, notFound("Session", sourceId), call);
     saw(source);

@@ -1,5 +1,5 @@
 import type { Call } from "../../../domain/call.js";
-import { DomainError, invalidArgument } from "../../../domain/errors.js";
+import { DomainError, invalidArgument, notAsExpected, notFound } from "../../../domain/errors.js";
 import { sameStruct } from "../../../domain/json.js";
 import { inOrder } from "../../../domain/labels.js";
 import type { SessionChange } from "../../../domain/session.js";
@@ -8,7 +8,7 @@ import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { DraftRef, NextRecord, SessionRecord } from "../log-store.js";
 import { type Located, locateOnHead } from "../read/lookup.js";
 import { openDrafts } from "../record-facts.js";
-import { Again } from "../retries.js";
+import { Again, isDefinite } from "../retries.js";
 import { sliceSegments, totalLength } from "../segments.js";
 import { undoAt, undoOfRevert } from "../undo.js";
 import type { EditorWait } from "../write/editor-wait.js";
@@ -19,8 +19,8 @@ import type { HistoryChange, RecordWriter } from "../write/record-writer.js";
 export interface EditPlan<T> {
   readonly result: T;
   readonly change?: HistoryChange | undefined;
-  /** The head to change, when planning has replaced the given head's record by one that names one more log. */
-  readonly head?: Head | undefined;
+  /** Whether planning has committed the edit already. */
+  readonly isCommitted?: boolean | undefined;
 }
 
 /** Discards drafts of a record. Those that are finished by then are appended, unless the session has expired. */
@@ -195,12 +195,13 @@ export class Editor {
       const head = await this.settledHead(sessionId, call);
       saw(head);
       try {
-        const { result, change, head: planned = head } = await plan(head);
+        const { result, change, isCommitted } = await plan(head);
+        if (isCommitted) return result;
         if (!change && !this.#isOld(head)) {
           await this.reopen(head, call);
           return result;
         }
-        if (change && (await this.#writer.commit(planned, change, call))) return result;
+        if (change && (await this.#writer.commit(head, change, call))) return result;
       } catch (error) {
         const isRefusal = error instanceof DomainError && isDefinite(error);
         if (isRefusal && !this.#isOld(head)) {
@@ -216,10 +217,9 @@ export class Editor {
 
   /** Reads a head whose log nobody else is closing. not_found: there is no such session. */
   async settledHead(sessionId: string, call?: Call): Promise<Head> {
-    const head = await this.#context.need(sessionId, call);
-    if (head.state === "open" || this.#writer.sealedHere(head)) return head;
-    await this.#editorWait.settle(head, call);
-    return this.#context.need(sessionId, call);
+    const head = await this.#editorWait.settledHead(sessionId, call);
+    if (!head) throw notFound("Session", sessionId);
+    return head;
   }
 
   /** Opens a fresh log if our own edit has sealed the log and then turned out to change nothing. */
@@ -250,11 +250,17 @@ export class Editor {
   }
 }
 
+/** Whether a record has the revision that the caller expects, if any. */
+export function hasRevision({ sessionRevision }: SessionRecord, expectedRevision: number | undefined): boolean {
+  return expectedRevision === undefined || expectedRevision === sessionRevision;
+}
+
 /** Throws `aborted` unless the record has the revision that the caller expects, if any. */
-export function checkRevision({ sessionRevision }: SessionRecord, expectedRevision: number | undefined): void {
-  if (expectedRevision === undefined || expectedRevision === sessionRevision) return;
+export function checkRevision(record: SessionRecord, expectedRevision: number | undefined): void {
+  const { sessionRevision } = record;
+  if (hasRevision(record, expectedRevision)) return;
   const text = `expected_revision is ${expectedRevision}, but the session's revision is ${sessionRevision}`;
-  throw new DomainError("aborted", text);
+  throw notAsExpected(text, "revision", sessionRevision);
 }
 
 /** The spec's ValueError: `up_to_message_id` is not in the session. */
@@ -262,9 +268,4 @@ export function noMessage(messageId: string, sessionId: string): DomainError {
   return invalidArgument(
     `up_to_message_id ${JSON.stringify(messageId)} is not in session ${JSON.stringify(sessionId)}`,
   );
-}
-
-/** Whether an error concerns the history rather than the store or the call. */
-export function isDefinite(error: DomainError): boolean {
-  return ["not_found", "invalid_argument", "failed_precondition", "already_exists", "aborted"].includes(error.code);
 }

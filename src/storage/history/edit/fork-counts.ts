@@ -36,12 +36,6 @@ export class ForkCounts {
     }
   }
 
-  /** Raises a source if it still has the revision that was read. */
-  async raise({ record: { uid, revision } }: Head): Promise<boolean> {
-    // Rule: raise-at-revision.
-    return this.#context.store.addFork(uid, 1, revision);
-  }
-
   /** Lowers a count that was raised. If that fails, the count stays too high, which costs space but never data. */
   async lower(uid: string): Promise<void> {
     try {

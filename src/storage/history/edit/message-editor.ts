@@ -10,10 +10,10 @@ import type { Entry, Segment } from "../log-store.js";
 import { entryAt, type Located, locateOnHead } from "../read/lookup.js";
 import { shownAs } from "../read/pieces.js";
 import { Again } from "../retries.js";
-import { joinSegments, sliceSegments } from "../segments.js";
+import { joinSegments, positionOf, sliceSegments } from "../segments.js";
 import type { Placer } from "../write/placer.js";
-import type { Attempt, SideLogs, Unplaced } from "../write/side-logs.js";
-import { checkRevision, type Editor, type EditPlan } from "./editor.js";
+import type { PlannedEdit, SideLog, SideLogs, Unplaced } from "../write/side-logs.js";
+import { checkRevision, type Editor, type EditPlan, hasRevision } from "./editor.js";
 
 /**
  * Edits of one message, which gets new content or is deleted. Its entry never changes, because forks may show it. New
@@ -35,28 +35,47 @@ export class MessageEditor {
 
   /** See StorageProvider.updateMessage. */
   update(sessionId: string, messageId: string, change: MessageChange, options: RevisionOptions): Promise<ChatMessage> {
-    let attempt: Attempt | null = null;
     return this.#editor.edit(sessionId, options, async (head): Promise<EditPlan<ChatMessage>> => {
       const { entry, position } = await this.#find(head, messageId, options);
       checkRevision(head.record, options.expectedRevision);
       const updated = this.#changed(entry, change);
-      const result = shownAs({ ...entry, ...updated }, sessionId, position);
-      if (sameContent(contentOf(entry), contentOf(updated))) return { result };
+      if (sameContent(contentOf(entry), contentOf(updated))) {
+        return { result: shownAs({ ...entry, ...updated }, sessionId, position) };
+      }
       const between = [{ log: "", first: 1, last: 1 }];
       await this.#makeRoom(head, withPlace(head, position, between), options);
-      const written = await this.#sideLogs.write(head, [updated], attempt, options, entry.log);
-      if (!written) throw new Again();
-      attempt = written.attempt;
-      const seq = attempt.base + 1;
-      const segments = withPlace(head, position, [{ log: attempt.log, first: seq, last: seq }]);
-      const single = { kind: "updated" } as const;
-      const { lastTimestampMicros } = head;
-      return {
-        result,
-        head: written.head,
-        change: { segments, lastTimestampMicros, undo: null, kept: position, single },
-      };
+      const committed = await this.#sideLogs.using(head.record, options, (side) =>
+        this.#replace(side, head, entry, updated, options),
+      );
+      if (committed === null) throw new Again();
+      return { result: shownAs({ ...entry, ...updated }, sessionId, committed), isCommitted: true };
     });
+  }
+
+  /**
+   * Writes new content of an entry and names it in the entry's place, wherever that is by then. Resolves to its
+   * position; null when the edit must be planned again.
+   */
+  async #replace(side: SideLog, head: Head, entry: Entry, updated: Unplaced, options: RevisionOptions) {
+    const { log, seq } = entry;
+    // Rule: erase-ends-copies. The new content may hold a part of the old one, so an entry that was read before the log
+    // has its name is read again if others have changed the record in between.
+    if (side.record.revision !== head.record.revision + 1) {
+      const [again] = (await this.#context.store.readRange(log, seq, seq, {}, options)).entries;
+      if (!again || !sameContent(contentOf(again), contentOf(entry))) return null;
+    }
+    if (!(await this.#sideLogs.append(side, head, 0, [updated], options))) return null;
+    const most = this.#context.options.maxSegments + 2;
+    const plan = async (now: Head): Promise<PlannedEdit<number> | null> => {
+      const position = positionOf(visibleSegments(now), log, seq);
+      if (position < 0 || !hasRevision(now.record, options.expectedRevision)) return null;
+      const segments = withPlace(now, position, [{ log: side.log, first: 1, last: 1 }]);
+      if (segments.length > most) return null;
+      const { lastTimestampMicros } = now;
+      const single = { kind: "updated" } as const;
+      return { answer: position, change: { segments, lastTimestampMicros, undo: null, kept: position, single } };
+    };
+    return this.#sideLogs.commit(head, side, plan, options);
   }
 
   /** See StorageProvider.deleteMessage. */

@@ -4,34 +4,65 @@ import { MessageBody } from "../../../domain/message-body.js";
 import { kindOf } from "../drafts/draft-entry.js";
 import { hasVerdict } from "../drafts/finish-check.js";
 import type { HistoryContext } from "../heads.js";
-import type { SessionRecord } from "../log-store.js";
-import { openDrafts, ownerOf } from "../record-facts.js";
+import type { Entry, SessionRecord } from "../log-store.js";
+import { ownerOf } from "../record-facts.js";
 import { OPEN_END } from "../segments.js";
+import type { ErasedPlaces } from "./erased-places.js";
 
 /** The body of an emptied draft entry: it starts with nothing, or adds nothing. */
 const NOTHING = MessageBody.of({ parts: [] });
 
 /**
- * Empties the logs of a session's drafts of a message that have ended but are not swept yet, whether or not the record
- * knows it. Resolves to whether there was anything in them.
+ * The logs of all drafts with this id that a session has had and that are still stored, whether or not its record
+ * knows them. A draft with a single entry looks like a message, and is not among them.
+ */
+export async function draftLogs(
+  { store }: HistoryContext,
+  uid: string,
+  messageId: string,
+  call: Call,
+): Promise<readonly string[]> {
+  const owned = await store.findOwned(uid, messageId, call);
+  const logs = owned.filter(({ seq }) => seq === 1).map(({ log }) => log);
+  // A message that could not get its draft's id has the name of the draft's log as its id.
+  if (ownerOf(messageId) === uid) logs.push(messageId);
+  const drafts: string[] = [];
+  for (const log of logs) {
+    const [next] = (await store.readRange(log, 2, 2, {}, call)).entries;
+    if (next !== undefined && kindOf(next.id) !== "started") drafts.push(log);
+  }
+  return drafts;
+}
+
+/** Those of these logs whose drafts have ended, if only because their session has. */
+export async function endedLogs(
+  context: HistoryContext,
+  record: SessionRecord,
+  logs: readonly string[],
+  call: Call,
+): Promise<readonly string[]> {
+  if (record.deleted || context.isExpired(record)) return logs;
+  const ended: string[] = [];
+  for (const log of logs) if (await hasVerdict(context, log, call)) ended.push(log);
+  return ended;
+}
+
+/**
+ * Empties the logs of a session's drafts with this id that have ended but are not swept yet. Those that became no
+ * message are noted as places of their own. Resolves to whether there was anything in them.
  */
 export async function eraseDrafts(
   context: HistoryContext,
   record: SessionRecord,
   messageId: string,
+  places: ErasedPlaces,
   call: Call,
 ): Promise<boolean> {
-  const open = new Set(openDrafts(record).map(({ log }) => log));
   const { store, options } = context;
   let isChanged = false;
-  const owned = await store.findOwned(record.uid, messageId, call);
-  const logs = owned.filter(({ seq }) => seq === 1).map(({ log }) => log);
-  // A message that could not get its draft's id has the name of the draft's log as its id.
-  if (ownerOf(messageId) === record.uid) logs.push(messageId);
-  for (const log of logs) {
-    if (open.has(log) && !(await hasVerdict(context, log, call))) continue;
-    const [next] = (await store.readRange(log, 2, 2, {}, call)).entries;
-    if (next === undefined || kindOf(next.id) === "started") continue;
+  const logs = await draftLogs(context, record.uid, messageId, call);
+  for (const log of await endedLogs(context, record, logs, call)) {
+    let last: Entry | undefined;
     for (let first = 1; ; ) {
       const { entries } = await store.readRange(log, first, OPEN_END, { limit: options.chunk }, call);
       if (entries.length === 0) break;
@@ -43,8 +74,10 @@ export async function eraseDrafts(
         );
       }
       isChanged ||= left.length > 0;
+      last = entries.at(-1);
       first += entries.length;
     }
+    if (last && kindOf(last.id) !== "finished") places.add({ log, seq: 1 }, false);
   }
   return isChanged;
 }

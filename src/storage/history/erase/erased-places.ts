@@ -1,5 +1,4 @@
-import type { Entry, SessionRecord } from "../log-store.js";
-import { openSegments } from "../read/pieces.js";
+import type { Entry, Segment } from "../log-store.js";
 import { positionOf } from "../segments.js";
 
 /** The copies that an erasure has found, by place. */
@@ -13,7 +12,7 @@ export class ErasedPlaces {
     return this.#count;
   }
 
-  add({ log, seq }: Entry, isOverwritten: boolean): void {
+  add({ log, seq }: Pick<Entry, "log" | "seq">, isOverwritten: boolean): void {
     const places = this.#logs.get(log) ?? new Map<number, boolean>();
     this.#logs.set(log, places);
     if (!places.has(seq)) this.#count++;
@@ -21,21 +20,24 @@ export class ErasedPlaces {
   }
 
   /**
-   * The copies that a record shows: the first position, and how many of them this erasure has overwritten; null when it
-   * shows none.
+   * The copies within these segments: how many there are, the first position, and how many of them this erasure has
+   * overwritten; null when there are none.
    */
-  shownBy(record: SessionRecord): { readonly position: number; readonly overwritten: number } | null {
-    const segments = openSegments(record);
+  within(
+    segments: readonly Segment[],
+  ): { readonly count: number; readonly position: number; readonly overwritten: number } | null {
+    let count = 0;
     let position = Number.POSITIVE_INFINITY;
     let overwritten = 0;
     for (const log of new Set(segments.map((segment) => segment.log))) {
       for (const [seq, isOverwritten] of this.#logs.get(log) ?? []) {
         const found = positionOf(segments, log, seq);
         if (found < 0) continue;
+        count++;
         position = Math.min(position, found);
         if (isOverwritten) overwritten++;
       }
     }
-    return position === Number.POSITIVE_INFINITY ? null : { position, overwritten };
+    return count === 0 ? null : { count, position, overwritten };
   }
 }

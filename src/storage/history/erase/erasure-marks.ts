@@ -1,6 +1,7 @@
 import type { Call } from "../../../domain/call.js";
 import type { HistoryContext } from "../heads.js";
 import type { SessionRecord } from "../log-store.js";
+import { openSegments } from "../read/pieces.js";
 import { Again } from "../retries.js";
 import { nextOf, type RecordReplacer } from "../write/record-replacer.js";
 import { withEdit } from "../write/record-writer.js";
@@ -28,10 +29,7 @@ export class ErasureMarks {
    * were any.
    */
   endCopies(seen: SessionRecord, call: Call): Promise<boolean> {
-    return this.#change(seen, call, (record) => {
-      const namedLogs = record.namedLogs.filter(({ purpose }) => purpose !== "copy");
-      return namedLogs.length === record.namedLogs.length ? null : { namedLogs };
-    });
+    return this.#change(seen, call, ({ namedLogs }) => (namedLogs.length === 0 ? null : { namedLogs: [] }));
   }
 
   /**
@@ -41,7 +39,7 @@ export class ErasureMarks {
   async tell(seen: SessionRecord, places: ErasedPlaces, call: Call): Promise<boolean> {
     let overwritten = 0;
     const isTold = await this.#change(seen, call, (record) => {
-      const shown = places.shownBy(record);
+      const shown = places.within(openSegments(record));
       if (shown === null) return null;
       const { position } = shown;
       overwritten = shown.overwritten;
@@ -52,7 +50,8 @@ export class ErasureMarks {
       const last = record.edits.findLast(({ kept, erased }) => kept === position || (kept < position && !erased));
       const isKnown = before === undefined && overwritten === 0 && last?.erased === true;
       if (isKnown || overwritten === before || (before !== undefined && overwritten < before)) return null;
-      const edit = { kept: position, single: { kind: "updated" }, erased: true } as const;
+      const single = shown.count === 1 ? ({ kind: "updated" } as const) : undefined;
+      const edit = { kept: position, single, erased: true } as const;
       return {
         // A writer that is about to write the message again with part of its old content also starts over.
         namedLogs: [],

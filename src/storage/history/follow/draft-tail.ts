@@ -7,6 +7,10 @@ import type { DraftRef, Entry, SessionRecord } from "../log-store.js";
 import { locate } from "../read/lookup.js";
 import { openDrafts } from "../record-facts.js";
 import { OPEN_END } from "../segments.js";
+import type { KnownDrafts } from "./told-drafts.js";
+
+/** How many ends of drafts are remembered for followers that have missed them. */
+const MOST_ENDS = 100;
 
 /** An event about drafts for followers. */
 export type DraftNews =
@@ -32,19 +36,25 @@ interface Told {
 export class DraftTail {
   readonly #context: HistoryContext;
   readonly #sessionId: string;
-  readonly #tell: (news: DraftNews) => void;
+  readonly #tell: (news: DraftNews, takesBack: boolean) => void;
   /** Maps a log to its draft. */
   readonly #told = new Map<string, Told>();
+  /** Maps ids of messages to whether their drafts were finished; the last one comes last. */
+  readonly #ends = new Map<string, boolean>();
 
-  constructor(context: HistoryContext, sessionId: string, tell: (news: DraftNews) => void) {
+  /** `tell` also learns whether the news take back what was told of a draft before. */
+  constructor(context: HistoryContext, sessionId: string, tell: (news: DraftNews, takesBack: boolean) => void) {
     this.#context = context;
     this.#sessionId = sessionId;
     this.#tell = tell;
   }
 
   /** The drafts as far as they were told. */
-  get drafts(): readonly Draft[] {
-    return [...this.#told.values()].map(({ ref, state }) => state.draft(ref, this.#sessionId));
+  get known(): KnownDrafts {
+    return {
+      open: [...this.#told.values()].map(({ ref, state }) => state.draft(ref, this.#sessionId)),
+      ends: this.#ends,
+    };
   }
 
   /** Whether followers were told of the draft with this log. */
@@ -68,15 +78,16 @@ export class DraftTail {
     for await (const entries of this.#entries(log, state)) {
       const deltas = entries.flatMap((entry) => deltasOf(state.apply(entry)));
       const { messageId } = ref;
-      if (deltas.length > 0) this.#tell({ kind: "draft_extended", messageId, version: state.version, deltas });
-      if (state.end === "discarded") this.#end(told, false);
+      if (deltas.length > 0) this.#tell({ kind: "draft_extended", messageId, version: state.version, deltas }, false);
+      if (state.end === "discarded") this.#end(told, false, true);
     }
     return state.end === null;
   }
 
   /** Called right after a message was told: if it was a draft, tells that the draft has ended. */
   appended(message: ChatMessage): void {
-    for (const told of this.#told.values()) if (isMessageOf(told.ref, told.state, message)) this.#end(told, true);
+    for (const told of this.#told.values())
+      if (isMessageOf(told.ref, told.state, message)) this.#end(told, true, false);
   }
 
   /** Called after the history of a head was told: drafts that it does not name as open have ended. */
@@ -84,7 +95,8 @@ export class DraftTail {
     for (const told of this.#told.values()) {
       const now = record.drafts.find(({ log }) => log === told.ref.log);
       if (now && now.end === undefined) continue;
-      this.#end(told, (now?.end ?? told.state.end) === "finished");
+      // If it was finished, its message has been removed already.
+      this.#end(told, (now?.end ?? told.state.end) === "finished", true);
     }
   }
 
@@ -98,12 +110,16 @@ export class DraftTail {
       if (holdMessageOf(ref, state, entries)) return;
     }
     this.#told.set(ref.log, { ref, state });
-    this.#tell({ kind: "draft", draft: state.draft(ref, this.#sessionId) });
+    this.#tell({ kind: "draft", draft: state.draft(ref, this.#sessionId) }, false);
   }
 
-  #end({ ref: { log, messageId } }: Told, finished: boolean): void {
+  #end({ ref: { log, messageId } }: Told, finished: boolean, takesBack: boolean): void {
     this.#told.delete(log);
-    this.#tell({ kind: "draft_ended", messageId, finished });
+    this.#ends.delete(messageId);
+    this.#ends.set(messageId, finished);
+    const [oldest] = this.#ends.keys();
+    if (this.#ends.size > MOST_ENDS && oldest !== undefined) this.#ends.delete(oldest);
+    this.#tell({ kind: "draft_ended", messageId, finished }, takesBack);
   }
 
   /** The entries of a log after a version, which advances as the entries are applied. */

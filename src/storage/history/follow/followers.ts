@@ -1,7 +1,6 @@
 import { type Call, checkCall, endsBy } from "../../../domain/call.js";
-import { onCallEnd } from "../../../domain/call-end.js";
+import { onCallEnd, untilCallEnd } from "../../../domain/call-end.js";
 import type { ChatMessage } from "../../../domain/chat-message.js";
-import type { Draft } from "../../../domain/draft.js";
 import { DomainError, invalidArgument } from "../../../domain/errors.js";
 import type { FollowEvent, FollowPosition } from "../../../domain/page.js";
 import type { Head, HistoryContext } from "../heads.js";
@@ -9,7 +8,8 @@ import type { Reader } from "../read/reader.js";
 import { Again } from "../retries.js";
 import type { EventQueue } from "./event-queue.js";
 import { eventOf, stepOf } from "./follow-step.js";
-import { SessionTail } from "./session-tail.js";
+import { type Place, SessionTail } from "./session-tail.js";
+import { type KnownDrafts, ToldDrafts } from "./told-drafts.js";
 
 /** The followers of this process. One tail for each session serves all its followers. */
 export class Followers {
@@ -31,13 +31,13 @@ export class Followers {
     call?: Call,
   ): Promise<AsyncIterable<FollowEvent>> {
     if (this.#isClosed) throw stopping();
-    const isTold = await this.#subscribe();
+    const isTold = await untilCallEnd(this.#subscribe(), call);
     for (;;) {
       const isFresh = !this.#tails.has(sessionId);
       const tail = this.#tailOf(sessionId, isTold);
       const hold = tail.hold();
       try {
-        const head = await tail.refresh();
+        const head = await untilCallEnd(tail.refresh(), call);
         checkCall(call);
         return this.#follower(tail, startAt(from, head, sessionId), hold, call);
       } catch (error) {
@@ -101,7 +101,10 @@ export class Followers {
     };
   }
 
-  /** Yields the events from where the follower stands to the tail's place, and then the tail's events. */
+  /**
+   * Yields the events from where the follower stands to the tail's place, and then the tail's events. Starts over from
+   * where the follower stands whenever something is taken back that it has not been given yet.
+   */
   async *#events(
     tail: SessionTail,
     start: FollowPosition,
@@ -110,42 +113,53 @@ export class Followers {
     call: Call | undefined,
   ): AsyncGenerator<FollowEvent> {
     const { heartbeatMs, maxFollowerBacklog } = this.#context.options;
+    const told = new ToldDrafts();
     let at = start;
-    let queue: EventQueue | null = null;
-    let drafts: readonly Draft[] = [];
     try {
-      while (!queue) {
+      for (;;) {
+        const { takenBack, drafts } = tail;
         const place = tail.place();
-        if (place.at.position - at.position <= maxFollowerBacklog / 2) {
-          queue = attach();
-          drafts = tail.drafts;
-        }
-        for await (const event of this.#catchUp(place.head, at, place.at, call)) {
+        const queue = place.at.position - at.position <= maxFollowerBacklog / 2 ? attach() : null;
+        for await (const event of this.#catchUp(place, at, told, drafts, queue !== null, call)) {
+          // Rule: dropped-when-taken-back.
+          if (tail.takenBack !== takenBack) break;
           at = event.at;
+          told.note(event);
           yield event;
         }
+        if (tail.takenBack !== takenBack) {
+          queue?.detach();
+          continue;
+        }
         at = place.at;
-      }
-      for (const draft of drafts) yield { kind: "draft", draft, at };
-      for (;;) {
-        checkCall(call);
-        const event = await queue.next(heartbeatMs);
-        checkCall(call);
-        if (event) at = event.at;
-        yield event ?? { kind: "heartbeat", at };
+        while (queue) {
+          checkCall(call);
+          const event = await queue.next(heartbeatMs);
+          checkCall(call);
+          if (queue.isStale) break;
+          if (event) {
+            at = event.at;
+            told.note(event);
+          }
+          yield event ?? { kind: "heartbeat", at };
+        }
       }
     } finally {
       release();
     }
   }
 
+  /** `told` and `drafts`: the drafts that the follower knows, and those that the tail knew at the place. */
   async *#catchUp(
-    head: Head,
+    { head, at: to }: Place,
     from: FollowPosition,
-    to: FollowPosition,
+    told: ToldDrafts,
+    drafts: KnownDrafts,
+    isLast: boolean,
     call: Call | undefined,
   ): AsyncGenerator<FollowEvent> {
     const { sessionUid, revision } = to;
+    yield* told.discarded(drafts, from);
     const step = stepOf(head.record, from, to.position, this.#context.options.maxEdits);
     const messageAt = async (index: number) => (await this.#readAt(head, index, index + 1, call))[0] as ChatMessage;
     const changed = await eventOf(step, { sessionUid, revision }, messageAt);
@@ -155,9 +169,12 @@ export class Followers {
       checkCall(call);
       for (const message of await this.#readAt(head, position, to.position, call)) {
         position++;
-        yield { kind: "appended", message, at: { sessionUid, revision, position } };
+        const at = { sessionUid, revision, position };
+        yield { kind: "appended", message, at };
+        yield* told.endedBy(message, drafts, at);
       }
     }
+    if (isLast) yield* told.missed(drafts, to);
   }
 
   /**

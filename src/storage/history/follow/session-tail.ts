@@ -1,5 +1,5 @@
 import type { ChatMessage } from "../../../domain/chat-message.js";
-import type { Draft } from "../../../domain/draft.js";
+import { isErased } from "../../../domain/erasure.js";
 import { DomainError, notFound } from "../../../domain/errors.js";
 import type { FollowEvent, FollowPosition } from "../../../domain/page.js";
 import type { Head, HistoryContext } from "../heads.js";
@@ -8,12 +8,13 @@ import { Again, Retries } from "../retries.js";
 import { type DraftNews, DraftTail } from "./draft-tail.js";
 import { EventQueue } from "./event-queue.js";
 import { eventOf, stepOf } from "./follow-step.js";
+import type { KnownDrafts } from "./told-drafts.js";
 
 /** Safety poll for notifications that were missed. */
 const SAFETY_POLL_MS = 5000;
 
 /** The head whose messages a tail is giving out, and how far it has come. */
-interface Place {
+export interface Place {
   readonly head: Head;
   readonly at: FollowPosition;
 }
@@ -37,6 +38,7 @@ export class SessionTail {
   readonly #retries: Retries;
   readonly #queues = new Set<EventQueue>();
   #holds = 0;
+  #takenBack = 0;
   #place: Place | null = null;
   #error: DomainError | null = null;
   /** The head that was last read. */
@@ -59,7 +61,7 @@ export class SessionTail {
     this.#pollMs = isTold ? { first: SAFETY_POLL_MS, most: SAFETY_POLL_MS } : context.options.pollMs;
     this.#onUnused = onUnused;
     this.#retries = new Retries(context.options, sessionId);
-    this.#drafts = new DraftTail(context, sessionId, (news) => this.#tellOfDraft(news));
+    this.#drafts = new DraftTail(context, sessionId, (news, takesBack) => this.#tellOfDraft(news, takesBack));
   }
 
   /** Keeps the tail running until it is released. */
@@ -87,10 +89,19 @@ export class SessionTail {
     });
   }
 
-  /** Where the tail stands now. May only be called after a `refresh`. */
+  /** Where the tail stands now. May only be called after a `refresh`. Throws once the tail has ended. */
   place(): Place {
-    if (!this.#place) throw this.#error ?? notFound("Session", this.#sessionId);
+    if (this.#error) throw this.#error;
+    if (!this.#place) throw notFound("Session", this.#sessionId);
     return this.#place;
+  }
+
+  /**
+   * How often something was taken back that had been told before: cut off, deleted, erased or discarded. Whoever has
+   * read something, and has given out only part of it when this changes, must read again.
+   */
+  get takenBack(): number {
+    return this.#takenBack;
   }
 
   /** Whether the session that it has followed is gone. */
@@ -98,9 +109,9 @@ export class SessionTail {
     return this.#error?.code === "not_found";
   }
 
-  /** The open drafts as far as followers have been told. */
-  get drafts(): readonly Draft[] {
-    return this.#drafts.drafts;
+  /** The drafts as far as followers have been told. */
+  get drafts(): KnownDrafts {
+    return this.#drafts.known;
   }
 
   /** Returns a queue that receives every event after the present `place`. */
@@ -131,6 +142,7 @@ export class SessionTail {
   /** Ends all followers. */
   end(error: DomainError): void {
     this.#error ??= error;
+    this.#takenBack++;
     for (const queue of this.#queues) queue.fail(error);
     this.#queues.clear();
     for (const { reject } of this.#waiting.splice(0)) reject(error);
@@ -197,7 +209,7 @@ export class SessionTail {
       (await this.#reader.messagesAt(head, index, index + 1))[0] as ChatMessage;
     const changed = await eventOf(step, { sessionUid, revision }, messageAt);
     let { position } = step;
-    if (changed) this.#tell(changed);
+    if (changed) this.#tell(changed, changed.kind !== "updated" || isErased(changed.message));
     this.#place = { head, at: { sessionUid, revision, position } };
     while (position < head.count) {
       const to = Math.min(head.count, position + options.chunk);
@@ -206,7 +218,8 @@ export class SessionTail {
         position++;
         const at = { sessionUid, revision, position };
         this.#place = { head, at };
-        this.#tell({ kind: "appended", message, at });
+        // An erased message may have been a draft when its content was told.
+        this.#tell({ kind: "appended", message, at }, isErased(message));
         this.#drafts.appended(message);
       }
     }
@@ -225,13 +238,14 @@ export class SessionTail {
     }
   }
 
-  #tellOfDraft(news: DraftNews): void {
+  #tellOfDraft(news: DraftNews, takesBack: boolean): void {
     this.#hasDraftNews = true;
-    if (this.#place) this.#tell({ ...news, at: this.#place.at });
+    if (this.#place) this.#tell({ ...news, at: this.#place.at }, takesBack);
   }
 
-  #tell(event: FollowEvent): void {
-    for (const queue of this.#queues) queue.push(event);
+  #tell(event: FollowEvent, takesBack: boolean): void {
+    if (takesBack) this.#takenBack++;
+    for (const queue of this.#queues) queue.push(event, takesBack);
   }
 
   async #failed(error: unknown, waiting: readonly Waiting[]): Promise<void> {

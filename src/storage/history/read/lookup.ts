@@ -2,7 +2,10 @@ import type { Call } from "../../../domain/call.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { Entry, Segment } from "../log-store.js";
 import { Again, MissingRows } from "../retries.js";
-import { logsOf, positionOf, sliceSegments, totalLength } from "../segments.js";
+import { logsOf, positionOf, segmentLength, sliceSegments, stretchesOf, totalLength } from "../segments.js";
+
+/** How many unneeded entries between two segments of a log are read along with them. */
+const MAX_UNNEEDED = 16;
 
 export interface Located {
   readonly entry: Entry;
@@ -68,7 +71,7 @@ export async function readSegments(
   call?: Call,
 ): Promise<Entry[]> {
   const entries: Entry[] = [];
-  for await (const chunk of readInChunks(context, segments, call)) entries.push(...chunk);
+  for await (const chunk of readTogether(context, segments, call)) entries.push(...chunk);
   return entries;
 }
 
@@ -87,6 +90,56 @@ export async function* readInChunks(
       seq += entries.length;
     }
   }
+}
+
+/**
+ * Does the same, but reads short segments together, one stretch of a log at a time, so that a history of many pieces
+ * takes few reads, and a copy of it few writes.
+ */
+export async function* readTogether(
+  context: HistoryContext,
+  segments: readonly Segment[],
+  call?: Call,
+): AsyncGenerator<readonly Entry[]> {
+  let next = 0;
+  while (next < segments.length) {
+    const from = next++;
+    for (let length = segmentLength(segments[from] as Segment); next < segments.length; next++) {
+      length += segmentLength(segments[next] as Segment);
+      if (length > context.options.chunk) break;
+    }
+    const some = segments.slice(from, next);
+    const together = some.length > 1 ? await readStretches(context, some, call) : null;
+    if (together) yield together;
+    else yield* readInChunks(context, some, call);
+  }
+}
+
+/** The entries of segments; null when one is missing or they hold too many bytes, and each must be read by itself. */
+async function readStretches(
+  context: HistoryContext,
+  segments: readonly Segment[],
+  call: Call | undefined,
+): Promise<readonly Entry[] | null> {
+  const found = new Map<string, Map<number, Entry>>();
+  let leftBytes = context.options.limits.batchBytes;
+  for (const { log, first, last } of stretchesOf(segments, MAX_UNNEEDED)) {
+    const { entries, cut } = await context.store.readRange(log, first, last, { maxBytes: leftBytes }, call);
+    leftBytes -= entries.reduce((sum, { body: { sizes } }) => sum + sizes.parts + sizes.metadata, 0);
+    if (cut || leftBytes <= 0) return null;
+    const known = found.get(log) ?? new Map<number, Entry>();
+    found.set(log, known);
+    for (const entry of entries) known.set(entry.seq, entry);
+  }
+  const all: Entry[] = [];
+  for (const { log, first, last } of segments) {
+    for (let seq = first; seq <= last; seq++) {
+      const entry = found.get(log)?.get(seq);
+      if (!entry) return null;
+      all.push(entry);
+    }
+  }
+  return all;
 }
 
 /**

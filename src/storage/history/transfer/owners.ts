@@ -2,7 +2,6 @@ import type { SharedRange } from "../../../domain/session-image.js";
 import { ForkCounts } from "../edit/fork-counts.js";
 import type { HistoryContext } from "../heads.js";
 import { ownerOf } from "../record-facts.js";
-import { Again } from "../retries.js";
 import { unnamedBy } from "../segments.js";
 
 /** Holds on to the sessions from which a restored one takes ranges. */
@@ -16,7 +15,7 @@ export class Owners {
   }
 
   /**
-   * Raises `forks` of every owner, at a revision that names the ranges. Resolves to their uids, which become the
+   * Raises `forks` of every owner that names its ranges. Resolves to their uids, which become the
    * sources of the new record; null when one of them no longer lives or no longer names what is to be shared. In that
    * case, and when it rejects, none stays raised, except one for which the outcome is unknown.
    */
@@ -42,17 +41,12 @@ export class Owners {
     for (const uid of uids) await this.#counts.lower(uid);
   }
 
-  #raiseOne(uid: string, ranges: readonly SharedRange[]): Promise<boolean> {
-    const { store } = this.#context;
-    const sessionId = ranges[0]?.ownerId ?? "";
-    return this.#context.retrying(sessionId, undefined, async (saw) => {
-      const owner = await store.readRecord(sessionId);
-      if (owner?.uid !== uid) return false;
-      if (unnamedBy(owner, ranges).length > 0) return false;
-      saw(owner);
-      // Rule: raise-at-revision.
-      if (await store.addFork(uid, 1, owner.revision)) return true;
-      throw new Again("The record was replaced before its forks could be raised");
-    });
+  async #raiseOne(uid: string, ranges: readonly SharedRange[]): Promise<boolean> {
+    // Rule: raise-before-child. The step that reads the owner raises it.
+    const owner = await this.#context.store.raiseForks(ranges[0]?.ownerId ?? "");
+    if (owner === null) return false;
+    if (owner.uid === uid && unnamedBy(owner, ranges).length === 0) return true;
+    await this.#counts.lower(owner.uid);
+    return false;
   }
 }

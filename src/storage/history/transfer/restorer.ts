@@ -22,13 +22,6 @@ import { planRestore, type RestorePlan } from "./restore-plan.js";
 export class Restorer {
   readonly #context: HistoryContext;
   readonly #owners: Owners;
-  /**
-   * Maps session ids to the uids of sessions that are being restored or will be, because a fork may come before its
-   * source.
-   */
-  readonly #uids = new Map<string, string>();
-  /** The ids of sessions that are being restored under the uids above. */
-  readonly #running = new Set<string>();
 
   constructor(context: HistoryContext) {
     this.#context = context;
@@ -37,36 +30,16 @@ export class Restorer {
 
   /** See StorageProvider.restoreSession. */
   async restore(image: RestoredImage, read: ReadNumbers, call?: Call): Promise<RestoreOutcome> {
-    const { store } = this.#context;
-    const { sessionId } = image;
-    if (await store.readRecord(sessionId, call)) {
-      this.#uids.delete(sessionId);
-      return { kind: "exists" };
-    }
-    // Another call may be restoring a session with this id. It must not get its record and its logs from this one.
-    if (this.#running.has(sessionId)) return this.#restoreAs(this.#context.options.newUid(), image, read, call);
-    this.#running.add(sessionId);
-    try {
-      return await this.#restoreAs(this.#uidOf(sessionId), image, read, call);
-    } catch (error) {
-      // The store may have blocked the uid, so that the next attempt needs another one.
-      this.#uids.delete(sessionId);
-      throw error;
-    } finally {
-      this.#running.delete(sessionId);
-    }
-  }
-
-  async #restoreAs(uid: string, image: RestoredImage, read: ReadNumbers, call?: Call): Promise<RestoreOutcome> {
+    if (await this.#context.store.readRecord(image.sessionId, call)) return { kind: "exists" };
+    // Each attempt has a uid of its own, because a store may have blocked the uid of one that failed.
+    const uid = this.#context.options.newUid();
     const plan = this.#plan(image, uid);
     if (plan === null) return { kind: "unshared" };
     const origin = await this.#originOf(image, call);
     const sources = await this.#owners.raise(plan.shared);
     if (sources === null) return { kind: "unshared" };
     const record = this.#recordOf(image, uid, plan, origin, sources);
-    const kind =
-      plan.written.length === 0 ? await this.#add(record, call) : await this.#write(record, plan, read, call);
-    this.#uids.delete(image.sessionId);
+    const kind = await this.#write(record, plan, read, call);
     if (kind === "exists") await this.#owners.lower(sources);
     return kind === "exists" ? { kind } : { kind, written: plan.written };
   }
@@ -86,15 +59,6 @@ export class Restorer {
     const packed = planRestore(image, newLog, maxLogEntries, true);
     if (isSmall(packed)) return packed;
     throw tooLongChain(image.sessionId, bytesOf(packed.ancestry), maxAncestryBytes);
-  }
-
-  /** A session that only shares ranges is made in one step. If its outcome is unknown, the sources stay raised. */
-  async #add(record: NextRecord, call?: Call): Promise<"restored" | "exists"> {
-    const full = await this.#withLastTimes(record, call).catch(async (error: unknown) => {
-      await this.#owners.lower(record.sources);
-      throw error;
-    });
-    return (await this.#context.store.createRecord(full, call)) === "created" ? "restored" : "exists";
   }
 
   async #write(record: NextRecord, plan: RestorePlan, read: ReadNumbers, call?: Call): Promise<"restored" | "exists"> {
@@ -200,29 +164,12 @@ export class Restorer {
     };
   }
 
+  /** How the session was made. Its source is the session that has the id now, if it still lived at the backup. */
   async #originOf({ origin }: RestoredImage, call?: Call): Promise<Origin | null> {
     if (origin === null) return null;
     const { sourceLives, ...rest } = origin;
-    return { ...rest, sourceUid: sourceLives ? await this.#livingUid(origin.sourceSessionId, call) : "" };
-  }
-
-  /** The uid of a session that exists, is being restored, or will be. */
-  async #livingUid(sessionId: string, call?: Call): Promise<string> {
-    const { store } = this.#context;
-    const find = async () => this.#uids.get(sessionId) ?? (await store.readRecord(sessionId, call))?.uid;
-    const found = await find();
-    if (found !== undefined) return found;
-    const isPromised = this.#uids.has(sessionId);
-    const promised = this.#uidOf(sessionId);
-    // It may have been published after it was looked for and before its uid was promised.
-    const published = isPromised ? undefined : (await store.readRecord(sessionId, call))?.uid;
-    return published ?? promised;
-  }
-
-  #uidOf(sessionId: string): string {
-    const uid = this.#uids.get(sessionId) ?? this.#context.options.newUid();
-    this.#uids.set(sessionId, uid);
-    return uid;
+    const source = sourceLives ? await this.#context.store.readRecord(origin.sourceSessionId, call) : null;
+    return { ...rest, sourceUid: source?.uid ?? "" };
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Call } from "../../../domain/call.js";
-import { type Head, type HistoryContext, haveSameRecord } from "../heads.js";
+import type { Head, HistoryContext } from "../heads.js";
 import type { RecordWriter } from "./record-writer.js";
 import { rolloversInRow } from "./rollovers.js";
 
@@ -15,6 +15,14 @@ export class EditorWait {
     this.#writer = writer;
   }
 
+  /** Reads a head whose log nobody else is closing; null when there is no such session. */
+  async settledHead(sessionId: string, call?: Call): Promise<Head | null> {
+    const head = await this.#context.load(sessionId, call);
+    if (!head || head.state === "open" || this.#writer.sealedHere(head)) return head;
+    await this.settle(head, call);
+    return this.#context.load(sessionId, call);
+  }
+
   /**
    * Waits until the log of the head is replaced or its batch is complete. If that takes too long, it rolls the log
    * over. The time doubles with every rollover in a row. Rejects when the call ends. Afterwards the caller loads the
@@ -27,7 +35,7 @@ export class EditorWait {
     // Rule: wait-for-editor.
     if (await this.#changesWithin(head, waitMs, call)) return;
     const now = await this.#context.load(record.sessionId, call);
-    if (now && now.state !== "open" && haveSameRecord(now, head)) await this.#writer.rollOver(now, call);
+    if (now && now.state !== "open" && now.record.log === record.log) await this.#writer.rollOver(now, call);
   }
 
   async #changesWithin(head: Head, waitMs: number, call?: Call): Promise<boolean> {
@@ -38,7 +46,7 @@ export class EditorWait {
       if (leftMs <= 0) return false;
       await options.pause(Math.min(pauseMs, leftMs), call?.signal);
       const now = await this.#context.load(head.record.sessionId, call);
-      if (!now || now.state === "open" || !haveSameRecord(now, head)) return true;
+      if (!now || now.state === "open" || now.record.log !== head.record.log) return true;
     }
   }
 }

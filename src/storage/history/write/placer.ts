@@ -1,208 +1,262 @@
 import type { Call } from "../../../domain/call.js";
-import { DomainError } from "../../../domain/errors.js";
 import { endMicros, type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { Segment } from "../log-store.js";
-import { countBefore, entryAt, readInChunks } from "../read/lookup.js";
-import { namesLog } from "../record-facts.js";
-import { Again } from "../retries.js";
-import { joinSegments, runToMerge, weaveSegments } from "../segments.js";
+import { countBefore, entryAt, readSegments, readTogether } from "../read/lookup.js";
+import {
+  isSameList,
+  placeAt,
+  positionOf,
+  runToMerge,
+  sliceSegments,
+  totalLength,
+  weaveSegments,
+  withCopies,
+} from "../segments.js";
 import { undoAt } from "../undo.js";
-import type { NamedLogs } from "./named-logs.js";
-import type { RecordWriter } from "./record-writer.js";
-import type { Attempt, SideLogs, Unplaced } from "./side-logs.js";
+import type { SideLog, SideLogs, Unplaced } from "./side-logs.js";
 
-export type Placement<T> = { readonly answer: T } | { readonly lost: Attempt | null };
+/** Receives the positions that the messages will have, and returns the answer to the caller. May refuse by throwing. */
+export type Answer<T> = (positions: readonly number[]) => T;
+
+/** What is placed, and what its caller wants. */
+export interface Placing<T> {
+  /** Sorted by timestamp. */
+  readonly messages: readonly Unplaced[];
+  /** Whether the edit is an append to callers, so that the revision that they see does not change. */
+  readonly isAppend: boolean;
+  readonly answer: Answer<T>;
+  /**
+   * The answer when the session has changed since the messages were chosen. Null: other messages would be chosen now.
+   */
+  readonly answerOn: (now: Head) => Promise<Answer<T> | null>;
+}
+
+/** A list of messages, and for each message to be placed the number of messages of the list before it. */
+interface Cuts {
+  readonly visible: readonly Segment[];
+  readonly cuts: readonly number[];
+}
+
+/** A history of at most so many messages for each that is placed is read as a whole, which is faster than to search. */
+const MAX_READ = 8;
+
+/** The log of messages that have no place yet, in lists of segments: the i-th message is its entry i + 1. */
+const UNPLACED = "";
 
 /** Puts messages that are not the newest where their timestamps belong, and merges segments when there are too many. */
 export class Placer {
   readonly #context: HistoryContext;
-  readonly #writer: RecordWriter;
-  readonly #namedLogs: NamedLogs;
   readonly #sideLogs: SideLogs;
 
-  constructor(context: HistoryContext, writer: RecordWriter, namedLogs: NamedLogs, sideLogs: SideLogs) {
+  constructor(context: HistoryContext, sideLogs: SideLogs) {
     this.#context = context;
-    this.#writer = writer;
-    this.#namedLogs = namedLogs;
     this.#sideLogs = sideLogs;
   }
 
   /**
-   * Puts messages, sorted by timestamp, into the history of a head, each after all visible ones with the same or an
-   * earlier timestamp. `answer` receives the positions that they will have, and may refuse by throwing before the
-   * record is replaced. `lost`: somebody else was first; load the head and call again. `isAppend`: the revision that
-   * callers see does not change.
+   * Puts messages into the history of a head, each after all visible ones with the same or an earlier timestamp. Null:
+   * the session has changed in a way that the caller must know; load the head and call again.
    */
-  async place<T>(
-    head: Head,
-    messages: readonly Unplaced[],
-    earlier: Attempt | null,
-    isAppend: boolean,
-    answer: (positions: readonly number[]) => T,
-    call?: Call,
-  ): Promise<Placement<T>> {
-    const visible = visibleSegments(head);
-    const cuts = await this.#cuts(head, visible, messages, call);
-    if (cuts === null) return this.#placeByCopy(head, messages, isAppend, answer, call);
-    const answered = answer(cuts.map((cut, i) => cut + i));
-    const pieces = weaveSegments(visible, cuts, "", 0).length;
-    const { maxSegments } = this.#context.options;
-    if (pieces > maxSegments && visible.length > 1) {
-      const mergesEnough = 4 * new Set(cuts).size <= maxSegments;
-      if (!mergesEnough) return this.#placeByCopy(head, messages, isAppend, answer, call);
-      await this.merge(head, call);
-      return { lost: null };
-    }
-    const written = await this.#sideLogs.write(head, messages, earlier, call);
-    if (!written) return { lost: null };
-    const { attempt } = written;
-    const segments = weaveSegments(visible, cuts, attempt.log, attempt.base);
-    const change = {
-      segments,
-      lastTimestampMicros: lastOf(head, messages),
-      undo: null,
-      kept: cuts[0] ?? head.count,
-      isAppend,
-      added: messages.map(({ id }) => id),
-    };
-    return (await this.#writer.commit(written.head, change, call)) ? { answer: answered } : { lost: attempt };
+  async place<T>(head: Head, placing: Placing<T>, call?: Call): Promise<{ readonly answer: T } | null> {
+    const cuts = await this.#cuts(head, placing.messages, null, call);
+    // A refusal comes before anything is written.
+    if (cuts !== null) placing.answer(positionsOf(cuts));
+    return this.#sideLogs.using(head.record, call, (side) => this.#placeIn(side, head, placing, cuts, call));
   }
 
-  /** Copies a run of neighbouring segments with few messages into one fresh log. Appends may continue meanwhile. */
+  /** Does the same with messages that were read after the side log got its name. */
+  async placeIn<T>(
+    side: SideLog,
+    head: Head,
+    placing: Placing<T>,
+    call?: Call,
+  ): Promise<{ readonly answer: T } | null> {
+    return this.#placeIn(side, head, placing, await this.#cuts(head, placing.messages, null, call), call);
+  }
+
+  async #placeIn<T>(
+    side: SideLog,
+    planned: Head,
+    { messages, isAppend, answer, answerOn }: Placing<T>,
+    found: Cuts | null,
+    call: Call | undefined,
+  ): Promise<{ readonly answer: T } | null> {
+    const { maxSegments } = this.#context.options;
+    // What others insert while a copy is made comes on top.
+    let most = maxSegments + (maxSegments >> 2);
+    let head = planned;
+    let at = found;
+    let originals: readonly Segment[] = [{ log: UNPLACED, first: 1, last: messages.length }];
+    const pieces = at && weaveSegments(at.visible, at.cuts, UNPLACED).length;
+    if (at && pieces !== null && (pieces <= maxSegments || at.visible.length < 2)) {
+      most = Math.max(most, pieces);
+      if (!(await this.#sideLogs.append(side, head, 0, messages, call))) return null;
+    } else if (at && 4 * new Set(at.cuts).size <= maxSegments) {
+      await this.merge(head, call);
+      return null;
+    } else {
+      const now = await this.#sideLogs.turn(side, call);
+      if (!now) return null;
+      head = now;
+      at = await this.#copyAll(side, head, messages, call);
+      if (!at) return null;
+      originals = weaveSegments(at.visible, at.cuts, UNPLACED);
+    }
+    const segmentsOf = ({ visible, cuts }: Cuts) =>
+      withCopies(weaveSegments(visible, cuts, UNPLACED), originals, side.log);
+    // Made before anything is sealed, because each change of the record while a commit is planned makes it fail.
+    let known = { at, segments: segmentsOf(at) };
+    return this.#sideLogs.commit(
+      head,
+      side,
+      async (now) => {
+        // The naming of the log is the only change.
+        const isUnchanged = now.record.revision === planned.record.revision + 1 && now.seq === planned.seq;
+        const answerNow = isUnchanged ? answer : await answerOn(now);
+        const cuts = answerNow && (await this.#cuts(now, messages, known.at, call));
+        if (!answerNow || !cuts) return null;
+        if (cuts !== known.at) known = { at: cuts, segments: segmentsOf(cuts) };
+        if (known.segments.length > most) return null;
+        const change = {
+          segments: known.segments,
+          lastTimestampMicros: lastOf(now, messages),
+          undo: null,
+          kept: cuts.cuts[0] ?? now.count,
+          isAppend,
+          added: messages.map(({ id }) => id),
+        };
+        return { answer: { answer: answerNow(positionsOf(cuts)) }, change };
+      },
+      call,
+    );
+  }
+
+  /** Copies a run of neighbouring segments with few messages into one fresh log. Others may go on writing meanwhile. */
   async merge(head: Head, call?: Call): Promise<void> {
     const { options } = this.#context;
     const visible = visibleSegments(head);
     const { from, size } = runToMerge(visible, options.mergeSegments, options.mergeMessages);
     const run = visible.slice(from, from + size);
-    await this.#copying(head, call, async (named, log) => {
+    await this.#sideLogs.using(head.record, call, async (side) => {
       let written = 0;
-      for await (const chunk of readInChunks(this.#context, run, call)) {
-        if ((await this.#sideLogs.append(named, log, written, chunk, call)) !== true) return null;
+      for await (const chunk of readTogether(this.#context, run, call)) {
+        if (!(await this.#sideLogs.append(side, head, written, chunk, call))) return null;
         written += chunk.length;
       }
-      const front = visible.slice(0, from);
-      const back = visible.slice(from + size);
-      const whole = { log, first: 1, last: written };
-      return this.#commitCopy(named, (now) => joinSegments(front, [whole], back, restOf(head, now)), log, call);
+      return this.#sideLogs.commit(
+        head,
+        side,
+        async (now) => {
+          const before = visibleSegments(now);
+          const segments = withCopies(before, run, side.log);
+          // Somebody else has merged or cut them meanwhile.
+          if (segments.length >= before.length) return null;
+          const { lastTimestampMicros } = now;
+          return {
+            answer: true,
+            change: { segments, lastTimestampMicros, undo: undoAt(now.record, now.seq), kept: null },
+          };
+        },
+        call,
+      );
     });
   }
 
   /**
-   * Copies the whole history, with the messages merged in, into one fresh log. Used when inserting the messages would
-   * splinter the history too much.
+   * Copies the whole history, with the messages merged in, into the side log. Used when inserting the messages would
+   * splinter the history too much. Null when the log has lost its name.
    */
-  async #placeByCopy<T>(
-    head: Head,
-    messages: readonly Unplaced[],
-    isAppend: boolean,
-    answer: (positions: readonly number[]) => T,
-    call?: Call,
-  ): Promise<Placement<T>> {
-    const answered = await this.#copying(head, call, async (named, log) => {
-      const positions: number[] = [];
-      let written = 0;
-      const write = async (merged: readonly Unplaced[]) => {
-        if ((await this.#sideLogs.append(named, log, written, merged, call)) !== true) throw new Again();
-        written += merged.length;
-      };
-      for await (const chunk of readInChunks(this.#context, visibleSegments(head), call)) {
-        const merged: Unplaced[] = [];
-        for (const entry of chunk) {
-          for (let next = messages[positions.length]; next && next.timestampMicros < entry.timestampMicros; ) {
-            positions.push(written + merged.length);
-            merged.push(next);
-            next = messages[positions.length];
-          }
-          merged.push(entry);
+  async #copyAll(side: SideLog, head: Head, messages: readonly Unplaced[], call?: Call): Promise<Cuts | null> {
+    const visible = visibleSegments(head);
+    const cuts: number[] = [];
+    let copied = 0;
+    for await (const chunk of readTogether(this.#context, visible, call)) {
+      const merged: Unplaced[] = [];
+      const written = copied + cuts.length;
+      for (const entry of chunk) {
+        for (let next = messages[cuts.length]; next && next.timestampMicros < entry.timestampMicros; ) {
+          cuts.push(copied);
+          merged.push(next);
+          next = messages[cuts.length];
         }
-        await write(merged);
+        merged.push(entry);
+        copied++;
       }
-      const newest = messages.slice(positions.length);
-      for (const i of newest.keys()) positions.push(written + i);
-      await write(newest);
-      const answered = answer(positions);
-      const change = {
-        segments: [{ log, first: 1, last: written }],
-        lastTimestampMicros: lastOf(head, messages),
-        undo: null,
-        kept: positions[0] ?? head.count,
-        isAppend,
-        added: messages.map(({ id }) => id),
-      };
-      return (await this.#writer.commit(named, change, call)) && { answer: answered };
-    });
-    return answered ?? { lost: null };
+      if (!(await this.#sideLogs.append(side, head, written, merged, call))) return null;
+    }
+    const newest = messages.slice(cuts.length);
+    const isStored = await this.#sideLogs.append(side, head, copied + cuts.length, newest, call);
+    return isStored ? { visible, cuts: [...cuts, ...newest.map(() => copied)] } : null;
   }
 
   /**
-   * Has the record name a fresh log before anything is copied into it. If the copy fails, the name is removed; if this
-   * process dies before that, the next edit or a sweep removes it. Null when somebody else was first.
-   */
-  async #copying<T>(
-    head: Head,
-    call: Call | undefined,
-    copy: (named: Head, log: string) => Promise<T | null>,
-  ): Promise<T | null> {
-    const named = await this.#namedLogs.name(head, "copy", call);
-    if (!named) return null;
-    const giveUp = () => this.#namedLogs.unname(named.head.record, named.log, call);
-    const copied = await copy(named.head, named.log).catch(async (error: unknown) => {
-      // If the call has ended, the next edit or a sweep removes the name.
-      if (!(error instanceof DomainError)) await giveUp();
-      throw error;
-    });
-    if (copied === null) await giveUp();
-    return copied;
-  }
-
-  /** Replaces the originals by their copy, unless somebody has changed the history meanwhile. */
-  async #commitCopy(head: Head, segmentsAt: (now: Head) => Segment[], log: string, call?: Call): Promise<Head | null> {
-    const { sessionId } = head.record;
-    const isContinued = (now: Head) => now.record.log === head.record.log && namesLog(now.record, log);
-    let known: Head | null = head;
-    return this.#context.retrying(sessionId, call, async (saw) => {
-      const now = known ?? (await this.#context.load(sessionId, call));
-      known = null;
-      if (!now || !isContinued(now)) return null;
-      saw(now);
-      const change = {
-        segments: segmentsAt(now),
-        lastTimestampMicros: now.lastTimestampMicros,
-        undo: undoAt(now.record, now.seq),
-        kept: null,
-      };
-      const committed = await this.#writer.commit(now, change, call);
-      if (!committed) throw new Again();
-      return committed;
-    });
-  }
-
-  /**
-   * For each message, the number of visible messages that stay before it. Null when the messages belong in so many
-   * different places that a copy is cheaper.
+   * For each message, the number of visible messages that stay before it. `before` are those of an earlier state, which
+   * save looking where both neighbours of a message are still there. Null when the messages belong in so many different
+   * places that a copy is cheaper.
    */
   async #cuts(
     head: Head,
-    visible: readonly Segment[],
     messages: readonly Unplaced[],
-    call?: Call,
-  ): Promise<number[] | null> {
+    before: Cuts | null,
+    call: Call | undefined,
+  ): Promise<Cuts | null> {
+    const visible = visibleSegments(head);
+    if (before && isSameList(before.visible, visible)) return before;
+    const most = Math.max(this.#context.options.maxSegments >> 1, 1);
+    if (head.count <= Math.min(MAX_READ * messages.length, this.#context.options.chunk)) {
+      const times = (await readSegments(this.#context, visible, call)).map(({ timestampMicros }) => timestampMicros);
+      const cuts = cutsBetween(times, messages);
+      // If they were placed before, what is written already serves however many places they go to.
+      const isSplit = before === null && new Set(cuts.filter((cut) => cut < head.count)).size > most;
+      return isSplit ? null : { visible, cuts };
+    }
     const cuts: number[] = [];
     let cut = 0;
     let nextMicros = Number.NEGATIVE_INFINITY;
     let different = 0;
-    for (const { timestampMicros } of messages) {
+    for (const [i, { timestampMicros }] of messages.entries()) {
+      const [low, high] = before ? boundsOf(before, i, visible) : [0, head.count];
       if (timestampMicros >= endMicros(head)) {
         cut = head.count;
+      } else if (low === high) {
+        cut = low;
+        nextMicros = Number.NEGATIVE_INFINITY;
       } else if (timestampMicros >= nextMicros) {
-        if (++different > Math.max(this.#context.options.maxSegments >> 1, 1)) return null;
-        cut = await countBefore(this.#context, visible, timestampMicros + 1, call);
+        if (++different > most) return null;
+        const between = sliceSegments(visible, low, high);
+        cut = low + (await countBefore(this.#context, between, timestampMicros + 1, call));
         nextMicros = (await entryAt(this.#context, visible, cut, call)).timestampMicros;
       }
       cuts.push(cut);
     }
-    return cuts;
+    return { visible, cuts };
   }
+}
+
+/** Between which positions of a list a message belongs, by the places of its neighbours in an earlier list. */
+function boundsOf(before: Cuts, i: number, visible: readonly Segment[]): readonly [number, number] {
+  const cut = before.cuts[i] as number;
+  const end = totalLength(visible);
+  const positionIn = (position: number) => {
+    const { log, seq } = placeAt(before.visible, position);
+    return positionOf(visible, log, seq);
+  };
+  const previous = cut === 0 ? -1 : positionIn(cut - 1);
+  const next = cut === totalLength(before.visible) ? end : positionIn(cut);
+  return [previous + 1, next < 0 ? end : next];
+}
+
+/** The number of times, in ascending order, that are not after each message. */
+function cutsBetween(times: readonly number[], messages: readonly Unplaced[]): number[] {
+  let cut = 0;
+  return messages.map(({ timestampMicros }) => {
+    while (cut < times.length && (times[cut] as number) <= timestampMicros) cut++;
+    return cut;
+  });
+}
+
+function positionsOf({ cuts }: Cuts): readonly number[] {
+  return cuts.map((cut, i) => cut + i);
 }
 
 /**
@@ -212,8 +266,4 @@ export class Placer {
 function lastOf(head: Head, messages: readonly Unplaced[]): number | null {
   const last = messages.at(-1);
   return last ? Math.max(endMicros(head), last.timestampMicros) : head.lastTimestampMicros;
-}
-
-function restOf(head: Head, now: Head): Segment[] {
-  return [{ log: head.record.log, first: head.seq + 1, last: now.seq }];
 }

@@ -1,9 +1,9 @@
 import type { Call } from "../../../domain/call.js";
 import { untilCallEnd } from "../../../domain/call-end.js";
 import type { HistoryContext } from "../heads.js";
-import type { NamedLog, NextRecord, SessionRecord } from "../log-store.js";
+import type { NextRecord, SessionRecord } from "../log-store.js";
 import { ownerOf } from "../record-facts.js";
-import { droppedRanges, logsOf, namedSegments } from "../segments.js";
+import { droppedRanges, namedSegments } from "../segments.js";
 
 /** Replaces records by compare-and-set, and keeps track of what they no longer name. */
 export class RecordReplacer {
@@ -19,12 +19,12 @@ export class RecordReplacer {
    */
   async replace(record: SessionRecord, next: NextRecord, call?: Call): Promise<SessionRecord | null> {
     const { options, store } = this.#context;
-    const namedLogs = stillWhole(record, next);
+    // The log that version 0.1.0 kept for older messages loses its name: ranges of it may be swept.
+    const namedLogs = next.namedLogs.filter(({ purpose }) => purpose !== "older");
     const dropped = next.deleted ? [] : droppedRanges(record, { ...next, namedLogs });
     const full: NextRecord = {
       ...next,
       revision: record.revision + 1,
-      // Rule: dropped-side-log.
       namedLogs,
       dropped: [...record.dropped, ...dropped].slice(0, options.maxDropped),
     };
@@ -54,13 +54,4 @@ export class RecordReplacer {
 export function nextOf(record: SessionRecord): NextRecord {
   const { forks: _forks, ...rest } = record;
   return rest;
-}
-
-/**
- * Selects the named logs that the new record may keep, which are those of which it drops no range. Places in a dropped
- * range must never be written again.
- */
-function stillWhole(before: SessionRecord, after: NextRecord): readonly NamedLog[] {
-  const cut = logsOf(droppedRanges({ ...before, namedLogs: [], drafts: [] }, { ...after, namedLogs: [], drafts: [] }));
-  return after.namedLogs.filter(({ log }) => !cut.includes(log));
 }

@@ -2,7 +2,6 @@ import type { Call } from "../../../domain/call.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { EditMark, NextRecord, Segment, SessionRecord, SingleEdit } from "../log-store.js";
 import { undoAt } from "../undo.js";
-import { withoutCopies } from "./named-logs.js";
 import { clearIfOrphaned } from "./orphans.js";
 import { OwnSeals } from "./own-seals.js";
 import { nextOf, type RecordReplacer } from "./record-replacer.js";
@@ -23,7 +22,8 @@ export interface HistoryChange {
    * they see.
    */
   readonly isAppend?: boolean | undefined;
-  readonly sources?: readonly string[] | undefined;
+  /** The log beside the open one whose entries the segments name now. The record stops naming it. */
+  readonly sideLog?: string | undefined;
   /** The ids of the messages that the edit adds. */
   readonly added?: readonly string[] | undefined;
   /** Other fields that the record gets. */
@@ -77,9 +77,8 @@ export class RecordWriter {
       log: this.#context.newLog(record.uid),
       lastTimestampMicros: change.lastTimestampMicros ?? 0,
       undo: change.undo,
-      namedLogs: withoutCopies(record),
+      namedLogs: record.namedLogs.filter(({ log }) => log !== change.sideLog),
       drafts: await this.#draftsAfter(head, change.added, call),
-      sources: change.sources ?? record.sources,
       rollovers: { count: 0, atMs: 0 },
       edits: change.kept === null ? record.edits : withEdit(record, { ...change, kept: change.kept }, maxEdits),
       sessionRevision: record.sessionRevision + (change.kept === null || change.isAppend ? 0 : 1),
@@ -131,7 +130,6 @@ export class RecordWriter {
       lastTimestampMicros: head.lastTimestampMicros ?? 0,
       // Rule: rollover-clears-undo.
       undo: undoAt(record, head.seq),
-      namedLogs: withoutCopies(record),
       drafts: await this.#draftsAfter(head, [], call),
       rollovers: rolloversAfter(record, this.#context),
       updateTimeMicros: head.seq > 0 ? this.#updateTime(record) : record.updateTimeMicros,

@@ -1,129 +1,185 @@
-import type { Call } from "../../../domain/call.js";
-import { sameContent } from "../../../domain/chat-message.js";
-import { contentOf } from "../../../domain/message-body.js";
+import { type Call, checkCall } from "../../../domain/call.js";
+import { untilCallEnd } from "../../../domain/call-end.js";
+import { DomainError } from "../../../domain/errors.js";
 import type { Head, HistoryContext } from "../heads.js";
-import type { Entry } from "../log-store.js";
+import type { Entry, NamedLog, SessionRecord } from "../log-store.js";
 import { namesLog } from "../record-facts.js";
-import type { NamedLogs } from "./named-logs.js";
+import { Again } from "../retries.js";
+import type { EditorWait } from "./editor-wait.js";
 import { clearIfOrphaned } from "./orphans.js";
+import { nextOf, type RecordReplacer } from "./record-replacer.js";
+import type { HistoryChange, RecordWriter } from "./record-writer.js";
+
+/**
+ * How many side logs a record names at most. A further name takes the place of the oldest, whose writer has died or
+ * starts over, so that names that dead writers have left cannot make a record large.
+ */
+const MAX_NAMED_LOGS = 32;
+
+/** The pauses between looks at earlier writers, and how long one of them may write nothing until it counts as dead. */
+const FIRST_WAIT_MS = 4;
+const MAX_WAIT_MS = 64;
+const DEAD_AFTER_MS = 2000;
 
 /** A message that has no place in a log yet. */
 export type Unplaced = Omit<Entry, "log" | "seq">;
 
-/** What a failed attempt has written. The next attempt may use it while the record still names the log. */
-export interface Attempt {
-  readonly uid: string;
+/** A fresh log that only its maker writes to, and the record as it was when it got the log's name. */
+export interface SideLog {
   readonly log: string;
-  /** How many entries of the log come before ours. */
-  readonly base: number;
-  readonly messages: readonly Unplaced[];
-  /**
-   * Whether the messages are copied from elsewhere and may be written only to this log. `messages` is empty until they
-   * are written.
-   */
-  readonly isCopy?: true;
+  readonly record: SessionRecord;
 }
 
-/** Where messages were written, and the head on which an edit may name them. */
-export interface Written {
-  readonly head: Head;
-  readonly attempt: Attempt;
+/** What an edit does to a head. */
+export interface PlannedEdit<T> {
+  readonly answer: T;
+  readonly change: Omit<HistoryChange, "sideLog">;
 }
 
-/** Writes messages to logs other than the open one, before an edit puts them in their places. */
+/** The parts that write side logs and the edits that name their entries. */
+export interface SideLogParts {
+  readonly context: HistoryContext;
+  readonly replacer: RecordReplacer;
+  readonly writer: RecordWriter;
+  readonly editorWait: EditorWait;
+}
+
+/**
+ * Logs beside the open one: whatever goes between other messages is written to a fresh one, and then an edit names the
+ * entries where they belong. Others may change the session meanwhile, because the edit is planned on its newest state.
+ */
 export class SideLogs {
+  readonly #parts: SideLogParts;
   readonly #context: HistoryContext;
-  readonly #namedLogs: NamedLogs;
 
-  constructor(context: HistoryContext, namedLogs: NamedLogs) {
-    this.#context = context;
-    this.#namedLogs = namedLogs;
+  constructor(parts: SideLogParts) {
+    this.#parts = parts;
+    this.#context = parts.context;
   }
 
   /**
-   * Makes the record name a log before the messages that will be copied into it are read. An erasure removes the name,
-   * so messages that were read before the erasure cannot be written after it. The log of an earlier attempt is used
-   * again if the record still names it. Null when another writer was first.
+   * Makes the session's record name a fresh log, and lets `write` fill it and commit an edit. An erasure removes the
+   * name, so messages that are read after this log has it and before they are erased cannot become visible. When
+   * `write` fails or resolves to null, the name is removed again. If this process dies before that, a sweep removes it.
+   * Null: `write` gave up, or the session is gone.
    */
-  async beforeCopy(head: Head, earlier: Attempt | null, call?: Call): Promise<Written | null> {
-    const { uid } = head.record;
-    if (earlier?.uid === uid && namesLog(head.record, earlier.log)) return { head, attempt: earlier };
-    const named = await this.#namedLogs.name(head, "copy", call);
-    return named && { head: named.head, attempt: { uid, log: named.log, base: 0, messages: [], isCopy: true } };
+  async using<T>(
+    record: SessionRecord,
+    call: Call | undefined,
+    write: (side: SideLog) => Promise<T | null>,
+  ): Promise<T | null> {
+    const side = await this.#name(record, call);
+    if (!side) return null;
+    const written = await write(side).catch(async (error: unknown) => {
+      // When the store has failed, a sweep removes the name. After the end of the call, the name is removed in the
+      // background: copies of whole histories would wait for each name that is left.
+      const hasStoreFailed = error instanceof DomainError && error.code === "unavailable";
+      if (!hasStoreFailed) await untilCallEnd(this.#unname(side), call).catch(() => {});
+      throw error;
+    });
+    if (written === null) await untilCallEnd(this.#unname(side), call);
+    return written;
   }
 
   /**
-   * Writes messages to the log for older messages, or to a log of their own when there are many. Whatever an earlier
-   * attempt has written is used again if possible. Null when another writer was first. `full` is a log that is known to
-   * hold one of the ids.
+   * Commits an edit that names entries of a side log, planned on `base` if the record has not changed since, and
+   * otherwise on the newest head, as often as somebody else is first. Null: the plan gave up, or the record does not
+   * name the log any more.
    */
-  async write(
-    head: Head,
-    messages: readonly Unplaced[],
-    earlier: Attempt | null,
+  commit<T>(
+    base: Head,
+    { record, log }: SideLog,
+    plan: (now: Head) => Promise<PlannedEdit<T> | null>,
     call?: Call,
-    full?: string,
-  ): Promise<Written | null> {
-    if (earlier !== null && isReusable(earlier, head, messages)) return { head, attempt: earlier };
-    const { uid, namedLogs } = head.record;
-    if (earlier?.isCopy) {
-      if (earlier.messages.length > 0) return null;
-      const written = await this.append(head, earlier.log, 0, messages, call);
-      return written === true ? { head, attempt: { ...earlier, messages } } : null;
-    }
-    const isShort = messages.length <= this.#context.options.chunk;
-    const olderLog = namedLogs.find(({ purpose }) => purpose === "older")?.log;
-    if (olderLog && olderLog !== full && isShort) {
-      const base = (await this.#context.store.tail(olderLog, call)).last?.seq ?? 0;
-      const outcome = await this.append(head, olderLog, base, messages, call);
-      if (outcome === true) return { head, attempt: { uid, log: olderLog, base, messages } };
-      // The log holds one of the ids, either from a failed attempt or because a message gets new content. A fresh log
-      // is needed.
-      if (outcome !== "idTaken") return null;
-    }
-    const named = await this.#namedLogs.name(head, isShort ? "older" : "copy", call);
-    if (!named) return null;
-    const written = await this.append(named.head, named.log, 0, messages, call);
-    return written === true ? { head: named.head, attempt: { uid, log: named.log, base: 0, messages } } : null;
+  ): Promise<T | null> {
+    const { sessionId } = record;
+    let known: Head | null = record.revision === base.record.revision + 1 ? { ...base, record } : null;
+    return this.#context.retrying(sessionId, call, async (saw) => {
+      const now = known ?? (await this.#parts.editorWait.settledHead(sessionId, call));
+      known = null;
+      // Rule: commit-while-named.
+      if (!now || !namesLog(now.record, log)) return null;
+      saw(now);
+      const planned = await plan(now);
+      if (!planned) return null;
+      if (await this.#parts.writer.commit(now, { ...planned.change, sideLog: log }, call)) return planned.answer;
+      throw new Again();
+    });
   }
 
-  /** Resolves to whether all messages were stored. `idTaken`: none was, because the log holds one of their ids. */
-  async append(
-    head: Head,
-    log: string,
-    base: number,
-    messages: readonly Unplaced[],
-    call?: Call,
-  ): Promise<boolean | "idTaken"> {
+  /**
+   * Waits until nobody who got a name before this writer is still at work; somebody whose log does not grow for a while
+   * has died. Two copies of a whole history undo each other, so they take turns. Resolves to the head then; null when
+   * the log has lost its name.
+   */
+  async turn({ record, log }: SideLog, call?: Call): Promise<Head | null> {
+    const { options, store } = this.#context;
+    const dead = new Set<string>();
+    let seen = "";
+    let sinceMs = options.clockMs();
+    for (let pauseMs = FIRST_WAIT_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_WAIT_MS)) {
+      const head = await this.#context.load(record.sessionId, call);
+      if (!head || !namesLog(head.record, log)) return null;
+      const logs = head.record.namedLogs.map((named) => named.log);
+      const others = logs.slice(0, logs.indexOf(log)).filter((other) => !dead.has(other));
+      const [first] = others;
+      if (first === undefined) return head;
+      const now = `${others.length} ${first} ${(await store.tail(first, call)).last?.seq}`;
+      if (now !== seen) sinceMs = options.clockMs();
+      else if (options.clockMs() - sinceMs > DEAD_AFTER_MS) dead.add(first);
+      seen = now;
+      await options.pause(pauseMs * (0.5 + options.random() / 2), call?.signal);
+      checkCall(call);
+    }
+  }
+
+  /** Writes messages after the first `base` entries of a side log. Resolves to whether all were stored. */
+  async append({ record, log }: SideLog, head: Head, base: number, messages: readonly Unplaced[], call?: Call) {
     const { chunk } = this.#context.options;
-    const { sessionId, uid } = head.record;
+    const { sessionId, uid } = record;
     for (let i = 0; i < messages.length; i += chunk) {
       const entries = messages
         .slice(i, i + chunk)
         .map((message, k) => ({ ...message, sessionId, log, seq: base + i + k + 1, owed: 0 }));
       const stored = await this.#context.store.append(log, base + i + 1, entries, call);
-      const count = typeof stored === "number" ? stored : 0;
-      const range = { log, first: base + i + 1, last: base + i + count };
+      const range = { log, first: base + i + 1, last: base + i + (typeof stored === "number" ? stored : 0) };
       await clearIfOrphaned(this.#context, head.atMs, uid, call, range);
-      if (stored === "idTaken" && i === 0) return stored;
       if (stored !== entries.length) return false;
     }
     return true;
   }
-}
 
-function isReusable(attempt: Attempt, { record }: Head, messages: readonly Unplaced[]): boolean {
-  // Rule: side-log-reuse.
-  const isNamed = namesLog(record, attempt.log);
-  return isNamed && attempt.uid === record.uid && areSame(attempt.messages, messages);
-}
+  #name(seen: SessionRecord, call?: Call): Promise<SideLog | null> {
+    const named: NamedLog = { log: this.#context.newLog(seen.uid), purpose: "copy" };
+    return this.#change(seen, call, ({ namedLogs }) => [...namedLogs, named].slice(-MAX_NAMED_LOGS)).then(
+      (record) => record && { log: named.log, record },
+    );
+  }
 
-function areSame(a: readonly Unplaced[], b: readonly Unplaced[]): boolean {
-  return a.length === b.length && a.every((message, i) => isSame(message, b[i] as Unplaced));
-}
+  async #unname({ record, log }: SideLog): Promise<void> {
+    await this.#change(record, undefined, ({ namedLogs }) => {
+      const left = namedLogs.filter((named) => named.log !== log);
+      return left.length < namedLogs.length ? left : null;
+    });
+  }
 
-function isSame(a: Unplaced, b: Unplaced): boolean {
-  return (
-    a === b || (a.id === b.id && a.timestampMicros === b.timestampMicros && sameContent(contentOf(a), contentOf(b)))
-  );
+  /** Changes the names of a record, whatever others change meanwhile. Null: it is gone, or needs no change. */
+  #change(
+    seen: SessionRecord,
+    call: Call | undefined,
+    change: (record: SessionRecord) => readonly NamedLog[] | null,
+  ): Promise<SessionRecord | null> {
+    let known: SessionRecord | null = seen;
+    return this.#context.retrying(seen.sessionId, call, async (saw) => {
+      const record = known ?? (await this.#context.store.readRecordByUid(seen.uid, call));
+      known = null;
+      if (!record || record.deleted) return null;
+      saw(record);
+      const namedLogs = change(record);
+      if (!namedLogs) return null;
+      const stored = await this.#parts.replacer.replace(record, { ...nextOf(record), namedLogs }, call);
+      if (!stored) throw new Again();
+      return stored;
+    });
+  }
 }

@@ -3,10 +3,12 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createGzip, type Gzip, gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { JwtConfig } from "../../../../src/config.js";
+import { fetchKeySet } from "../../../../src/server/auth/fetch-key-set.js";
 import { JwtChecker } from "../../../../src/server/auth/jwt.js";
 import { poll } from "../../../support/poll.js";
 import { TestLogger } from "../../../support/test-logger.js";
@@ -215,16 +217,23 @@ describe("a key that is removed from its set", () => {
 });
 
 describe("a key set at a URL", () => {
-  const ways: Record<string, (response: ServerResponse) => void> = {
-    "does not answer": (response) => response.destroy(),
-    "answers 500": (response) => response.writeHead(500).end(),
-    "answers with a page": (response) => response.end("<html></html>"),
-    "answers with something else": (response) => response.end("{}"),
-  };
+  const ways: readonly [string, RegExp, (response: ServerResponse) => void][] = [
+    ["does not answer", /fetch failed/, (response) => response.destroy()],
+    ["answers 500", /the status 500/, (response) => response.writeHead(500).end()],
+    ["answers with a page", /JSON/, (response) => response.end("<html></html>")],
+    ["answers with something else", /JSON Web Key Set/, (response) => response.end("{}")],
+    ["leads elsewhere", /the status 302/, (response) => response.writeHead(302, { location: "/elsewhere" }).end()],
+    ["answers 500 without end", /the status 500/, (response) => sendEndlessly(response.writeHead(500))],
+    ["sends without end", /more than 1048576 bytes/, (response) => sendEndlessly(response)],
+    ["sends compressed zeros without end", /1048576 bytes/, (response) => sendEndlessly(response, createGzip())],
+    ["sends deeply nested lists", /./, (response) => response.end(`{"keys":[],"more":${nested(400_000)}}`)],
+    ["sends very many keys", /1000 keys/, (response) => response.end(`{"keys":[{}${",{}".repeat(300_000)}]}`)],
+    ["sends one byte more than a mebibyte", /1048576 bytes/, (response) => response.end(emptySet(1024 * 1024 + 1))],
+  ];
 
-  it.each(Object.entries(ways))(
+  it.each(ways)(
     "is fetched; if the server %s, calls fail with unavailable and not as unauthenticated",
-    async (_what, fail) => {
+    async (_what, message, fail) => {
       let isUp = true;
       const keys = JSON.stringify({ keys: [await publicKey(pair)] });
       const server = await KeyServer.start((response) => {
@@ -235,10 +244,36 @@ describe("a key set at a URL", () => {
       const token = await sign({ namespace: "a", scope: "read" });
       expect(await makeChecker({ jwks }).check(token)).toBeDefined();
       isUp = false;
-      await expect(makeChecker({ jwks }).check(token)).rejects.toMatchObject({ code: Code.Unavailable });
+      await expect(makeChecker({ jwks }).check(token)).rejects.toMatchObject({
+        code: Code.Unavailable,
+        cause: { message: expect.stringMatching(message) },
+      });
+      await poll(() => server.open() === 0, "the connection is free or closed");
       await server.stop();
     },
   );
+
+  it("is given up when it does not arrive in time, however much of it has", async () => {
+    const server = await KeyServer.start((response) => void response.write('{"keys":['));
+    const timedOut = new AbortController();
+    const reading = fetchKeySet(server.url, { signal: timedOut.signal });
+    await poll(() => server.open() === 1, "the answer has begun");
+    timedOut.abort(new Error("too late"));
+    await expect(reading).rejects.toMatchObject({ code: Code.Unavailable, cause: { message: "too late" } });
+    await poll(() => server.open() === 0, "the connection is closed");
+    await server.stop();
+  });
+
+  it("may be compressed, and up to a mebibyte large", async () => {
+    const key = JSON.stringify(await publicKey(pair));
+    const set = `{"keys":[${key}]${" ".repeat(1024 * 1024 - key.length - 11)}}`;
+    const server = await KeyServer.start((response) =>
+      response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync(set)),
+    );
+    const token = await sign({ namespace: "a", scope: "read" });
+    expect(await makeChecker({ jwks: server.url }).check(token)).toBeDefined();
+    await server.stop();
+  });
 });
 
 it("refuses a file that is not a key set with a one-line message", () => {
@@ -247,8 +282,33 @@ it("refuses a file that is not a key set with a one-line message", () => {
   expect(() => makeChecker({ jwks: broken })).toThrow(/^JWKS file .* cannot be used/);
 });
 
+function nested(levels: number): string {
+  return "[".repeat(levels) + "]".repeat(levels);
+}
+
+/** A key set of exactly this many bytes. */
+function emptySet(bytes: number): string {
+  return `{"keys":[]}`.padEnd(bytes);
+}
+
+/** Sends until the other side closes the connection. */
+function sendEndlessly(response: ServerResponse, gzip?: Gzip): void {
+  if (gzip !== undefined) response.setHeader("content-encoding", "gzip");
+  const out = gzip ?? response;
+  gzip?.pipe(response);
+  const zeros = Buffer.alloc(64 * 1024, " ");
+  const send = () => {
+    while (!response.destroyed && out.write(zeros));
+  };
+  response.on("error", () => {});
+  out.write('{"keys":[');
+  out.on("drain", send);
+  send();
+}
+
 class KeyServer {
   readonly url: string;
+  #open = 0;
   readonly #server: Server;
 
   private constructor(server: Server) {
@@ -257,9 +317,22 @@ class KeyServer {
   }
 
   static async start(answer: (response: ServerResponse) => void): Promise<KeyServer> {
-    const server = createServer((_request, response) => answer(response));
+    const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    return new KeyServer(server);
+    const started = new KeyServer(server);
+    server.on("request", (_request, response) => {
+      started.#open += 1;
+      response.on("close", () => {
+        started.#open -= 1;
+      });
+      answer(response);
+    });
+    return started;
+  }
+
+  /** The number of answers that are not finished and whose connection is open. */
+  open(): number {
+    return this.#open;
   }
 
   async stop(): Promise<void> {

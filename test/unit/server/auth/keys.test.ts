@@ -96,6 +96,19 @@ describe("a keys file", () => {
     expect(await file.check(changed, PEER)).toMatchObject({ scope: "read" });
   });
 
+  it("revokes a key that was in it twice once it is removed, and not before", async () => {
+    const [twice, other] = [newKey(), newKey()];
+    const same = entry("twice", hashRandomKey(twice), "a", "read");
+    write([same, same]);
+    const file = openFile();
+    const principal = await file.check(twice, PEER);
+    file.reload();
+    expect(principal?.revoked?.aborted).toBe(false);
+    write([entry("other", hashRandomKey(other), "a", "read")]);
+    file.reload();
+    expect(principal?.revoked?.aborted).toBe(true);
+  });
+
   it("does not compare a slow hash again when the file changed but its entry did not", async () => {
     const person = entry("person", quickHash("first-secret"), "a", "read");
     write([person]);
@@ -139,7 +152,7 @@ describe("a keys file", () => {
     await poll(() => logger.lines.length > 0, "the broken file is logged");
     expect(logger.lines[0]).toMatchObject({
       level: 50,
-      msg: "Keys file cannot be used; the keys from before stay valid",
+      msg: "Keys file cannot be used; the keys from before stay valid until it can",
     });
     expect(await file.check(key, PEER)).toBeDefined();
   });

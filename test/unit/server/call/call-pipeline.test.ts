@@ -221,6 +221,19 @@ describe("a stream", () => {
     expect(pipeline.admit(silentStream(), ARRIVAL)).toBeDefined();
   });
 
+  it("is refused when it has not begun within the time that a call may take, even if its client sets no deadline", async () => {
+    const { pipeline } = makePipeline({ load: { unaryDeadlineMs: 10 } });
+    let signal: AbortSignal | undefined;
+    const desc = MessageService.method.watchMessages;
+    const stream: ApiMethod["stream"] = (_request, context) => {
+      ({ signal } = context);
+      return new Promise(() => {});
+    };
+    const beginning = pipeline.stream({ desc, scope: "read", grpcOnly: false, stream }, REQUEST, frontCall());
+    await expect(beginning).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    expect(signal?.aborted).toBe(true);
+  });
+
   it("does not count as open when it fails to start", async () => {
     const { pipeline } = makePipeline();
     const method = {

@@ -16,6 +16,7 @@ import {
 } from "../../../../gen/sessionpool/v1/session_service_pb.js";
 import { wireMethod, writtenMessage } from "../../../../src/server/codec/binary-codec.js";
 
+const ROOM = { mostValues: 100, holdValues: () => {} };
 const STRUCT: JsonObject = { text: "é😀", n: -1.5, list: [null, true, { deep: [] }], empty: {} };
 const AWKWARD = JSON.parse('{"__proto__":{"a":1},"":"","a.b":"\ufeff","$set":["\\u0000"]}') as JsonObject;
 
@@ -45,12 +46,12 @@ describe("the binary wire", () => {
     ]) {
       const bytes = toBinary(AppendMessageRequestSchema, request);
       expect(Buffer.from(append.encodeRequest(request))).toEqual(Buffer.from(bytes));
-      expect(append.decodeRequest(bytes)).toStrictEqual(request);
+      expect(append.decodeRequest(bytes, ROOM)).toStrictEqual(request);
     }
   });
 
   it("keeps keys that protobuf-es loses", () => {
-    const read = append.decodeRequest(append.encodeRequest(appendRequest(AWKWARD, AWKWARD)));
+    const read = append.decodeRequest(append.encodeRequest(appendRequest(AWKWARD, AWKWARD)), ROOM);
     const { message } = read as ReturnType<typeof appendRequest>;
     expect(JSON.stringify(message?.info?.metadata)).toBe(JSON.stringify(AWKWARD));
     expect(JSON.stringify(message?.parts[1]?.data)).toBe(JSON.stringify(AWKWARD));
@@ -60,7 +61,7 @@ describe("the binary wire", () => {
     const message = appendRequest(STRUCT, AWKWARD).message;
     const batch = wireMethod(MessageService.method.appendMessages);
     const request = create(AppendMessagesRequestSchema, { messages: [message!, { info: { role: "r" } }, message!] });
-    const read = batch.decodeRequest(batch.encodeRequest(request)) as typeof request;
+    const read = batch.decodeRequest(batch.encodeRequest(request), ROOM) as typeof request;
     expect(read.messages.map(({ info }) => info?.metadata)).toStrictEqual([STRUCT, undefined, STRUCT]);
     const list = wireMethod(MessageService.method.listMessages);
     const answer = create(ListMessagesResponseSchema, { messages: [message!], nextPageToken: "t" });
@@ -87,7 +88,7 @@ describe("the binary wire", () => {
   it("distinguishes an empty Struct from none", () => {
     for (const metadata of [{}, undefined]) {
       const request = create(UpdateSessionRequestSchema, { sessionId: "s", metadata });
-      const read = update.decodeRequest(toBinary(UpdateSessionRequestSchema, request)) as typeof request;
+      const read = update.decodeRequest(toBinary(UpdateSessionRequestSchema, request), ROOM) as typeof request;
       expect(read.metadata).toStrictEqual(metadata);
       expect(Buffer.from(update.encodeRequest(request))).toEqual(
         Buffer.from(toBinary(UpdateSessionRequestSchema, request)),
@@ -105,7 +106,7 @@ describe("the binary wire", () => {
   it("keeps U+FEFF at the start of a string", () => {
     const createSession = wireMethod(SessionService.method.createSession);
     const request = create(CreateSessionRequestSchema, { title: "\ufefftitle" });
-    const read = createSession.decodeRequest(toBinary(CreateSessionRequestSchema, request)) as typeof request;
+    const read = createSession.decodeRequest(toBinary(CreateSessionRequestSchema, request), ROOM) as typeof request;
     expect(read.title).toBe("\ufefftitle");
   });
 
@@ -115,12 +116,12 @@ describe("the binary wire", () => {
     ["a Value without a kind", Buffer.from("1a07" + "0a05" + "0a0161" + "1200", "hex")],
     ["a field number of 0", Buffer.from("0001", "hex")],
   ])("refuses %s with invalid_argument", (_what, bytes) => {
-    expect(() => update.decodeRequest(bytes)).toThrow(expect.objectContaining({ code: Code.InvalidArgument }));
+    expect(() => update.decodeRequest(bytes, ROOM)).toThrow(expect.objectContaining({ code: Code.InvalidArgument }));
   });
 
   it("names the field of a Struct that it refuses", () => {
     const bytes = Buffer.from("1a07" + "0a05" + "0a0161" + "1200", "hex");
-    expect(() => update.decodeRequest(bytes)).toThrow("metadata is malformed: it holds a Value without a kind");
+    expect(() => update.decodeRequest(bytes, ROOM)).toThrow("metadata is malformed: it holds a Value without a kind");
   });
 
   it("drops unknown fields", () => {
@@ -128,7 +129,7 @@ describe("the binary wire", () => {
       toBinary(UpdateSessionRequestSchema, create(UpdateSessionRequestSchema, { sessionId: "s" })),
       Buffer.from("ba3e0178", "hex"),
     ]);
-    expect(update.decodeRequest(bytes)).toStrictEqual(create(UpdateSessionRequestSchema, { sessionId: "s" }));
+    expect(update.decodeRequest(bytes, ROOM)).toStrictEqual(create(UpdateSessionRequestSchema, { sessionId: "s" }));
   });
 
   it("wraps encoded bytes so that the library writes exactly these bytes", () => {

@@ -1,9 +1,6 @@
-import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import {
   create,
-  createFileRegistry,
   type DescMessage,
   fromBinary,
   fromJson,
@@ -12,7 +9,6 @@ import {
   toBinary,
   toJson,
 } from "@bufbuild/protobuf";
-import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "vitest";
 import { textOf } from "../../../../src/domain/byte-string.js";
 import { binaryMessageWriter as binaryWriter } from "../../../../src/server/codec/binary-writer.js";
@@ -23,14 +19,7 @@ import { StructFields } from "../../../../src/server/codec/struct-fields.js";
 import { losslessTypes } from "../../../../src/server/codec/wire-types.js";
 import { SchemaBook } from "../../../../src/server/rest/openapi/schema.js";
 import { encodeStruct } from "../../../support/encode-struct.js";
-
-const PROTO = fileURLToPath(new URL("./kinds.proto", import.meta.url));
-const BUF = fileURLToPath(new URL("../../../../node_modules/.bin/buf", import.meta.url));
-
-/** The descriptors of `kinds.proto`, which buf compiles on its own. */
-const image = execFileSync(BUF, ["build", `${PROTO}#include_package_files=false`, "-o", "-#format=binpb"]);
-const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, image));
-const KINDS = registry.getMessage("test.kinds.Kinds") as DescMessage;
+import { KINDS, PROTO } from "./kinds.js";
 
 const STRUCT = { text: "a", list: [1, null, { deep: true }] };
 

@@ -200,6 +200,20 @@ describe("messageReader", () => {
     },
   );
 
+  test("refuses a long path before it makes names of it", () => {
+    const read = (updateMask: string) => messageReader(UpdateSessionRequestSchema)({ updateMask });
+    expect(() => read("aBCDE".repeat(2001))).toThrow("update_mask: longer than 10000 characters");
+    expect(() => read("aBCDE".repeat(2000))).not.toThrow();
+  });
+
+  test("refuses a mask of more than 100 paths before it makes any of them", () => {
+    const read = messageReader(UpdateSessionRequestSchema);
+    const maskOf = (count: number) => ({ updateMask: Array(count).fill("title").join(",") });
+    expect(read(maskOf(100))).toMatchObject({ updateMask: { paths: Array(100).fill("title") } });
+    expect(() => read(maskOf(101))).toThrow("update_mask names more than 100 paths");
+    expect(() => read({ updateMask: ",".repeat(100) })).toThrow("update_mask names more than 100 paths");
+  });
+
   test("refuses a number that JSON.parse turned into Infinity, however deep in a Struct it is", () => {
     const json = JSON.parse('{"info":{"metadata":{"a":[1,{"b":1e999}]}}}');
     expect(() => messageReader(MessageWithPartsSchema)(json)).toThrow("info.metadata: the number at b is too large");

@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseJson } from "../../../../src/server/codec/json-text.js";
 
-const parse = (text: string): unknown => parseJson(Buffer.from(text));
+const ROOM = { mostValues: 1000, holdValues: () => {} };
+const parse = (text: string): unknown => parseJson(Buffer.from(text), ROOM);
 
 describe("parseJson", () => {
   test("reads what JSON.parse reads", () => {
@@ -49,6 +50,27 @@ describe("parseJson", () => {
     expect(() => parse(text)).toThrow(problem);
   });
 
+  test.each<[what: string, text: string, values: number]>([
+    ["elements", `[${"0,".repeat(999)}0]`, 1001],
+    ["empty lists", `[${"[],".repeat(499)}[]]`, 1001],
+    ["empty objects", `[${"{},".repeat(499)}{}]`, 1001],
+    ["members, even of one name", `{${'"a":0,'.repeat(999)}"a":0}`, 1001],
+    ["members without an end", '{"a":'.repeat(99) + ",".repeat(901), 1001],
+    ["nothing in a text", JSON.stringify(["\\", ...Array(998).fill(0), '[{,"']), 1001],
+  ])("counts %s, and stops at the limit", (_what, text, values) => {
+    const held: number[] = [];
+    const room = (mostValues: number) => ({ mostValues, holdValues: (count: number) => void held.push(count) });
+    const parse = (limit: number) => () => parseJson(Buffer.from(text), room(limit));
+    expect(parse(values - 1)).toThrow(`The request holds more than ${values - 1} values`);
+    expect(held).toEqual([]);
+    try {
+      parse(values)();
+    } catch (error) {
+      expect(String(error)).not.toContain("values");
+    }
+    expect(held).toEqual([values]);
+  });
+
   test.each([
     ['{"n":9007199254740993}', "n: the integer 9007199254740993"],
     ['{"n":-9007199254740993}', "n: the integer -9007199254740993"],
@@ -59,6 +81,13 @@ describe("parseJson", () => {
     [`{"n":1${"0".repeat(400)}}`, `n: the integer 1${"0".repeat(39)}… is not exact`],
   ])("refuses an integer that no double holds: %s", (text, problem) => {
     expect(() => parse(text)).toThrow(problem);
+  });
+
+  test("reads numbers as long as a body", () => {
+    const digits = "1".repeat(20_000_000);
+    for (const integer of [digits, `-${digits}`]) expect(() => parse(`{"n":${integer}}`)).toThrow("n: the integer");
+    expect(parse(`{"n":0.${digits}}`)).toEqual({ n: 1 / 9 });
+    expect(parse(`{"n":1e-${digits}}`)).toEqual({ n: 0 });
   });
 
   test.each([
@@ -87,7 +116,7 @@ describe("parseJson", () => {
       [0x22, 0xc0, 0x80, 0x22],
       [0x22, 0xed, 0xa0, 0x80, 0x22],
     ]) {
-      expect(() => parseJson(Buffer.from(bytes))).toThrow("not valid UTF-8");
+      expect(() => parseJson(Buffer.from(bytes), ROOM)).toThrow("not valid UTF-8");
     }
   });
 

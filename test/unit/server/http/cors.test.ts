@@ -10,6 +10,7 @@ function preflight(headers: string): Record<string, string> {
   const response = {
     req: { headers: {} },
     setHeader: (name: string, value: string) => Object.assign(answered, { [name]: value }),
+    getHeader: () => "Origin",
     on: vi.fn(),
     writeHead: vi.fn(),
     end: vi.fn(),

@@ -20,7 +20,7 @@ let text: string;
 beforeEach(async () => {
   text = PAGE;
   vi.mocked(compress).mockClear();
-  const routes = new StaticRoutes(new TestLogger().pino).add("/page", () => ({ contentType: "text/html", text }));
+  const routes = new StaticRoutes(new TestLogger().pino).addPage("/page", () => ({ contentType: "text/html", text }));
   server = createServer((request, response) => routes.serve(request.url ?? "", request, response, pipeline));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 });

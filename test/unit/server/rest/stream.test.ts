@@ -13,6 +13,7 @@ import { RestServer } from "./rest-server.js";
 
 const PATH = "/session/s/message:watch";
 const EVENTS = { accept: "text/event-stream" };
+const LINES_OF_JSON = { accept: "application/x-ndjson" };
 
 let server: RestServer;
 beforeAll(async () => {
@@ -42,37 +43,77 @@ function tell(events: readonly WatchMessagesResponse[], error?: unknown): void {
 }
 
 describe("WatchMessages", () => {
-  test("sends JSON lines by default", async () => {
+  const LINES =
+    `{"result":${APPENDED_JSON}}\n` +
+    '{"result":{"truncated":{"messageCount":"2"},"resumeToken":"t2"}}\n' +
+    '{"result":{"heartbeat":{},"resumeToken":"t3"}}\n';
+  const SENT_EVENTS =
+    `event: appended\nid: t1\ndata: ${APPENDED_JSON}\n\n` +
+    'event: truncated\nid: t2\ndata: {"truncated":{"messageCount":"2"},"resumeToken":"t2"}\n\n' +
+    'event: heartbeat\nid: t3\ndata: {"heartbeat":{},"resumeToken":"t3"}\n\n';
+
+  test.each([
+    undefined,
+    "",
+    "*/*",
+    "text/*",
+    "text/event-stream",
+    "Text/Event-Stream; charset=UTF-8",
+    "text/html, Text/Event-Stream;q=0.5",
+    "application/json, text/plain, */*",
+    "text/event-stream, application/x-ndjson",
+    "application/x-ndjson;q=0.9, text/event-stream",
+    "application/x-ndjson;q=0, */*",
+    "application/json, text/event-stream;q=0.1",
+  ])("sends Server-Sent Events to Accept: %s", async (accept) => {
     tell([APPENDED, TRUNCATED, HEARTBEAT]);
-    for (const headers of [{}, { accept: "*/*" }, { accept: "text/event-stream;q=0" }] as Record<string, string>[]) {
-      const answer = await server.request("GET", PATH, { headers });
-      expect(answer.headers["content-type"]).toBe("application/x-ndjson");
-      expect(answer.body.toString()).toBe(
-        `{"result":${APPENDED_JSON}}\n` +
-          '{"result":{"truncated":{"messageCount":"2"},"resumeToken":"t2"}}\n' +
-          '{"result":{"heartbeat":{},"resumeToken":"t3"}}\n',
-      );
-    }
+    const answer = await server.request("GET", PATH, { headers: accept === undefined ? {} : { accept } });
+    expect(answer.headers).toMatchObject({
+      "content-type": "text/event-stream",
+      "cache-control": "no-store",
+      vary: "Accept, Authorization",
+    });
+    expect(answer.body.toString()).toBe(SENT_EVENTS);
   });
 
-  test("sends Server-Sent Events when asked to", async () => {
+  test.each([
+    "application/x-ndjson",
+    "Application/X-NDJSON; charset=utf-8",
+    "application/*",
+    "application/x-ndjson, */*",
+    "application/x-ndjson, text/event-stream",
+    "text/event-stream;q=0.5, application/x-ndjson;q=0.6",
+    "*/*, text/event-stream;q=0",
+    "text/*;q=0, */*;q=0.1",
+    "application/json",
+    "application/json, text/event-stream;q=0",
+  ])("sends JSON lines to Accept: %s", async (accept) => {
     tell([APPENDED, TRUNCATED, HEARTBEAT]);
-    const answer = await server.request("GET", PATH, { headers: { accept: "text/html, Text/Event-Stream;q=0.5" } });
-    expect(answer.headers["content-type"]).toBe("text/event-stream");
-    expect(answer.headers["cache-control"]).toBe("no-store");
-    expect(answer.body.toString()).toBe(
-      `event: appended\nid: t1\ndata: ${APPENDED_JSON}\n\n` +
-        'event: truncated\nid: t2\ndata: {"truncated":{"messageCount":"2"},"resumeToken":"t2"}\n\n' +
-        'event: heartbeat\nid: t3\ndata: {"heartbeat":{},"resumeToken":"t3"}\n\n',
-    );
+    const answer = await server.request("GET", PATH, { headers: { accept } });
+    expect(answer.headers["content-type"]).toBe("application/x-ndjson");
+    expect(answer.body.toString()).toBe(LINES);
   });
+
+  test.each(["text/html", "image/*", "*/*;q=0", "text/event-stream;q=0", "text/event-stream;q=x", "nonsense"])(
+    "refuses Accept: %s, which allows neither",
+    async (accept) => {
+      const answer = await server.request("GET", PATH, { headers: { accept } });
+      expect(answer).toMatchObject({
+        status: 406,
+        json: {
+          code: 3,
+          message: expect.stringMatching(/^Accept must allow text\/event-stream or application\/x-ndjson;/),
+        },
+      });
+    },
+  );
 
   test("reports an error after the start in the stream", async () => {
     tell([HEARTBEAT], new ApiError(Code.NotFound, 'Session "s" not found'));
     const info = '{"@type":"type.googleapis.com/google.rpc.RequestInfo","requestId":"r7"}';
     const problem = `{"code":5,"message":"Session \\"s\\" not found","details":[${info}]}`;
     const named = { "x-request-id": "r7" };
-    const lines = (await server.request("GET", PATH, { headers: named })).body.toString();
+    const lines = (await server.request("GET", PATH, { headers: { ...LINES_OF_JSON, ...named } })).body.toString();
     expect(lines).toBe(`{"result":{"heartbeat":{},"resumeToken":"t3"}}\n{"error":${problem}}\n`);
     const events = (await server.request("GET", PATH, { headers: { ...EVENTS, ...named } })).body.toString();
     expect(events.endsWith(`\n\nevent: error\ndata: ${problem}\n\n`)).toBe(true);
@@ -80,7 +121,7 @@ describe("WatchMessages", () => {
 
   test("does not reveal the text of an unexpected error", async () => {
     tell([], new Error("secret"));
-    const answer = await server.request("GET", PATH);
+    const answer = await server.request("GET", PATH, { headers: LINES_OF_JSON });
     expect(answer.body.toString()).toMatch(
       /^\{"error":\{"code":13,"message":"Internal error","details":\[[^[\]]*\]\}\}\n$/,
     );
@@ -108,7 +149,7 @@ describe("WatchMessages", () => {
   });
 
   test("ignores Last-Event-ID when it answers JSON lines", async () => {
-    await server.request("GET", `${PATH}?from_position=1`, { headers: { "last-event-id": "t9" } });
+    await server.request("GET", `${PATH}?from_position=1`, { headers: { ...LINES_OF_JSON, "last-event-id": "t9" } });
     expect(server.pipeline.last.request).toMatchObject({ resumeToken: "", fromPosition: 1n });
   });
 

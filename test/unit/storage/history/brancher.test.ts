@@ -60,27 +60,6 @@ describe("the count of forks of a source", () => {
   });
 });
 
-describe("a copy into a session that was emptied and still keeps the source's messages for unrevert", () => {
-  beforeEach(async () => {
-    await copy(process, "a", "t");
-    await process.truncateMessages("t", null, { keepForUnrevert: true });
-    expect(world.record("t").undo).not.toBeNull();
-  });
-
-  it("names its source once", async () => {
-    expect(await copy(process, "a", "t")).toBe("copied 2");
-    expect(world.record("t").sources).toEqual([world.record("a").uid]);
-    expect(world.record("a").forks).toBe(1);
-  });
-
-  it("counts as one fork of its source even when it fails", async () => {
-    const copier = world.process();
-    copier.gates.loseNext("seal");
-    expect(await copy(copier, "a", "t")).toBe("unavailable");
-    expect(world.record("a").forks).toBe(1);
-  });
-});
-
 it("a copy into an empty session leaves out a message whose id an open draft there has", async () => {
   await process.startDraft("t", { id: "m", role: "assistant", parts: [] });
   expect(await copy(process, "a", "t")).toBe("copied 1");

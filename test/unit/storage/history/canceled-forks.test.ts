@@ -116,32 +116,6 @@ describe.each(kinds)("%s that ends after its source's count was raised", (_name,
   });
 });
 
-describe("a copy into an empty session", () => {
-  it("that is canceled after its source's count was raised is completed", async () => {
-    const stop = new AbortController();
-    changes.seal = async (real, args) => {
-      stop.abort();
-      await new Promise((resolve) => setImmediate(resolve));
-      return real(...args);
-    };
-    const call = { as: "copy" as const, signal: stop.signal };
-    await expect(provider.forkConversation("source", "target", call)).rejects.toMatchObject({ code: "canceled" });
-    await poll(async () => (await store.readRecord("target"))?.segments.length === 1, "the copy is made");
-    expect(await forks()).toBe(1);
-  });
-
-  it("that loses to another edit and is made again counts as one fork", async () => {
-    changes.replaceRecord = async (real, args) => {
-      changes = {};
-      await provider.updateSession("target", { title: "first" });
-      return real(...args);
-    };
-    await provider.forkConversation("source", "target", { as: "copy" });
-    expect(await forks()).toBe(1);
-    expect((await store.readRecord("target"))?.sources).toHaveLength(1);
-  });
-});
-
 describe("an edit that releases its sources", () => {
   it("lowers their counts even though the call has ended", async () => {
     await provider.logMessages("target", [{ id: "t1", role: "user", parts: [] }]);

@@ -63,7 +63,7 @@ describe("drafts as followers see them", () => {
     await tail.look(headOf([D]));
     const parts = [{ id: "", type: "text", text: "abcd" }];
     expect(news).toMatchObject([{ kind: "draft", draft: { message: { id: "d", parts }, version: 5 } }]);
-    expect([tail.has("u.d"), tail.has("u.e"), tail.drafts.length]).toEqual([true, false, 1]);
+    expect([tail.has("u.d"), tail.has("u.e"), tail.known.open.length]).toEqual([true, false, 1]);
     expect(new Set(asked.map((one) => JSON.stringify(one)))).toEqual(new Set(['{"limit":2,"maxBytes":7}']));
   });
 
@@ -106,7 +106,7 @@ describe("drafts as followers see them", () => {
     write("u.d", ...steps);
     await tail.look(headOf([D]));
     expect(news).toEqual([]);
-    expect(tail.drafts).toEqual([]);
+    expect(tail.known.open).toEqual([]);
   });
 
   it("include a finished one only while its message is not in the history", async () => {

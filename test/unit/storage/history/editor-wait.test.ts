@@ -26,6 +26,14 @@ function remove(): void {
   world.db.replaceRecord({ ...record, revision: record.revision + 1, deleted: true }, record.revision, {});
 }
 
+/** Replaces the log in one step, as an editor does after it has sealed the log. */
+function replaceLog(): void {
+  const record = world.record("a");
+  const { revision, log } = record;
+  const segments = [{ log, first: 1, last: 2 }];
+  world.db.replaceRecord({ ...record, revision: revision + 1, segments, log: `${log}new` }, revision, {});
+}
+
 function waitOf(context: HistoryContext): EditorWait {
   const writer = new RecordWriter(context, new RecordReplacer(context), async ({ record }) => record.drafts);
   return new EditorWait(context, writer);
@@ -60,30 +68,40 @@ describe("a process that finds a sealed log", () => {
     expect(pauses[0]).toBe(first);
   });
 
+  it("waits no longer when only the title changes meanwhile", async () => {
+    const { log } = world.record("a");
+    during = async (before) => {
+      await world.process().updateSession("a", { title: `new ${before}` });
+    };
+    await settle();
+    expect(pauses.reduce((a, b) => a + b)).toBe(64);
+    expect(world.record("a").segments).toEqual([{ log, first: 1, last: 2 }]);
+  });
+
   it.each([
-    ["the record was replaced", async () => void (await world.process().updateSession("a", { title: "new" }))],
+    ["the log was replaced", async () => void replaceLog()],
     ["the session was deleted", async () => void remove()],
   ])("stops waiting once %s, and leaves the log as it is", async (_what, change) => {
     during = async (before) => {
       if (before === 2) await change();
     };
-    const { uid, log } = world.record("a");
+    const { uid } = world.record("a");
     await settle();
     expect(pauses).toHaveLength(3);
-    expect(world.db.document(uid)?.record.log).toBe(log);
+    expect(world.db.document(uid)?.record.rollovers.count).toBe(0);
   });
 
   it.each([
-    ["the record was replaced", async () => void (await world.process().updateSession("a", { title: "new" }))],
+    ["the log was replaced", async () => void replaceLog()],
     ["the session was deleted", async () => void remove()],
   ])("leaves the log as it is even when %s just before the time was over", async (_what, change) => {
-    const { uid, log } = world.record("a");
+    const { uid } = world.record("a");
     const { context } = world.process({ editorWaitMs: 0 });
     const head = (await context.load("a")) as Head;
     await change();
     const wait = waitOf(context);
     await wait.settle(head);
-    expect(world.db.document(uid)?.record.log).toBe(log);
+    expect(world.db.document(uid)?.record.rollovers.count).toBe(0);
   });
 });
 

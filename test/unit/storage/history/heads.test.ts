@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { type Head, HistoryContext, haveSameRecord } from "../../../../src/storage/history/heads.js";
+import { HistoryContext } from "../../../../src/storage/history/heads.js";
 import type { LogStore, SessionRecord } from "../../../../src/storage/history/log-store.js";
 
 const STALE_MS = 60_000;
@@ -79,13 +79,6 @@ describe("a record", () => {
     expect(await context.isCurrent(read)).toBe(false);
     records.delete("a");
     expect(await context.isCurrent(read)).toBe(false);
-  });
-
-  it("is the same in two heads when log and revision are equal", () => {
-    const head = (more: Partial<SessionRecord>) => ({ record: recordOf("a", more) }) as Head;
-    expect(haveSameRecord(head({}), head({}))).toBe(true);
-    expect(haveSameRecord(head({}), head({ revision: 2 }))).toBe(false);
-    expect(haveSameRecord(head({}), head({ log: "a1.2" }))).toBe(false);
   });
 
   it("that was just created has an empty, open log", () => {

@@ -47,13 +47,12 @@ describe("restoreSession", () => {
   it("lowers the counts of all sources when the store fails before the record is made", async () => {
     const ranges = [await sharedRange("a"), await sharedRange("b")];
     const store = database.namespace("default");
-    const addFork = store.addFork.bind(store);
+    const raiseForks = store.raiseForks.bind(store);
     const failing = new LogHistoryProvider(store);
     const failure = new DomainError("unavailable", "The store does not answer");
-    store.addFork = (uid, ...rest) =>
-      uid === ranges[1]?.log.split(".")[0] ? Promise.reject(failure) : addFork(uid, ...rest);
+    store.raiseForks = (id) => (id === "b" ? Promise.reject(failure) : raiseForks(id));
     await expect(failing.restoreSession(image(ranges), reading)).rejects.toBe(failure);
-    store.addFork = addFork;
+    store.raiseForks = raiseForks;
     store.readRange = () => Promise.reject(failure);
     await expect(failing.restoreSession(image(ranges), reading)).rejects.toBe(failure);
     const { records } = database.dump();

@@ -67,7 +67,7 @@ function tailThat(isTold: boolean): SessionTail {
   const reader = {
     messagesAt: async (_: Head, from: number, to: number) => {
       await holdMessages;
-      return Array.from({ length: to - from }, (_, i) => ({ id: `m${from + i}` }));
+      return Array.from({ length: to - from }, (_, i) => ({ id: `m${from + i}`, parts: [] }));
     },
   };
   const context = { options: { ...options, limits: {} }, need, store } as unknown as HistoryContext;
@@ -107,8 +107,8 @@ describe("a tail", () => {
     await tail.refresh();
     const at = (position: number) => ({ sessionUid: "u1", revision: 1, position });
     expect([await queue.next(1), await queue.next(1)]).toEqual([
-      { kind: "appended", message: { id: "m1" }, at: at(2) },
-      { kind: "appended", message: { id: "m2" }, at: at(3) },
+      { kind: "appended", message: { id: "m1", parts: [] }, at: at(2) },
+      { kind: "appended", message: { id: "m2", parts: [] }, at: at(3) },
     ]);
     expect(tail.place()).toMatchObject({ head: { count: 3 }, at: at(3) });
   });

@@ -213,14 +213,6 @@ describe("a sweep", () => {
     expect(world.db.records()).toEqual([]);
   });
 
-  it("keeps the log for older messages, whatever its age", async () => {
-    await process.say("a", "l@1");
-    const { namedLogs } = recordOf("a");
-    expect(namedLogs).toHaveLength(1);
-    await sweepLater(world);
-    expect(recordOf("a").namedLogs).toEqual(namedLogs);
-  });
-
   it.each([
     ["keeps sessions forever", Number.POSITIVE_INFINITY, { expireTimeMicros: 7_000_000 }],
     ["keeps them for a limited time", 2000, { expireTimeMicros: 7_000_000, updateTimeMicros: 5_000_000 }],

@@ -1,18 +1,17 @@
 import type { Db } from "mongodb";
 import { expect, it } from "vitest";
 import { type Call, checkCall } from "../../../../src/domain/call.js";
-import { WORDS_RULE } from "../../../../src/domain/search.js";
 import type { MongoCommands } from "../../../../src/storage/mongodb/mongo-commands.js";
 import { MongoSearchIndex } from "../../../../src/storage/mongodb/mongo-search-index.js";
 
 it("an index of words that is stopped does not look for documents again, even if a look has been waiting", async () => {
   let reads = 0;
-  let answer: (rule: object) => void = () => {};
+  let answer: (documents: readonly object[]) => void = () => {};
   const read = (call: Call) => {
     checkCall(call);
     reads += 1;
     if (reads > 1) return Promise.resolve([]);
-    return new Promise<object>((resolve) => {
+    return new Promise<readonly object[]>((resolve) => {
       answer = resolve;
     });
   };
@@ -20,7 +19,7 @@ it("an index of words that is stopped does not look for documents again, even if
   const index = new MongoSearchIndex(db, { read } as unknown as MongoCommands, {});
   const look = index.look();
   const stopped = index.stop();
-  answer({ rule: WORDS_RULE });
+  answer([]);
   await stopped;
   await look;
   expect(reads).toBe(1);

@@ -49,26 +49,6 @@ async function found(database: SqliteLogDatabase, q: string, namespace?: string)
   return page.hits.map(({ messageId }) => messageId);
 }
 
-/** What the index of words was before it recorded its rule, as far as it matters here. */
-const FIRST_INDEX = `
-CREATE TABLE search_places (place INTEGER PRIMARY KEY, log TEXT NOT NULL, seq INTEGER NOT NULL, UNIQUE (log, seq)) STRICT;
-CREATE TABLE search_progress (id INTEGER PRIMARY KEY CHECK (id = 1), log TEXT NOT NULL, seq INTEGER NOT NULL,
-  entries INTEGER NOT NULL, done INTEGER NOT NULL) STRICT;
-INSERT INTO search_progress VALUES (1, '', 0, 0, 1);
-CREATE VIRTUAL TABLE search_texts USING fts5 (
-  scope, text, content = '', contentless_delete = 1, tokenize = "unicode61 remove_diacritics 2"
-);
-CREATE TRIGGER search_inserted AFTER INSERT ON messages
-BEGIN INSERT INTO search_places (log, seq) VALUES (NEW.log, NEW.seq); END;
-CREATE TRIGGER search_updated AFTER UPDATE OF body ON messages BEGIN SELECT 1; END;
-CREATE TRIGGER search_deleted AFTER DELETE ON messages
-BEGIN DELETE FROM search_places WHERE log = OLD.log AND seq = OLD.seq; END;
-CREATE TRIGGER search_place_inserted AFTER INSERT ON search_places
-BEGIN INSERT INTO search_texts (rowid, scope, text) VALUES (NEW.place, '', 'old'); END;
-CREATE TRIGGER search_place_deleted AFTER DELETE ON search_places
-BEGIN DELETE FROM search_texts WHERE rowid = OLD.place; END;
-`;
-
 describe("the index of words", () => {
   it("is maintained by processes that do not search, even if they opened the file before it was made", async () => {
     const before = providerOf(await open());
@@ -190,37 +170,6 @@ describe("the index of words", () => {
     const words = db.prepare("SELECT term FROM temp.words WHERE col = 'text'").raw().all([]) as [string][];
     db.close();
     expect(words.map(([term]) => term).sort()).toEqual([...expected].sort());
-  });
-
-  it("is made again when its words were made by an earlier rule, even if the first attempt is stopped", async () => {
-    const provider = providerOf(await open());
-    await provider.createSession({ sessionId: "s" });
-    await say(provider, "s", "ο λόγος", "word");
-    const db = new Database(path);
-    db.exec(FIRST_INDEX);
-    db.close();
-    await say(provider, "s", "λόγος again");
-    await (await open({ search: true })).close();
-    const searching = await open({ search: true });
-    await searching.searchBuilt();
-    expect(await found(searching, "λογος")).toEqual(["λόγος again", "ο λόγος"]);
-    await say(provider, "s", "another ΛΟΓΟΣ");
-    expect(await found(searching, "λόγος")).toEqual(["another ΛΟΓΟΣ", "λόγος again", "ο λόγος"]);
-    expect(await found(searching, "word")).toEqual(["word"]);
-  });
-
-  it("leaves the words of a later rule alone", async () => {
-    await (await open({ search: true })).close();
-    const db = new Database(path);
-    db.exec("UPDATE search_progress SET rule = 1000");
-    const database = await open({ search: true });
-    await providerOf(database).createSession({ sessionId: "s" });
-    await say(providerOf(database), "s", "word");
-    await database.searchBuilt();
-    expect(await found(database, "word")).toEqual([]);
-    const [pending] = db.prepare("SELECT count(*) FROM search_pending").raw().get([]) as [number];
-    db.close();
-    expect(pending).toBe(1);
   });
 
   it("is brought up to date without a search", async () => {

@@ -65,7 +65,7 @@ function PageLinks() {
       >
         <Icon node={ListTodo} size={18} />
       </a>
-      <a class="icon-button" href="/docs" aria-label="API reference" title="API reference">
+      <a class="icon-button" href="docs" aria-label="API reference" title="API reference">
         <Icon node={BookOpen} size={18} />
       </a>
       {keyWanted.value && <IconButton node={KeyRound} label="Key" onClick={() => (dialog.value = { kind: "key" })} />}

@@ -1,0 +1,145 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { type ServiceError, status } from "@grpc/grpc-js";
+import { afterAll, describe, expect, it } from "vitest";
+import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
+import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
+import { API_METHODS } from "../../src/api/method-table.js";
+import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
+import { GrpcClient } from "../support/grpc-client.js";
+import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
+import { poll } from "../support/poll.js";
+import { startTestServer } from "../support/server.js";
+
+interface Page {
+  readonly nextPageToken?: string;
+}
+
+const mongo = await startMongoServer();
+const folder = mkdtempSync(join(tmpdir(), "session-pool-tokens-"));
+const NAMESPACES = ["default", "other", "third"] as const;
+const keys = Object.fromEntries(NAMESPACES.map((namespace) => [namespace, newKey()]));
+const keysFile = join(folder, "keys.json");
+writeFileSync(
+  keysFile,
+  JSON.stringify(
+    Object.entries(keys).map(([namespace, key]) => ({
+      ...{ name: namespace, hash: hashRandomKey(key), namespace, scope: "write" },
+    })),
+  ),
+);
+
+afterAll(async () => {
+  await mongo?.stop();
+  rmSync(folder, { recursive: true });
+});
+
+/** Requests of each method that answers with page tokens. Each has more than one page. */
+const LISTS: Readonly<Record<string, readonly JsonObject[]>> = {
+  ListSessions: [
+    {},
+    { parentId: "x" },
+    { label: ["a=1"] },
+    { view: "SESSION_VIEW_FULL" },
+    { view: "SESSION_VIEW_FULL", label: ["a=1"] },
+    { parentId: "x", label: ["a=1"] },
+  ],
+  LoadSession: [{ sessionId: "x" }],
+  ListMessages: [{ sessionId: "x" }, { sessionId: "x", newestFirst: true }, { sessionId: "x", includeAncestors: true }],
+  SearchMessages: [{ q: "zebra" }, { q: "zebra", sessionId: "x" }, { q: "zebra", label: ["a=1"] }],
+};
+
+const stores: readonly [string, string | undefined][] = [
+  ["memory", "memory:"],
+  ["SQLite", `sqlite:${join(folder, "pool.db")}`],
+  ["MongoDB", mongo ? freshDatabaseUrl(mongo) : undefined],
+];
+
+it("covers every method that takes page tokens", () => {
+  const paged = [...API_METHODS].filter(({ desc }) => desc.input.fields.some(({ name }) => name === "page_token"));
+  expect(paged.map(({ desc }) => desc.name).sort()).toEqual(Object.keys(LISTS).sort());
+});
+
+describe.each(stores)("on %s", (_name, storage) => {
+  it.skipIf(storage === undefined)(
+    "page and resume tokens are good in their own namespace and in no other",
+    async () => {
+      const config = { storage: storage as string, keysFile, search: true };
+      const first = await startTestServer(config);
+      // Processes share all stores but the one in memory.
+      const second = storage === "memory:" ? first : await startTestServer(config);
+      const client = new GrpcClient(first.grpcAddress);
+      const others = new GrpcClient(second.grpcAddress);
+      for (const key of Object.values(keys)) await fill(client, key);
+      for (const [method, requests] of Object.entries(LISTS)) {
+        for (const request of requests) {
+          const what = `${method} ${JSON.stringify(request)}`;
+          for (const own of NAMESPACES) {
+            const { pageToken } = await pageOf(client, method, request, keys[own] as string);
+            expect(pageToken, what).not.toBe("");
+            for (const namespace of NAMESPACES) {
+              const { error } = await pageOf(others, method, { ...request, pageToken }, keys[namespace] as string);
+              expect(error, `${what}: from ${own} in ${namespace}`).toBe(
+                namespace === own ? undefined : status.INVALID_ARGUMENT,
+              );
+            }
+          }
+        }
+      }
+      for (const own of NAMESPACES) {
+        const resumeToken = await firstResumeToken(client, { fromPosition: "0" }, keys[own] as string);
+        expect(resumeToken).toEqual(expect.any(String));
+        for (const namespace of NAMESPACES) {
+          const outcome = await firstResumeToken(
+            others,
+            { resumeToken: resumeToken as string },
+            keys[namespace] as string,
+          );
+          expect(outcome, `from ${own} in ${namespace}`).toEqual(
+            namespace === own ? expect.any(String) : status.INVALID_ARGUMENT,
+          );
+        }
+      }
+      client.close();
+      others.close();
+      await first.stop();
+      if (second !== first) await second.stop();
+    },
+  );
+});
+
+/** Makes the same sessions in each namespace. */
+async function fill(client: GrpcClient, key: string): Promise<void> {
+  const labels = { a: "1" };
+  const must = async (service: typeof SessionService | typeof MessageService, method: string, request: JsonObject) =>
+    expect(await client.call(service, method, request, { key })).toHaveProperty("answer");
+  await must(SessionService, "CreateSession", { sessionId: "x", labels });
+  for (const sessionId of ["y", "z"]) await must(SessionService, "CreateSession", { sessionId, labels, parentId: "x" });
+  for (const id of ["m1", "m2", "m3"]) {
+    const message = { info: { id, role: "user" }, parts: [{ type: "text", text: "zebra" }] };
+    await must(MessageService, "AppendMessage", { sessionId: "x", message });
+  }
+  const found = async () => (await pageOf(client, "SearchMessages", { q: "zebra" }, key)).pageToken !== "";
+  await poll(found, "the messages are indexed");
+}
+
+/** Watches until the first event. Resolves to its resume token, or to the code with which the watch was refused. */
+function firstResumeToken(client: GrpcClient, from: JsonObject, key: string): Promise<string | number> {
+  const stream = client.stream(MessageService, "WatchMessages", { sessionId: "x", ...from }, { key });
+  return new Promise((resolve) => {
+    stream.on("error", ({ code }: ServiceError) => resolve(code));
+    stream.on("data", ({ resumeToken }: { resumeToken: string }) => {
+      resolve(resumeToken);
+      stream.cancel();
+    });
+  });
+}
+
+async function pageOf(client: GrpcClient, method: string, request: JsonObject, key: string) {
+  const service = method.endsWith("Messages") ? MessageService : SessionService;
+  const outcome = await client.call(service, method, { ...request, limit: 1 }, { key });
+  if ("code" in outcome) return { pageToken: "", error: outcome.code };
+  return { pageToken: (outcome.answer as Page).nextPageToken ?? "", error: undefined };
+}

@@ -1,0 +1,172 @@
+import { once } from "node:events";
+import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from "node:http2";
+import { buffer } from "node:stream/consumers";
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { encodeEnvelope } from "@connectrpc/connect/protocol";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { HealthCheckRequestSchema } from "../../gen/grpc/health/v1/health_pb.js";
+import { AppendMessageRequestSchema } from "../../gen/sessionpool/v1/message_service_pb.js";
+import { startTestServer, type TestServer } from "../support/server.js";
+
+const APPEND = "/sessionpool.v1.MessageService/AppendMessage";
+const WATCH = "/sessionpool.v1.MessageService/WatchMessages";
+const CHECK = "/grpc.health.v1.Health/Check";
+const MESSAGE = Buffer.from(
+  toBinary(
+    AppendMessageRequestSchema,
+    create(AppendMessageRequestSchema, {
+      sessionId: "s",
+      createSession: true,
+      message: { info: { role: "user" }, parts: [{ type: "text", text: "a".repeat(50) }] },
+    }),
+  ),
+);
+const UNNAMED = "The message is marked as compressed, but no header names the compression";
+
+let server: TestServer;
+let client: ClientHttp2Session;
+
+beforeAll(async () => {
+  server = await startTestServer();
+});
+
+beforeEach(() => {
+  client = connect(`http://${server.grpcAddress}`);
+});
+
+afterEach(async () => {
+  client.close();
+  await fetch(`${server.httpUrl}/session/s`, { method: "DELETE" });
+});
+
+afterAll(() => server.stop());
+
+/** Headers and trailers together. The stream ends although the client does not end its side. */
+async function call(body: Buffer, headers: IncomingHttpHeaders = {}, path = APPEND): Promise<IncomingHttpHeaders> {
+  const stream = client.request({
+    ":method": "POST",
+    ":path": path,
+    "content-type": "application/grpc",
+    te: "trailers",
+    ...headers,
+  });
+  const fields: IncomingHttpHeaders = {};
+  stream.on("response", (received) => Object.assign(fields, received));
+  stream.on("trailers", (received) => Object.assign(fields, received));
+  stream.write(body);
+  await once(stream.resume(), "close");
+  const text = fields["grpc-message"];
+  return { ...fields, ...(text !== undefined && { "grpc-message": decodeURIComponent(String(text)) }) };
+}
+
+async function stored(): Promise<unknown> {
+  const answer = await fetch(`${server.httpUrl}/session/s/message:count`);
+  return answer.status === 404 ? undefined : ((await answer.json()) as { count: string }).count;
+}
+
+describe("a message on the gRPC port", () => {
+  it.each([
+    ["no compression", {}, MESSAGE, 0],
+    ["identity", { "grpc-encoding": "identity" }, MESSAGE, 0],
+    ["gzip", { "grpc-encoding": "gzip" }, gzipSync(MESSAGE), 1],
+    ["deflate", { "grpc-encoding": "deflate" }, deflateSync(MESSAGE), 1],
+    ["gzip that this message does without", { "grpc-encoding": "gzip" }, MESSAGE, 0],
+    ["an unknown compression that this message does without", { "grpc-encoding": "zstd" }, MESSAGE, 0],
+    ["a content type with the format", { "content-type": "application/grpc+proto" }, MESSAGE, 0],
+    ["a content type with a parameter", { "content-type": "Application/GRPC; charset=utf-8" }, MESSAGE, 0],
+  ] as const)("is taken with %s", async (_what, headers, message, flags) => {
+    const stream = client.request({
+      ":method": "POST",
+      ":path": APPEND,
+      "content-type": "application/grpc",
+      ...headers,
+    });
+    stream.end(encodeEnvelope(flags, message));
+    const trailers = new Promise<IncomingHttpHeaders>((resolve) => stream.on("trailers", resolve));
+    await buffer(stream);
+    expect(await trailers).toMatchObject({ "grpc-status": "0" });
+    expect(await stored()).toBe("1");
+  });
+
+  it.each([
+    ["is marked as compressed", {}, Code.Internal, UNNAMED, 1],
+    ["is marked as compressed by identity", { "grpc-encoding": "identity" }, Code.Internal, UNNAMED, 1],
+    ["has an unknown flag", {}, Code.InvalidArgument, "The frame of the message has unknown flags (2)", 2],
+    [
+      "has an unknown flag beside the known one",
+      { "grpc-encoding": "gzip" },
+      Code.InvalidArgument,
+      "The frame of the message has unknown flags (129)",
+      129,
+    ],
+  ] as const)("is refused when it %s", async (_what, headers, code, text, flags) => {
+    const body = Buffer.from(encodeEnvelope(flags, gzipSync(MESSAGE)));
+    for (const path of [APPEND, WATCH, CHECK]) {
+      expect(await call(body, headers, path), path).toMatchObject({
+        "grpc-status": String(code),
+        "grpc-message": text,
+      });
+    }
+    expect(await stored()).toBeUndefined();
+  });
+
+  it.each([
+    ["zstd", MESSAGE],
+    ["br", brotliCompressSync(MESSAGE)],
+  ])("is refused when it is compressed by %s, with the names of what is known", async (encoding, message) => {
+    for (const path of [APPEND, WATCH, CHECK]) {
+      const answer = await call(Buffer.from(encodeEnvelope(1, message)), { "grpc-encoding": encoding }, path);
+      expect(answer, path).toMatchObject({
+        "grpc-status": String(Code.Unimplemented),
+        "grpc-message": `Unknown compression ${encoding}: use gzip, deflate or identity`,
+        "grpc-accept-encoding": "identity,deflate,gzip",
+      });
+    }
+    expect(await stored()).toBeUndefined();
+  });
+
+  it("is taken by methods that need no key, too", async () => {
+    const check = toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, {}));
+    const stream = client.request({ ":method": "POST", ":path": CHECK, "content-type": "application/grpc" });
+    stream.end(encodeEnvelope(0, check));
+    expect((await buffer(stream)).subarray(5)).toEqual(Buffer.from([8, 1]));
+  });
+});
+
+describe("another protocol on the gRPC port", () => {
+  const BODY = Buffer.from(encodeEnvelope(0, MESSAGE));
+
+  it.each([
+    "application/grpc+json",
+    "application/grpc-web",
+    "application/grpc-web+proto",
+    "application/grpcish",
+    "application/json",
+    "application/connect+proto",
+    undefined,
+  ])("is refused: %s", async (type) => {
+    const answer = await call(BODY, { "content-type": type, "x-request-id": "r-1" });
+    expect(answer).toMatchObject({
+      ":status": 415,
+      "content-type": "application/grpc",
+      "grpc-status": String(Code.InvalidArgument),
+      "grpc-message": `Content-Type must be application/grpc or application/grpc+proto on the gRPC port; it is ${type === undefined ? "missing" : JSON.stringify(type)}`,
+      "x-request-id": "r-1",
+    });
+    expect(await stored()).toBeUndefined();
+  });
+
+  it.each(["GET", "PUT", "OPTIONS"])("is refused: %s", async (method) => {
+    const stream = client.request(
+      { ":method": method, ":path": APPEND, "content-type": "application/grpc" },
+      { endStream: false },
+    );
+    const answered = new Promise<IncomingHttpHeaders>((resolve) => stream.on("response", resolve));
+    stream.write(BODY);
+    await once(stream.resume(), "close");
+    expect(await answered).toMatchObject({ ":status": 405, allow: "POST", "grpc-status": String(Code.Unimplemented) });
+    expect(await stored()).toBeUndefined();
+  });
+});

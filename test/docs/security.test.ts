@@ -1,0 +1,115 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+
+const ROOT = join(import.meta.dirname, "../..");
+const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
+
+/** Each sentence of what SECURITY.md promises, and the tests of it: a file, and a part of the title. */
+const TESTS: readonly [string, ...(readonly [string, string])[]][] = [
+  [
+    "A server without `--keys-file` and `--jwks` refuses to listen on anything but loopback addresses.",
+    ["test/unit/config.test.ts", "without keys, and accepts it with keys"],
+  ],
+  [
+    "It also refuses requests that name another host, unless `--allowed-hosts` names it, so that no web page can reach the server through a host name that resolves to this machine (DNS rebinding).",
+    ["test/api/server-hosts.test.ts", "answers 421 to every HTTP/1.1 and HTTP/2 request"],
+    ["test/browser/rebinding.test.ts", "can read and delete nothing"],
+  ],
+  [
+    "A key that is removed from the keys file is refused within five seconds, and its watches end.",
+    ["test/api/server-access.test.ts", "a key that was removed from the file is refused"],
+    ["test/api/server-reload.test.ts", "ends with unauthenticated when its key is removed, on every front"],
+  ],
+  [
+    "If the file cannot be read then, this holds from the moment when it can.",
+    ["test/api/server-reload.test.ts", "is refused by each of %i workers once it has some again"],
+    ["test/unit/server/watched-files.test.ts", "is read again until that succeeds"],
+  ],
+  [
+    "The watches of a token end when the token expires, or when the server reads a key set without the key that signed it.",
+    ["test/api/server-reload.test.ts", "ends with unauthenticated when its token expires"],
+    ["test/unit/server/auth/jwt.test.ts", "revokes the tokens that it signed, and no others"],
+  ],
+  ["Tokens without an expiry are refused.", ["test/unit/server/auth/jwt.test.ts", "is refused when it never expires"]],
+  [
+    "Wrong keys delay the address that sends them, but no key that was verified before.",
+    ["test/unit/server/auth/keys.test.ts", "make room for an address without wrong keys by refusing one with many"],
+    ["test/unit/server/auth/keys.test.ts", "does not compare a slow hash again when the file changed"],
+  ],
+  [
+    "A key or token opens one namespace.",
+    ["test/interop/table.test.ts", "a key of another namespace changes and sees"],
+  ],
+  [
+    "Session ids, messages, todos and fork sources of another namespace are treated as if they did not exist, and its page tokens and resume tokens are refused.",
+    ["test/api/server-access.test.ts", "share no session, message, page token or todo"],
+    ["test/contract/log-store/namespaces.ts", "cannot change anything of another namespace"],
+    ["test/api/foreign-tokens.test.ts", "and resume tokens are good in their own namespace and in no other"],
+  ],
+  [
+    "A key with the scope `read` cannot change anything, whichever protocol it uses.",
+    ["test/api/server-access.test.ts", "can read but change nothing, on every front"],
+  ],
+  [
+    "One table of methods serves every front, and the checks wrap that table once.",
+    ["test/unit/api/method-table.test.ts", "holds every RPC of every service of proto/, once"],
+    ["test/interop/table.test.ts", "every front gives the same answer:"],
+  ],
+  ["The keys file holds hashes.", ["test/unit/server/auth/keys.test.ts", "knows the keys whose hashes it holds"]],
+  [
+    "Keys and message content never appear in logs, metrics or traces, and the command line never in traces.",
+    ["test/api/secrets.test.ts", "what callers send stands in no log, metric or trace, and their keys in no answer"],
+    ["test/api/secrets.test.ts", "traces do not contain the command line"],
+  ],
+  [
+    "An error may quote what its own caller has just sent in a wrong form, but nothing that is stored, and never a key.",
+    ["test/unit/server/auth/keys.test.ts", "with an unknown key does not repeat it"],
+    ["test/unit/server/call/call-pipeline.test.ts", "answers unexpected errors with a fixed text"],
+  ],
+  [
+    "Whatever a caller sends is used only as a bound parameter, as a Map key or as the value of a string field.",
+    ["test/contract/storage-provider/texts.ts", "'; DROP TABLE x; --"],
+  ],
+  [
+    "It never becomes SQL, a MongoDB operator, a field name or an object property.",
+    ["test/contract/storage-provider/texts.ts", "__proto__"],
+    ["test/api/server-lifecycle.test.ts", "keeps keys that JavaScript objects would lose"],
+  ],
+  [
+    "Messages, batches, bodies and the values in them, ids, nesting depth, pages, calls and streams have limits, and the error names the limit.",
+    ["test/unit/domain/validate.test.ts", ""],
+    ["test/unit/domain/validate-message.test.ts", ""],
+    ["test/interop/table.test.ts", "every front refuses a body over its limit"],
+    ["test/interop/table.test.ts", "every front refuses a request with more values than fit"],
+  ],
+  [
+    "Their scripts cannot read answers.",
+    ["test/browser/other-origin.test.ts", "is refused when its origin is not allowed"],
+  ],
+  [
+    "Changes that come from another site, as the browser's headers (`Sec-Fetch-Site` or `Origin`) show, are refused.",
+    ["test/api/server-hosts.test.ts", "refuses a change from another origin when the browser sends no Sec-Fetch-Site"],
+    ["test/unit/server/http/cors.test.ts", "sec-fetch-site"],
+  ],
+  ["`--cors-origin` can allow an origin.", ["test/api/server-transport.test.ts", "preflights of allowed origins"]],
+  [
+    "A crash of the service never loses, doubles or moves what it acknowledged ([docs/history.md](docs/history.md)).",
+    ["test/fault/sqlite-kill.test.ts", ""],
+    ["test/fault/mongo-chaos.test.ts", ""],
+  ],
+];
+
+it("SECURITY.md promises nothing that has no test", () => {
+  const [, promised = ""] = /^## What is promised\n(.*?)^## /ms.exec(read("SECURITY.md")) ?? [];
+  const sentences = promised
+    .split("\n")
+    .filter((line) => line.startsWith("- "))
+    // The bold beginning is a heading.
+    .flatMap((line) => line.replace(/^- \*\*.*?\*\* ?/, "").split(/(?<=\.) (?=[A-Z`])/));
+  expect(sentences).toEqual(TESTS.map(([sentence]) => sentence));
+});
+
+it.each(TESTS)("the tests of this promise exist: %s", (_sentence, ...tests) => {
+  for (const [file, title] of tests) expect(read(file), file).toContain(title);
+});

@@ -1,0 +1,3 @@
+import { describeOnMongoDb } from "./import-killed-mongodb.js";
+
+await describeOnMongoDb(7);
