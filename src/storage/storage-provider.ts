@@ -312,9 +312,11 @@ export abstract class StorageProvider {
   }
 
   /**
-   * Adds deltas to a draft after `version`, durable when resolved; resolves to the new version. A retry with the same
-   * content gets the same answer. `aborted`: another version is current; the text names it. `failed_precondition`: it
-   * was finished or discarded. `not_found`: no such draft. `invalid_argument`: the message would exceed a limit.
+   * Adds deltas to a draft after `version`, durable when resolved; resolves to the new version. Without deltas, it must
+   * renew the draft, which then counts as changed for `endAbandonedDrafts`. A retry with the same content gets the same
+   * answer. `aborted`: another version is current; the text names it. `failed_precondition`: it was finished or
+   * discarded. `not_found`: no such draft. `invalid_argument`: the message would exceed a limit, or the draft that of
+   * deltas, where a renewal counts as one.
    */
   extendDraft(
     _sessionId: string,
