@@ -125,6 +125,8 @@ export interface TruncateOptions extends Call {
   readonly keepForUnrevert?: boolean | undefined;
   /** Removes only if the session has this revision. */
   readonly expectedRevision?: number | undefined;
+  /** Removes only if it removes exactly this number of messages. */
+  readonly expectedRemovedCount?: number | undefined;
 }
 
 export interface RevisionOptions extends Call {
@@ -374,7 +376,8 @@ export abstract class StorageProvider {
   /**
    * Keeps `upToMessageId` and everything before it, or no message when it is null; resolves to how many were removed.
    * All or nothing. `invalid_argument`: unknown message. `aborted`: the session does not have `expectedRevision`, even
-   * if nothing would be removed; the text names its revision.
+   * if nothing would be removed, or another number of messages than `expectedRemovedCount` would be removed; the text
+   * names the revision or the number.
    */
   truncateMessages(_sessionId: string, _upToMessageId: string | null, _options?: TruncateOptions): Promise<number> {
     return this.#lacks("truncating messages");

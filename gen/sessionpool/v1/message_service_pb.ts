@@ -243,7 +243,8 @@ export type AppendMessagesRequest = Message<"sessionpool.v1.AppendMessagesReques
   messages: MessageWithParts[];
 
   /**
-   * Append only if the first message gets this position.
+   * Append only if the first message gets this position, and each of the others the next one. Where messages are older
+   * than the last one of the session, only the first is compared, and not if the session already has it.
    *
    * @generated from field: optional int64 expected_position = 3;
    */
@@ -1591,10 +1592,10 @@ export const MessageService: GenService<{
   /**
    * Appends 1 to 1,000 messages of at most 8 MiB in total, all or nothing: no reader ever sees only some of them.
    *
-   * Messages that the session already has are skipped, as in AppendMessage. If it already has the first one,
+   * Messages that the session already has are skipped, as in AppendMessage. If it already has all of them,
    * `expected_position` is ignored. The same id twice in one call is `invalid_argument`. Everything else is as in
-   * AppendMessage. Errors: `already_exists` (the session has one of the ids with other content), `aborted` (the first
-   * message would not get `expected_position`; the text names the position that it would get).
+   * AppendMessage. Errors: `already_exists` (the session has one of the ids with other content), `aborted` (a message
+   * would not get its place, counted from `expected_position`; the text names the position that it would get).
    *
    * @generated from rpc sessionpool.v1.MessageService.AppendMessages
    */
