@@ -3,15 +3,15 @@ import type { AgentInputItem, Session } from "@openai/agents-core";
 import { ulid } from "ulid";
 import type { NewMessage, SessionPoolClient, StoredMessage } from "../client/index.js";
 import { batchesOf } from "./batches.js";
-import { toJsonObject } from "./json.js";
 import { unlessMissing } from "./missing.js";
+import { fromStorable, toStorableObject } from "./storable.js";
 
 type Item = AgentInputItem & { readonly role?: string; readonly content?: unknown };
 
 /**
  * A conversation of the Agents SDK, kept in one session. Each item is a message whose only part holds the item
- * unchanged. The first `addItems` makes the session. An item of 3 MiB or more, one that is not JSON, and one nested
- * deeper than 24 levels are refused, and nothing of the same call is stored.
+ * unchanged. The first `addItems` makes the session. An item of 3 MiB or more is refused, and nothing of the same call
+ * is stored.
  */
 export class SessionPoolSession implements Session {
   readonly #client: SessionPoolClient;
@@ -72,7 +72,7 @@ export class SessionPoolSession implements Session {
 
 function fromItem(item: Item): NewMessage {
   const type = item.type ?? "message";
-  const data = toJsonObject(item, `Item of type ${type}`);
+  const data = toStorableObject(item, { keepBytes: true });
   const text = textOf(item.content).toWellFormed();
   return { info: { id: ulid(), role: item.role ?? "assistant" }, parts: [{ type, text, data }] };
 }
@@ -83,7 +83,7 @@ function fromItem(item: Item): NewMessage {
  */
 function toItem({ info, parts }: StoredMessage): AgentInputItem {
   const [part] = parts;
-  if (parts.length === 1 && part?.data !== undefined) return part.data as unknown as AgentInputItem;
+  if (parts.length === 1 && part?.data !== undefined) return fromStorable(part.data) as AgentInputItem;
   const isText = parts.every(({ type, data }) => type === "text" && data === undefined);
   const content = parts.map(({ text }) => text).join("");
   if (isText && (info?.role === "user" || info?.role === "system"))

@@ -99,12 +99,11 @@ describe("a session of the OpenAI Agents SDK", () => {
     await expect(session.getItems()).rejects.toThrow('Message "t" is no item of the Agents SDK');
   });
 
-  it("refuses items that are not JSON, and adds none of their call", async () => {
+  it("keeps binary data, and values that JSON lacks as what JSON.stringify makes of them", async () => {
     const session = new SessionPoolSession(client, "json");
-    const image = { type: "message", role: "user", content: [{ type: "input_image", image: new Uint8Array(3) }] };
-    await expect(session.addItems([ITEMS[0]!, image as never])).rejects.toThrow(
-      "Item of type message.content[0].image is not JSON",
-    );
-    expect(await session.getItems()).toEqual([]);
+    const image = { type: "message", role: "user", content: [{ type: "input_image", image: new Uint8Array([1, 2]) }] };
+    const at = { ...image, content: [{ type: "input_text", text: "now", providerData: { at: new Date(0) } }] };
+    await session.addItems([ITEMS[0]!, image as never, at as never]);
+    expect(await session.getItems()).toEqual([ITEMS[0], image, JSON.parse(JSON.stringify(at))]);
   });
 });
