@@ -165,7 +165,9 @@ def test_what_is_over_3_mib_is_cut(client: SessionPoolClient, caplog: pytest.Log
     large: list[Any] = [{"type": "text", "text": "x" * 4_000_000}]
     with caplog.at_level(logging.WARNING, "session_pool"):
         history.add_messages([HumanMessage("y" * 4_000_000), ToolMessage("", tool_call_id="c1", artifact=large)])
-    question, result = history.messages
+        history.add_messages([HumanMessage([{"type": "image", "base64": "A" * 4_000_000, "mime_type": "image/png"}])])
+    question, result, image = history.messages
+    assert image.content == [{"type": "text", "text": image.content[0]["text"]}]  # type: ignore[index]
     assert str(question.content).endswith(" of 4000000 characters]")
     assert isinstance(result, ToolMessage) and result.artifact[0]["text"].endswith(" of 4000000 characters]")
-    assert len(caplog.records) == 2
+    assert len(caplog.records) == 3

@@ -309,6 +309,7 @@ async def test_what_is_over_3_mib_is_cut_and_costs_nothing_else(
         {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": large}, "short"]},
         {"role": "assistant", "content": large},
         {"type": "reasoning", "summary": [], "rows": [[n, "x" * 100] for n in range(60_000)]},
+        {"role": "user", "content": [{"type": "input_image", "image_url": "data:" + "A" * 4_000_000}]},
     ]
     with caplog.at_level(logging.WARNING, "session_pool"):
         await session.add_items(items)
@@ -319,7 +320,10 @@ async def test_what_is_over_3_mib_is_cut_and_costs_nothing_else(
         assert mark == f"[truncated: {len(beginning)} of 2000000 characters]"
         assert large.startswith(beginning) and len(beginning.encode()) > 3_000_000
     assert kept[2]["output"][1] == "short" and kept[4]["summary"] == []
-    assert len(caplog.records) == 3 and "京" not in caplog.text
+    # Models refuse half of an image.
+    [image] = kept[5]["content"]
+    assert image["type"] == "input_text" and image["text"].endswith(" of 4000005 characters]")
+    assert len(caplog.records) == 4 and "京" not in caplog.text
     marks = [message.info.metadata["truncated"] for message in list(client.list_messages(session.session_id))[2:]]
     assert [mark[0]["length"] for mark in marks[:2]] == [2_000_000, 2_000_000]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -25,6 +26,9 @@ _SHORT_BYTES = 512
 # Values that are worth a JSON text of their own.
 _MANY_VALUES = 100
 _MOST_MARKS = 20
+_CUT = re.compile(r"\[truncated: [0-9]+ of [0-9]+ characters\]$")
+# Pieces of content whose data is of no use when it was cut.
+_FILES = ("input_image", "input_file", "input_audio", "image", "image_url", "audio", "video", "document", "file")
 
 
 def fitted(message: MessageWithParts) -> MessageWithParts:
@@ -74,6 +78,19 @@ def cut_texts(value: Any, excess: int, path: str = "") -> list[dict[str, Any]]:
         excess -= place.size - len(shown.encode())
         marks.append({"path": place.path, "length": len(place.text)})
     return marks
+
+
+def without_cut_files(value: Any, text_type: str) -> Any:
+    """Returns the value with a text in place of each image or file that was cut, because models refuse what is left."""
+    if isinstance(value, list):
+        return [without_cut_files(one, text_type) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get("type") in _FILES:
+        cut = next((found for place in _texts(value, "") if (found := _CUT.search(place.text))), None)
+        if cut is not None:
+            return {"type": text_type, "text": cut[0]}
+    return {key: without_cut_files(one, text_type) for key, one in value.items()}
 
 
 def mark_cut(message: MessageWithParts, marks: list[dict[str, Any]]) -> None:

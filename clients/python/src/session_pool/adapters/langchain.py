@@ -21,7 +21,7 @@ from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Pa
 from session_pool import SessionPoolClient
 from session_pool.adapters.batches import batches
 from session_pool.adapters.erased import ERASED, Turn, is_erased, pair_both_erased, pair_erased
-from session_pool.adapters.fitted import fitted
+from session_pool.adapters.fitted import fitted, without_cut_files
 from session_pool.adapters.storable import from_storable, to_storable, well_formed
 from session_pool.messages import new_id, text_of
 from session_pool.retry import code_of
@@ -96,6 +96,8 @@ def to_langchain(message: MessageWithParts) -> BaseMessage:
     for part in message.parts:
         if part.type == _KEPT:
             kept = from_storable(from_struct(part.data), keep_bytes=True)
+            if "truncated" in message.info.metadata:
+                kept = without_cut_files(kept, "text")
             try:
                 return messages_from_dict([{**kept, "data": {"content": text, **kept["data"]}}])[0]
             except (KeyError, TypeError, ValueError):
