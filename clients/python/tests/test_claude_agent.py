@@ -163,6 +163,22 @@ async def test_an_erased_entry_keeps_the_chain(
     assert await store.load(key) == loaded
 
 
+async def test_an_erased_result_follows_its_call(async_client: AsyncSessionPoolClient, tmp_path: Path) -> None:
+    store = SessionPoolStore(async_client)
+    key: Any = {"project_key": new_id(), "session_id": "s"}
+    entries = transcript(tmp_path, "When?", [USE], [RESULT], [{**USE, "id": "t2"}], [{**RESULT, "tool_use_id": "t2"}])
+    question, first, first_result, second, second_result = entries
+    # Both tools ran at once, and their results came afterwards.
+    second["parentUuid"] = first["uuid"]
+    await store.append(key, [question, first, second, first_result, second_result])
+    session_id = await session_of(async_client, question["uuid"])
+    for entry in (first_result, second_result):
+        request = EraseMessageRequest(session_id=session_id, message_id=entry["uuid"])
+        await async_client.messages.EraseMessage(request)
+    loaded: Any = await store.load(key)
+    assert [entry["parentUuid"] for entry in loaded[3:]] == [first["uuid"], second["uuid"]]
+
+
 async def test_any_erased_entry_becomes_one_that_changes_nothing(async_client: AsyncSessionPoolClient) -> None:
     store, uuid = SessionPoolStore(async_client), new_id()
     key: Any = {"project_key": new_id(), "session_id": "s"}

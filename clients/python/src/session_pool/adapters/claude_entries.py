@@ -55,12 +55,15 @@ def to_entries(messages: Sequence[MessageWithParts]) -> list[SessionStoreEntry]:
     read = [_read(message) for message in messages]
     turns = [_turn(entry, message) for entry, message in zip(read, messages)]
     ids = pair_erased(turns)
+    callers = {id: entry for entry, turn in zip(read, turns) if entry is not None for id in turn.calls}
     entries: list[dict[str, Any]] = []
     last: dict[str, Any] = {}
     for at, (message, entry) in enumerate(zip(messages, read)):
         if entry is None:
+            # Results come after their calls, which is not always the entry before when several tools ran at once.
+            before = next((callers[id] for id in ids[at] if id in callers), last)
             neighbor = last or next((one for one in read[at + 1 :] if one is not None), {})
-            entry = _instead(message, last, neighbor, ids[at])
+            entry = _instead(message, before, neighbor, ids[at])
         if isinstance(entry.get("uuid"), str):
             last = entry
         entries.append(entry)
@@ -134,7 +137,7 @@ def _read(message: MessageWithParts) -> Any:
 
 def _turn(entry: dict[str, Any] | None, message: MessageWithParts) -> Turn:
     if entry is None:
-        role = message.info.role
+        role = message.info.role if is_erased(message) else ""
         return Turn(erased="call" if role == "assistant" else "result" if role == "user" else "")
     blocks = _blocks(entry)
     calls = [block["id"] for block in blocks if block.get("type") == "tool_use" and isinstance(block.get("id"), str)]

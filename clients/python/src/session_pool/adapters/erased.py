@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from sessionpool.v1.message_service_pb2 import MessageWithParts
@@ -43,34 +43,38 @@ def pair_erased(turns: Sequence[Turn], *, calls: int = _MANY, results: int = _MA
     called = {id for turn in turns for id in turn.calls}
     answered = {id for turn in turns for id in turn.results}
 
-    def give(id: str, wanted: str, most: int, places: range) -> None:
-        for place in places:
-            if turns[place].erased == wanted and len(ids[place]) < most:
-                ids[place].append(id)
-                return
-            if turns[place].is_question:
-                return
-
-    for at, turn in reversed(list(enumerate(turns))):
+    for at, turn in enumerate(turns):
         for id in turn.calls:
             if id not in answered:
-                give(id, "result", results, range(at + 1, len(turns)))
-    for at, turn in enumerate(turns):
+                after = _free(turns, ids, "result", results, range(at + 1, len(turns)))
+                # Each call has a result of its own, as far as there are enough.
+                _give(ids, id, min(after, key=lambda place: len(ids[place]), default=None))
         for id in turn.results:
             if id not in called:
-                give(id, "call", calls, range(at - 1, -1, -1))
+                # Models take results only right after the message that called.
+                _give(ids, id, next(_free(turns, ids, "call", calls, range(at - 1, -1, -1)), None))
     return ids
 
 
 def pair_both_erased(turns: Sequence[Turn], ids: list[list[str]], *, calls: int = _MANY) -> None:
     """Gives erased results that have no call an erased call before them, by an id that is made here."""
     for at, turn in enumerate(turns):
-        if turn.erased != "result" or ids[at]:
-            continue
-        for place in range(at - 1, -1, -1):
-            if turns[place].erased == "call" and len(ids[place]) < calls:
-                ids[at].append(f"erased_{at}")
-                ids[place].append(f"erased_{at}")
-                break
-            if turns[place].is_question:
-                break
+        if turn.erased == "result" and not ids[at]:
+            place = next(_free(turns, ids, "call", calls, range(at - 1, -1, -1)), None)
+            if place is not None:
+                _give(ids, f"erased_{at}", at)
+                _give(ids, f"erased_{at}", place)
+
+
+def _free(turns: Sequence[Turn], ids: list[list[str]], wanted: str, most: int, places: range) -> Iterator[int]:
+    """Yields where an erased call or result can be, up to the next question."""
+    for place in places:
+        if turns[place].erased == wanted and len(ids[place]) < most:
+            yield place
+        if turns[place].is_question:
+            return
+
+
+def _give(ids: list[list[str]], id: str, place: int | None) -> None:
+    if place is not None:
+        ids[place].append(id)
