@@ -20,6 +20,8 @@ from langchain_core.messages import (
     convert_to_openai_messages,
 )
 from langchain_core.runnables.history import RunnableWithMessageHistory
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
 from session_pool import SessionPoolClient, new_id, text, text_of
 from session_pool.adapters.langchain import SessionPoolChatMessageHistory
 from sessionpool.v1.message_service_pb2 import EraseMessageRequest
@@ -43,6 +45,33 @@ def test_a_chain_remembers_what_was_said(client: SessionPoolClient) -> None:
         ("user", "What did I ask?"),
         ("assistant", "You asked about azaleas."),
     ]
+
+
+def test_a_graph_without_its_checkpoint_goes_on_from_the_history(client: SessionPoolClient) -> None:
+    session_id, asked = new_id(), []
+
+    def answer(state: MessagesState) -> dict[str, Any]:
+        asked.append([message.content for message in state["messages"]])
+        return {"messages": [AIMessage(f"answer {len(asked)}")]}
+
+    def begin() -> Any:
+        return StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer").compile(InMemorySaver())
+
+    def ask(graph: Any, words: str) -> None:
+        history, config = SessionPoolChatMessageHistory(session_id, client), {"configurable": {"thread_id": session_id}}
+        said = history.messages
+        before = [] if graph.get_state(config).values else said
+        result = graph.invoke({"messages": [*before, HumanMessage(words)]}, config)
+        known = {message.id for message in said}
+        history.add_messages([message for message in result["messages"] if message.id not in known])
+
+    graph = begin()
+    ask(graph, "q1")
+    ask(graph, "q2")
+    ask(begin(), "q3")
+    assert asked[-1] == ["q1", "answer 1", "q2", "answer 2", "q3"]
+    said = [message.content for message in SessionPoolChatMessageHistory(session_id, client).messages]
+    assert said == [*asked[-1], "answer 3"]
 
 
 def test_messages_come_back_as_they_were(client: SessionPoolClient) -> None:
