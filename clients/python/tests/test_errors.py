@@ -6,6 +6,7 @@ from google.protobuf.any_pb2 import Any
 from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 from session_pool import AsyncSessionPoolClient, SessionPoolClient, SessionPoolError, text
+from sessionpool.v1.message_service_pb2 import AppendMessageRequest
 
 
 def test_an_error_says_what_is_current(client: SessionPoolClient, session_id: str) -> None:
@@ -56,8 +57,6 @@ def test_every_call_raises_it_as_an_error_of_grpc(client: SessionPoolClient) -> 
 
 
 def test_an_error_of_a_stub_can_be_read_too(client: SessionPoolClient, session_id: str) -> None:
-    from sessionpool.v1.message_service_pb2 import AppendMessageRequest
-
     request = AppendMessageRequest(session_id=session_id, message=text("user", "one"), expected_position=5)
     with pytest.raises(grpc.RpcError) as refused:
         client.messages.AppendMessage(request)

@@ -16,9 +16,9 @@ _MOST_LEVELS = 24
 def to_struct(value: Mapping[str, Any]) -> Struct:
     """Makes a Struct of values that JSON can hold.
 
-    The numbers of a Struct are doubles. Raises ValueError or TypeError, with the path, for what no Struct holds exactly:
-    an integer that no double holds (send it as a string), NaN and infinity, half of a character, a key that is no
-    string, more than 24 levels of objects and lists, and any other type, such as a datetime.
+    The numbers of a Struct are doubles. Raises ValueError or TypeError, with the path, for what no Struct holds: an
+    integer that no double holds (send it as a string), NaN and infinity, half of a character, a key that is no string,
+    more than 24 levels of objects and lists, and any other type, such as a datetime.
     """
     struct = Struct()
     _fill(struct, value, "", 1)

@@ -57,8 +57,8 @@ class Calls:
             address: `host:port` of the gRPC port, a URL (`grpc://host:port`, `grpcs://host:port` with TLS,
                 `http://host:port`, `https://host`), or a name that gRPC resolves, such as `dns:///host:port`. The HTTP
                 port of the server takes all calls but those that write todos.
-            key: API key or token, if the server needs one, or a function that returns it and is called before each call.
-                With asyncio, this may be an async function.
+            key: API key or token, if the server needs one, or a function that returns it and is called before each
+                call. With asyncio, this may be an async function.
             tls: True for TLS with the certificates that this machine trusts, or your own credentials. If absent, the
                 scheme of a URL decides, and there is no TLS without one.
             timeout: Seconds that each attempt of a call may take. It applies neither to `watch` nor to `erase_message`.

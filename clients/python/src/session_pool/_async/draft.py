@@ -50,8 +50,8 @@ class AsyncDraft:
     the block raises, or its task is cancelled, it is finished with `interrupted: true` in its metadata, or discarded,
     as the service does with an abandoned draft.
 
-    While nothing is written, the draft is renewed every two seconds, so that it outlives a long pause, for example while
-    a tool runs. Without asyncio, a thread does this.
+    While nothing is written, the draft is renewed every two seconds, so that it outlives a long pause, for example
+    while a tool runs. Without asyncio, a thread does this.
 
     The block waits until the draft has ended, even when its task is cancelled. With asyncio, the block stops waiting
     when it is cancelled once more; the draft is still ended, unless the client is closed before. If ending the draft
