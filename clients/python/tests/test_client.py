@@ -179,7 +179,11 @@ def test_removing_everything_must_be_asked_for(client: SessionPoolClient, sessio
     with pytest.raises(SessionPoolError) as conflict:
         client.revert_session(session_id, to_start=True, expected_revision=revision)
     assert conflict.value.current_revision is not None
-    assert client.revert_session(session_id, to_start=True, expected_revision=conflict.value.current_revision) == 2
+    with pytest.raises(SessionPoolError) as other:
+        client.revert_session(session_id, to_start=True, expected_removed_count=1)
+    assert other.value.current_removed_count == 2
+    current = conflict.value.current_revision
+    assert client.revert_session(session_id, to_start=True, expected_revision=current, expected_removed_count=2) == 2
 
 
 def test_a_session_is_shared_and_copied(client: SessionPoolClient, session_id: str) -> None:

@@ -386,8 +386,58 @@ def test_a_draft_that_is_forgotten_is_not_renewed_for_ever(
     renewed(client, session_id)
     del draft
     gc.collect()
+    no_renewals()
+
+
+def no_renewals() -> None:
+    """Waits until no thread renews a draft."""
     while [thread for thread in threading.enumerate() if thread.name == "session-pool-draft"]:
         time.sleep(0.01)
+
+
+def test_a_draft_is_renewed_again_after_the_key_could_not_be_had(
+    address: str, client: SessionPoolClient, session_id: str, often: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    is_broken = False
+
+    def key() -> str:
+        if is_broken:
+            raise KeyError("no key")
+        return "key"
+
+    with SessionPoolClient(address, key=key) as keyed, keyed.draft(session_id):
+        is_broken = True
+        while not caplog.records:
+            time.sleep(0.01)
+        is_broken = False
+        renewed(client, session_id)
+    assert "Could not renew draft" in caplog.text
+
+
+def test_a_draft_is_renewed_once_after_its_server_could_not_be_reached(
+    client: SessionPoolClient, proxy: Proxy, session_id: str, often: None
+) -> None:
+    with SessionPoolClient(proxy.address, retry_for=0, timeout=0.05) as far, far.draft(session_id) as draft:
+        proxy.hold_answers()
+        begun = version_of(client, session_id)
+        while not draft._unanswered or draft._senders:
+            time.sleep(0.01)
+        for _ in range(20):
+            draft._renew()
+        assert len(draft._unanswered) == 1
+        proxy.release_answers()
+        while version_of(client, session_id) < begun + 3:
+            time.sleep(0.01)
+        far._timeout = 30.0
+        draft.write("Late ")
+    assert kept(client, session_id) == [("Late ", {})]
+
+
+def test_a_closed_client_renews_nothing(address: str, session_id: str, often: None) -> None:
+    with SessionPoolClient(address) as closed:
+        draft = closed.draft(session_id).__enter__()
+    no_renewals()
+    assert not draft.is_stopped
 
 
 def test_several_large_drafts_are_listed_together(client: SessionPoolClient, session_id: str) -> None:

@@ -17,7 +17,7 @@ class SessionPoolError(grpc.aio.AioRpcError):
     """A call that failed, with or without asyncio. It is a `grpc.RpcError`.
 
     `code()` is a `grpc.StatusCode` and `details()` the service's text. If the code is `ABORTED`, because a call
-    expected another position, revision or version, one of the three attributes says the current one.
+    expected another position, revision, version or number, one of the attributes says the current one.
     """
 
     current_position: int | None
@@ -26,6 +26,8 @@ class SessionPoolError(grpc.aio.AioRpcError):
     """The session's revision, if the call named another `expected_revision`."""
     current_version: int | None
     """The draft's version, if the call named another one."""
+    current_removed_count: int | None
+    """How many messages a revert would remove, if the call named another `expected_removed_count`."""
     request_id: str | None
     """The id of the request in the server's log, if the server was reached."""
 
@@ -42,6 +44,7 @@ class SessionPoolError(grpc.aio.AioRpcError):
         self.current_position = current.get("current_position")
         self.current_revision = current.get("current_revision")
         self.current_version = current.get("current_version")
+        self.current_removed_count = current.get("current_removed_count")
         self.request_id = _text(initial_metadata, "x-request-id") or _text(trailing_metadata, "x-request-id")
 
     @classmethod

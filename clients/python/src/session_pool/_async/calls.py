@@ -68,6 +68,7 @@ class Calls:
         """
         self._channel = async_channel(parse_address(address, tls), key)
         self._can_renew_key = callable(key)
+        self._is_closed = False
         self._timeout = timeout
         self._retry_for = retry_for
         self.sessions = SessionServiceStub(self._channel)
@@ -77,6 +78,7 @@ class Calls:
 
     async def close(self) -> None:
         """Closes the connection, which ends all calls that are still running."""
+        self._is_closed = True
         await self._channel.close()
 
     async def __aenter__(self) -> Self:

@@ -136,6 +136,8 @@ class AsyncDraft:
     async def __aexit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
         if not self._is_open:
             return
+        # If the draft cannot be ended, the service ends it, because nobody renews it.
+        self._stop_renewing()
         if kind is not None:
             await async_shield(self._abandon)
             return
@@ -161,6 +163,8 @@ class AsyncDraft:
         except Exception as error:
             if not (isinstance(error, grpc.RpcError) and is_refusal(error)):
                 self._warn()
+        finally:
+            self._stop_renewing()
 
     def _finishing(
         self, metadata: Mapping[str, Any] | None, expected_position: int | None = None
@@ -183,6 +187,9 @@ class AsyncDraft:
         else:
             await self._calls._again(self._calls.messages.DiscardDraft, request)
         self._is_open = False
+        self._stop_renewing()
+
+    def _stop_renewing(self) -> None:
         if self._pulse is not None:
             self._pulse.stop()
 
@@ -223,7 +230,6 @@ class AsyncDraft:
             self._unanswered.append(own)
         await self._send_unanswered(own)
         if own.refusal is not None:
-            self.is_stopped = self.is_stopped or code_of(own.refusal) in _NOT_OPEN
             raise own.refusal
 
     async def _send_unanswered(self, own: _Extension | None = None) -> None:
@@ -258,6 +264,7 @@ class AsyncDraft:
             if not is_refusal(error):
                 raise
             refusal = error
+            self.is_stopped = self.is_stopped or code_of(error) in _NOT_OPEN
         with self._lock:
             # A call at the same time may have received the same answer.
             if not first.is_answered:
@@ -270,15 +277,19 @@ class AsyncDraft:
         """Keeps the draft open unless a call has just done so. Returns whether it may have to be renewed again."""
         with self._lock:
             is_needed = self._ending is None and self._senders == 0 and not self._has_sent
+            has_unanswered = len(self._unanswered) > 0
             self._has_sent = False
-        if not self._is_open or not is_needed:
-            return self._is_open
+        if not self._is_open or self.is_stopped or self._calls._is_closed:
+            return False
+        if not is_needed:
+            return True
         try:
-            # Without deltas, ExtendDraft only renews. What has no answer yet goes out first.
-            await self._extend()
+            # Without deltas, ExtendDraft only renews. What had no answer before renews the draft as well.
+            await (self._send_unanswered() if has_unanswered else self._extend())
         except grpc.RpcError:
-            if self.is_stopped and self._ending is None:
-                if self._on_stop is not None:
-                    self._on_stop()
-                return False
+            pass  # It is repeated soon, or the draft has ended.
+        except Exception:
+            _log.warning("Could not renew draft %s", self.message_id, exc_info=True)
+        if self.is_stopped and self._ending is None and self._on_stop is not None:
+            self._on_stop()
         return True

@@ -67,7 +67,8 @@ class History(Calls):
     ) -> AppendMessagesResponse:
         """Appends 1 to 1,000 messages of at most 8 MiB together, all or none.
 
-        Otherwise it works like `append`. The position is that of the first message.
+        Otherwise it works like `append`. The position is that of the first message. `ABORTED`: a message would not get
+        its place, counted from `expected_position`.
         """
         request = AppendMessagesRequest(
             session_id=session_id,

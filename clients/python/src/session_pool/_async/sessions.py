@@ -165,18 +165,21 @@ class Sessions(Calls):
         up_to_message_id: str = "",
         to_start: bool = False,
         expected_revision: int | None = None,
+        expected_removed_count: int | None = None,
     ) -> int:
         """Removes the messages after `up_to_message_id` or, with `to_start`, all messages.
 
         Returns how many were removed. The call is sent only once. `unrevert_session` undoes it. `INVALID_ARGUMENT`: the
         session does not have the message, or not exactly one of the two was given. `ABORTED`: the session's revision is
-        not `expected_revision`.
+        not `expected_revision`, or the call would remove another number of messages than `expected_removed_count`,
+        perhaps because somebody has appended some.
         """
         request = RevertSessionRequest(
             session_id=session_id,
             up_to_message_id=up_to_message_id,
             to_start=to_start,
             expected_revision=expected_revision,
+            expected_removed_count=expected_removed_count,
         )
         return (await self._once(self.sessions.RevertSession, request)).removed_count
 
