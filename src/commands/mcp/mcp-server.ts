@@ -12,8 +12,8 @@ const INSTRUCTIONS =
   "session-pool keeps the conversations of agents: sessions, their messages in order, and one list of todos.";
 
 /**
- * The server that a Model Context Protocol client talks to: the RPCs of the table, with the answers that REST gives. Answers of tools that
- * read are bounded in bytes, because they take the place of other things in a model's context.
+ * The server that a Model Context Protocol client talks to: the RPCs of the table, with the answers that REST gives.
+ * Answers of tools that read are bounded in bytes, because they take up a model's context.
  */
 export function createMcpServer(context: ApiContext, options: { readonly allowWrites: boolean }): McpServer {
   const server = new McpServer({ name: "session-pool", version: VERSION }, { instructions: INSTRUCTIONS });

@@ -1,7 +1,7 @@
 /** What JSON-RPC puts around an answer takes at most. */
 export const ENVELOPE_BYTES = 256;
 
-/** What a text takes on the wire, in bytes: an answer is JSON within a text of JSON-RPC, so quotes are escaped again. */
+/** The bytes of a text as it is sent: an answer is JSON within a text of JSON-RPC, so quotes are escaped again. */
 export function sentBytes(text: string): number {
   return Buffer.byteLength(JSON.stringify(text)) - 2;
 }
