@@ -57,8 +57,9 @@ addNamespaceOption(addStorageOption(program.command("export")))
   .action(async (file: string, flags) => (await commands.export()).exportSessions(flags, file));
 
 addNamespaceOption(addStorageOption(program.command("import")))
-  .description("read sessions that session-pool, OpenCode or ChatGPT exported; can be repeated")
-  .argument("<file>", "file to read")
+  .description("read sessions that session-pool or another program exported; can be repeated")
+  .argument("<file>", "file, archive or folder to read")
+  .option("--strict", "refuse another program's file if something of it has to be mended or left out", false)
   .action(async (file: string, flags) => (await commands.import()).importSessions(flags, file));
 
 addHealthOptions(
