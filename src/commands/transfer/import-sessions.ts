@@ -8,6 +8,7 @@ import { withPools } from "../with-pools.js";
 import type { BackupFile } from "./backup-file.js";
 import type { TransferTarget } from "./export-sessions.js";
 import { BACKUP_LIMITS } from "./file-shapes.js";
+import { type ForeignBackup, planGrowth } from "./foreign/growth.js";
 import type { ImportNotes } from "./foreign/import-notes.js";
 import { readForeign } from "./foreign/read-foreign.js";
 import { Importer, type ImportReport } from "./importer.js";
@@ -24,7 +25,7 @@ const HEADER_BYTES = 4096;
 /** A file that was found to be complete, and the source of its lines. */
 interface Opened {
   readonly source: LineSource;
-  readonly file: BackupFile;
+  readonly file: BackupFile | ForeignBackup;
   /** What was mended or left out of another program's file; absent for files of this program. */
   readonly notes?: ImportNotes;
   close?(): Promise<void>;
@@ -37,18 +38,20 @@ export interface ImportTarget extends TransferTarget {
   readonly strict?: boolean | undefined;
 }
 
-/** The exit code when something was left out. */
-const INCOMPLETE = 3;
+export interface ImportSummary extends ImportReport {
+  /** How many things of the file were not stored. */
+  readonly leftOut: number;
+}
 
 /**
  * Imports sessions from a file of this program or another one that `readers/table.ts` knows. The whole file is read
  * before anything is stored. It can be repeated: sessions whose ids exist already are left alone, and an import that
- * was interrupted is completed. Sets the exit code 3 when something of the file was left out.
+ * was interrupted is completed. Prints what was stored, mended and left out.
  */
 export async function importSessions(
   { storage, namespace, limits, strict }: ImportTarget,
   path: string,
-): Promise<void> {
+): Promise<ImportSummary> {
   const opened = await openImport(path, limits ?? DEFAULT_LIMITS);
   try {
     const { notes } = opened;
@@ -56,26 +59,29 @@ export async function importSessions(
     const store = (pools: Pools) => storeBackup(pools.for(namespace), opened);
     const report = await withPools(storage, store, { create: true, limits: BACKUP_LIMITS });
     printReport(report, opened);
+    return { ...report, leftOut: notes?.leftOutCount ?? 0 };
   } finally {
     await opened.close?.();
   }
 }
 
-function printReport({ imported, existing }: ImportReport, { file, notes }: Opened): void {
-  const there =
-    existing === 0 ? "" : `, ${existing.toLocaleString("en-US")} ${existing === 1 ? "was" : "were"} there already`;
+function printReport({ imported, existing, grown }: ImportReport, { file, notes }: Opened): void {
+  const count = (number: number) => number.toLocaleString("en-US");
+  const there = existing === 0 ? "" : `, ${count(existing)} ${existing === 1 ? "was" : "were"} there already`;
+  const more = grown === 0 ? "" : `, ${count(grown)} of them ${grown === 1 ? "has" : "have"} new messages now`;
   const none = file.index.sessionCount === 0 ? ", because the file holds none" : "";
-  const lines = [`Imported ${countSessions(imported)}${there}${none}`, ...(notes?.lines() ?? [])];
+  const lines = [`Imported ${countSessions(imported)}${there}${more}${none}`, ...(notes?.lines() ?? [])];
   process.stderr.write(lines.map((line) => `${line}\n`).join(""));
-  if (notes && notes.leftOutCount > 0) process.exitCode = INCOMPLETE;
 }
 
 /** Stores the sessions and todos of a file. */
-export async function storeBackup(pool: RootPool, { source, file }: Opened): Promise<ImportReport> {
+export async function storeBackup(pool: RootPool, { source, file, notes }: Opened): Promise<ImportReport> {
   const bar = progressBar("Importing", "sessions");
   bar.start(file.index.sessionCount, 0);
+  const storage = pool.storage as StorageManager;
   try {
-    const importer = new Importer(pool.storage as StorageManager, source, file, () => bar.increment());
+    const grown = "conversations" in file ? await planGrowth(storage, source, file) : file;
+    const importer = new Importer(storage, source, grown, () => bar.increment(), notes);
     const report = await importer.run();
     await pool.todos.addMissing(file.todos);
     return report;
