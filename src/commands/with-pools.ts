@@ -31,7 +31,13 @@ export async function withPools<T>(
   // The log must stand above what the command prints afterwards on standard error.
   const logger = createLogger("warn", process.stderr.isTTY, logFile(2, { sync: true }));
   const mayCreate = create && storageUrl !== "memory:";
-  const storage = await openStorage(storageUrl, { limits, logger, create: mayCreate, retentionMs, search: search && "existing" });
+  const storage = await openStorage(storageUrl, {
+    limits,
+    logger,
+    create: mayCreate,
+    retentionMs,
+    search: search && "existing",
+  });
   const pools = new Pools(storage, limits, logger);
   try {
     return await run(pools);
