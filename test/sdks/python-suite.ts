@@ -6,6 +6,12 @@ import { describeWith } from "../support/toolchain.js";
 import { preparePythonSuite, runPytest } from "./pypi.js";
 import { judge, type KnownFailures, without } from "./suite.js";
 
+/** What pip installs for the tests of openai-agents. */
+export const OPENAI_AGENTS_NEEDS = [
+  ...["openai-agents[encrypt]", "aiosqlite", "fastapi", "httpx", "inline-snapshot"],
+  ...["pytest", "pytest-asyncio", "pytest-mock"],
+];
+
 export interface PythonSuite {
   /** The package of PyPI whose source distribution holds the tests. */
   readonly name: string;
