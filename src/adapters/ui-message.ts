@@ -1,7 +1,8 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { UIMessage } from "ai";
 import type { NewMessage, StoredMessage } from "../client/index.js";
-import { toJsonObject } from "./json.js";
+import { fitted } from "./fitted.js";
+import { fromStorable, toStorable, toStorableObject } from "./storable.js";
 
 /** A part as the service keeps it. Its id is its place, so that a draft can name it. */
 export interface StoredPart {
@@ -15,10 +16,27 @@ const TYPES: ReadonlySet<string> = new Set([
   ...["text", "reasoning", "file", "source-url", "source-document", "step-start", "dynamic-tool"],
 ]);
 
-/** Converts a message; halves of characters become U+FFFD. TypeError: metadata or parts are not JSON. */
+/** The only field of metadata that the AI SDK gave as another value than an object. */
+const VALUE = "$metadata";
+
+/** Converts a message to one that the service takes, by the rules of `toStorable` and `fitted`. */
 export function fromUIMessage({ id, role, metadata, parts }: UIMessage): NewMessage {
-  const kept = metadata === undefined ? {} : toJsonObject(metadata, `Metadata of message ${id}`);
-  return { info: { id, role, ...unlessEmpty(kept) }, parts: parts.map((part, i) => wellFormed(fromUIPart(part, i))) };
+  const info = { id, role, ...unlessEmpty(fromUIMetadata(metadata)) };
+  return fitted({ info, parts: parts.map((part, i) => wellFormed(fromUIPart(part, i))) });
+}
+
+/** Metadata may be any value; the service takes objects. */
+export function fromUIMetadata(metadata: unknown): JsonObject {
+  if (metadata === undefined) return {};
+  const stored = toStorable(metadata);
+  return typeof stored === "object" && stored !== null && !Array.isArray(stored) ? stored : { [VALUE]: stored };
+}
+
+function toUIMetadata(metadata: JsonObject | undefined): { readonly metadata?: unknown } {
+  const kept = unlessEmpty(metadata);
+  if (kept.metadata === undefined) return {};
+  const { [VALUE]: value, ...others } = kept.metadata;
+  return { metadata: fromStorable(value === undefined || Object.keys(others).length > 0 ? kept.metadata : value) };
 }
 
 /** A part with U+FFFD for each half of a character in its text, which may have been cut inside a character. */
@@ -35,7 +53,7 @@ export function fromUIPart(part: UIMessage["parts"][number], place: number): Sto
   const isText = type === "text" || type === "reasoning";
   const { text = "", state, ...others } = fields;
   const kept = isText ? others : fields;
-  const data = toJsonObject(kept, `Part ${place} of type ${type}`);
+  const data = toStorableObject(kept);
   return { id: `${place}`, type, text: isText ? text : "", ...(Object.keys(data).length > 0 && { data }) };
 }
 
@@ -51,9 +69,9 @@ export function toUIMessage<Message extends UIMessage>({ info, parts }: StoredMe
       throw new TypeError(
         `Message ${JSON.stringify(id)} has a part of the type ${JSON.stringify(type)}, which the AI SDK lacks`,
       );
-    return { type, ...data, ...((type === "text" || type === "reasoning") && { text }) };
+    return { type, ...(fromStorable(data) as object), ...((type === "text" || type === "reasoning") && { text }) };
   });
-  return { id, role, ...unlessEmpty(metadata), parts: uiParts } as unknown as Message;
+  return { id, role, ...toUIMetadata(metadata), parts: uiParts } as unknown as Message;
 }
 
 /** To the service, no metadata and empty metadata are the same. */

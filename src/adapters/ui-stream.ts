@@ -1,9 +1,8 @@
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 import { Code, type SessionPoolClient, type StoredMessage, type WatchEvent } from "../client/index.js";
-import { toJsonObject } from "./json.js";
 import { hasCode } from "./missing.js";
 import { chunksBetween, endsOf } from "./ui-chunks.js";
-import { fromUIPart, type StoredPart, unlessEmpty, wellFormed } from "./ui-message.js";
+import { fromUIMetadata, fromUIPart, type StoredPart, unlessEmpty, wellFormed } from "./ui-message.js";
 
 type Writer = Awaited<ReturnType<SessionPoolClient["startDraft"]>>;
 type DraftDeltas = Extract<WatchEvent["event"], { case: "draftExtended" }>["value"]["deltas"];
@@ -55,10 +54,10 @@ async function writeDraft(
   const onError = (error: unknown) => errors.push(error);
   let draft: Writer | undefined;
   let kept: StoredPart[] = [];
-  let metadata: ReturnType<typeof toJsonObject> = {};
+  let metadata: ReturnType<typeof fromUIMetadata> = {};
   try {
     for await (const state of readUIMessageStream<UIMessage>({ stream, onError })) {
-      metadata = state.metadata === undefined ? {} : toJsonObject(state.metadata, `Metadata of message ${state.id}`);
+      metadata = fromUIMetadata(state.metadata);
       if (draft === undefined) {
         const message = { info: { id: state.id, role: state.role } };
         const started = await client.startDraft(sessionId, message, { createSession: true });

@@ -1,5 +1,5 @@
 import type { UIMessage } from "ai";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { loadUIMessages, saveUIMessages } from "../../../src/adapters/ai-sdk.js";
 import { Code, createSessionPoolClient, type SessionPoolClient, text } from "../../../src/client/index.js";
 import { startTestServer, type TestServer } from "../../support/server.js";
@@ -102,11 +102,12 @@ describe("messages of the AI SDK", () => {
     expect(await client.sessions.getSession({ sessionId: "cut" })).toMatchObject({ revision });
   });
 
-  it.each([5, true, [], null, "abc", new Map()])(
-    "are refused with metadata that is no JSON object: %o",
+  it.each([5, true, [], null, "abc", { $number: "1" }, [{ a: 1 }]])(
+    "come back with their metadata, whatever JSON it is: %o",
     async (metadata) => {
-      await expect(saveUIMessages(client, "refused", [{ ...question, metadata }])).rejects.toThrow(TypeError);
-      expect(await loadUIMessages(client, "refused")).toEqual([]);
+      const sessionId = `metadata-${JSON.stringify(metadata)}`;
+      await saveUIMessages(client, sessionId, [{ ...question, metadata }]);
+      expect(await loadUIMessages(client, sessionId)).toEqual([{ ...question, metadata }]);
     },
   );
 
@@ -174,11 +175,30 @@ describe("messages of the AI SDK", () => {
     );
   });
 
-  it("are refused when they are not JSON, and nothing is stored", async () => {
-    const parts = [{ type: "data-when", data: { at: new Date(0) } }] as UIMessage["parts"];
-    await expect(saveUIMessages(client, "json", [question, { id: "d", role: "user", parts }])).rejects.toThrow(
-      "Part 0 of type data-when.data.at is not JSON",
-    );
-    expect(await loadUIMessages(client, "json")).toEqual([]);
+  it("are stored as JSON.stringify gives them, whatever a tool has returned", async () => {
+    const outputs = [new Date(0), Number.NaN, new Map([["a", 1]]), { toJSON: () => 1 }, [1, undefined], 10n];
+    const expected = ["1970-01-01T00:00:00.000Z", null, {}, 1, [1, null], "10"];
+    const withOutputs = (values: readonly unknown[]): UIMessage => {
+      const call = { type: "tool-db", state: "output-available", input: {} } as const;
+      return { ...answer, parts: values.map((output, i) => ({ ...call, toolCallId: `c${i}`, output })) };
+    };
+    await saveUIMessages(client, "values", [question, withOutputs(outputs)]);
+    expect(await loadUIMessages(client, "values")).toEqual([question, withOutputs(expected)]);
+    const { revision } = await client.sessions.getSession({ sessionId: "values" });
+    await saveUIMessages(client, "values", [question, withOutputs(outputs)]);
+    expect(await client.sessions.getSession({ sessionId: "values" })).toMatchObject({ revision });
+  });
+
+  it("are stored with their largest output cut when they are too large, and the others whole", async () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    const output = "x".repeat(4 * 1024 * 1024);
+    const call = { type: "tool-read", toolCallId: "c", state: "output-available", input: {}, output } as const;
+    await saveUIMessages(client, "cut output", [question, { id: "a", role: "assistant", parts: [call] }]);
+    const [first, second] = await loadUIMessages(client, "cut output");
+    expect(first).toEqual(question);
+    expect(second?.metadata).toEqual({ truncated: [{ path: "parts[0].data.output", length: output.length }] });
+    expect(second?.parts).toMatchObject([{ ...call, output: expect.stringMatching(/^x+… \[truncated: /) }]);
+    expect(warn).toHaveBeenCalledOnce();
+    warn.mockRestore();
   });
 });
