@@ -6,6 +6,7 @@ Its conversations are kept by our server below SESSION_POOL_URL.
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import agents
@@ -23,6 +24,7 @@ async def _open() -> AsyncOpenAI:
 
 _client = wait_for(_open())
 _conversations: dict[str, str] = {}
+_NEW_ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")
 
 
 class StoredConversation(OpenAIConversationsSession):
@@ -36,13 +38,14 @@ class StoredConversation(OpenAIConversationsSession):
         self._name = name
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
-        return await self._noted(super().get_items(limit))
+        return [_as_given(item) for item in await self._noted(super().get_items(limit))]
 
     async def add_items(self, items: list[Any]) -> None:
         await self._noted(super().add_items(items))
 
     async def pop_item(self) -> Any:
-        return await self._noted(super().pop_item())
+        item = await self._noted(super().pop_item())
+        return None if item is None else _as_given(item)
 
     async def clear_session(self) -> None:
         # The next call begins another conversation.
@@ -58,6 +61,16 @@ class StoredConversation(OpenAIConversationsSession):
         if self._session_id is not None:
             _conversations[self._name] = self._session_id
         return result
+
+
+def _as_given(item: dict[str, Any]) -> dict[str, Any]:
+    """Undoes what OpenAI's API adds to an item that was given in short: an id and the status, and a list of texts."""
+    if not _NEW_ID.fullmatch(item.get("id", "")):
+        return item
+    kept = {name: value for name, value in item.items() if name not in ("id", "status")}
+    if kept.get("type") != "message" or kept["role"] == "assistant":
+        return kept
+    return {"role": kept["role"], "content": kept["content"][0]["text"]}
 
 
 def pytest_configure(config: pytest.Config) -> None:
