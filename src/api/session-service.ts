@@ -150,6 +150,7 @@ function toForkResponse({ session, forkPointId, copiedCount }: ForkedSession): F
 async function revertSession(request: RevertSessionRequest, context: ApiContext): Promise<RevertSessionResponse> {
   const reverted = await context.rootPool.sessions.revertSession(request.sessionId, keptOf(request), {
     expectedRevision: exactCount("expected_revision", request.expectedRevision),
+    expectedRemovedCount: exactCount("expected_removed_count", request.expectedRemovedCount),
     ...callOf(context),
   });
   return {

@@ -14,6 +14,12 @@ type Delta = {
 };
 type JsonObject = NonNullable<NewMessage["info"]>["metadata"];
 
+/**
+ * How long a writer is silent before it renews its draft. This is also how late it learns that somebody has ended the
+ * draft, for which people who press stop wait.
+ */
+const RENEW_MS = 2000;
+
 export interface DraftOptions {
   /** Makes the session first if it is missing. */
   readonly createSession?: boolean;
@@ -24,7 +30,8 @@ export interface DraftOptions {
 /**
  * A message that is being written, for example while a model streams it. Everyone who watches the session sees it grow,
  * and `finish` makes it a message of the history. Text that is written during a call goes out with the next one, so
- * that a slow connection does not cost a call for each word.
+ * that a slow connection does not cost a call for each word. While nothing is written, for example during a long tool,
+ * the draft is renewed every 2 seconds, so that it is not taken for abandoned, until its writer is no longer referenced.
  */
 export class DraftWriter {
   /** The id of the draft and of the message that it becomes. */
@@ -40,6 +47,8 @@ export class DraftWriter {
   readonly #halves = new Map<string, string>();
   #sending: Promise<void> | undefined;
   #error: ConnectError | undefined;
+  #isRenewed = true;
+  #renewal: ReturnType<typeof setTimeout> | undefined;
 
   /** Called by `startDraft`, which callers use instead. */
   constructor(messages: ServiceClient<typeof MessageService>, sessionId: string, messageId: string, version: number) {
@@ -47,9 +56,13 @@ export class DraftWriter {
     this.#sessionId = sessionId;
     this.messageId = messageId;
     this.#version = version;
+    this.#renewLater();
   }
 
-  /** Aborted when a call has failed, for example because others have discarded the draft. Stop the model then. */
+  /**
+   * Aborted when the draft can no longer be written: a call has failed, or somebody has finished or discarded the draft
+   * or deleted its session, which is noticed within seconds. Stop the model then.
+   */
   get signal(): AbortSignal {
     return this.#ended.signal;
   }
@@ -92,25 +105,32 @@ export class DraftWriter {
   }: {
     readonly metadata?: JsonObject;
   } = {}): Promise<{ messageId: string; position: number }> {
-    if (this.#unanswered !== undefined && this.#error !== undefined && isTransient(this.#error)) {
+    if (this.#unanswered !== undefined && (this.#error === undefined || isTransient(this.#error))) {
       this.#error = undefined;
       this.#sending ??= this.#send();
     }
     for (const [partId, half] of this.#halves) this.#append(half, partId);
     this.#halves.clear();
-    await this.flush();
-    const { messageId, position } = await this.#messages.finishDraft({
-      ...this.#target(),
-      version: this.#version,
-      ...(metadata !== undefined && { metadata }),
-    });
-    return { messageId, position };
+    await this.#stopRenewing();
+    this.#throwIfFailed();
+    try {
+      const { messageId, position } = await this.#messages.finishDraft({
+        ...this.#target(),
+        version: this.#version,
+        ...(metadata !== undefined && { metadata }),
+      });
+      return { messageId, position };
+    } catch (error) {
+      this.#isRenewed = isTransient(ConnectError.from(error));
+      this.#renewLater();
+      throw error;
+    }
   }
 
   /** Discards the draft and its content. */
   async discard(): Promise<void> {
     this.#waiting = [];
-    while (this.#sending !== undefined) await this.#sending;
+    await this.#stopRenewing();
     this.#unanswered = undefined;
     await this.#messages.discardDraft(this.#target());
   }
@@ -152,12 +172,52 @@ export class DraftWriter {
         this.#version = version;
         this.#unanswered = undefined;
       }
-    } catch (error) {
-      this.#error = ConnectError.from(error, Code.Unknown);
-      this.#ended.abort(this.#error);
+    } catch (thrown) {
+      const error = ConnectError.from(thrown, Code.Unknown);
+      if (this.#isMereRenewal(error)) return;
+      this.#error = error;
+      this.#ended.abort(error);
     } finally {
       this.#sending = undefined;
+      this.#renewLater();
     }
+  }
+
+  /**
+   * Whether what failed was only a renewal, which is tried again after a transient error. An earlier server, and one
+   * whose drafts have no room for another delta, refuse it as invalid.
+   */
+  #isMereRenewal(error: ConnectError): boolean {
+    const isRenewal = this.#unanswered !== undefined && this.#unanswered.length === 0 && this.#waiting.length === 0;
+    if (!isRenewal || !this.#isRenewed) return false;
+    if (error.code !== Code.InvalidArgument) return isTransient(error);
+    this.#isRenewed = false;
+    this.#unanswered = undefined;
+    return true;
+  }
+
+  /** The timer does not keep a writer alive that nobody references, nor the process. */
+  #renewLater(): void {
+    clearTimeout(this.#renewal);
+    if (!this.#isRenewed || this.#error !== undefined) return;
+    const writer = new WeakRef(this);
+    this.#renewal = setTimeout(() => {
+      const alive = writer.deref();
+      if (alive !== undefined) alive.#renew();
+    }, RENEW_MS);
+    (this.#renewal as { unref?: () => void }).unref?.();
+  }
+
+  #renew(): void {
+    if (this.#sending !== undefined) return;
+    this.#unanswered ??= [];
+    this.#sending = this.#send();
+  }
+
+  async #stopRenewing(): Promise<void> {
+    this.#isRenewed = false;
+    clearTimeout(this.#renewal);
+    while (this.#sending !== undefined) await this.#sending;
   }
 }
 

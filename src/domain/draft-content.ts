@@ -34,7 +34,7 @@ export class DraftContent {
     return this.#bytes;
   }
 
-  /** The number of deltas applied so far. */
+  /** The number of deltas applied so far; a renewal, which has none, counts as one. */
   get deltas(): number {
     return this.#deltas;
   }
@@ -46,7 +46,7 @@ export class DraftContent {
       const sizes = sizesAfter(this.#sizes[place], delta);
       this.#setAt(place, partAfter(this.#parts[place], delta), sizes);
     }
-    this.#deltas += deltas.length;
+    this.#deltas += Math.max(1, deltas.length);
   }
 
   /** The number of parts. */

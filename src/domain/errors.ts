@@ -16,7 +16,7 @@ export type ErrorCode =
 
 /** What a caller expected to be otherwise, as it is now: the position that a message would get, for example. */
 export interface Current {
-  readonly name: "position" | "revision" | "version";
+  readonly name: "position" | "removed_count" | "revision" | "version";
   readonly value: number;
 }
 

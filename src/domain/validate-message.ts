@@ -37,10 +37,9 @@ export function checkMessageChange(change: MessageChange, limits: Limits): void 
   checkBytes("message", messageSize({ role, parts, metadata }), limits.messageBytes);
 }
 
-/** Checks deltas for a draft: there must be at least `least`, each well-formed. */
-export function checkDeltas(deltas: readonly DraftDelta[], least: number, limits: Limits): void {
+/** Checks that deltas for a draft are well-formed. */
+export function checkDeltas(deltas: readonly DraftDelta[], limits: Limits): void {
   checkIsList("deltas", deltas);
-  if (deltas.length < least) throw invalidArgument("deltas is empty; at least 1 delta is required");
   for (const [i, delta] of deltas.entries()) {
     checkIsObject(`deltas[${i}]`, delta);
     if (delta.kind === "put_part") {

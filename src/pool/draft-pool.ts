@@ -48,7 +48,8 @@ export class DraftPool {
   }
 
   /**
-   * Adds deltas after `version`; resolves to the new version. A retry with the same content gets the same answer.
+   * Adds deltas after `version`; resolves to the new version. Without deltas, it renews the draft, which then is not
+   * abandoned. A retry with the same content gets the same answer.
    * `aborted`: another version is current; the text names it. `failed_precondition`: the draft was finished or
    * discarded. `not_found`: no such draft.
    */
@@ -60,7 +61,7 @@ export class DraftPool {
     call?: Call,
   ): Promise<number> {
     const storage = this.#storageFor(sessionId, call);
-    this.#checkDraft(messageId, version, deltas, 1);
+    this.#checkDraft(messageId, version, deltas);
     return await storage.extendDraft(sessionId, messageId, version, deltas, call);
   }
 
@@ -71,7 +72,7 @@ export class DraftPool {
    */
   async finish(sessionId: string, messageId: string, options: FinishDraftOptions): Promise<LogResult> {
     const storage = this.#storageFor(sessionId, options);
-    this.#checkDraft(messageId, options.version, options.deltas ?? [], 0);
+    this.#checkDraft(messageId, options.version, options.deltas ?? []);
     checkMetadata("metadata", options.metadata, this.#root.limits);
     checkExpected("expected_position", options.expectedPosition);
     return await this.#turnLock.run(sessionId, options, () => storage.finishDraft(sessionId, messageId, options));
@@ -92,10 +93,10 @@ export class DraftPool {
     return await this.#storageFor(sessionId, call).listDrafts(sessionId, call);
   }
 
-  #checkDraft(messageId: string, version: number, deltas: readonly DraftDelta[], least: number): void {
+  #checkDraft(messageId: string, version: number, deltas: readonly DraftDelta[]): void {
     checkId("message_id", messageId, this.#root.limits);
     checkVersion(version);
-    checkDeltas(deltas, least, this.#root.limits);
+    checkDeltas(deltas, this.#root.limits);
   }
 
   #storageFor(sessionId: string, call: Call | undefined): StorageManager {

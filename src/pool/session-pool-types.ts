@@ -29,6 +29,11 @@ export interface CopyOptions extends Call {
 /** Options of edits, the same as the provider's. */
 export type EditOptions = RevisionOptions;
 
+export interface RevertOptions extends EditOptions {
+  /** Reverts only if it removes exactly this number of messages. */
+  readonly expectedRemovedCount?: number | undefined;
+}
+
 export interface CopiedMessages {
   /** The last message that was copied; null when none was. */
   readonly forkPointId: string | null;

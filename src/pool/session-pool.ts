@@ -42,6 +42,7 @@ import type {
   ListSessionsOptions,
   RestoredSession,
   RevertedSession,
+  RevertOptions,
   SearchMessagesOptions,
   ShareSessionOptions,
 } from "./session-pool-types.js";
@@ -342,13 +343,17 @@ export class SessionPool {
     return await this.#makeFork(sourceSessionId, newSessionId, { ...call, as: "share" });
   }
 
-  /** Truncates in a way that unrevertSession can undo. Otherwise the same as truncateMessages. */
+  /**
+   * Truncates in a way that unrevertSession can undo. Otherwise the same as truncateMessages; `aborted` also when
+   * another number of messages than `expectedRemovedCount` would be removed.
+   */
   async revertSession(
     sessionId: string,
     upToMessageId: string | null,
-    options?: EditOptions,
+    options?: RevertOptions,
   ): Promise<RevertedSession> {
     this.#checkCut(sessionId, upToMessageId, options);
+    checkExpected("expected_removed_count", options?.expectedRemovedCount);
     return await this.turnLock.run(sessionId, options, async () => {
       const storage = this.#storageFor("reverting sessions");
       const revert = { ...options, keepForUnrevert: true };

@@ -125,6 +125,8 @@ export interface TruncateOptions extends Call {
   readonly keepForUnrevert?: boolean | undefined;
   /** Removes only if the session has this revision. */
   readonly expectedRevision?: number | undefined;
+  /** Removes only if it removes exactly this number of messages. */
+  readonly expectedRemovedCount?: number | undefined;
 }
 
 export interface RevisionOptions extends Call {
@@ -312,9 +314,11 @@ export abstract class StorageProvider {
   }
 
   /**
-   * Adds deltas to a draft after `version`, durable when resolved; resolves to the new version. A retry with the same
-   * content gets the same answer. `aborted`: another version is current; the text names it. `failed_precondition`: it
-   * was finished or discarded. `not_found`: no such draft. `invalid_argument`: the message would exceed a limit.
+   * Adds deltas to a draft after `version`, durable when resolved; resolves to the new version. Without deltas, it must
+   * renew the draft, which then counts as changed for `endAbandonedDrafts`. A retry with the same content gets the same
+   * answer. `aborted`: another version is current; the text names it. `failed_precondition`: it was finished or
+   * discarded. `not_found`: no such draft. `invalid_argument`: the message would exceed a limit, or the draft that of
+   * deltas, where a renewal counts as one.
    */
   extendDraft(
     _sessionId: string,
@@ -372,7 +376,8 @@ export abstract class StorageProvider {
   /**
    * Keeps `upToMessageId` and everything before it, or no message when it is null; resolves to how many were removed.
    * All or nothing. `invalid_argument`: unknown message. `aborted`: the session does not have `expectedRevision`, even
-   * if nothing would be removed; the text names its revision.
+   * if nothing would be removed, or another number of messages than `expectedRemovedCount` would be removed; the text
+   * names the revision or the number.
    */
   truncateMessages(_sessionId: string, _upToMessageId: string | null, _options?: TruncateOptions): Promise<number> {
     return this.#lacks("truncating messages");

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Code, createSessionPoolClient, type SessionPoolClient, textOf } from "../../src/client/index.js";
+import { startDraft } from "../../src/client/draft.js";
+import { Code, ConnectError, createSessionPoolClient, type SessionPoolClient, textOf } from "../../src/client/index.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 
 let server: TestServer;
@@ -95,6 +96,61 @@ describe("a draft", () => {
     expect(() => draft.write(" to May")).toThrow();
     await expect(draft.finish()).rejects.toMatchObject({ code: Code.FailedPrecondition });
     expect((await client.messages.countMessages({ sessionId: "stopped" })).count).toBe(0);
+  });
+
+  it.each([
+    ["discarded", (sessionId: string) => client.messages.discardDraft({ sessionId, messageId: "a" })],
+    ["finished", (sessionId: string) => client.messages.finishDraft({ sessionId, messageId: "a", version: 2 })],
+    ["deleted with its session", (sessionId: string) => client.sessions.deleteSession({ sessionId })],
+  ])("tells its writer that it was %s while nothing is written", async (how, end) => {
+    const sessionId = `silent ${how}`;
+    const draft = await client.startDraft(sessionId, assistant("a"), { createSession: true });
+    draft.write("Late");
+    await draft.flush();
+    await end(sessionId);
+    await expect.poll(() => draft.signal.aborted).toBe(true);
+    expect(() => draft.write(" April")).toThrow(draft.signal.reason);
+  });
+
+  it("does not end while its writer waits for longer than the timeout of drafts", async () => {
+    const impatient = await startTestServer({ draftTimeoutMs: 4000 });
+    try {
+      const waiting = createSessionPoolClient({ baseUrl: impatient.httpUrl });
+      const draft = await waiting.startDraft("s", assistant("waits"), { createSession: true });
+      draft.write("Late");
+      const start = { info: { id: "gone", role: "assistant" } };
+      await waiting.messages.startDraft({ sessionId: "s", message: start });
+      // A draft without a writer shows that the time is over.
+      await expect.poll(async () => (await waiting.messages.listDrafts({ sessionId: "s" })).drafts.length).toBe(1);
+      draft.write(" April");
+      await draft.finish();
+      expect(textOf(await waiting.messages.getMessage({ sessionId: "s", messageId: "waits" }))).toBe("Late April");
+    } finally {
+      await impatient.stop();
+    }
+  });
+
+  it("goes on after renewals that were not answered, and with a server that knows no renewals", async () => {
+    for (const code of [Code.Unavailable, Code.InvalidArgument]) {
+      let renewals = 0;
+      const { messages } = client;
+      const failing = Object.create(messages, {
+        extendDraft: {
+          value: async (request: Parameters<typeof messages.extendDraft>[0]) => {
+            if (request.deltas?.length !== 0 || renewals++ > 0) return messages.extendDraft(request);
+            if (code === Code.Unavailable) await messages.extendDraft(request);
+            throw new ConnectError("No renewal", code);
+          },
+        },
+      });
+      const draft = await startDraft(failing, `renewed ${code}`, assistant("a"), { createSession: true });
+      await expect.poll(() => renewals).toBeGreaterThan(0);
+      draft.write("Late");
+      await draft.finish();
+      expect(draft.signal.aborted).toBe(false);
+      const message = await client.messages.getMessage({ sessionId: `renewed ${code}`, messageId: "a" });
+      expect(textOf(message)).toBe("Late");
+    }
   });
 
   it("is dropped when its writer discards it", async () => {

@@ -112,8 +112,8 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
   rule(
     "repeated-id-ignores-position",
     PLAN,
-    "const expected = first ? undefined : expectedPosition;",
-    "const expected = expectedPosition;",
+    "if (fresh.length === 0) return",
+    "if (fresh.length === 0 && expectedPosition === undefined) return",
   ),
   rule("refusals-re-read", TURN, 'if (plan.kind !== "write" && !isCertain) return { plans, isStale: true };', ""),
   rule(

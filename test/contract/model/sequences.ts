@@ -61,7 +61,7 @@ const delta: fc.Arbitrary<DraftDelta> = fc.oneof(
 const draftChange = {
   session,
   message: messageId,
-  deltas: fc.array(delta, { minLength: 1, maxLength: 2 }),
+  deltas: fc.array(delta, { maxLength: 2 }),
   behind: fc.constantFrom(0, 0, 0, 0, 1),
 };
 

@@ -84,13 +84,28 @@ export function describeBatches(subject: StorageProviderSubject): void {
       expect(await history(subject.provider, "s")).toEqual(["m1", "m2", "m3", "m4"]);
     });
 
-    it("ignores expectedPosition when the first message is known, but not when only a later one is", async () => {
+    it("ignores expectedPosition when all messages are known", async () => {
       await sessionWith(subject.provider, "s", ["m1", "m2"]);
-      const known = await subject.provider.logMessages("s", messages("m1", "m3"), { expectedPosition: 9 });
-      expect(known).toEqual({ messageIds: ["m1", "m3"], position: 0 });
-      const misplaced = subject.provider.logMessages("s", messages("m4", "m2"), { expectedPosition: 9 });
-      await refusal(misplaced, "aborted");
-      expect(await history(subject.provider, "s")).toEqual(["m1", "m2", "m3"]);
+      const known = await subject.other.logMessages("s", messages("m2", "m1"), { expectedPosition: 9 });
+      expect(known).toEqual({ messageIds: ["m2", "m1"], position: 1 });
+    });
+
+    it("compares the place of each message when some are known, whichever they are", async () => {
+      await sessionWith(subject.provider, "s", ["m1", "m2"]);
+      for (const [ids, expectedPosition] of [
+        [["m1", "m3"], 0],
+        [["m1", "m3"], 9],
+        [["m1", "m3", "m2"], 0],
+        [["m4", "m2"], 9],
+        [["m4", "m2"], 2],
+      ] as const) {
+        await refusal(subject.provider.logMessages("s", messages(...ids), { expectedPosition }), "aborted");
+      }
+      expect(await history(subject.other, "s")).toEqual(["m1", "m2"]);
+      const logged = await subject.other.logMessages("s", messages("m1", "m2", "m3"), { expectedPosition: 0 });
+      expect(logged).toEqual({ messageIds: ["m1", "m2", "m3"], position: 0 });
+      await subject.provider.logMessages("s", messages("m3", "m4", "m5"), { expectedPosition: 2 });
+      expect(await history(subject.other, "s")).toEqual(["m1", "m2", "m3", "m4", "m5"]);
     });
 
     it("puts a batch with older messages in its place as a whole", async () => {

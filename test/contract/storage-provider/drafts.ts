@@ -192,6 +192,32 @@ export function describeDrafts(subject: StorageProviderSubject): void {
       await refusal(extend("nothing", 1, "a"), "not_found");
     });
 
+    it("renews a draft without deltas: the version goes up, and nothing else changes", async () => {
+      await sessionWith(subject.provider, "s");
+      await start("d");
+      await extend("d", 1, "half");
+      const [before] = await drafts();
+      expect(await extend("d", 2)).toBe(3);
+      expect(await extend("d", 2)).toBe(3);
+      expect((await drafts())[0]?.message).toEqual(before?.message);
+      await refusal(extend("d", 2, "other"), "aborted");
+      expect(await extend("d", 3, " and half")).toBe(4);
+      await finish("d", 4);
+      expect(await textOf("d")).toBe("half and half");
+      await refusal(extend("d", 4), "failed_precondition");
+    });
+
+    it("counts a renewal as a delta, and finishes a draft that has no room for another", async () => {
+      const provider = subject.open({ limits: { draftDeltas: 2 } });
+      await sessionWith(provider, "s");
+      await start("d");
+      await provider.extendDraft("s", "d", 1, [says("x")]);
+      await provider.extendDraft("s", "d", 2, []);
+      await refusal(provider.extendDraft("s", "d", 3, []), "invalid_argument");
+      await provider.finishDraft("s", "d", { version: 3 });
+      expect(await textOf("d")).toBe("x");
+    });
+
     it("applies the limits of a message to the whole draft", async () => {
       const provider = subject.open({ limits: { messageBytes: 200, draftDeltas: 5 } });
       await sessionWith(provider, "s");
@@ -445,24 +471,26 @@ export function describeDrafts(subject: StorageProviderSubject): void {
   });
 
   describe("endAbandonedDrafts", () => {
-    it("finishes or discards drafts that nobody has extended for long, and leaves the others alone", async () => {
+    it("finishes or discards drafts that nobody has extended or renewed for long, and leaves the others alone", async () => {
       let clockMs = 0;
       const watching = subject.open({ clockMs: () => clockMs, draftTimeoutMs: 1000 });
       await sessionWith(subject.provider, "s");
       await start("kept", { metadata: { a: 1 } });
       await start("dropped", {}, { discardWhenAbandoned: true });
       await start("alive");
+      await start("renewed");
       await extend("kept", 1, "half");
       expect(await watching.endAbandonedDrafts()).toBe(0);
       clockMs = 999;
       expect(await watching.endAbandonedDrafts()).toBe(0);
       await extend("alive", 1, "on");
+      await extend("renewed", 1);
       clockMs = 1000;
       expect(await watching.endAbandonedDrafts()).toBe(2);
       expect(await subject.other.getMessage("s", "kept")).toMatchObject({ metadata: { a: 1, interrupted: true } });
       expect(await textOf("kept")).toBe("half");
       expect(await history(subject.other, "s")).toEqual(["kept"]);
-      expect(await draftIds()).toEqual(["alive"]);
+      expect(await draftIds()).toEqual(["alive", "renewed"]);
       await refusal(extend("kept", 2, "late"), "failed_precondition");
     });
 

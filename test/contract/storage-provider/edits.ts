@@ -126,6 +126,38 @@ export function describeEdits(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(["m1"]);
     });
 
+    it("is refused when it would remove another number of messages than expected, and changes nothing", async () => {
+      await sessionWith(subject.provider, "s", numbered(3));
+      await subject.provider.startDraft("s", { id: "d", role: "assistant", parts: [] });
+      const cut = (upTo: string | null, expectedRemovedCount: number) =>
+        subject.provider.truncateMessages("s", upTo, { expectedRemovedCount });
+      await subject.other.logMessages("s", [message("m4")]);
+      for (const [upTo, expected] of [
+        ["m1", 2],
+        ["m4", 1],
+        [null, 3],
+      ] as const)
+        await refusal(cut(upTo, expected), "aborted");
+      expect((await refusal(cut("m2", 1), "aborted")).message).toContain("2 messages");
+      expect(await history(subject.other, "s")).toEqual(numbered(4));
+      expect(await subject.other.listDrafts("s")).toHaveLength(1);
+      expect(await cut("m4", 0)).toBe(0);
+      expect(await cut("m1", 3)).toBe(3);
+      expect(await cut(null, 1)).toBe(1);
+    });
+
+    it("removes only what was expected while others append", async () => {
+      await sessionWith(subject.provider, "s", numbered(2));
+      const append = async () => {
+        for (const id of numbered(8, "a")) await subject.other.logMessages("s", [message(id)]);
+      };
+      const cut = () =>
+        subject.provider.truncateMessages("s", "m1", { expectedRemovedCount: 1 }).catch(({ code }) => code);
+      const [outcome] = await Promise.all([cut(), append()]);
+      const kept = outcome === 1 ? ["m1"] : ["m1", "m2"];
+      expect(await history(subject.provider, "s")).toEqual([...kept, ...numbered(8, "a")]);
+    });
+
     it("gives later messages no time before that of the last remaining message", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 50), messageAt("m2", 100)]);
       await subject.provider.truncateMessages("s", "m1");

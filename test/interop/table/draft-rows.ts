@@ -113,10 +113,10 @@ export const DRAFT_ROWS: readonly Row[] = [
   },
   {
     rpc: "MessageService.ExtendDraft",
-    what: "no delta",
+    what: "no delta, which renews it",
     given: DRAFTED,
     request: { sessionId: "s", messageId: "d", version: "2" },
-    error: { code: "invalid_argument", message: "deltas is empty; at least 1 delta is required" },
+    answer: { version: "3" },
   },
   {
     rpc: "MessageService.ExtendDraft",

@@ -471,6 +471,13 @@ export const SESSION_ROWS: readonly Row[] = [
   },
   {
     rpc: "SessionService.RevertSession",
+    what: "removing another number of messages than expected",
+    given: GIVEN,
+    request: { sessionId: "s", upToMessageId: "m1", expectedRemovedCount: "1" },
+    error: { code: "aborted", message: "expected_removed_count is 1, but 2 messages would be removed" },
+  },
+  {
+    rpc: "SessionService.RevertSession",
     what: "to an unknown message",
     given: GIVEN,
     request: { sessionId: "s", upToMessageId: "nothing" },

@@ -124,11 +124,11 @@ export const APPEND_SCHEDULES: readonly RuleSchedule[] = [
   {
     rule: "repeated-id-ignores-position",
     store: "atomic",
-    what: "a retry of a batch whose first message is known",
+    what: "a retry of a batch whose messages are known",
     good: "at 0",
     async run(world) {
       const process = await sessionOf(world, "m", "n");
-      const messages = ["m", "q"].map((id) => ({ id, role: "user", parts: [] }));
+      const messages = ["m", "n"].map((id) => ({ id, role: "user", parts: [] }));
       const retry = process.logMessages("a", messages, { expectedPosition: 7 });
       return told(retry.then(({ position }) => `at ${position}`));
     },

@@ -171,15 +171,18 @@ describe("SessionService", () => {
 
   it("reverts a session, and restores it", async () => {
     const reverted = { session: SESSION, removedCount: 2 };
+    const unexpected = { expectedRevision: undefined, expectedRemovedCount: undefined };
     const revert = await call(
       method.revertSession,
       { sessionId: "s", upToMessageId: "m" },
       { revertSession: reverted },
     );
-    expect(revert.asked).toStrictEqual([["revertSession", "s", "m", { expectedRevision: undefined, ...CALL }]]);
-    const toStart = { sessionId: "s", toStart: true, expectedRevision: 7n };
+    expect(revert.asked).toStrictEqual([["revertSession", "s", "m", { ...unexpected, ...CALL }]]);
+    const toStart = { sessionId: "s", toStart: true, expectedRevision: 7n, expectedRemovedCount: 2n };
     const start = await call(method.revertSession, toStart, { revertSession: reverted });
-    expect(start.asked).toStrictEqual([["revertSession", "s", null, { expectedRevision: 7, ...CALL }]]);
+    expect(start.asked).toStrictEqual([
+      ["revertSession", "s", null, { expectedRevision: 7, expectedRemovedCount: 2, ...CALL }],
+    ]);
     expect(revert.answer).toMatchObject({ session: { sessionId: "s" }, removedCount: 2n });
     const restored = { session: SESSION, restoredCount: 2 };
     const unrevert = await call(method.unrevertSession, { sessionId: "s" }, { unrevertSession: restored });

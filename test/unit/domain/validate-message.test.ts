@@ -147,7 +147,7 @@ describe("checkDeltas", () => {
     [[null], "deltas[0] must be an object"],
     [[{ kind: "put_part" }], "deltas[0].put_part.part must be an object"],
   ])("refuses %o", (deltas, text) => {
-    expect(() => checkDeltas(deltas as unknown as DraftDelta[], 1, DEFAULT_LIMITS)).toThrow(refusal(text));
+    expect(() => checkDeltas(deltas as unknown as DraftDelta[], DEFAULT_LIMITS)).toThrow(refusal(text));
   });
 });
 

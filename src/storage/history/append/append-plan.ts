@@ -63,17 +63,15 @@ export function planAppend(end: Head, known: Known, job: Job, nowMicros: number)
   const refusal = refusalByDrafts(end, fresh, job);
   if (refusal) return { kind: "refuse", error: refusal };
   const first = known.get(messageIds[0] as string);
+  // Rule: repeated-id-ignores-position.
   if (fresh.length === 0) return { kind: "known", result: { messageIds, position: (first as Located).position } };
   const entries = entriesAt(end, fresh, nowMicros);
   const isOlder = entries.some(
     ({ timestampMicros }, i) => timestampMicros < (entries[i - 1]?.timestampMicros ?? endMicros(end)),
   );
   if (isOlder) return { kind: "older", messageIds, fresh, first: first?.position };
-  // Rule: repeated-id-ignores-position.
-  const expected = first ? undefined : expectedPosition;
-  if (expected !== undefined && expected !== end.count) {
-    return { kind: "refuse", error: misplaced(expected, end.count) };
-  }
+  const error = expectedPosition === undefined ? null : misplacement(messageIds, expectedPosition, end.count, known);
+  if (error) return { kind: "refuse", error };
   return { kind: "write", entries, result: { messageIds, position: first ? first.position : end.count } };
 }
 
@@ -207,6 +205,19 @@ function isSame(entry: Entry, message: MessageWithId["message"]): boolean {
 export function takenWithOtherContent(messageId: string, sessionId: string): DomainError {
   const text = `Message ${JSON.stringify(messageId)} of session ${JSON.stringify(sessionId)} exists with other content`;
   return new DomainError("already_exists", text);
+}
+
+/** The refusal of the first message that would not get its place, counted from the place of the first one. */
+function misplacement(ids: readonly string[], expected: number, end: number, known: Known): DomainError | null {
+  let next = end;
+  for (const [i, id] of ids.entries()) {
+    const position = known.get(id)?.position ?? next++;
+    if (position === expected + i) continue;
+    if (i === 0) return misplaced(expected, position);
+    const text = `expected_position is ${expected}, but message ${i + 1} of the batch would get position ${position}, not ${expected + i}`;
+    return notAsExpected(text, "position", position - i);
+  }
+  return null;
 }
 
 export function misplaced(expected: number, position: number): DomainError {

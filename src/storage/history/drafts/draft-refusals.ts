@@ -26,10 +26,7 @@ export function otherVersion(messageId: string, version: number, current: number
  */
 export function checkRoom(draft: FoundDraft, deltas: readonly DraftDelta[], limits: Limits, more?: JsonObject): void {
   const { ref, state } = draft;
-  const count = state.content.deltas + deltas.length;
-  if (count > limits.draftDeltas) {
-    throw invalidArgument(`deltas would be ${count} in all; at most ${limits.draftDeltas} are allowed in a draft`);
-  }
+  checkCount(draft, deltas.length, limits);
   const parts = state.content.countWith(deltas);
   if (parts > state.content.count && parts > limits.parts) {
     throw invalidArgument(
@@ -46,4 +43,11 @@ export function checkRoom(draft: FoundDraft, deltas: readonly DraftDelta[], limi
       `The message would be ${bytes} bytes with these deltas; at most ${limits.messageBytes} are allowed`,
     );
   }
+}
+
+/** Throws invalid_argument when so many more deltas would be too many for the draft. */
+export function checkCount({ state }: FoundDraft, more: number, limits: Limits): void {
+  const count = state.content.deltas + more;
+  if (count <= limits.draftDeltas) return;
+  throw invalidArgument(`deltas would be ${count} in all; at most ${limits.draftDeltas} are allowed in a draft`);
 }

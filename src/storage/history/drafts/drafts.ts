@@ -13,7 +13,7 @@ import { DraftCompleter } from "./draft-completer.js";
 import type { DraftStep } from "./draft-entry.js";
 import type { DraftFinder, FoundDraft } from "./draft-finder.js";
 import { DraftList } from "./draft-list.js";
-import { checkRoom, hasEnded, noDraft, otherVersion } from "./draft-refusals.js";
+import { checkCount, checkRoom, hasEnded, noDraft, otherVersion } from "./draft-refusals.js";
 import { DraftStarter } from "./draft-starter.js";
 import { DraftWriter } from "./draft-writer.js";
 import { checkFinish } from "./finish-check.js";
@@ -60,7 +60,7 @@ export class Drafts {
     const step: DraftStep = { kind: "extended", deltas: deltas.map(copyOf) };
     const cached = this.finder.cached(sessionId, messageId);
     if (cached && cached.state.version === version && cached.state.end === null) {
-      checkRoom(cached, deltas, this.#context.options.limits);
+      this.#checkExtension(cached, deltas);
       if (await this.#writer.write(cached, step, call)) return version + 1;
     }
     return this.#withDraft(sessionId, messageId, call, async (draft) => {
@@ -69,10 +69,17 @@ export class Drafts {
       if (isRepeated) return version + 1;
       await this.#checkOpen(draft, call);
       if (version !== state.version) throw otherVersion(messageId, version, state.version);
-      checkRoom(draft, deltas, this.#context.options.limits);
+      this.#checkExtension(draft, deltas);
       if (!(await this.#writer.write(draft, step, call))) throw new Again();
       return version + 1;
     });
+  }
+
+  #checkExtension(draft: FoundDraft, deltas: readonly DraftDelta[]): void {
+    const { limits } = this.#context.options;
+    checkRoom(draft, deltas, limits);
+    // A renewal counts as one delta, because it takes a place in the log.
+    checkCount(draft, Math.max(1, deltas.length), limits);
   }
 
   /** See StorageProvider.finishDraft. */

@@ -57,10 +57,11 @@ export class Editor {
     return this.edit(sessionId, options, async (head) => {
       checkRevision(head.record, options.expectedRevision);
       const last = upToMessageId === null ? null : await this.#mustLocate(head, upToMessageId, options);
-      begun ??= openDrafts(head.record);
-      await this.#endOpen(head.record, begun, options);
       const kept = last === null ? 0 : last.position + 1;
       const removed = head.count - kept;
+      checkRemoved(removed, options.expectedRemovedCount);
+      begun ??= openDrafts(head.record);
+      await this.#endOpen(head.record, begun, options);
       if (removed === 0) return { result: 0 };
       const segments = sliceSegments(visibleSegments(head), 0, kept);
       const lastTimestampMicros = last?.entry.timestampMicros ?? null;
@@ -261,6 +262,13 @@ export function checkRevision(record: SessionRecord, expectedRevision: number | 
   if (hasRevision(record, expectedRevision)) return;
   const text = `expected_revision is ${expectedRevision}, but the session's revision is ${sessionRevision}`;
   throw notAsExpected(text, "revision", sessionRevision);
+}
+
+/** Throws `aborted` unless as many messages would be removed as the caller expects, if it does. */
+function checkRemoved(removed: number, expected: number | undefined): void {
+  if (expected === undefined || expected === removed) return;
+  const text = `expected_removed_count is ${expected}, but ${removed} messages would be removed`;
+  throw notAsExpected(text, "removed_count", removed);
 }
 
 /** The spec's ValueError: `up_to_message_id` is not in the session. */
