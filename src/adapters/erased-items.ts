@@ -61,8 +61,8 @@ const PAIRS: ReadonlyMap<string, Pair> = new Map([
 const CALL_OF_RESULT = new Map([...PAIRS].map(([call, { result }]) => [result, call]));
 
 /**
- * Fills the places of erased messages, which are undefined: with the call of a later result, or the result of an earlier
- * call, where that is missing, and else with a message of the role that says so.
+ * Fills the places of erased messages, which are undefined: with the call of a later result, or the result of an
+ * earlier call, where that is missing, and else with a message of the role that says so.
  */
 export function erasedItems(
   items: readonly (AgentInputItem | undefined)[],

@@ -40,25 +40,42 @@ describe("items of OpenAI's conversations", () => {
 
   it("keep numbers digit for digit, wherever they stand", async () => {
     const id = await create();
-    const digits = "-9223372036854775808";
+    const digits = "-9223372036854775809";
     const items = [
-      `{"id":"tools","type":"mcp_list_tools","tools":[{"input_schema":{"maximum":${digits},"multipleOf":1e400}}]}`,
+      `{"id":"tools","type":"mcp_list_tools","tools":[{"input_schema":{"maximum":${digits},"multipleOf":1e400,"minimum":-9223372036854775808}}]}`,
       `{"id":"text","role":"user","weight":${digits},"content":[{"type":"input_text","text":"x","n":${digits}}]}`,
       `{"id":"image","role":"user","content":[{"type":"input_image","size":[${digits}]}]}`,
     ];
     const created = await send("POST", `${BASE}/${id}/items`, `{"items":[${items.join(",")}]}`);
     const listed = await send("GET", `${BASE}/${id}/items?order=asc`);
     expect(listed).toBe(created);
-    expect(listed.match(/-9223372036854775808(?!")/g)).toHaveLength(4);
-    expect(listed).toContain('"multipleOf":1e400');
+    expect(listed.match(/-9223372036854775809(?!")/g)).toHaveLength(4);
+    expect(listed).toContain('"multipleOf":1e400,"minimum":-9223372036854775808');
     expect(JSON.parse(await send("GET", `/session/${id}/message/tools`)).parts[0].data).toEqual({
-      tools: [{ input_schema: { maximum: { $number: digits }, multipleOf: { $number: "1e400" } } }],
+      tools: [
+        { input_schema: { maximum: { $number: digits }, multipleOf: { $number: "1e400" }, minimum: -(2 ** 63) } },
+      ],
     });
   });
 
   it("keep the text around a half of a character", async () => {
     const id = await create(String.raw`[{"role":"user","content":"cut \ud83d"}]`);
     expect(await send("GET", `${BASE}/${id}/items`)).toContain('"cut \ufffd"');
+  });
+
+  it("are shown as they are when the adapter for Python has kept them as a whole", async () => {
+    const id = await create();
+    const data = { type: null, payload: { $number: "9223372036854775807" } };
+    const info = { id: "x", role: "assistant", metadata: { openai: { form: "json" } } };
+    const message = {
+      info,
+      parts: [
+        { type: "item", data },
+        { type: "text", text: "y" },
+      ],
+    };
+    await send("POST", `/session/${id}/message`, JSON.stringify(message));
+    expect(await send("GET", `${BASE}/${id}/items/x`)).toBe('{"type":null,"payload":9223372036854775807,"id":"x"}');
   });
 
   it("say in their place that a message was erased", async () => {
