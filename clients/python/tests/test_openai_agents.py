@@ -276,8 +276,11 @@ async def test_an_erased_message_leaves_calls_and_outputs_paired(
     assert all(items[place].get("role") in ("user", "assistant", None) for place in erased)
     plain = [item for item in items if "custom" not in str(item.get("type"))]
     assert Converter.items_to_messages(plain)
-    await session.add_items([{"role": "user", "content": "Go on"}])
-    assert await session.get_items(limit=1) == [{"role": "user", "content": "Go on"}]
+    model = ScriptedModel(said("Yes."))
+    await Runner.run(Agent(name="Guide", model=model), "Go on", session=session, run_config=QUIET)
+    asked = [item.get("call_id") for item in model.asked[0] if "call_id" in item]
+    assert sorted(asked) == sorted(id for _, id in calls + outputs)
+    assert len(await session.get_items()) == len(CALLS) + 2
 
 
 async def test_a_deleted_session_does_not_come_back(async_client: AsyncSessionPoolClient) -> None:
