@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import grpc
 from claude_agent_sdk import SessionStore
 from sessionpool.v1.message_service_pb2 import MessageWithParts
-from sessionpool.v1.session_service_pb2 import SESSION_VIEW_FULL, ListSessionsRequest, Session
+from sessionpool.v1.session_service_pb2 import Session
 
 from session_pool import AsyncSessionPoolClient
 from session_pool.adapters.batches import batches
@@ -74,20 +74,12 @@ class SessionPoolStore(SessionStore):
 
         A main transcript of which only subagents' transcripts were written is not one of them.
         """
-        request = ListSessionsRequest(parent_id=_project_id(project_key), view=SESSION_VIEW_FULL)
-        listed: list[SessionStoreListEntry] = []
-        while True:
-            page = await self._client.sessions.ListSessions(request)
-            for session in page.sessions:
-                if session.message_count > 0:
-                    entry: SessionStoreListEntry = {
-                        "session_id": _kept(session)["session_id"],
-                        "mtime": session.update_time.ToMilliseconds(),
-                    }
-                    listed.append(entry)
-            if not page.next_page_token:
-                return listed
-            request.page_token = page.next_page_token
+        sessions = self._client.list_sessions(parent_id=_project_id(project_key), view="full", page_size=1000)
+        return [
+            {"session_id": _kept(session)["session_id"], "mtime": session.update_time.ToMilliseconds()}
+            async for session in sessions
+            if session.message_count > 0
+        ]
 
     async def delete(self, key: SessionKey) -> None:
         """Deletes a transcript, and with a main transcript those of its subagents. A missing one is no error."""
