@@ -337,12 +337,12 @@ async def test_items_of_openai_s_conversations_are_read(async_client: AsyncSessi
     picture = Part(type="input_image")
     picture.data.update(image)
     question = MessageWithParts(info=MessageInfo(role="user"), parts=[Part(type="text", text="This?"), picture])
-    call = MessageWithParts(info=MessageInfo(role="assistant"), parts=[Part(type="function_call")])
+    call = MessageWithParts(info=MessageInfo(id="fc_1", role="assistant"), parts=[Part(type="function_call")])
     call.info.metadata.update({"openai": {"type": "function_call"}})
     call.parts[0].data.update({"call_id": "c1", "name": "f", "arguments": "{}"})
     await async_client.append_all(session_id, [question, call, text("assistant", "Yes")], create_session=True)
     assert await SessionPoolSession(session_id, async_client).get_items() == [
         {"role": "user", "content": [{"type": "input_text", "text": "This?"}, image]},
-        {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+        {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "f", "arguments": "{}"},
         {"role": "assistant", "content": "Yes"},
     ]
