@@ -48,16 +48,18 @@ class SessionPoolStore(SessionStore):
         for entry in entries:
             message = to_message(entry)
             messages.setdefault(message.info.id, message)
-        if not messages:
-            return
-        try:
-            await self._append(_id_of(key), list(messages.values()))
-        except grpc.RpcError as error:
-            _ignore(error, grpc.StatusCode.NOT_FOUND)
-            if _id_of(key) in self._seen:
-                raise
-            await self._create(key)
-            await self._append(_id_of(key), list(messages.values()))
+        for batch in batches(messages.values()):
+            # Other appends may make the session meanwhile.
+            was_seen = _id_of(key) in self._seen
+            try:
+                await self._append(_id_of(key), batch)
+            except grpc.RpcError as error:
+                _ignore(error, grpc.StatusCode.NOT_FOUND)
+                if was_seen:
+                    raise
+                await self._create(key)
+                await self._append(_id_of(key), batch)
+            self._see(_id_of(key))
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         """Returns all entries, oldest first, or None for a transcript that was never written."""
@@ -98,16 +100,14 @@ class SessionPoolStore(SessionStore):
     # class is not abstract.
     list_session_summaries = SessionStore.list_session_summaries
 
-    async def _append(self, session_id: str, messages: list[MessageWithParts]) -> None:
-        for batch in batches(messages):
-            try:
-                await self._client.append_all(session_id, batch)
-                self._see(session_id)
-            except grpc.RpcError as error:
-                # The transcript has this uuid with other content. The first entry stays.
-                _ignore(error, grpc.StatusCode.ALREADY_EXISTS)
-                for message in batch:
-                    await self._append_unless_known(session_id, message)
+    async def _append(self, session_id: str, batch: list[MessageWithParts]) -> None:
+        try:
+            await self._client.append_all(session_id, batch)
+        except grpc.RpcError as error:
+            # The transcript has this uuid with other content. The first entry stays.
+            _ignore(error, grpc.StatusCode.ALREADY_EXISTS)
+            for message in batch:
+                await self._append_unless_known(session_id, message)
 
     async def _append_unless_known(self, session_id: str, message: MessageWithParts) -> None:
         try:
