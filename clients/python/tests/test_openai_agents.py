@@ -118,6 +118,13 @@ async def test_more_items_are_added_at_once_than_fit_into_one_call(async_client:
     assert await session.get_items() == items
 
 
+async def test_more_values_are_added_at_once_than_fit_into_one_call(async_client: AsyncSessionPoolClient) -> None:
+    session = SessionPoolSession(new_id(), async_client)
+    items: list[Any] = [{"type": "rows", "rows": list(range(200))} for _ in range(600)]
+    await session.add_items(items)
+    assert await session.get_items() == items
+
+
 async def test_items_are_popped_once_and_cleared(async_client: AsyncSessionPoolClient) -> None:
     session = SessionPoolSession(new_id(), async_client)
     assert await session.pop_item() is None
