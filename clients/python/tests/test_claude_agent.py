@@ -211,6 +211,31 @@ async def test_a_deleted_transcript_does_not_come_back(async_client: AsyncSessio
     assert await writer.list_sessions(key["project_key"]) == []
 
 
+async def test_an_append_is_kept_when_another_makes_the_transcript_meanwhile(
+    async_client: AsyncSessionPoolClient,
+) -> None:
+    key: Any = {"project_key": new_id(), "session_id": "s"}
+
+    class Overtaken(SessionPoolStore):
+        """A store in which a second append is done before the first learns that the transcript is missing."""
+
+        waits = True
+
+        async def _append(self, *args: Any) -> None:
+            try:
+                await super()._append(*args)
+            except grpc.RpcError:
+                if self.waits:
+                    self.waits = False
+                    await self.append(key, [{"type": "user", "uuid": "u1"}])
+                raise
+
+    store = Overtaken(async_client)
+    await store.append(key, [{"type": "user", "uuid": "u2"}])
+    loaded: Any = await store.load(key)
+    assert [entry["uuid"] for entry in loaded] == ["u1", "u2"]
+
+
 async def test_a_main_transcript_exists_only_once_it_was_written(async_client: AsyncSessionPoolClient) -> None:
     store = SessionPoolStore(async_client)
     key: Any = {"project_key": new_id(), "session_id": "s"}
@@ -223,6 +248,16 @@ async def test_a_main_transcript_exists_only_once_it_was_written(async_client: A
     assert [one["session_id"] for one in await store.list_sessions(key["project_key"])] == ["s"]
     await store.delete(key)
     assert await store.list_subkeys(key) == []
+
+
+async def test_halves_of_characters_in_keys_cost_nothing(async_client: AsyncSessionPoolClient) -> None:
+    store = SessionPoolStore(async_client)
+    main: Any = {"project_key": new_id() + "\udce9", "session_id": "\udce9"}
+    key: Any = {**main, "subpath": "\udce9"}
+    await store.append(key, [{"type": "user"}])
+    assert await store.load(key) == [{"type": "user"}]
+    [subpath] = await store.list_subkeys(main)
+    assert await store.load({**main, "subpath": subpath}) == [{"type": "user"}]
 
 
 async def test_people_find_what_was_said(async_client: AsyncSessionPoolClient, tmp_path: Path) -> None:
@@ -261,6 +296,7 @@ async def test_entries_over_3_mib_are_cut(
     fits = {"type": "user", "uuid": new_id(), "message": {"role": "user", "content": "x" * 2_500_000}}
     with caplog.at_level(logging.WARNING, "session_pool"):
         await store.append(key, [*transcript(tmp_path, "When?", [USE], large), numbers, fits])
+        await store.append(key, [numbers])
     loaded: Any = await store.load(key)
     assert len(loaded) == 5 and loaded[4] == fits
     result, words = loaded[2]["message"]["content"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from google.protobuf.struct_pb2 import ListValue, Struct
@@ -96,8 +96,13 @@ def without_cut_files(value: Any, text_type: str) -> Any:
 def mark_cut(message: MessageWithParts, marks: list[dict[str, Any]]) -> None:
     """Says in the message's metadata, and in the log, what was cut, and never its content."""
     message.info.metadata.MergeFrom(to_struct({"truncated": marks[:_MOST_MARKS]}))
-    places = ", ".join(f"{mark['path']} ({mark['length']})" for mark in marks[:_MOST_MARKS])
-    _log.warning("message %s is over a limit and was truncated: %s", message.info.id, places)
+    _warn(message.info.id, ", ".join(f"{mark['path']} ({mark['length']})" for mark in marks[:_MOST_MARKS]))
+
+
+@lru_cache(maxsize=1000)
+def _warn(message_id: str, places: str) -> None:
+    """Warns once, also when a message is stored again."""
+    _log.warning("message %s is over a limit and was truncated: %s", message_id, places)
 
 
 def count_values(message: MessageWithParts) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 from agents.items import TResponseInputItem
 from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Part
 
-from session_pool.adapters.erased import ERASED, Turn, is_erased, pair_both_erased, pair_erased
+from session_pool.adapters.erased import ERASED, Turn, is_erased, pair_erased
 from session_pool.adapters.fitted import MOST_METADATA_BYTES, fitted, without_cut_files
 from session_pool.adapters.storable import STRUCT_LEVELS, from_storable, json_text, to_storable
 from session_pool.messages import new_id, text_of
@@ -69,8 +69,7 @@ def to_items(messages: Sequence[MessageWithParts]) -> list[TResponseInputItem]:
     """
     items: list[Any] = [None if is_erased(message) else _to_item(message) for message in messages]
     turns = [_turn(item, message) for item, message in zip(items, messages)]
-    ids = pair_erased(turns, calls=1, results=1)
-    pair_both_erased(turns, ids, calls=1)
+    ids = pair_erased(turns, calls=1, results=1, both=True)
     kinds = {_call_id(item): kind for item in items if (kind := _kind(item))}
     for at, message in enumerate(messages):
         if is_erased(message):
@@ -150,7 +149,10 @@ def _read(message: MessageWithParts) -> Any:
         return _read_foreign(message)
     kind = kept.get("type", "message")
     if kind != "message":
-        return {**_data_of(message, kind), "type": kind}
+        data = _data_of(message, kind)
+        # OpenAI's conversations keep type and id outside of the data. An id with a prefix is OpenAI's own.
+        id = {"id": message.info.id} if "type" not in data and "_" in message.info.id else {}
+        return {**data, "type": kind, **id}
     is_text = kept.pop("content", None) == "text"
     content = text_of(message) if is_text else [_to_piece(part, message.info.role) for part in message.parts]
     return {**kept, "role": message.info.role, "content": content}
