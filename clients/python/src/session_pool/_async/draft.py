@@ -21,7 +21,7 @@ from session_pool._async.calls import Calls
 from session_pool.pulse import AsyncPulse
 from session_pool.retry import code_of, is_refusal
 from session_pool.transport import async_shield
-from session_pool.values import to_struct
+from session_pool.values import to_struct, well_formed
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -101,10 +101,11 @@ class AsyncDraft:
         An empty text changes nothing. Each call is one round trip, and is repeated when the server cannot be reached.
         A call that is cancelled, or that fails because no answer came, must not be made again: its text stays part of
         the draft, and the next call sends it first. `FAILED_PRECONDITION`: the draft was finished or discarded, for
-        example by a stop button. `ABORTED`: somebody else has extended it.
+        example by a stop button. `ABORTED`: somebody else has extended it. Raises ValueError for a text that holds half
+        of a character.
         """
         if text:
-            await self._extend(DraftDelta(append_text=TextDelta(part_id=part_id, text=text)))
+            await self._extend(DraftDelta(append_text=TextDelta(part_id=part_id, text=well_formed(text, "text"))))
 
     async def put(self, part: Part) -> None:
         """Adds a part, or replaces the last part with its id.
