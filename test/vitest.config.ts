@@ -1,19 +1,24 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { TotalsReporter } from "./sdks/totals.js";
 import { BREAKABLE_RULES } from "./simulation/rules.js";
 import { brokenRules } from "./support/broken-rules.js";
 import { LongestFirst } from "./support/longest-first.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const LONG = "test/**/*.long.test.ts";
+const SDKS = "test/**/*.sdks.test.ts";
 
-/** Mode `long` runs only the tests that take minutes. In CI the results are also written to a file for the totals. */
+/**
+ * Mode `long` runs only the tests that take minutes, and mode `sdks` only the suites of the SDKs. In CI the results are
+ * also written to a file for the totals.
+ */
 export default defineConfig(({ mode }) => ({
   root: ROOT,
   plugins: [brokenRules(BREAKABLE_RULES, ROOT)],
   test: {
-    include: [mode === "long" ? LONG : "test/**/*.test.ts"],
-    exclude: mode === "long" ? [] : [LONG],
+    include: [{ long: LONG, sdks: SDKS }[mode] ?? "test/**/*.test.ts"],
+    exclude: [LONG, SDKS].filter((pattern) => pattern !== { long: LONG, sdks: SDKS }[mode]),
     // Ends only what hangs. On a busy machine, mypy alone has taken more than four minutes.
     testTimeout: 1_200_000,
     hookTimeout: 1_200_000,
@@ -21,7 +26,11 @@ export default defineConfig(({ mode }) => ({
     pool: "forks",
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
-    reporters: process.env.CI ? ["default", "json"] : ["default"],
+    reporters: [
+      "default",
+      ...(process.env.CI && mode !== "sdks" ? ["json"] : []),
+      ...(mode === "sdks" ? [new TotalsReporter()] : []),
+    ],
     outputFile: { json: "node_modules/.cache/test-results.json" },
   },
 }));

@@ -142,7 +142,7 @@ function byteLength(text: JsonValue): number {
 }
 
 /** The beginning of a text, at most so many bytes of UTF-8, and not cut inside a character. */
-function beginningOf(text: string, bytes: number): string {
+export function beginningOf(text: string, bytes: number): string {
   return text.slice(0, new TextEncoder().encodeInto(text, new Uint8Array(bytes)).read);
 }
 

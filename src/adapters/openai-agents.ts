@@ -1,21 +1,40 @@
-// `session-pool/adapters/openai-agents`: the Session of the OpenAI Agents SDK (`@openai/agents` 0.11 or later).
-import type { AgentInputItem, Session } from "@openai/agents-core";
+// `session-pool/adapters/openai-agents`: the Session of the OpenAI Agents SDK (`@openai/agents` 0.20).
+import type {
+  AgentInputItem,
+  SessionHistoryRewriteArgs,
+  SessionHistoryRewriteAwareSession,
+  SessionHistoryTransactionArgs,
+  SessionHistoryTransactionAwareSession,
+} from "@openai/agents-core";
 import { ulid } from "ulid";
-import type { NewMessage, SessionPoolClient, StoredMessage } from "../client/index.js";
+import { Code, type NewMessage, type SessionPoolClient, type StoredMessage } from "../client/index.js";
+import { toItems, toMessage } from "./agent-items.js";
+import {
+  isExpected,
+  markerOf,
+  type PreparedTransaction,
+  prepareTransaction,
+  readMarker,
+} from "./agent-transactions.js";
 import { batchesOf } from "./batches.js";
-import { unlessMissing } from "./missing.js";
-import { fromStorable, toStorableObject } from "./storable.js";
+import { hasCode, unlessMissing } from "./missing.js";
 
-type Item = AgentInputItem & { readonly role?: string; readonly content?: unknown };
+const PAGE_SIZE = 1000;
+/** How often a transaction looks again because others have added messages meanwhile. */
+const ATTEMPTS = 5;
 
 /**
- * A conversation of the Agents SDK, kept in one session. Each item is a message whose only part holds the item
- * unchanged. The first `addItems` makes the session. An item of 3 MiB or more is refused, and nothing of the same call
- * is stored.
+ * A conversation of the Agents SDK, kept in one session. Each item is a message with a part that holds the item, and
+ * before it, for a message of a person or an assistant, a part of type `text` with its words. Items come back as
+ * JSON.stringify has them, with binary data (`Uint8Array`). Of an item over 3 MiB, the largest texts are cut.
+ *
+ * The first `addItems` makes the session. Once this object has seen the session, it does not make it again: after the
+ * session was deleted, adding fails with `not_found`.
  */
-export class SessionPoolSession implements Session {
+export class SessionPoolSession implements SessionHistoryRewriteAwareSession, SessionHistoryTransactionAwareSession {
   readonly #client: SessionPoolClient;
   readonly #sessionId: string;
+  #wasSeen = false;
 
   /** A ULID is the session's id when none is given. */
   constructor(client: SessionPoolClient, sessionId: string = ulid()) {
@@ -27,40 +46,27 @@ export class SessionPoolSession implements Session {
     return this.#sessionId;
   }
 
-  /** All items, or the last `limit` ones, oldest first; none when the session is missing. */
+  /**
+   * All items, or the last `limit` ones, oldest first; none when the session is missing. In place of an erased message
+   * stands an item that says so, or the call or result that its other half needs.
+   */
   async getItems(limit?: number): Promise<AgentInputItem[]> {
     if (limit !== undefined && limit <= 0) return [];
-    const items: AgentInputItem[] = [];
-    const pageSize = Math.min(limit ?? 1000, 1000);
-    await unlessMissing(async () => {
-      for await (const message of this.#client.history(this.#sessionId, { newestFirst: true, pageSize })) {
-        items.push(toItem(message));
-        if (items.length === limit) return;
-      }
-    });
-    return items.reverse();
+    return toItems((await this.#last(limit)).messages);
   }
 
   /** Adds items, all or nothing up to 1,000 items and 7 MiB; more are added in several steps. */
   async addItems(items: AgentInputItem[]): Promise<void> {
-    const messages = items.map((item) => fromItem(item as Item));
-    for (const batch of batchesOf(messages)) await this.#client.append(this.#sessionId, batch, { createSession: true });
+    await this.#append(items.map((item) => toMessage(item)));
   }
 
   /** Removes and returns the last item. Of several simultaneous calls, each removes a different item. */
   async popItem(): Promise<AgentInputItem | undefined> {
     for (;;) {
-      const { messages } = (await unlessMissing(() =>
-        this.#client.messages.listMessages({ sessionId: this.#sessionId, newestFirst: true, limit: 1 }),
-      )) ?? { messages: [] };
-      const last = messages[0];
+      const [last] = (await this.#last(1)).messages;
       if (last === undefined) return undefined;
-      const messageId = last.info?.id ?? "";
-      // Another call has removed it meanwhile, so this one removes the item before it.
-      const isMine = await unlessMissing(() =>
-        this.#client.messages.deleteMessage({ sessionId: this.#sessionId, messageId }),
-      );
-      if (isMine !== undefined) return toItem(last);
+      // If another call has removed it meanwhile, this one removes the item before it.
+      if (await this.#delete(idOf(last))) return toItems([last])[0];
     }
   }
 
@@ -68,39 +74,118 @@ export class SessionPoolSession implements Session {
   async clearSession(): Promise<void> {
     await unlessMissing(() => this.#client.messages.truncateMessages({ sessionId: this.#sessionId, toStart: true }));
   }
+
+  /** Gives calls new content. Of several calls with the same id, the first is replaced and the others are removed. */
+  async applyHistoryMutations({ mutations }: SessionHistoryRewriteArgs): Promise<void> {
+    for (const { callId, replacement } of mutations) {
+      const { messages } = await this.#last();
+      const items = toItems(messages);
+      const [first, ...others] = messages.filter((_message, i) => isCall(items[i], callId));
+      if (first === undefined) continue;
+      const { info, parts } = toMessage(replacement, idOf(first));
+      await this.#client.messages.updateMessage({
+        sessionId: this.#sessionId,
+        messageId: idOf(first),
+        message: { ...(info && { info }), ...(parts && { parts }) },
+        updateMask: { paths: ["parts", "info.metadata"] },
+      });
+      for (const other of others) await this.#delete(idOf(other));
+    }
+  }
+
+  /**
+   * Adds items, or puts others in place of the last ones, once for each operation id. In a transaction of up to 1,000
+   * items and 7 MiB, this is all or nothing for whoever reads by this class. Error: the history does not end with what
+   * the transaction expects, or another transaction had the operation id; nothing has changed then.
+   */
+  async applyHistoryTransaction(args: SessionHistoryTransactionArgs): Promise<void> {
+    const prepared = await prepareTransaction(args);
+    const replaced = await this.#begin(prepared);
+    for (const messageId of replaced) await this.#delete(messageId);
+  }
+
+  /** Stores a transaction, unless it is stored already, and returns the ids of what it replaces. */
+  async #begin(prepared: PreparedTransaction): Promise<readonly string[]> {
+    const { expectedSuffix, messages } = prepared;
+    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+      const applied = await this.#replacedBy(prepared);
+      if (applied !== undefined) return applied;
+      const last = expectedSuffix === undefined ? undefined : await this.#last(expectedSuffix.length);
+      if (last !== undefined && !isExpected(last.messages, expectedSuffix ?? [])) {
+        const appliedMeanwhile = await this.#replacedBy(prepared);
+        if (appliedMeanwhile !== undefined) return appliedMeanwhile;
+        throw new Error("The history no longer ends with the items that the transaction expects");
+      }
+      const replaced = (last?.messages ?? []).map(idOf);
+      try {
+        await this.#append([markerOf(prepared, replaced), ...messages], last?.end);
+        return replaced;
+      } catch (error) {
+        // Others have added messages, or applied the same operation.
+        if (!hasCode(error, Code.Aborted) && !hasCode(error, Code.AlreadyExists)) throw error;
+      }
+    }
+    throw new Error("The session changes too fast to apply a transaction to it");
+  }
+
+  /** The ids of what the stored transaction replaces; undefined when it is not stored. */
+  async #replacedBy({ markerId, digest, messages }: PreparedTransaction): Promise<readonly string[] | undefined> {
+    const stored = await unlessMissing(() =>
+      this.#client.messages.getMessage({ sessionId: this.#sessionId, messageId: markerId }),
+    );
+    if (stored === undefined) return undefined;
+    this.#wasSeen = true;
+    const marker = readMarker(stored);
+    if (marker?.digest !== digest) throw new Error("Another transaction with the same operationId was applied before");
+    // An attempt that ended early may have stored the first of several steps only.
+    const steps = batchesOf([
+      markerOf({ markerId, digest, messages, expectedSuffix: [] }, marker.replaces),
+      ...messages,
+    ]);
+    if (steps.length > 1) await this.#append(steps.slice(1).flat());
+    return marker.replaces;
+  }
+
+  /** The last `limit` messages that are items, or all, oldest first, and the position at which the session ends. */
+  async #last(limit?: number): Promise<{ readonly messages: readonly StoredMessage[]; readonly end: number }> {
+    const messages: StoredMessage[] = [];
+    const gone = new Set<string>();
+    let end: number | undefined;
+    await unlessMissing(async () => {
+      // A marker, and what its transaction has replaced, may stand between the items.
+      const pageSize = Math.min((limit ?? PAGE_SIZE) + 1, PAGE_SIZE);
+      for await (const message of this.#client.history(this.#sessionId, { newestFirst: true, pageSize })) {
+        end ??= (message.info?.position ?? 0) + 1;
+        if (messages.length === limit) break;
+        const marker = readMarker(message);
+        for (const id of marker?.replaces ?? []) gone.add(id);
+        if (marker === undefined && !gone.has(idOf(message))) messages.push(message);
+      }
+      this.#wasSeen = true;
+    });
+    return { messages: messages.reverse(), end: end ?? 0 };
+  }
+
+  async #append(messages: readonly NewMessage[], expectedPosition?: number): Promise<void> {
+    const [first, ...rest] = batchesOf(messages);
+    if (first === undefined) return;
+    const position = expectedPosition === undefined ? {} : { expectedPosition };
+    await this.#client.append(this.#sessionId, first, { createSession: !this.#wasSeen, ...position });
+    this.#wasSeen = true;
+    for (const batch of rest) await this.#client.append(this.#sessionId, batch);
+  }
+
+  /** Resolves to false when the message was not there. */
+  async #delete(messageId: string): Promise<boolean> {
+    const request = { sessionId: this.#sessionId, messageId };
+    return (await unlessMissing(() => this.#client.messages.deleteMessage(request))) !== undefined;
+  }
 }
 
-function fromItem(item: Item): NewMessage {
-  const type = item.type ?? "message";
-  const data = toStorableObject(item, { keepBytes: true });
-  const text = textOf(item.content).toWellFormed();
-  return { info: { id: ulid(), role: item.role ?? "assistant" }, parts: [{ type, text, data }] };
+function idOf({ info }: StoredMessage): string {
+  return info?.id ?? "";
 }
 
-/**
- * Returns the item of a message. Throws for a message that another program has written in a form of its own, unless it
- * is plain text.
- */
-function toItem({ info, parts }: StoredMessage): AgentInputItem {
-  const [part] = parts;
-  if (parts.length === 1 && part?.data !== undefined) return fromStorable(part.data) as AgentInputItem;
-  const isText = parts.every(({ type, data }) => type === "text" && data === undefined);
-  const content = parts.map(({ text }) => text).join("");
-  if (isText && (info?.role === "user" || info?.role === "system"))
-    return { type: "message", role: info.role, content };
-  if (isText && info?.role === "assistant")
-    return {
-      type: "message",
-      role: "assistant",
-      status: "completed",
-      content: [{ type: "output_text", text: content }],
-    };
-  throw new TypeError(`Message ${JSON.stringify(info?.id)} is no item of the Agents SDK`);
-}
-
-/** The text of an item for human readers, in the console and in other programs. */
-function textOf(content: unknown): string {
-  if (typeof content === "string") return content;
-  if (!Array.isArray(content)) return "";
-  return content.map((piece: { text?: unknown }) => (typeof piece.text === "string" ? piece.text : "")).join("");
+function isCall(item: AgentInputItem | undefined, callId: string): boolean {
+  return item?.type === "function_call" && item.callId === callId;
 }

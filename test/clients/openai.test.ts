@@ -7,13 +7,49 @@ import { PIP } from "./python.js";
 /** The newest version that runs on Node.js 20. */
 const NPM_PACKAGE = "openai@6.49.0";
 const PYPI_PACKAGE = "openai==3.54.0";
+const NPM_AGENTS = ["@openai/agents@0.20.0", "zod@4.6.7"];
+const PYPI_AGENTS = "openai-agents==0.24.0";
 
 const PROGRAMS = join(import.meta.dirname, "openai");
 
 type Client = (baseUrl: string, key: string) => Promise<string>;
 
-await describeClient("the openai package of npm", async () => {
-  const folder = await cached("openai-npm", [NPM_PACKAGE], async (made) => {
+const IS_KEPT = "keeps conversations here with only a different base URL";
+
+await describeClient(
+  "the openai package of npm",
+  () => withNpm("openai-npm", [NPM_PACKAGE], "openai/index.mjs", "conversations.mjs"),
+  (check) => {
+    it(IS_KEPT, () => check(expectConversation));
+  },
+);
+
+await describeClient(
+  "the openai package of PyPI",
+  () => withPip("openai-pypi", PYPI_PACKAGE, "conversations.py"),
+  (check) => {
+    it(IS_KEPT, () => check(expectConversation));
+  },
+);
+
+await describeClient(
+  "the Agents SDK of npm",
+  () => withNpm("openai-agents-npm", NPM_AGENTS, "@openai/agents/dist/index.mjs", "conversations-session.mjs"),
+  (check) => {
+    it("keeps its OpenAIConversationsSession here", () => check(expectSession));
+  },
+);
+
+await describeClient(
+  "the Agents SDK of PyPI",
+  () => withPip("openai-agents-pypi", PYPI_AGENTS, "conversations_session.py"),
+  (check) => {
+    it("keeps its OpenAIConversationsSession here", () => check(expectSession));
+  },
+);
+
+async function withNpm(name: string, packages: string[], module: string, program: string): Promise<Client> {
+  const folder = await cached(name, packages, async (made) => {
     await install("npm", [
       "install",
       "--silent",
@@ -21,22 +57,25 @@ await describeClient("the openai package of npm", async () => {
       "--ignore-scripts",
       "--prefix",
       made,
-      NPM_PACKAGE,
+      ...packages,
     ]);
   });
-  const module = join(folder, "node_modules/openai/index.mjs");
-  return (baseUrl, key) => run(process.execPath, [join(PROGRAMS, "conversations.mjs"), module, baseUrl, key]);
-});
+  const path = join(folder, "node_modules", module);
+  return (baseUrl, key) => run(process.execPath, [join(PROGRAMS, program), path, baseUrl, key]);
+}
 
-await describeClient("the openai package of PyPI", async () => {
-  const folder = await cached("openai-pypi", [PYPI_PACKAGE], async (made) => {
+async function withPip(name: string, requirement: string, program: string): Promise<Client> {
+  const folder = await cached(name, [requirement], async (made) => {
     await install("python3", ["-m", "venv", made]);
-    await install(join(made, "bin/python"), [...PIP, PYPI_PACKAGE]);
+    await install(join(made, "bin/python"), [...PIP, requirement]);
   });
-  return (baseUrl, key) => run(join(folder, "bin/python"), [join(PROGRAMS, "conversations.py"), baseUrl, key]);
-});
+  return (baseUrl, key) => run(join(folder, "bin/python"), [join(PROGRAMS, program), baseUrl, key]);
+}
 
-function describeClient(title: string, prepare: () => Promise<Client>): Promise<void> {
+type Told = Readonly<Record<string, unknown>>;
+type Check = (expectTold: (told: Told) => void) => Promise<void>;
+
+function describeClient(title: string, prepare: () => Promise<Client>, cases: (check: Check) => void): Promise<void> {
   return describeWith(title, prepare, (runClient) => {
     let server: KeyedServer;
 
@@ -46,11 +85,33 @@ function describeClient(title: string, prepare: () => Promise<Client>): Promise<
 
     afterAll(() => server?.stop());
 
-    it("keeps conversations here with only a different base URL", async () => {
-      const told = JSON.parse(await runClient(`${server.httpUrl}/v1`, server.key)) as Record<string, unknown>;
-      expect(told).toMatchObject(EXPECTED);
-      expect(new Set(told.ids as string[]).size).toBe(5);
+    cases(async (expectTold) => {
+      expectTold(JSON.parse(await runClient(`${server.httpUrl}/v1`, server.key)) as Told);
     });
+  });
+}
+
+function expectConversation(told: Told): void {
+  expect(told).toMatchObject(EXPECTED);
+  expect(new Set(told.ids as string[]).size).toBe(5);
+}
+
+function expectSession({ types, ...told }: Told): void {
+  expect(types).toEqual([
+    "message",
+    "function_call",
+    expect.stringMatching(/^function_call_(result|output)$/),
+    "message",
+  ]);
+  expect(told).toEqual({
+    result: "May",
+    texts: ["When do the azaleas bloom?", "In May."],
+    count: 29,
+    last: ["More 23", "More 24"],
+    popped: "More 24",
+    left: 28,
+    gone: 404,
+    restarted: [],
   });
 }
 

@@ -6,11 +6,23 @@ export const PYTHON_CLIENT = join(ROOT, "clients/python");
 /** The packages that build ours, as in its pyproject.toml. */
 const BUILD = ["hatchling==1.33.0", "grpcio-tools==1.76.0", "mypy-protobuf==3.7.0", "unasync==0.6.0"];
 const RUN = ["googleapis-common-protos==1.76.0", "grpcio==1.85.1", "protobuf==6.33.6"];
-/** The frameworks that we have adapters for. */
-const FRAMEWORKS = ["claude-agent-sdk==0.2.187", "langchain-core==1.7.0", "openai-agents==0.24.0"];
+/** The frameworks that we have adapters for, and LangGraph, which docs/clients.md shows beside one. */
+const FRAMEWORKS = [
+  "claude-agent-sdk==0.2.189",
+  "langchain-core==1.8.3",
+  "langgraph==1.2.24",
+  "openai-agents[encrypt]==0.24.0",
+];
 /** Installs this package from source, because its wheels hold a program of 350 MB that no test calls. */
 const SOURCES = ["--no-binary", "claude-agent-sdk"];
-const CHECK = ["pytest==9.2.0", "pytest-asyncio==1.5.0", "mypy==2.4.1", "types-grpcio", "types-protobuf"];
+const CHECK = [
+  "hypothesis==6.170.17",
+  "mypy==2.4.1",
+  "pytest==9.2.0",
+  "pytest-asyncio==1.5.0",
+  "types-grpcio",
+  "types-protobuf",
+];
 
 export const PIP = ["-m", "pip", "--quiet", "--disable-pip-version-check", "install"];
 
@@ -37,6 +49,7 @@ export async function preparePythonClient(): Promise<PythonClient> {
   const site = await cached("python-client-package", inputs, async (folder) => {
     await install(program, [...PIP, "--no-build-isolation", "--no-deps", "--target", folder, PYTHON_CLIENT]);
   });
-  // Python must write no bytecode into the sources of the package, because they are inputs of the cache.
-  return { program, env: { PYTHONPATH: site, MYPYPATH: site, PYTHONDONTWRITEBYTECODE: "1" } };
+  // Nothing may be written into the sources of the package, because they are inputs of the cache.
+  const outside = { PYTHONDONTWRITEBYTECODE: "1", HYPOTHESIS_STORAGE_DIRECTORY: join(environment, "hypothesis") };
+  return { program, env: { PYTHONPATH: site, MYPYPATH: site, ...outside } };
 }

@@ -8,9 +8,14 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
+from hypothesis import settings
 from proxy import Proxy
 
 from session_pool import AsyncSessionPoolClient, SessionPoolClient, new_id
+
+# No test fails because the machine is slow. A failure prints how to repeat it.
+settings.register_profile("session_pool", deadline=None, print_blob=True)
+settings.load_profile("session_pool")
 
 
 @pytest.fixture

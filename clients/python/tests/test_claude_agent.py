@@ -1,12 +1,17 @@
 """Runs the adapter with the SDK's own conformance suite for stores."""
 
+import json
+import logging
+from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 from claude_agent_sdk import project_key_for_directory, get_session_messages_from_store, list_sessions_from_store
 from claude_agent_sdk.testing import run_session_store_conformance
-from session_pool import AsyncSessionPoolClient, new_id
+from session_pool import AsyncSessionPoolClient, MessageInfo, MessageWithParts, Part, new_id, text
 from session_pool.adapters.claude_agent import SessionPoolStore
+from sessionpool.v1.message_service_pb2 import EraseMessageRequest
 
 pytestmark = pytest.mark.asyncio
 
@@ -100,3 +105,174 @@ async def test_the_sdk_reads_its_transcripts_from_the_store(
     assert [message.message["content"] for message in messages] == ["When?", content]
     listed = await list_sessions_from_store(store, directory=str(tmp_path))
     assert [(one.session_id, one.first_prompt) for one in listed] == [(session_id, "When?")]
+
+
+def transcript(directory: Path, *contents: Any) -> list[Any]:
+    """A chain of entries, alternately by the user and the assistant."""
+    entries: list[Any] = []
+    for place, content in enumerate(contents):
+        role = "assistant" if place % 2 else "user"
+        entry = {
+            "type": role,
+            "uuid": new_id(),
+            "parentUuid": entries[-1]["uuid"] if entries else None,
+            "sessionId": "s",
+            "cwd": str(directory),
+            "isSidechain": False,
+            "timestamp": f"2026-11-22T08:00:{place:02}.000Z",
+            "message": {"role": role, "content": content},
+        }
+        entries.append(entry)
+    return entries
+
+
+USE = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"path": "secret"}}
+RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "secret"}
+
+
+async def session_of(client: AsyncSessionPoolClient, uuid: str) -> str:
+    async for session in client.list_sessions():
+        if any(message.info.id == uuid for message in (await client.load_session(session.session_id)).messages):
+            return session.session_id
+    raise AssertionError(uuid)
+
+
+@pytest.mark.parametrize("erased", [[0], [1], [2], [3], [1, 2], [0, 1, 2, 3, 4]])
+async def test_an_erased_entry_keeps_the_chain(
+    async_client: AsyncSessionPoolClient, tmp_path: Path, erased: list[int]
+) -> None:
+    store, id = SessionPoolStore(async_client), new_id()
+    key: Any = {"project_key": project_key_for_directory(str(tmp_path)), "session_id": id}
+    entries = transcript(tmp_path, "When?", [USE], [RESULT], [{"type": "text", "text": "secret"}], "Thanks")
+    await store.append(key, [*entries, {"type": "mode", "value": "x"}])
+    session_id = await session_of(async_client, entries[0]["uuid"])
+    for place in erased:
+        request = EraseMessageRequest(session_id=session_id, message_id=entries[place]["uuid"])
+        await async_client.messages.EraseMessage(request)
+    loaded: Any = await store.load(key)
+    assert [entry["uuid"] for entry in loaded[:5]] == [entry["uuid"] for entry in entries]
+    assert [entry["parentUuid"] for entry in loaded[:5]] == [entry["parentUuid"] for entry in entries]
+    assert all(loaded[place] == entry for place, entry in enumerate(entries) if place not in erased)
+    messages = await get_session_messages_from_store(store, id, directory=str(tmp_path))
+    assert [message.uuid for message in messages] == [entry["uuid"] for entry in entries]
+    blocks = [block for message in messages for block in message.message["content"] if isinstance(block, dict)]
+    uses = [block["id"] for block in blocks if block["type"] == "tool_use"]
+    assert uses == [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
+    await store.append(key, entries)
+    await store.append(key, loaded[:5])
+    assert await store.load(key) == loaded
+
+
+async def test_an_erased_result_follows_its_call(async_client: AsyncSessionPoolClient, tmp_path: Path) -> None:
+    store = SessionPoolStore(async_client)
+    key: Any = {"project_key": new_id(), "session_id": "s"}
+    entries = transcript(tmp_path, "When?", [USE], [RESULT], [{**USE, "id": "t2"}], [{**RESULT, "tool_use_id": "t2"}])
+    question, first, first_result, second, second_result = entries
+    # Both tools ran at once, and their results came afterwards.
+    second["parentUuid"] = first["uuid"]
+    await store.append(key, [question, first, second, first_result, second_result])
+    session_id = await session_of(async_client, question["uuid"])
+    for entry in (first_result, second_result):
+        request = EraseMessageRequest(session_id=session_id, message_id=entry["uuid"])
+        await async_client.messages.EraseMessage(request)
+    loaded: Any = await store.load(key)
+    assert [entry["parentUuid"] for entry in loaded[3:]] == [first["uuid"], second["uuid"]]
+
+
+async def test_any_erased_entry_becomes_one_that_changes_nothing(async_client: AsyncSessionPoolClient) -> None:
+    store, uuid = SessionPoolStore(async_client), new_id()
+    key: Any = {"project_key": new_id(), "session_id": "s"}
+    await store.append(key, [{"type": "summary", "uuid": uuid}])
+    session_id = await session_of(async_client, uuid)
+    await async_client.messages.EraseMessage(EraseMessageRequest(session_id=session_id, message_id=uuid))
+    await async_client.append(session_id, text("user", "from elsewhere", id="m1"))
+    await async_client.append(
+        session_id, MessageWithParts(info=MessageInfo(role="x"), parts=[Part(type="claude_agent")])
+    )
+    loaded: Any = await store.load(key)
+    assert [entry["type"] for entry in loaded] == ["system", "user", "system"]
+    assert loaded[1]["message"] == {"role": "user", "content": "from elsewhere"}
+    assert loaded[1]["parentUuid"] == uuid
+
+
+async def test_a_deleted_transcript_does_not_come_back(async_client: AsyncSessionPoolClient) -> None:
+    writer, reader, other = (SessionPoolStore(async_client) for _ in range(3))
+    key: Any = {"project_key": new_id(), "session_id": "s"}
+    subkey: Any = {**key, "subpath": "subagents/a"}
+    await writer.append(key, [{"type": "user", "uuid": "u1"}])
+    assert await reader.load(key) == [{"type": "user", "uuid": "u1"}]
+    await other.delete(key)
+    for late in (key, subkey):
+        for store in (writer, reader):
+            with pytest.raises(grpc.RpcError) as refused:
+                await store.append(late, [{"type": "assistant", "uuid": "u2", "parentUuid": "u1"}])
+            assert refused.value.code() is grpc.StatusCode.NOT_FOUND
+        assert await writer.load(late) is None
+    assert await writer.list_sessions(key["project_key"]) == []
+
+
+async def test_a_main_transcript_exists_only_once_it_was_written(async_client: AsyncSessionPoolClient) -> None:
+    store = SessionPoolStore(async_client)
+    key: Any = {"project_key": new_id(), "session_id": "s"}
+    await store.append({**key, "subpath": "subagents/a"}, [{"type": "user"}])
+    assert await store.load(key) is None
+    assert await store.list_sessions(key["project_key"]) == []
+    assert await store.list_subkeys(key) == ["subagents/a"]
+    await store.append(key, [{"type": "user"}])
+    assert await store.load(key) == [{"type": "user"}]
+    assert [one["session_id"] for one in await store.list_sessions(key["project_key"])] == ["s"]
+    await store.delete(key)
+    assert await store.list_subkeys(key) == []
+
+
+async def test_people_find_what_was_said(async_client: AsyncSessionPoolClient, tmp_path: Path) -> None:
+    store, marker = SessionPoolStore(async_client), f"word{new_id().replace('-', '')}"
+    said = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": f"In {marker}."}, USE]
+    entries = transcript(tmp_path, "When?", said, [RESULT])
+    await store.append({"project_key": new_id(), "session_id": "s"}, entries)
+    session_id = await session_of(async_client, entries[0]["uuid"])
+    messages = (await async_client.load_session(session_id)).messages
+    shown = [[(part.type, part.text) for part in message.parts if part.type == "text"] for message in messages]
+    assert shown == [[("text", "When?")], [("text", f"In {marker}.")], []]
+    assert [json.loads(message.parts[-1].text) for message in messages] == entries
+
+
+async def test_transcripts_that_were_stored_without_words_are_read(async_client: AsyncSessionPoolClient) -> None:
+    store, project = SessionPoolStore(async_client), new_id()
+    key: Any = {"project_key": project, "session_id": "s"}
+    entry: Any = {"type": "user", "uuid": new_id(), "message": {"role": "user", "content": "When?"}}
+    await store.append(key, [{"type": "mode", "uuid": "m1"}])
+    session_id = await session_of(async_client, "m1")
+    part = Part(type="claude_agent", text=json.dumps(entry))
+    await async_client.append(
+        session_id, MessageWithParts(info=MessageInfo(id=entry["uuid"], role="user"), parts=[part])
+    )
+    await store.append(key, [entry])
+    assert await store.load(key) == [{"type": "mode", "uuid": "m1"}, entry]
+
+
+async def test_entries_over_3_mib_are_cut(
+    async_client: AsyncSessionPoolClient, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = SessionPoolStore(async_client)
+    key: Any = {"project_key": new_id(), "session_id": "s"}
+    large = [{**RESULT, "content": "\n" * 4_000_000}, {"type": "text", "text": "short"}]
+    numbers = {"type": "progress", "uuid": new_id(), "data": [0.125] * 700_000}
+    fits = {"type": "user", "uuid": new_id(), "message": {"role": "user", "content": "x" * 2_500_000}}
+    with caplog.at_level(logging.WARNING, "session_pool"):
+        await store.append(key, [*transcript(tmp_path, "When?", [USE], large), numbers, fits])
+    loaded: Any = await store.load(key)
+    assert len(loaded) == 5 and loaded[4] == fits
+    result, words = loaded[2]["message"]["content"]
+    assert words == large[1] and result["content"].endswith(" of 4000000 characters]")
+    assert loaded[3]["data"].startswith("[0.125,") and "truncated" in loaded[3]["data"]
+    assert len(caplog.records) == 2
+
+
+@pytest.mark.parametrize("uuid", ["", 3, None, "x" * 200, "a\nb", ".", "\ud800"])
+async def test_an_odd_uuid_costs_nothing(async_client: AsyncSessionPoolClient, uuid: Any) -> None:
+    store = SessionPoolStore(async_client)
+    key: Any = {"project_key": new_id(), "session_id": "s"}
+    entries: list[Any] = [{"type": "user", "uuid": uuid}, {"type": "", "uuid": new_id()}, {"uuid": new_id()}]
+    await store.append(key, entries)
+    assert await store.load(key) == entries

@@ -1,15 +1,23 @@
 """Runs the adapter with the real SDK. The model answers from a list, so that no other server is needed."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
+import grpc
 import pytest
-from agents import Agent, ModelResponse, RunConfig, Runner, Usage, function_tool
+from agents import Agent, ModelResponse, RunConfig, Runner, SQLiteSession, Usage, function_tool
+from agents.extensions.memory.encrypt_session import EncryptedSession
+from agents.models.chatcmpl_converter import Converter
 from agents.models.interface import Model
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 from session_pool import AsyncSessionPoolClient, SessionPoolClient, new_id, text, text_of
 from session_pool.adapters.openai_agents import SessionPoolSession
+from session_pool.adapters.openai_items import to_items, to_message
+from sessionpool.v1.message_service_pb2 import EraseMessageRequest, MessageInfo, MessageWithParts, Part
 
 pytestmark = pytest.mark.asyncio
 QUIET = RunConfig(tracing_disabled=True)
@@ -128,3 +136,210 @@ async def test_messages_of_other_clients_become_texts(async_client: AsyncSession
     messages = [text("assistant", "Hi"), text("planner", "Think")]
     await async_client.append_all(session.session_id, messages, create_session=True)
     assert await session.get_items() == [{"role": "assistant", "content": "Hi"}, {"role": "user", "content": "Think"}]
+
+
+ODD_ITEMS: list[Any] = [
+    {"type": None, "role": "user", "content": "x"},
+    {"type": "", "role": "user", "content": "x"},
+    {"type": 3},
+    {"id": "msg_1"},
+    {},
+    {"role": "assistant", "content": None},
+    {"role": "assistant"},
+    {"role": "", "content": "x"},
+    {"role": None, "content": []},
+    {"role": "user", "content": ["plain", None, 3, {"text": "no type"}, {"type": "text"}]},
+    {"role": "user", "content": {"type": "input_text"}},
+    {"role": "user", "content": "x", "form": "json"},
+    {"role": "user", "content": "x", "type": "message", "truncated": [], "deep": [[[[]]]]},
+    {"type": "erased"},
+    {"type": "item", "type_": "item"},
+    {"type": "text", "text": "no message"},
+    {"type": "function_call", "id": None, "call_id": "c1", "name": "f", "arguments": "{}", "n": 2**70},
+    {"type": "unknown_output", "$number": "5", "one": {"$number": "5"}, "two": {"$$json": "[]"}},
+    {"$number": "5"},
+    {"type": "mcp_list_tools", "tools": [{"input_schema": {"maximum": 9223372036854775807, "minimum": -(2**63)}}]},
+    {"type": "function_call_output", "call_id": "c1", "output": {"rows": [1.5, float("inf"), 1e300, 2**60]}},
+    {"role": "user", "content": "x", "provider_data": {"large": "x" * 100_000}},
+    {"role": "user", "content": [{"type": "input_text", "text": str(n)} for n in range(10_001)]},
+    {"type": "reasoning", "rows": [[n, str(n)] for n in range(60_000)]},
+    {"role": "assistant", "content": [{"type": "output_text", "text": "x", "annotations": [], "logprobs": []}]},
+    {"role": "assistant", "content": [{"type": "output_text", "text": "x", "annotations": []}]},
+]
+
+
+async def test_items_of_any_form_come_back_as_from_sqlite(async_client: AsyncSessionPoolClient) -> None:
+    nested: Any = "end"
+    for level in range(100):
+        nested = [nested] if level % 2 else {"a": nested}
+    items = [*ODD_ITEMS, {"role": "user", "content": "x", "nested": nested}, {"type": "f", "nested": nested}]
+    session, theirs = SessionPoolSession(new_id(), async_client), SQLiteSession("any")
+    await session.add_items(items)
+    await theirs.add_items(items)
+    assert await session.get_items() == await theirs.get_items() == items
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+pieces = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.sampled_from(["input_text", "output_text", "text", "input_image"]) | json_values,
+        "text": json_values,
+    },
+)
+any_items = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.sampled_from(["message", "function_call", "function_call_output", "erased"]) | json_values,
+        "role": st.sampled_from(["user", "assistant", "tool"]) | json_values,
+        "content": st.text() | st.lists(pieces | json_values, max_size=3) | json_values,
+        "id": json_values,
+        "status": json_values,
+    },
+)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(any_items, max_size=3))
+async def test_any_json_object_comes_back_as_it_was(items: list[Any]) -> None:
+    messages = [MessageWithParts.FromString(to_message(item).SerializeToString()) for item in items]
+    assert to_items(messages) == items
+    assert all(message.info.role and part.type for message in messages for part in message.parts)
+
+
+async def test_the_encrypted_session_of_the_sdk_works(async_client: AsyncSessionPoolClient) -> None:
+    inner = SessionPoolSession(new_id(), async_client)
+    session = EncryptedSession(session_id="enc", underlying_session=inner, encryption_key="secret")
+    await session.add_items(ODD_ITEMS[:2])
+    assert await session.get_items() == ODD_ITEMS[:2]
+    assert await session.pop_item() == ODD_ITEMS[1]
+    assert all("payload" in item for item in await inner.get_items())
+
+
+async def test_texts_are_found_whatever_the_form_of_their_item(
+    async_client: AsyncSessionPoolClient, client: SessionPoolClient
+) -> None:
+    session = SessionPoolSession(new_id(), async_client)
+    await session.add_items([ODD_ITEMS[0], {"role": "user", "content": ["azaleas", {"text": " bloom"}]}])
+    assert [text_of(message) for message in client.list_messages(session.session_id)] == ["x", "azaleas bloom"]
+
+
+async def test_half_a_character_does_not_fail_a_run(async_client: AsyncSessionPoolClient) -> None:
+    @function_tool
+    def names() -> str:
+        """Names of files."""
+        return b"caf\xe9.txt".decode("utf-8", "surrogateescape")
+
+    session = SessionPoolSession(new_id(), async_client)
+    call = ResponseFunctionToolCall(type="function_call", call_id="c1", name="names", arguments="{}")
+    agent = Agent(name="Guide", model=ScriptedModel(call, said("One file.")), tools=[names])
+    await Runner.run(agent, "Which files?", session=session, run_config=QUIET)
+    items: list[Any] = await session.get_items()
+    assert [item.get("output") for item in items] == [None, None, "caf\ufffd.txt", None]
+
+
+CALLS: list[Any] = [
+    {"role": "user", "content": "When?"},
+    {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+    {"type": "function_call", "call_id": "c2", "name": "f", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "c1", "output": "secret"},
+    {"type": "function_call_output", "call_id": "c2", "output": "secret"},
+    {"role": "assistant", "content": "secret"},
+    {"type": "custom_tool_call", "call_id": "c3", "name": "f", "input": "secret"},
+    {"type": "custom_tool_call_output", "call_id": "c3", "output": "secret"},
+    {"role": "user", "content": "And then?"},
+]
+
+
+@pytest.mark.parametrize(
+    "erased", [[n] for n in range(9)] + [[1, 2], [3, 4], [1, 3], [1, 2, 3, 4], [5, 6], list(range(9))]
+)
+async def test_an_erased_message_leaves_calls_and_outputs_paired(
+    async_client: AsyncSessionPoolClient, erased: list[int]
+) -> None:
+    session = SessionPoolSession(new_id(), async_client)
+    await session.add_items(CALLS)
+    messages = [message async for message in async_client.list_messages(session.session_id)]
+    for place in erased:
+        request = EraseMessageRequest(session_id=session.session_id, message_id=messages[place].info.id)
+        await async_client.messages.EraseMessage(request)
+    items: list[Any] = await session.get_items()
+    assert len(items) == len(CALLS)
+    assert all(item == CALLS[place] for place, item in enumerate(items) if place not in erased)
+    calls = [(item["type"], item["call_id"]) for item in items if str(item.get("type")).endswith("_call")]
+    outputs = [(item["type"].removesuffix("_output"), item["call_id"]) for item in items if "output" in item]
+    assert sorted(calls) == sorted(outputs)
+    assert all(items[place].get("role") in ("user", "assistant", None) for place in erased)
+    plain = [item for item in items if "custom" not in str(item.get("type"))]
+    assert Converter.items_to_messages(plain)
+    await session.add_items([{"role": "user", "content": "Go on"}])
+    assert await session.get_items(limit=1) == [{"role": "user", "content": "Go on"}]
+
+
+async def test_a_deleted_session_does_not_come_back(async_client: AsyncSessionPoolClient) -> None:
+    writer, reader = (SessionPoolSession(new_id(), async_client) for _ in range(2))
+    reader.session_id = writer.session_id
+    await writer.add_items(CALLS[:2])
+    assert len(await reader.get_items()) == 2
+    await async_client.delete_session(writer.session_id)
+    for session in (writer, reader):
+        with pytest.raises(grpc.RpcError) as refused:
+            await session.add_items(CALLS[3:4])
+        assert refused.value.code() is grpc.StatusCode.NOT_FOUND
+        assert await session.get_items() == []
+    # Whoever has not seen it begins a new one.
+    await SessionPoolSession(writer.session_id, async_client).add_items(CALLS[:1])
+    await writer.clear_session()
+    await writer.add_items(CALLS[:1])
+    assert await writer.get_items() == CALLS[:1]
+
+
+async def test_what_is_over_3_mib_is_cut_and_costs_nothing_else(
+    async_client: AsyncSessionPoolClient, client: SessionPoolClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    session = SessionPoolSession(new_id(), async_client)
+    large = "京都" * 1_000_000
+    items: list[Any] = [
+        CALLS[0],
+        CALLS[1],
+        {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": large}, "short"]},
+        {"role": "assistant", "content": large},
+        {"type": "reasoning", "summary": [], "rows": [[n, "x" * 100] for n in range(60_000)]},
+        {"role": "user", "content": [{"type": "input_image", "image_url": "data:" + "A" * 4_000_000}]},
+    ]
+    with caplog.at_level(logging.WARNING, "session_pool"):
+        await session.add_items(items)
+    kept: list[Any] = await session.get_items()
+    assert kept[:2] == items[:2]
+    for text_kept in (kept[2]["output"][0]["text"], kept[3]["content"]):
+        beginning, mark = text_kept.split("… ")
+        assert mark == f"[truncated: {len(beginning)} of 2000000 characters]"
+        assert large.startswith(beginning) and len(beginning.encode()) > 3_000_000
+    assert kept[2]["output"][1] == "short" and kept[4]["summary"] == []
+    # Models refuse half of an image.
+    [image] = kept[5]["content"]
+    assert image["type"] == "input_text" and image["text"].endswith(" of 4000005 characters]")
+    assert len(caplog.records) == 4 and "京" not in caplog.text
+    marks = [message.info.metadata["truncated"] for message in list(client.list_messages(session.session_id))[2:]]
+    assert [mark[0]["length"] for mark in marks[:2]] == [2_000_000, 2_000_000]
+
+
+async def test_items_of_openai_s_conversations_are_read(async_client: AsyncSessionPoolClient) -> None:
+    session_id = new_id()
+    image = {"type": "input_image", "image_url": "https://example.com/a.png", "detail": "auto"}
+    picture = Part(type="input_image")
+    picture.data.update(image)
+    question = MessageWithParts(info=MessageInfo(role="user"), parts=[Part(type="text", text="This?"), picture])
+    call = MessageWithParts(info=MessageInfo(role="assistant"), parts=[Part(type="function_call")])
+    call.info.metadata.update({"openai": {"type": "function_call"}})
+    call.parts[0].data.update({"call_id": "c1", "name": "f", "arguments": "{}"})
+    await async_client.append_all(session_id, [question, call, text("assistant", "Yes")], create_session=True)
+    assert await SessionPoolSession(session_id, async_client).get_items() == [
+        {"role": "user", "content": [{"type": "input_text", "text": "This?"}, image]},
+        {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+        {"role": "assistant", "content": "Yes"},
+    ]

@@ -41,7 +41,8 @@ export function checkIntegers(text: string): void {
   }
 }
 
-function numberAt(text: string, at: number): string {
+/** The number literal that begins at `at`, in JSON that JSON.parse has accepted. */
+export function numberAt(text: string, at: number): string {
   AFTER_NUMBER.lastIndex = at;
   return text.slice(at, AFTER_NUMBER.exec(text)?.index);
 }

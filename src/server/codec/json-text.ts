@@ -16,9 +16,21 @@ const CLOSE_OBJECT = 0x7d;
  * nesting and values, and integers that no double represents exactly. Holds room for the values.
  */
 export function parseJson(bytes: Buffer, room: ValueRoom): unknown {
+  const text = textOfBody(bytes, room);
+  const value = parseText(text);
+  checkIntegers(text);
+  return value;
+}
+
+/** The text of a body, which must be UTF-8. Holds room for the values in it. */
+export function textOfBody(bytes: Buffer, room: ValueRoom): string {
   room.holdValues(countValues(bytes, room.mostValues));
   if (!isUtf8(bytes)) throw invalidArgument("The body is not valid UTF-8");
-  const text = bytes.toString("utf8");
+  return bytes.toString("utf8");
+}
+
+/** Parses the text of a body, and refuses everything that `parseJson` refuses but inexact integers. */
+export function parseText(text: string): unknown {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -27,7 +39,6 @@ export function parseJson(bytes: Buffer, room: ValueRoom): unknown {
     throw invalidArgument("The body is not valid JSON");
   }
   checkJsonText(text, "The body");
-  checkIntegers(text);
   return value;
 }
 

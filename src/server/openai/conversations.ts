@@ -14,7 +14,9 @@ import {
 } from "../../../gen/sessionpool/v1/message_service_pb.js";
 import { type Session, SessionService } from "../../../gen/sessionpool/v1/session_service_pb.js";
 import { ApiError } from "../../api/api-error.js";
+import type { ExactObject, ExactValue } from "../codec/exact-json.js";
 import { toItem, toMessage } from "./items.js";
+import type { ListName, ListPlaces } from "./list-places.js";
 import { asList, asObject, badParameter, refuseOthers } from "./read.js";
 
 /** Makes one call of the API, through the same pipeline as every front. */
@@ -35,7 +37,10 @@ export interface ConversationRequest {
   readonly itemId: string;
   readonly query: URLSearchParams;
   /** Undefined when there was none. */
-  readonly body: unknown;
+  readonly body: ExactValue | undefined;
+  /** The namespace of the caller. */
+  readonly namespace: string;
+  readonly places: ListPlaces;
 }
 
 const { createSession, getSession, updateSession, deleteSession } = SessionService.method;
@@ -47,10 +52,10 @@ const ITEMS = { usual: 20, most: 100 };
 /** How often a page is read again because the history changed after `after` was found and before the page was read. */
 const ATTEMPTS = 5;
 
-export async function createConversation(rpc: Rpc, { body }: ConversationRequest): Promise<JsonObject> {
+export async function createConversation(rpc: Rpc, { body }: ConversationRequest): Promise<ExactObject> {
   const { items, metadata, ...others } = asObject(body ?? {}, "body");
   refuseOthers(others, []);
-  const messages = items === undefined || items === null ? [] : toMessages(items);
+  const messages = toMessages(items ?? []);
   const session = await rpc(createSession, { metadata: toMetadata(metadata) });
   const { sessionId } = session;
   try {
@@ -63,11 +68,11 @@ export async function createConversation(rpc: Rpc, { body }: ConversationRequest
   return toConversation(session);
 }
 
-export async function retrieveConversation(rpc: Rpc, { sessionId }: ConversationRequest): Promise<JsonObject> {
+export async function retrieveConversation(rpc: Rpc, { sessionId }: ConversationRequest): Promise<ExactObject> {
   return toConversation(await rpc(getSession, { sessionId }));
 }
 
-export async function updateConversation(rpc: Rpc, { sessionId, body }: ConversationRequest): Promise<JsonObject> {
+export async function updateConversation(rpc: Rpc, { sessionId, body }: ConversationRequest): Promise<ExactObject> {
   const { metadata, ...others } = asObject(body ?? {}, "body");
   refuseOthers(others, []);
   if (metadata === undefined) throw badParameter("metadata", "it is required");
@@ -75,15 +80,16 @@ export async function updateConversation(rpc: Rpc, { sessionId, body }: Conversa
   return toConversation(await rpc(updateSession, { sessionId, metadata: toMetadata(metadata), updateMask }));
 }
 
-export async function deleteConversation(rpc: Rpc, { sessionId }: ConversationRequest): Promise<JsonObject> {
+export async function deleteConversation(rpc: Rpc, { sessionId }: ConversationRequest): Promise<ExactObject> {
   await rpc(deleteSession, { sessionId });
   return { id: sessionId, object: "conversation.deleted", deleted: true };
 }
 
-export async function createItems(rpc: Rpc, { sessionId, body }: ConversationRequest): Promise<JsonObject> {
+export async function createItems(rpc: Rpc, { sessionId, body }: ConversationRequest): Promise<ExactObject> {
   const { items, ...others } = asObject(body ?? {}, "body");
   refuseOthers(others, []);
   const messages = toMessages(items).map((message) => create(MessageWithPartsSchema, message));
+  if (messages.length === 0) throw badParameter("items", "expected at least one item");
   const { messageIds } = await rpc(appendMessages, { sessionId, messages });
   messages.forEach((message, i) => {
     message.info!.id = messageIds[i] as string;
@@ -94,50 +100,98 @@ export async function createItems(rpc: Rpc, { sessionId, body }: ConversationReq
 export async function retrieveItem(
   rpc: Rpc,
   { sessionId, itemId: messageId }: ConversationRequest,
-): Promise<JsonObject> {
+): Promise<ExactObject> {
   return toItem(await rpc(getMessage, { sessionId, messageId }));
 }
 
 /** Returns the conversation, as OpenAI does. */
-export async function deleteItem(rpc: Rpc, { sessionId, itemId: messageId }: ConversationRequest): Promise<JsonObject> {
+export async function deleteItem(
+  rpc: Rpc,
+  { sessionId, itemId: messageId }: ConversationRequest,
+): Promise<ExactObject> {
   await rpc(deleteMessage, { sessionId, messageId });
   return toConversation(await rpc(getSession, { sessionId }));
 }
 
-export async function listItems(rpc: Rpc, { sessionId, query }: ConversationRequest): Promise<JsonObject> {
+export async function listItems(
+  rpc: Rpc,
+  { sessionId, query, namespace, places }: ConversationRequest,
+): Promise<ExactObject> {
   const after = query.get("after") ?? "";
   const order = query.get("order") ?? "desc";
   if (order !== "asc" && order !== "desc") throw badParameter("order", "expected asc or desc");
   const limit = readLimit(query.get("limit"));
-  const newestFirst = order === "desc";
-  if (after !== "") return await listAfter(rpc, { sessionId, newestFirst, limit }, after);
-  const { messages, nextPageToken } = await rpc(listMessages, { sessionId, newestFirst, limit });
-  return toList(messages, nextPageToken !== "");
+  const list = { namespace, sessionId, newestFirst: order === "desc" };
+  // One more tells what the next page begins with.
+  const messages = await messagesAfter(rpc, list, after, limit + 1, places);
+  const shown = messages.all.slice(0, limit);
+  const hasMore = messages.nextPageToken !== "" || messages.all.length > limit;
+  const ids = shown.map(({ info }) => info?.id ?? "").reverse();
+  if (hasMore) places.remember(list, { shown: ids, next: messages.all[limit]?.info?.id, after });
+  return toList(shown, hasMore);
 }
 
-interface List {
-  readonly sessionId: string;
-  readonly newestFirst: boolean;
-  readonly limit: number;
+interface Listed {
+  readonly all: readonly MessageWithParts[];
+  /** Empty when the list ends with them. */
+  readonly nextPageToken: string;
 }
 
-/** Reads from the item itself, which proves that the place is right, and leaves the item out. */
-async function listAfter(rpc: Rpc, list: List, after: string): Promise<JsonObject> {
-  const { sessionId, newestFirst, limit } = list;
+/** Goes on after an item, or where it was if it has been deleted since. Without an id, begins at the beginning. */
+async function messagesAfter(
+  rpc: Rpc,
+  list: ListName,
+  after: string,
+  limit: number,
+  places: ListPlaces,
+): Promise<Listed> {
+  if (after === "") return await listFrom(rpc, list, 0, limit);
+  try {
+    return await listFromItem(rpc, list, after, limit, 1);
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+    for (const { itemId, isListed } of places.continuations(list, after)) {
+      try {
+        if (itemId === undefined) return await listFrom(rpc, list, 0, limit);
+        return await listFromItem(rpc, list, itemId, limit, isListed ? 1 : 0);
+      } catch (other) {
+        if (!isMissing(other)) throw other;
+      }
+    }
+    throw error;
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof ApiError && error.code === Code.NotFound;
+}
+
+/** Reads from the item itself, which proves that the place is right, and leaves out the first `skip` messages. */
+async function listFromItem(rpc: Rpc, list: ListName, itemId: string, limit: number, skip: 0 | 1): Promise<Listed> {
+  const { sessionId, newestFirst } = list;
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    const { info } = await rpc(getMessage, { sessionId, messageId: after });
+    const { info } = await rpc(getMessage, { sessionId, messageId: itemId });
     const position = info?.position ?? 0n;
     const offset = newestFirst ? (await rpc(countMessages, { sessionId })).count - 1n - position : position;
-    const read = { sessionId, newestFirst, offset: Number(offset), limit: limit + 1 };
-    const page = offset < 0n ? undefined : await rpc(listMessages, read);
-    if (page?.messages[0]?.info?.id !== after) continue;
-    const { messages, nextPageToken } = page;
-    if (messages.length > 1 || nextPageToken === "") return toList(messages.slice(1), nextPageToken !== "");
+    const page = offset < 0n ? undefined : await listFrom(rpc, list, Number(offset), limit + skip);
+    if (page?.all[0]?.info?.id !== itemId) continue;
+    const { all, nextPageToken } = page;
+    if (all.length > skip || nextPageToken === "") return { all: all.slice(skip), nextPageToken };
     // The item fills a page of its own.
     const next = await rpc(listMessages, { sessionId, newestFirst, limit, pageToken: nextPageToken });
-    return toList(next.messages, next.nextPageToken !== "");
+    return { all: next.messages, nextPageToken: next.nextPageToken };
   }
   throw new ApiError(Code.Aborted, "The conversation changes too fast to go on after this item; try again");
+}
+
+async function listFrom(
+  rpc: Rpc,
+  { sessionId, newestFirst }: ListName,
+  offset: number,
+  limit: number,
+): Promise<Listed> {
+  const { messages, nextPageToken } = await rpc(listMessages, { sessionId, newestFirst, offset, limit });
+  return { all: messages, nextPageToken };
 }
 
 function readLimit(text: string | null): number {
@@ -148,13 +202,11 @@ function readLimit(text: string | null): number {
   return limit;
 }
 
-function toMessages(items: unknown): ReturnType<typeof toMessage>[] {
-  const list = asList(items, "items");
-  if (list.length === 0) throw badParameter("items", "expected at least one item");
-  return list.map((item, i) => toMessage(item, `items[${i}]`));
+function toMessages(items: ExactValue | undefined): ReturnType<typeof toMessage>[] {
+  return asList(items, "items").map((item, i) => toMessage(item, `items[${i}]`));
 }
 
-function toMetadata(value: unknown): JsonObject | undefined {
+function toMetadata(value: ExactValue | undefined): JsonObject | undefined {
   if (value === undefined || value === null) return undefined;
   const metadata = asObject(value, "metadata");
   const pairs = Object.entries(metadata);
@@ -165,14 +217,14 @@ function toMetadata(value: unknown): JsonObject | undefined {
     if (typeof one !== "string" || one.length > METADATA.valueLength)
       throw badParameter(`metadata.${key}`, `expected a text of at most ${METADATA.valueLength} characters`);
   }
-  return metadata;
+  return metadata as JsonObject;
 }
 
-function toConversation({ sessionId, createTime, metadata = {} }: Session): JsonObject {
+function toConversation({ sessionId, createTime, metadata = {} }: Session): ExactObject {
   return { id: sessionId, object: "conversation", created_at: Number(createTime?.seconds ?? 0n), metadata };
 }
 
-function toList(messages: readonly MessageWithParts[], hasMore: boolean): JsonObject {
+function toList(messages: readonly MessageWithParts[], hasMore: boolean): ExactObject {
   const data = messages.map(toItem);
   const ends = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
   return { object: "list", data, ...ends, has_more: hasMore };

@@ -5,7 +5,7 @@ import { DEFAULT_LOAD } from "../../config.js";
 import { toByteString } from "../../domain/byte-string.js";
 import { codeName } from "../call/code-name.js";
 import { CallSignal } from "../call-signal.js";
-import { parseJson } from "../codec/json-text.js";
+import { type ExactValue, parseExactJson, writeExactJson } from "../codec/exact-json.js";
 import type { CallPipeline, FrontCall } from "../front-call.js";
 import { type BodyLimits, checkBodyHeaders, hasBody, readBody } from "../http/body.js";
 import type { HttpExchange, HttpRequest, HttpResponse } from "../http/exchange.js";
@@ -15,6 +15,7 @@ import { sendJson, sendProblem } from "../http/respond.js";
 import { startCall } from "../http/start-call.js";
 import type { Admission } from "../load/admissions.js";
 import type { Rpc } from "./conversations.js";
+import { ListPlaces } from "./list-places.js";
 import { OpenAiProblem } from "./read.js";
 import { findRoute, type Operation, readQuery } from "./routes.js";
 
@@ -41,10 +42,11 @@ export function createOpenAiHandler({
 }: OpenAiOptions): OpenAiHandler {
   const bodyLimits: BodyLimits = { ...DEFAULT_LOAD, ...limits };
   const calls = new Calls(methods, pipeline);
+  const places = new ListPlaces();
   return (path, request, response) => {
     if (!isOurs(path)) return false;
     hearErrors(request, response);
-    serve(path, request, response, calls, bodyLimits).catch((error: unknown) => {
+    serve(path, { request, response }, calls, places, bodyLimits).catch((error: unknown) => {
       if (!(error instanceof ApiError)) onUnexpected(error);
       const problem = toProblem(error);
       sendProblem(request, response, problem, problemJson(problem));
@@ -53,21 +55,37 @@ export function createOpenAiHandler({
   };
 }
 
-async function serve(path: string, request: HttpRequest, response: HttpResponse, calls: Calls, limits: BodyLimits) {
+async function serve(
+  path: string,
+  { request, response }: HttpExchange,
+  calls: Calls,
+  places: ListPlaces,
+  limits: BodyLimits,
+) {
   const url = request.url ?? "";
   const route = findRoute(request.method ?? "", path);
   const call = await calls.start(route, { request, response });
   const query = readQuery(url.slice(path.length), route.query);
   const body = await readJson(request, call.admission, limits);
-  const answer = await route.run(calls.rpcOf(call), { ...route, query, body });
-  await sendJson(request, response, toByteString(JSON.stringify(answer)), call.admission);
+  const answer = await route.run(calls.rpcOf(call), {
+    ...route,
+    query,
+    body,
+    places,
+    namespace: call.principal.namespace,
+  });
+  await sendJson(request, response, toByteString(writeExactJson(answer)), call.admission);
 }
 
-async function readJson(request: HttpRequest, admission: Admission, limits: BodyLimits): Promise<unknown> {
+async function readJson(
+  request: HttpRequest,
+  admission: Admission,
+  limits: BodyLimits,
+): Promise<ExactValue | undefined> {
   if (!hasBody(request)) return undefined;
   checkBodyHeaders(request, limits.bodyBytes);
   const bytes = await readBody(request, limits, admission);
-  return bytes.length === 0 ? undefined : parseJson(bytes, admission);
+  return bytes.length === 0 ? undefined : parseExactJson(bytes, admission);
 }
 
 /** The calls of the API that requests are made of. */

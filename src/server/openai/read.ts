@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
+import { ExactNumber, type ExactObject, type ExactValue } from "../codec/exact-json.js";
 import { HttpProblem } from "../http/problem.js";
 
 /** A request that the server does not accept. `param` names the parameter, as OpenAI's errors do. */
@@ -21,20 +21,20 @@ export function badParameter(param: string, reason: string): OpenAiProblem {
 }
 
 /** Returns the value if it is an object; throws otherwise. */
-export function asObject(value: unknown, param: string): JsonObject {
-  if (typeof value !== "object" || value === null || Array.isArray(value))
+export function asObject(value: ExactValue | undefined, param: string): ExactObject {
+  if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof ExactNumber)
     throw badParameter(param, "expected an object");
-  return value as JsonObject;
+  return value as ExactObject;
 }
 
 /** Returns the value if it is a list; throws otherwise. */
-export function asList(value: unknown, param: string): readonly JsonValue[] {
+export function asList(value: ExactValue | undefined, param: string): readonly ExactValue[] {
   if (!Array.isArray(value)) throw badParameter(param, "expected a list");
-  return value as readonly JsonValue[];
+  return value as readonly ExactValue[];
 }
 
 /** Refuses members that this server does not know, because a client that sends one expects an effect. */
-export function refuseOthers(members: JsonObject, known: readonly string[]): void {
+export function refuseOthers(members: ExactObject, known: readonly string[]): void {
   for (const name of Object.keys(members)) {
     if (known.includes(name)) continue;
     throw new OpenAiProblem(Code.InvalidArgument, `Unknown parameter: '${name}'`, { param: name });

@@ -1,7 +1,8 @@
-import type { DescMethod, JsonObject } from "@bufbuild/protobuf";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { MessageService } from "../../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../../gen/sessionpool/v1/session_service_pb.js";
+import type { ExactObject } from "../codec/exact-json.js";
 import {
   type ConversationRequest,
   createConversation,
@@ -20,7 +21,7 @@ import { badParameter, OpenAiProblem } from "./read.js";
 export interface Operation {
   /** The RPC whose scope and place the request takes before its body is read. */
   readonly admittedAs: DescMethod;
-  readonly run: (rpc: Rpc, request: ConversationRequest) => Promise<JsonObject>;
+  readonly run: (rpc: Rpc, request: ConversationRequest) => Promise<ExactObject>;
   /** The parameters that the query may have. */
   readonly query: readonly string[];
 }

@@ -40,11 +40,19 @@ export function viewsOf(message: Message): readonly PartView[] {
   let views = known.get(message);
   if (views === undefined) {
     views = mergeTexts(
-      resultOfChat(message, [...message.parts.flatMap(recognise), ...callsOfChat(toolCalls(message))]),
+      resultOfChat(message, [...shownParts(message).flatMap(recognise), ...callsOfChat(toolCalls(message))]),
     );
     known.set(message, views);
   }
   return views;
+}
+
+/** Parts of these types hold all texts of a message, which adapters also keep in a part of type `text`, for search. */
+const WHOLE_MESSAGES = ["claude_agent", "message"];
+
+function shownParts({ parts }: Message): readonly Part[] {
+  if (!parts.some(({ type }) => WHOLE_MESSAGES.includes(type))) return parts;
+  return parts.filter(({ type, data }) => type !== "text" || data !== undefined);
 }
 
 function toolCalls(message: Message): unknown {

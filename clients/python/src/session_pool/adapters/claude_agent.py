@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, cast
 
 import grpc
 from claude_agent_sdk import SessionStore
-from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Part
-from sessionpool.v1.session_service_pb2 import Session
+from sessionpool.v1.message_service_pb2 import MessageWithParts
+from sessionpool.v1.session_service_pb2 import SESSION_VIEW_FULL, ListSessionsRequest, Session
 
 from session_pool import AsyncSessionPoolClient
 from session_pool.adapters.batches import batches
-from session_pool.messages import new_id
+from session_pool.adapters.claude_entries import KEPT, to_entries, to_message
 from session_pool.retry import code_of
 from session_pool.values import from_struct
 
 if TYPE_CHECKING:
     from claude_agent_sdk.types import SessionKey, SessionListSubkeysKey, SessionStoreEntry, SessionStoreListEntry
-
-_TYPE = "claude_agent"
 
 
 class SessionPoolStore(SessionStore):
@@ -29,19 +26,24 @@ class SessionPoolStore(SessionStore):
     The transcripts of a project are the children of one session. The transcripts of subagents are the children of the
     session of their main transcript.
 
-    Each entry is a message that holds the JSON of the entry, 3 MiB at most, as the text of a part. The `uuid` of an
-    entry is the id of its message, so an entry is stored once.
+    Each entry is a message that holds the JSON of the entry as the text of a part, and before it what the user or the
+    assistant has said. Of an entry over 3 MiB the largest texts are cut. The `uuid` of an entry is the id of its
+    message, so an entry is stored once.
+
+    If a transcript is deleted after this store has read or written it, appending to it raises `NOT_FOUND`.
     """
 
     def __init__(self, client: AsyncSessionPoolClient) -> None:
         """The caller closes the client."""
         self._client = client
+        # The ids of the sessions that are not made again.
+        self._seen: set[str] = set()
 
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
         """Appends entries in order. An entry whose `uuid` the transcript already has is left out."""
         messages: dict[str, MessageWithParts] = {}
         for entry in entries:
-            message = _to_message(entry)
+            message = to_message(entry)
             messages.setdefault(message.info.id, message)
         if not messages:
             return
@@ -49,23 +51,40 @@ class SessionPoolStore(SessionStore):
             await self._append(_id_of(key), list(messages.values()))
         except grpc.RpcError as error:
             _ignore(error, grpc.StatusCode.NOT_FOUND)
+            if _id_of(key) in self._seen:
+                raise
             await self._create(key)
             await self._append(_id_of(key), list(messages.values()))
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         """Returns all entries, oldest first, or None for a transcript that was never written."""
         try:
-            return [_to_entry(message) async for message in self._client.list_messages(_id_of(key), page_size=1000)]
+            messages = [message async for message in self._client.list_messages(_id_of(key), page_size=1000)]
         except grpc.RpcError as error:
             _ignore(error, grpc.StatusCode.NOT_FOUND)
             return None
+        self._seen.add(_id_of(key))
+        return to_entries(messages) or None
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
-        """Returns the transcripts of a project, without those of subagents."""
-        return [
-            {"session_id": _kept(session)["session_id"], "mtime": session.update_time.ToMilliseconds()}
-            async for session in self._client.list_sessions(parent_id=_project_id(project_key))
-        ]
+        """Returns the transcripts of a project, without those of subagents.
+
+        A main transcript of which only subagents' transcripts were written is not one of them.
+        """
+        request = ListSessionsRequest(parent_id=_project_id(project_key), view=SESSION_VIEW_FULL)
+        listed: list[SessionStoreListEntry] = []
+        while True:
+            page = await self._client.sessions.ListSessions(request)
+            for session in page.sessions:
+                if session.message_count > 0:
+                    entry: SessionStoreListEntry = {
+                        "session_id": _kept(session)["session_id"],
+                        "mtime": session.update_time.ToMilliseconds(),
+                    }
+                    listed.append(entry)
+            if not page.next_page_token:
+                return listed
+            request.page_token = page.next_page_token
 
     async def delete(self, key: SessionKey) -> None:
         """Deletes a transcript, and with a main transcript those of its subagents. A missing one is no error."""
@@ -88,6 +107,7 @@ class SessionPoolStore(SessionStore):
         for batch in batches(messages):
             try:
                 await self._client.append_all(session_id, batch)
+                self._seen.add(session_id)
             except grpc.RpcError as error:
                 # The transcript has this uuid with other content. The first entry stays.
                 _ignore(error, grpc.StatusCode.ALREADY_EXISTS)
@@ -101,20 +121,28 @@ class SessionPoolStore(SessionStore):
             _ignore(error, grpc.StatusCode.ALREADY_EXISTS)
 
     async def _create(self, key: SessionKey) -> None:
-        """Makes the transcript's session and its parents, unless they exist."""
-        project_key, session_id = key["project_key"], key["session_id"]
-        project = _project_id(project_key)
-        await self._client.create_session(project, metadata={_TYPE: {"project_key": project_key}})
-        main: SessionKey = {"project_key": project_key, "session_id": session_id}
-        await self._client.create_session(_id_of(main), parent_id=project, metadata={_TYPE: dict(main)})
+        """Makes the transcript's session and its parents, unless they exist.
+
+        `NOT_FOUND`: the main transcript has been deleted since this store made or read it.
+        """
+        main = _main_of(key)
+        if _id_of(main) not in self._seen:
+            project = _project_id(key["project_key"])
+            await self._client.create_session(project, metadata={KEPT: {"project_key": key["project_key"]}})
+            await self._client.create_session(_id_of(main), parent_id=project, metadata={KEPT: dict(main)})
+            self._seen.add(_id_of(main))
         if "subpath" in key:
-            await self._client.create_session(_id_of(key), parent_id=_id_of(main), metadata={_TYPE: dict(key)})
+            await self._client.create_session(_id_of(key), parent_id=_id_of(main), metadata={KEPT: dict(key)})
 
     async def _delete(self, session_id: str) -> None:
         try:
             await self._client.delete_session(session_id)
         except grpc.RpcError as error:
             _ignore(error, grpc.StatusCode.NOT_FOUND)
+
+
+def _main_of(key: SessionKey) -> SessionKey:
+    return {"project_key": key["project_key"], "session_id": key["session_id"]}
 
 
 def _project_id(project_key: str) -> str:
@@ -135,26 +163,7 @@ def _short(text: str) -> str:
 
 
 def _kept(session: Session) -> dict[str, Any]:
-    return cast("dict[str, Any]", from_struct(session.metadata)[_TYPE])
-
-
-def _to_message(entry: SessionStoreEntry) -> MessageWithParts:
-    part = Part(type=_TYPE, text=_to_json(entry))
-    return MessageWithParts(info=MessageInfo(id=entry.get("uuid") or new_id(), role=entry["type"]), parts=[part])
-
-
-def _to_json(entry: SessionStoreEntry) -> str:
-    text = json.dumps(entry, ensure_ascii=False, separators=(",", ":"))
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        # An output may be cut in the middle of a character. Half of one can be stored only as an escape.
-        return json.dumps(entry, separators=(",", ":"))
-    return text
-
-
-def _to_entry(message: MessageWithParts) -> SessionStoreEntry:
-    return cast("SessionStoreEntry", json.loads(message.parts[0].text))
+    return cast("dict[str, Any]", from_struct(session.metadata)[KEPT])
 
 
 def _ignore(error: grpc.RpcError, code: grpc.StatusCode) -> None:

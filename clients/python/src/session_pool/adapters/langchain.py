@@ -13,13 +13,16 @@ from langchain_core.messages import (
     ChatMessage,
     HumanMessage,
     SystemMessage,
-    message_to_dict,
+    ToolMessage,
     messages_from_dict,
 )
 from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Part, TruncateMessagesRequest
 
 from session_pool import SessionPoolClient
 from session_pool.adapters.batches import batches
+from session_pool.adapters.erased import ERASED, Turn, is_erased, pair_both_erased, pair_erased
+from session_pool.adapters.fitted import fitted, without_cut_files
+from session_pool.adapters.storable import from_storable, to_storable, well_formed
 from session_pool.messages import new_id, text_of
 from session_pool.retry import code_of
 from session_pool.values import from_struct, to_struct
@@ -38,27 +41,34 @@ class SessionPoolChatMessageHistory(BaseChatMessageHistory):
     """A history that is kept as a session of session-pool. The session is made with the first message.
 
     The text of a message is a part of type `text`, which all clients of the session can read. A part of type
-    `langchain` holds the rest of the message. Numbers in it are doubles.
+    `langchain` holds the rest of the message, with what `json.dumps` takes, and bytes. Other values, such as dates in
+    an artifact, come back as texts. Of a message over 3 MiB the largest texts are cut.
+
+    If the session is deleted after this object has read or written it, adding messages raises `NOT_FOUND`.
     """
 
     def __init__(self, session_id: str, client: SessionPoolClient) -> None:
         """The caller closes the client."""
         self.session_id = session_id
         self._client = client
+        self._was_seen = False
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]
         """All messages, oldest first. Empty when the session does not exist."""
         try:
-            return [to_langchain(message) for message in self._client.list_messages(self.session_id, page_size=_PAGE)]
+            stored = list(self._client.list_messages(self.session_id, page_size=_PAGE))
+            self._was_seen = True
         except grpc.RpcError as error:
             _ignore_missing(error)
             return []
+        return _to_history(stored)
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Appends messages, all or none up to 1,000 messages and 7 MiB; more are appended in several steps."""
         for batch in batches([to_message(message) for message in messages]):
-            self._client.append_all(self.session_id, batch, create_session=True)
+            self._client.append_all(self.session_id, batch, create_session=not self._was_seen)
+            self._was_seen = True
 
     def clear(self) -> None:
         """Removes all messages for good. The session keeps its title and metadata."""
@@ -71,12 +81,13 @@ class SessionPoolChatMessageHistory(BaseChatMessageHistory):
 
 def to_message(message: BaseMessage) -> MessageWithParts:
     """Converts a message of LangChain to a message of the session."""
-    kept: dict[str, Any] = message_to_dict(message)
-    if isinstance(message.content, str):
+    kept: dict[str, Any] = to_storable({"type": message.type, "data": dict(message)}, keep_bytes=True)
+    content = kept["data"].get("content")
+    if isinstance(content, str):
         del kept["data"]["content"]
-    role = message.role if isinstance(message, ChatMessage) else _ROLES.get(message.type, message.type)
-    parts = [Part(type="text", text=str(message.text)), Part(type=_KEPT, data=to_struct(kept))]
-    return MessageWithParts(info=MessageInfo(id=new_id(), role=role), parts=parts)
+    text = content if isinstance(content, str) else well_formed(str(message.text))
+    parts = [Part(type="text", text=text), Part(type=_KEPT, data=to_struct(kept))]
+    return fitted(MessageWithParts(info=MessageInfo(id=new_id(), role=_role_of(message)), parts=parts))
 
 
 def to_langchain(message: MessageWithParts) -> BaseMessage:
@@ -84,12 +95,55 @@ def to_langchain(message: MessageWithParts) -> BaseMessage:
     text = text_of(message)
     for part in message.parts:
         if part.type == _KEPT:
-            kept = from_struct(part.data)
-            kept["data"].setdefault("content", text)
-            return messages_from_dict([kept])[0]
-    role = message.info.role
+            kept = from_storable(from_struct(part.data), keep_bytes=True)
+            if "truncated" in message.info.metadata:
+                kept = without_cut_files(kept, "text")
+            try:
+                return messages_from_dict([{**kept, "data": {"content": text, **kept["data"]}}])[0]
+            except (KeyError, TypeError, ValueError):
+                # A class of messages that this version of LangChain does not know.
+                break
+    return _of_role(message.info.role, text)
+
+
+def _to_history(stored: Sequence[MessageWithParts]) -> list[BaseMessage]:
+    """Converts all messages. An erased one has the calls or the result that others need, so that models take it."""
+    messages = [_of_role(one.info.role, ERASED) if is_erased(one) else to_langchain(one) for one in stored]
+    turns = [_turn(message, is_erased(one)) for message, one in zip(messages, stored)]
+    ids = pair_erased(turns, results=1)
+    pair_both_erased(turns, ids)
+    return [
+        _with_calls(message, turn, own) if turn.erased else message for message, turn, own in zip(messages, turns, ids)
+    ]
+
+
+def _turn(message: BaseMessage, was_erased: bool) -> Turn:
+    if was_erased and isinstance(message, ChatMessage) and message.role == "tool":
+        return Turn(erased="result")
+    if isinstance(message, AIMessage):
+        calls = [call["id"] for call in (*message.tool_calls, *message.invalid_tool_calls)]
+        return Turn(calls=[id for id in calls if id], erased="call" if was_erased else "")
+    if isinstance(message, ToolMessage):
+        return Turn(results=[message.tool_call_id])
+    return Turn(is_question=isinstance(message, HumanMessage))
+
+
+def _with_calls(message: BaseMessage, turn: Turn, ids: list[str]) -> BaseMessage:
+    if turn.erased == "call":
+        return AIMessage(ERASED, tool_calls=[{"name": "erased", "args": {}, "id": id} for id in ids])
+    return ToolMessage(ERASED, tool_call_id=ids[0]) if ids else AIMessage(ERASED)
+
+
+def _of_role(role: str, text: str) -> BaseMessage:
     known = _CLASSES.get(role)
     return ChatMessage(role=role, content=text) if known is None else known(content=text)
+
+
+def _role_of(message: BaseMessage) -> str:
+    if isinstance(message, ChatMessage):
+        return well_formed(message.role) or "chat"
+    kind = message.type.removesuffix("MessageChunk").lower()
+    return _ROLES.get(kind, kind) or "chat"
 
 
 def _ignore_missing(error: grpc.RpcError) -> None:

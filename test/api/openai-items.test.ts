@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startTestServer, type TestServer } from "../support/server.js";
+
+const BASE = "/v1/conversations";
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer({ openAi: true });
+});
+
+afterAll(() => server.stop());
+
+/** Sends JSON text, and returns the text of the answer. */
+async function send(method: string, path: string, body?: string): Promise<string> {
+  const headers = { "content-type": "application/json" };
+  const answer = await fetch(server.httpUrl + path, { method, headers, ...(body !== undefined && { body }) });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${answer.status} ${text}`);
+  return text;
+}
+
+async function create(items = "[]"): Promise<string> {
+  return JSON.parse(await send("POST", BASE, `{"items":${items}}`)).id;
+}
+
+async function idsOf(path: string): Promise<string[]> {
+  const page = JSON.parse(await send("GET", path)) as { data: { id: string }[] };
+  return page.data.map(({ id }) => id);
+}
+
+function numbered(count: number): string {
+  return JSON.stringify(Array.from({ length: count }, (_, i) => ({ id: `i${i}`, role: "user", content: `${i}` })));
+}
+
+describe("items of OpenAI's conversations", () => {
+  it("may be none when the conversation is created, as the SDKs' own sessions do", async () => {
+    const id = await create("[]");
+    expect(await idsOf(`${BASE}/${id}/items`)).toEqual([]);
+  });
+
+  it("keep numbers digit for digit, wherever they stand", async () => {
+    const id = await create();
+    const digits = "-9223372036854775808";
+    const items = [
+      `{"id":"tools","type":"mcp_list_tools","tools":[{"input_schema":{"maximum":${digits},"multipleOf":1e400}}]}`,
+      `{"id":"text","role":"user","weight":${digits},"content":[{"type":"input_text","text":"x","n":${digits}}]}`,
+      `{"id":"image","role":"user","content":[{"type":"input_image","size":[${digits}]}]}`,
+    ];
+    const created = await send("POST", `${BASE}/${id}/items`, `{"items":[${items.join(",")}]}`);
+    const listed = await send("GET", `${BASE}/${id}/items?order=asc`);
+    expect(listed).toBe(created);
+    expect(listed.match(/-9223372036854775808(?!")/g)).toHaveLength(4);
+    expect(listed).toContain('"multipleOf":1e400');
+    expect(JSON.parse(await send("GET", `/session/${id}/message/tools`)).parts[0].data).toEqual({
+      tools: [{ input_schema: { maximum: { $number: digits }, multipleOf: { $number: "1e400" } } }],
+    });
+  });
+
+  it("keep the text around a half of a character", async () => {
+    const id = await create(String.raw`[{"role":"user","content":"cut \ud83d"}]`);
+    expect(await send("GET", `${BASE}/${id}/items`)).toContain('"cut \ufffd"');
+  });
+
+  it("say in their place that a message was erased", async () => {
+    const call = { id: "call", type: "function_call", call_id: "c", name: "f", arguments: "secret" };
+    const id = await create(JSON.stringify([{ id: "q", role: "user", content: "secret" }, call]));
+    for (const item of ["q", "call"]) await send("POST", `/session/${id}/message/${item}:erase`, "{}");
+    expect(JSON.parse(await send("GET", `${BASE}/${id}/items?order=asc`)).data).toEqual([
+      {
+        id: "q",
+        type: "message",
+        role: "user",
+        status: "completed",
+        content: [{ type: "input_text", text: "[erased]" }],
+      },
+      {
+        id: "call",
+        type: "message",
+        role: "assistant",
+        status: "completed",
+        content: [{ type: "output_text", text: "[erased]", annotations: [], logprobs: [] }],
+      },
+    ]);
+  });
+});
+
+describe("a list goes on where it was", () => {
+  it.each([
+    ["asc", ["i2", "i3"], ["i3"]],
+    ["desc", ["i4", "i3"], ["i3"]],
+  ])("in the order %s, after the last item of a page was deleted", async (order, next, later) => {
+    const id = await create(numbered(7));
+    const page = `${BASE}/${id}/items?order=${order}&limit=2`;
+    const first = await idsOf(page);
+    await send("DELETE", `${BASE}/${id}/items/${first[1]}`);
+    await send("POST", `${BASE}/${id}/items`, '{"items":[{"id":"new","role":"user","content":"new"}]}');
+    expect(await idsOf(`${page}&after=${first[1]}`)).toEqual(next);
+    // The next item is gone, too.
+    await send("DELETE", `/session/${id}/message/${next[0]}`);
+    expect((await idsOf(`${page}&after=${first[1]}`)).slice(0, 1)).toEqual(later);
+  });
+
+  it.each(["asc", "desc"])("in the order %s, when everything that was listed is deleted", async (order) => {
+    const id = await create(numbered(7));
+    const deleted: string[] = [];
+    for (let after = ""; ; ) {
+      const page = JSON.parse(await send("GET", `${BASE}/${id}/items?order=${order}&limit=2&after=${after}`));
+      for (const item of page.data as { id: string }[]) {
+        await send("DELETE", `${BASE}/${id}/items/${item.id}`);
+        deleted.push(item.id);
+      }
+      if (!page.has_more) break;
+      after = page.last_id;
+    }
+    expect(deleted.sort()).toEqual(["i0", "i1", "i2", "i3", "i4", "i5", "i6"]);
+  });
+
+  it("at the beginning, when everything around the place is deleted", async () => {
+    const id = await create(numbered(6));
+    await idsOf(`${BASE}/${id}/items?order=asc&limit=2`);
+    for (const item of ["i0", "i1", "i2"]) await send("DELETE", `${BASE}/${id}/items/${item}`);
+    expect(await idsOf(`${BASE}/${id}/items?order=asc&limit=2&after=i1`)).toEqual(["i3", "i4"]);
+  });
+
+  it("but not after an item that was never listed, or in a conversation that was deleted", async () => {
+    const id = await create(numbered(4));
+    await expect(idsOf(`${BASE}/${id}/items?after=nothing`)).rejects.toThrow("404");
+    const [, last] = await idsOf(`${BASE}/${id}/items?limit=2`);
+    await send("DELETE", `${BASE}/${id}`);
+    await expect(idsOf(`${BASE}/${id}/items?after=${last}`)).rejects.toThrow("404");
+  });
+});
