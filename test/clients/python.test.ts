@@ -68,7 +68,8 @@ await describeWith(
       // The cache is kept for later runs, because the frameworks are large.
       const cache = join(dirname(program), "../.mypy-cache");
       const args = ["-m", "mypy", "--strict", "--cache-dir", cache];
-      for (const checked of [["-p", "session_pool"], [join(PYTHON_CLIENT, "tests/typed_adapters.py")]])
+      const uses = ["typed_adapters.py", "typed_client.py"].map((name) => join(PYTHON_CLIENT, "tests", name));
+      for (const checked of [["-p", "session_pool"], uses])
         expect(await run(program, [...args, ...checked], { env })).toMatch(/Success/);
     });
   },

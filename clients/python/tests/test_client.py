@@ -4,6 +4,7 @@ import threading
 import time
 from datetime import datetime, timedelta, timezone
 from importlib.metadata import version
+from typing import Any
 
 import grpc
 import pytest
@@ -136,6 +137,24 @@ def test_a_session_has_labels_and_expires(client: SessionPoolClient) -> None:
     (basic,) = client.list_sessions(labels={"user": user})
     (full,) = client.list_sessions(labels={"user": user}, view="full", page_size=1)
     assert (basic.HasField("message_count"), full.message_count, full.last_message.text) == (False, 1, "When?")
+
+
+@pytest.mark.parametrize("labels", [["user=ada"], "user=ada", {"user": 1}, {1: "ada"}])
+def test_labels_that_are_not_texts_are_refused(client: SessionPoolClient, session_id: str, labels: Any) -> None:
+    for call in (client.create_session, client.update_session):
+        with pytest.raises(TypeError, match="labels"):
+            call(session_id, labels=labels)
+
+
+def test_a_text_with_half_a_character_is_refused(client: SessionPoolClient, session_id: str) -> None:
+    with pytest.raises(ValueError, match="text: .*half of a character"):
+        text("user", "caf\udce9")
+    with client.draft(session_id) as draft:
+        draft.write("Late ")
+        with pytest.raises(ValueError, match="text: .*half of a character"):
+            draft.write("\ud83d")
+        draft.write("April")
+    assert texts(client, session_id) == ["Late April"]
 
 
 def test_a_session_changes_only_in_what_is_given(client: SessionPoolClient) -> None:

@@ -1,5 +1,5 @@
 import math
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -73,6 +73,12 @@ def test_times_keep_their_microseconds() -> None:
 def test_a_time_without_a_zone_is_refused() -> None:
     with pytest.raises(ValueError, match="no time zone"):
         to_timestamp(datetime(2026, 5, 1))
+
+
+@pytest.mark.parametrize("time", [0, 1.5, "2026-05-01", date(2026, 5, 1)])
+def test_what_is_no_time_is_refused(time: Any) -> None:
+    with pytest.raises(TypeError, match="must be a datetime or a Timestamp"):
+        to_timestamp(time)
 
 
 def test_an_absent_time_is_none() -> None:

@@ -11,7 +11,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Part
 
 from session_pool.times import optional_timestamp
-from session_pool.values import to_struct
+from session_pool.values import to_struct, well_formed
 
 
 def new_id() -> str:
@@ -33,12 +33,12 @@ def text(
     """Makes a message with one part of type `text`.
 
     `role` is `user`, `assistant`, `system`, `tool` or any other. Without `id`, one is made. Without `timestamp`, it is
-    the time of storing.
+    the time of storing. Raises ValueError for a text that holds half of a character.
     """
     info = MessageInfo(id=id or new_id(), role=role, timestamp=optional_timestamp(timestamp))
     if metadata:
         info.metadata.CopyFrom(to_struct(metadata))
-    return MessageWithParts(info=info, parts=[Part(type="text", text=text)])
+    return MessageWithParts(info=info, parts=[Part(type="text", text=well_formed(text, "text"))])
 
 
 def text_of(message: MessageWithParts) -> str:

@@ -12,6 +12,8 @@ def to_timestamp(time: datetime | Timestamp) -> Timestamp:
     """Makes a Timestamp. Raises ValueError for a datetime without a time zone, because it is no moment."""
     if isinstance(time, Timestamp):
         return time
+    if not isinstance(time, datetime):
+        raise TypeError(f"a time must be a datetime or a Timestamp, not {type(time).__name__}")
     if time.utcoffset() is None:
         raise ValueError(f"{time!r} has no time zone; use for example datetime.now(timezone.utc)")
     made = Timestamp()

@@ -37,12 +37,26 @@ def label_filters(labels: Mapping[str, str] | Iterable[str]) -> list[str]:
     return [f"{key}={value}" for key, value in labels.items()] if isinstance(labels, Mapping) else list(labels)
 
 
+def to_labels(labels: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    """Returns the labels. Raises TypeError for anything but texts by text."""
+    if labels is None:
+        return None
+    if not isinstance(labels, Mapping):
+        raise TypeError(f"labels must be a mapping of texts, not {type(labels).__name__}")
+    for key, value in labels.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise TypeError(f"labels: {key!r} and {value!r} must be texts")
+        well_formed(key, "a key of labels")
+        well_formed(value, f"labels.{key}")
+    return labels
+
+
 def _fill(struct: Struct, value: Mapping[Any, Any], path: str, level: int) -> None:
     _check_level(path, level)
     for key, one in value.items():
         if not isinstance(key, str):
             raise TypeError(f"{path or 'the value'}: the key {key!r} is no string")
-        _set(struct.fields[_text(key, "a key")], one, f"{path}.{key}" if path else key, level)
+        _set(struct.fields[well_formed(key, "a key")], one, f"{path}.{key}" if path else key, level)
 
 
 def _set(value: Value, one: object, path: str, level: int) -> None:
@@ -51,7 +65,7 @@ def _set(value: Value, one: object, path: str, level: int) -> None:
     elif isinstance(one, bool):
         value.bool_value = one
     elif isinstance(one, str):
-        value.string_value = _text(one, path)
+        value.string_value = well_formed(one, path)
     elif isinstance(one, (int, float)):
         value.number_value = _double(one, path)
     elif isinstance(one, Mapping):
@@ -71,7 +85,8 @@ def _check_level(path: str, level: int) -> None:
         raise ValueError(f"{path}: more than {_MOST_LEVELS} levels deep")
 
 
-def _text(text: str, path: str) -> str:
+def well_formed(text: str, path: str) -> str:
+    """Returns the text. Raises ValueError, with the path, if it holds half of a character, which no UTF-8 can."""
     if not text.isascii():
         try:
             text.encode()

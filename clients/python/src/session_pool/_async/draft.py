@@ -21,7 +21,7 @@ from session_pool._async.calls import Calls
 from session_pool.pulse import AsyncPulse
 from session_pool.retry import code_of, is_refusal
 from session_pool.transport import async_shield
-from session_pool.values import to_struct
+from session_pool.values import to_struct, well_formed
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("session_pool")
 # The codes with which the service refuses to change a draft that is not open.
 _NOT_OPEN = (grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.NOT_FOUND)
-# After how many seconds without a call a draft is renewed. The end of a draft is noticed in about this time.
+# How often a draft is renewed. An end by somebody else is noticed in about this time.
 _RENEWAL_SECONDS = 2.0
 
 
@@ -77,9 +77,8 @@ class AsyncDraft:
         self._is_open = False
         # What was written and has not been answered, in order. The service may have stored the first one already.
         self._unanswered: list[_Extension] = []
-        # How many calls send them at this moment, and whether any did since the last beat of the pulse.
+        # How many calls send them at this moment.
         self._senders = 0
-        self._has_sent = False
         # How the draft ends, once the caller has said so.
         self._ending: FinishDraftRequest | DiscardDraftRequest | None = None
         self.message_id = start.message.info.id
@@ -101,10 +100,11 @@ class AsyncDraft:
         An empty text changes nothing. Each call is one round trip, and is repeated when the server cannot be reached.
         A call that is cancelled, or that fails because no answer came, must not be made again: its text stays part of
         the draft, and the next call sends it first. `FAILED_PRECONDITION`: the draft was finished or discarded, for
-        example by a stop button. `ABORTED`: somebody else has extended it.
+        example by a stop button. `ABORTED`: somebody else has extended it. Raises ValueError for a text that holds half
+        of a character.
         """
         if text:
-            await self._extend(DraftDelta(append_text=TextDelta(part_id=part_id, text=text)))
+            await self._extend(DraftDelta(append_text=TextDelta(part_id=part_id, text=well_formed(text, "text"))))
 
     async def put(self, part: Part) -> None:
         """Adds a part, or replaces the last part with its id.
@@ -224,16 +224,20 @@ class AsyncDraft:
         )
 
     async def _extend(self, *deltas: DraftDelta) -> None:
-        request = ExtendDraftRequest(session_id=self._start.session_id, message_id=self.message_id, deltas=deltas)
-        own = _Extension(request)
+        own = self._extension(*deltas)
         with self._lock:
             self._unanswered.append(own)
         await self._send_unanswered(own)
         if own.refusal is not None:
             raise own.refusal
 
+    def _extension(self, *deltas: DraftDelta) -> _Extension:
+        return _Extension(
+            ExtendDraftRequest(session_id=self._start.session_id, message_id=self.message_id, deltas=deltas)
+        )
+
     async def _send_unanswered(self, own: _Extension | None = None) -> None:
-        """Sends all that has no answer yet, in order, up to what the caller adds itself.
+        """Sends all that has no answer yet, in order, up to `own` if it is given.
 
         What was sent before is sent with the same version, so the service stores it once. What is refused is left out.
         """
@@ -245,7 +249,6 @@ class AsyncDraft:
         finally:
             with self._lock:
                 self._senders -= 1
-                self._has_sent = True
 
     def _first_before(self, own: _Extension | None) -> _Extension | None:
         with self._lock:
@@ -274,18 +277,18 @@ class AsyncDraft:
                 del self._unanswered[0]
 
     async def _renew(self) -> bool:
-        """Keeps the draft open unless a call has just done so. Returns whether it may have to be renewed again."""
-        with self._lock:
-            is_needed = self._ending is None and self._senders == 0 and not self._has_sent
-            has_unanswered = len(self._unanswered) > 0
-            self._has_sent = False
+        """Keeps the draft open unless a call is doing so. Returns whether it may have to be renewed again."""
         if not self._is_open or self.is_stopped or self._calls._is_closed:
             return False
-        if not is_needed:
-            return True
+        with self._lock:
+            if self._ending is not None or self._senders > 0:
+                return True
+            # What had no answer before renews the draft as well. Otherwise a call without deltas only renews it.
+            if not self._unanswered:
+                self._unanswered.append(self._extension())
+            last = self._unanswered[-1]
         try:
-            # Without deltas, ExtendDraft only renews. What had no answer before renews the draft as well.
-            await (self._send_unanswered() if has_unanswered else self._extend())
+            await self._send_unanswered(last)
         except grpc.RpcError:
             pass  # It is repeated soon, or the draft has ended.
         except Exception:

@@ -24,7 +24,7 @@ from sessionpool.v1.session_service_pb2 import (
 from session_pool._async.calls import Calls
 from session_pool.messages import new_id
 from session_pool.times import optional_timestamp, to_timestamp
-from session_pool.values import label_filters, to_struct
+from session_pool.values import label_filters, to_labels, to_struct
 
 _VIEWS = {"basic": SessionView.SESSION_VIEW_BASIC, "full": SessionView.SESSION_VIEW_FULL}
 
@@ -51,7 +51,7 @@ class Sessions(Calls):
             session_id=session_id or new_id(),
             title=title,
             parent_id=parent_id,
-            labels=labels,
+            labels=to_labels(labels),
             expire_time=optional_timestamp(expire_time),
         )
         if metadata:
@@ -90,6 +90,8 @@ class Sessions(Calls):
         like `key=value`. The view `full` adds `message_count` and `last_message`, and takes longer. Pages are read as
         they are needed.
         """
+        if view not in _VIEWS:
+            raise ValueError(f"view must be one of {', '.join(_VIEWS)}, not {view!r}")
         request = ListSessionsRequest(
             parent_id=parent_id, label=label_filters(labels), view=_VIEWS[view], limit=page_size
         )
@@ -126,7 +128,7 @@ class Sessions(Calls):
             request.metadata.CopyFrom(to_struct(metadata))
             changed.append("metadata")
         if labels is not None:
-            request.labels.update(labels)
+            request.labels.update(to_labels(labels) or {})
             changed.append("labels")
         if expire_time is not None:
             if expire_time != "never":
