@@ -91,6 +91,24 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       await open.page.getByRole("button", { name: "reverted: undo" }).waitFor({ state: "detached" });
     });
 
+    it("the note of a revert goes away when the revert was undone in another way", async () => {
+      await open.useTool(1, "Revert to here");
+      await open.confirm("Revert");
+      await open.toast("2 messages taken back").waitFor();
+      await open.page.getByRole("button", { name: "reverted: undo" }).click();
+      await open.toast("2 messages brought back").waitFor();
+      expect(await open.toast("2 messages taken back").count()).toBe(0);
+    });
+
+    it("a call that was running when its message was finished has never ended", async () => {
+      const running = { tool: "bash", callID: "c", state: { status: "running", input: { command: "sleep" } } };
+      const parts = [{ type: "tool", data: running }];
+      await call("POST", `/session/${id}/message`, { info: { id: "m4", role: "assistant" }, parts });
+      await open.message(4).getByText("never ended").waitFor();
+      await call("POST", `/session/${id}/draft`, { message: { info: { id: "d", role: "assistant" }, parts } });
+      await open.page.locator("[data-draft=d]").getByText("running", { exact: true }).waitFor();
+    });
+
     it("a revert can still be undone from the header after the page was loaded again", async () => {
       await call("POST", `/session/${id}/revert`, { upToMessageId: "m0" });
       await open.openSession(id);

@@ -259,6 +259,32 @@ await describeWith("hostile content in the console", findBrowser, (browserPath) 
     expectNothingRan();
   });
 
+  it("cuts characters with thousands of marks, wherever they stand", async () => {
+    const pile = `Z${"\u0300".repeat(30_000)}`;
+    await showBetween("piles", [
+      { type: "text", text: `${pile} \`${pile}\`\n\n\`\`\`\n${pile}\n\`\`\`` },
+      { type: "reasoning", text: pile },
+      { type: "tool_use", data: { id: "c", name: "n", input: { argument: pile } } },
+      { type: "tool_result", text: pile, data: { tool_use_id: "c", is_error: true } },
+      { type: "x", data: { [pile]: pile } },
+    ]);
+    for (const closed of await page.locator("article .call-head, article .json .fold").all()) await closed.click();
+    const texts = (await page.evaluate("document.body.textContent")) as string;
+    expect(texts).toContain(`Z${"\u0300".repeat(32)}…`);
+    expect(texts).not.toContain("\u0300".repeat(33));
+    expectNothingRan();
+  });
+
+  it("shows the first of ten thousand parts, and more on demand", async () => {
+    const parts = Array.from({ length: 10_000 }, (_none, i) => ({ type: `type-${i % 7}`, data: { i } }));
+    await showBetween("parts", parts);
+    expect(await page.locator("article .data-part").count()).toBe(200);
+    await page.getByRole("button", { name: "9,800 more parts" }).click();
+    await page.getByRole("button", { name: "9,600 more parts" }).waitFor();
+    expect(await page.locator("article .data-part").count()).toBe(400);
+    expectNothingRan();
+  });
+
   it("opens a deep JSON tree as far as the reader wants", async () => {
     const content = `${"[".repeat(16)}"deepest"${"]".repeat(16)}`;
     await showBetween("deep", [{ type: "tool_result", data: { tool_use_id: "unknown", content } }]);

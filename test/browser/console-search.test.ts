@@ -134,6 +134,11 @@ await describeWith("the console's search in all sessions", findBrowser, (browser
       expect(await field().inputValue()).toBe("maples");
     });
 
+    it("says what is not searched when it finds nothing", async () => {
+      await open("#/search?q=nowhere");
+      await page.getByText("No message has all of these words. Only what was said is searched").waitFor();
+    });
+
     it("loads further hits, and says when the service refuses a query", async () => {
       await open("#/search?q=filler");
       await page.getByText("30 messages, the newest first; there may be more").waitFor();

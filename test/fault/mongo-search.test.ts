@@ -61,8 +61,13 @@ describe.skipIf(!server)("searching messages on MongoDB", () => {
       (await plain.client.db().collection("messages").listIndexes().toArray()).map((key) => key.name);
     expect(await keys()).not.toContain(SEARCH_INDEX.name);
     await expect(found(plain, "word")).rejects.toMatchObject({ code: "unimplemented" });
+    await expect(found(await open({ search: "existing" }), "word")).rejects.toMatchObject({ code: "unimplemented" });
+    expect(await keys()).not.toContain(SEARCH_INDEX.name);
     await open({ search: true });
     expect(await keys()).toContain(SEARCH_INDEX.name);
+    const existing = await open({ search: "existing" });
+    await existing.searchBuilt();
+    expect(await found(existing, "word")).toEqual(["word"]);
   });
 
   it("finds messages of before, and of processes that do not search, once they are indexed", async () => {

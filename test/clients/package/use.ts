@@ -6,7 +6,18 @@ import { RootPool, SqliteStorageProvider } from "session-pool";
 import { loadUIMessages, saveUIMessages } from "session-pool/adapters/ai-sdk";
 import { SessionPoolStore } from "session-pool/adapters/claude-agent";
 import { SessionPoolSession } from "session-pool/adapters/openai-agents";
-import { createSessionPoolClient, type SessionPoolClient, text, textOf } from "session-pool/client";
+import {
+  ConflictError,
+  createSessionPoolClient,
+  dateOf,
+  type SearchHit,
+  type Session,
+  type SessionPoolClient,
+  SessionView,
+  text,
+  textOf,
+  timestampOf,
+} from "session-pool/client";
 import { MessageService, type MessageWithParts } from "session-pool/gen";
 
 const client: SessionPoolClient = createSessionPoolClient({ baseUrl: "http://127.0.0.1:8080", key: async () => "key" });
@@ -20,6 +31,22 @@ for await (const { event } of client.watch("s")) {
   // @ts-expect-error: there is no such event
   if (event.case === "nothing") break;
 }
+
+const filter = { label: ["topic=travel"], parentId: "p", view: SessionView.FULL, pageSize: 10 };
+const times: (Date | undefined)[] = [];
+for await (const session of client.listSessions(filter)) {
+  const one: Session = session;
+  times.push(dateOf(one.createTime));
+}
+for await (const hit of client.search("azaleas", { sessionId: "s" })) {
+  const { position }: SearchHit = hit;
+  times.push(new Date(position));
+}
+for await (const { info } of client.history("s", { since: new Date(), until: timestampOf(new Date()), offset: 3 }))
+  times.push(dateOf(info?.timestamp));
+await client.sessions.createSession({ title: "Kyoto", expireTime: new Date() });
+export const current = (error: unknown): number | undefined =>
+  error instanceof ConflictError ? error.current.revision : undefined;
 
 // @ts-expect-error: a position is a number
 await client.append("s", text("user", "Hello"), { expectedPosition: "3" });

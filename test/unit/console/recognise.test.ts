@@ -148,6 +148,22 @@ describe("outcomes", () => {
   });
 
   it.each([
+    ["running", "writing", "running"],
+    ["running", "last", "unended"],
+    ["pending", "over", "unended"],
+    ["asking", "writing", "asking"],
+    ["asking", "last", "asking"],
+    ["asking", "over", "unended"],
+    ["done", "over", "done"],
+    [undefined, "over", undefined],
+  ] as const)("of a call that is %s in a message that is %s are %s", (status, stage, expected) => {
+    const open = status === undefined ? call : { ...call, status };
+    expect(outcomeOf(open, "2026-11-20T09:14:00Z", undefined, stage).status).toBe(expected);
+    const found = { result, position: 4, timestamp: "2026-11-20T09:14:02.5Z" };
+    expect(outcomeOf(open, "2026-11-20T09:14:00Z", found, stage).status).toBe("failed");
+  });
+
+  it.each([
     [{ command: "ls -la" }, "ls -la"],
     [{ path: "a.ts", tail: 40 }, "path: a.ts, tail: 40"],
     ["two\nlines", "two lines"],

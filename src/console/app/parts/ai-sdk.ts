@@ -8,7 +8,7 @@ const STATUS: ReadonlyMap<string, CallStatus> = new Map(
   Object.entries<CallStatus>({
     "input-streaming": "pending",
     "input-available": "running",
-    "approval-requested": "pending",
+    "approval-requested": "asking",
     "approval-responded": "running",
     "output-available": "done",
     "output-error": "failed",

@@ -1,8 +1,9 @@
 import type { Json } from "../api/types.js";
 import { firstLine } from "../text/format.js";
+import { withoutPiles } from "../text/piles.js";
 import type { FoundResult } from "./call-index.js";
 import { isObject, textAt } from "./fields.js";
-import type { CallStatus, CallView, Output } from "./part-view.js";
+import type { CallStatus, CallView, Output, Stage } from "./part-view.js";
 
 export interface Outcome {
   readonly status: CallStatus | undefined;
@@ -11,8 +12,14 @@ export interface Outcome {
 }
 
 /** How a call ended, by its result if that is known, otherwise by the part itself. */
-export function outcomeOf(call: CallView, timestamp: string, found: FoundResult | undefined): Outcome {
-  if (found === undefined) return { status: call.status, output: call.output, durationMs: call.durationMs };
+export function outcomeOf(
+  call: CallView,
+  timestamp: string,
+  found: FoundResult | undefined,
+  stage: Stage = "writing",
+): Outcome {
+  if (found === undefined)
+    return { status: endOf(call.status, stage), output: call.output, durationMs: call.durationMs };
   const between = Date.parse(found.timestamp) - Date.parse(timestamp);
   return {
     status: found.result.isError || call.status === "failed" ? "failed" : "done",
@@ -20,6 +27,15 @@ export function outcomeOf(call: CallView, timestamp: string, found: FoundResult 
     durationMs: call.durationMs ?? (between > 0 ? between : undefined),
   };
 }
+
+/** A finished message does not change by itself: what it calls running was cut off. Only an approval may still come. */
+function endOf(status: CallStatus | undefined, stage: Stage): CallStatus | undefined {
+  const isOpen = status === "pending" || status === "running" || (status === "asking" && stage === "over");
+  return isOpen && stage !== "writing" ? "unended" : status;
+}
+
+/** How much of the arguments is looked at for their line. */
+const MAX_ARGUMENT_CHARACTERS = 10_000;
 
 /** The arguments in one line, so that calls can be told apart. */
 export function argsLine(args: Json | undefined, length = 160): string {
@@ -35,7 +51,7 @@ export function argsLine(args: Json | undefined, length = 160): string {
 }
 
 function cut(text: string, length: number): string {
-  const line = text.replace(/\s+/g, " ").trim();
+  const line = withoutPiles(text.slice(0, MAX_ARGUMENT_CHARACTERS)).replace(/\s+/g, " ").trim();
   return line.length > length ? `${line.slice(0, length - 1)}…` : line;
 }
 
@@ -68,8 +84,6 @@ function linesAround(text: string, count: number): string {
   const named = lines.findIndex((line) => NAMED.test(line));
   const telling = named >= 0 ? named : lines.findIndex((line) => WRONG.test(line));
   const from = Math.max(0, count === 1 ? telling : telling - 1);
-  return lines
-    .slice(from, from + count)
-    .join("\n")
-    .slice(0, 600);
+  const around = lines.slice(from, from + count).join("\n");
+  return withoutPiles(around).slice(0, 600);
 }

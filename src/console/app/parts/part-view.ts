@@ -11,7 +11,11 @@ export interface ImageView {
   readonly address?: string;
 }
 
-export type CallStatus = "pending" | "running" | "done" | "failed" | "denied";
+/** `asking`: the call waits for somebody's approval. `unended`: nobody will end it any more. */
+export type CallStatus = "pending" | "asking" | "running" | "done" | "failed" | "denied" | "unended";
+
+/** Whether a message is still being written, is the newest of its session, or has others after it. */
+export type Stage = "writing" | "last" | "over";
 
 /** The output of a tool. */
 export interface Output {

@@ -21,7 +21,8 @@ export function share(session: Session): void {
       const shared = await shareSession(session.sessionId);
       noteSession(shared.session);
       const { sessionId } = shared.session;
-      toast(`Shared as ${sessionId}`, { action: { label: "Open", run: () => go({ view: "session", sessionId }) } });
+      const open = { label: "Open", run: () => go({ view: "session", sessionId }) };
+      toast(`Shared as ${sessionId}`, { action: open, about: sessionId });
     },
   };
 }

@@ -7,6 +7,12 @@ export const PAGE = 50;
 /** About 3,000 messages in memory, however long the session is. */
 const MAX_PAGES = 60;
 
+/** What has become of messages that had been there. */
+export type Edit =
+  | { readonly kind: "truncated"; readonly count: number }
+  | { readonly kind: "deleted"; readonly position: number }
+  | { readonly kind: "updated"; readonly message: Message };
+
 export type ReadPage = (offset: number, limit: number) => Promise<readonly Message[]>;
 
 /**
@@ -22,6 +28,8 @@ export class History {
    * requested before that are dropped.
    */
   readonly epoch = signal(0);
+  /** The newest edit. */
+  readonly edit = signal<Edit | undefined>(undefined);
   readonly calls = new CallIndex();
   readonly #pages = new Map<number, readonly Message[]>();
   readonly #reading = new Map<number, Promise<void>>();
@@ -37,6 +45,7 @@ export class History {
     this.#pages.clear();
     this.calls.forget(0);
     this.count.value = count;
+    this.edit.value = { kind: "truncated", count };
     const first = count - last.length;
     for (let index = pageOf(first + PAGE - 1); index <= pageOf(count - 1); index++) {
       const from = index * PAGE - first;
@@ -88,6 +97,7 @@ export class History {
     }
     this.calls.forget(count);
     this.count.value = Math.min(this.count.value, count);
+    this.edit.value = { kind: "truncated", count };
     this.#changed();
   }
 
@@ -95,6 +105,7 @@ export class History {
     const position = Number(message.info.position);
     const page = this.#pages.get(pageOf(position));
     this.epoch.value += 1;
+    this.edit.value = { kind: "updated", message };
     this.calls.forget(position, position);
     if (page === undefined) return;
     this.#keep(
@@ -110,6 +121,7 @@ export class History {
     for (const index of [...this.#pages.keys()]) if (index >= pageOf(position)) this.#pages.delete(index);
     this.calls.forget(position);
     this.count.value = Math.max(0, this.count.value - 1);
+    this.edit.value = { kind: "deleted", position };
     this.#changed();
   }
 

@@ -1,4 +1,5 @@
 import { deleteMessage, eraseMessage, forkSession, revertSession, unrevertSession } from "../api/calls.js";
+import { ApiError, CODE } from "../api/http.js";
 import type { Message } from "../api/types.js";
 import { plural } from "../text/format.js";
 import type { Conversation } from "./conversation.js";
@@ -22,6 +23,7 @@ export function forkAt({ sessionId, session }: Conversation, message: Message, p
       go({ view: "session", sessionId: fork.session.sessionId });
       toast("This is the fork", {
         action: { label: "Back", run: () => go({ view: "session", sessionId, at: position }) },
+        about: sessionId,
       });
     },
   };
@@ -44,16 +46,26 @@ export function revertTo(conversation: Conversation, message: Message, position:
       const { session, removedCount } = await revertSession(conversation.sessionId, { upToMessageId: message.info.id });
       conversation.note(session);
       const undo = { label: "Undo", run: () => unrevert(conversation) };
-      toast(`${plural(Number(removedCount), "message")} taken back`, { action: undo });
+      toast(`${plural(Number(removedCount), "message")} taken back`, {
+        action: undo,
+        about: conversation.sessionId,
+        isOver: () => conversation.session.value?.reverted === false,
+      });
     },
   };
 }
 
 export function unrevert(conversation: Conversation): void {
   void attempt("Undo", async () => {
-    const { session, restoredCount } = await unrevertSession(conversation.sessionId);
-    conversation.note(session);
-    toast(`${plural(Number(restoredCount), "message")} brought back`);
+    try {
+      const { session, restoredCount } = await unrevertSession(conversation.sessionId);
+      conversation.note(session);
+      toast(`${plural(Number(restoredCount), "message")} brought back`);
+    } catch (error) {
+      // The page had not yet heard that somebody else has undone it.
+      if (!(error instanceof ApiError && error.code === CODE.failedPrecondition)) throw error;
+      toast("There is nothing left to bring back");
+    }
   });
 }
 
@@ -72,8 +84,8 @@ export function removeMessage(conversation: Conversation, message: Message, posi
   };
 }
 
-export function edit({ sessionId }: Conversation, message: Message, position: number): void {
-  dialog.value = { kind: "edit", sessionId, messageId: message.info.id, position };
+export function edit(conversation: Conversation, message: Message, position: number): void {
+  dialog.value = { kind: "edit", conversation, messageId: message.info.id, position };
 }
 
 /** Overwrites the content of a message and of all its copies. This requires the scope `admin`. */

@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import type { Part } from "../api/types.js";
+import type { Conversation } from "./conversation.js";
 import { asJson, type EditBase, isSame, isText, partsOf, putBack, readForEdit, saveParts } from "./message-edit.js";
 import { attempt, reasonOf, toast } from "./toasts.js";
 
@@ -14,15 +15,15 @@ export class MessageEditor {
   readonly theirs = signal<EditBase | undefined>(undefined);
   readonly problem = signal("");
   readonly isSaving = signal(false);
-  readonly #sessionId: string;
+  readonly #conversation: Conversation;
   readonly #messageId: string;
   readonly #position: number;
 
-  constructor(sessionId: string, messageId: string, position: number) {
-    this.#sessionId = sessionId;
+  constructor(conversation: Conversation, messageId: string, position: number) {
+    this.#conversation = conversation;
     this.#messageId = messageId;
     this.#position = position;
-    readForEdit(sessionId, messageId).then(
+    readForEdit(conversation.sessionId, messageId).then(
       (base) => this.begin(base),
       (error) => {
         this.problem.value = reasonOf(error);
@@ -54,7 +55,7 @@ export class MessageEditor {
     if (isSame(parts, base.message.parts)) return true;
     this.isSaving.value = true;
     try {
-      this.theirs.value = await saveParts(this.#sessionId, base, parts);
+      this.theirs.value = await saveParts(this.#conversation.sessionId, base, parts);
       if (this.theirs.value === undefined) this.#offerUndo(base.message.parts, parts);
       return this.theirs.value === undefined;
     } catch (error) {
@@ -73,13 +74,31 @@ export class MessageEditor {
   }
 
   #offerUndo(before: readonly Part[], after: readonly Part[]): void {
+    const { sessionId } = this.#conversation;
     const undo = async () => {
-      const isDone = await putBack(this.#sessionId, this.#messageId, before, after);
+      const isDone = await putBack(sessionId, this.#messageId, before, after);
       if (isDone) toast(`Message #${this.#position} is as it was`);
       else toast("Not undone: somebody else has changed the message since", { isError: true });
     };
     toast(`Message #${this.#position} is changed`, {
       action: { label: "Undo", run: () => void attempt("Undo", undo) },
+      about: sessionId,
+      isOver: this.#changesAfter(after),
     });
+  }
+
+  /** Says whether the message has changed again, or is gone. Before the page has heard of the edit, it has not. */
+  #changesAfter(after: readonly Part[]): () => boolean {
+    const { history } = this.#conversation;
+    let isEdited = false;
+    return () => {
+      void history.version.value;
+      const message = history.get(this.#position);
+      if (message === undefined) return this.#position >= history.count.value;
+      if (message.info.id !== this.#messageId) return true;
+      const isAsSaved = isSame(message.parts, after);
+      isEdited ||= isAsSaved;
+      return isEdited && !isAsSaved;
+    };
   }
 }

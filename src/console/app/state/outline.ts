@@ -5,18 +5,29 @@ import { errorLine } from "../parts/outcome.js";
 import type { CallView } from "../parts/part-view.js";
 import { viewsOf } from "../parts/recognise.js";
 import { firstLine } from "../text/format.js";
+import type { Edit } from "./history.js";
 import { BackwardWalk } from "./walk.js";
 
 /** What a reader looks for first: what was asked and what failed. */
-export type OutlineEntry =
-  | { readonly kind: "asked"; readonly position: number; readonly timestamp: string; readonly text: string }
-  | {
-      readonly kind: "failed";
-      readonly position: number;
-      readonly timestamp: string;
-      readonly name: string;
-      readonly text: string;
-    };
+export type OutlineEntry = Asked | Failed;
+
+interface Asked {
+  readonly kind: "asked";
+  readonly position: number;
+  readonly timestamp: string;
+  readonly text: string;
+}
+
+interface Failed {
+  readonly kind: "failed";
+  /** Where the call is, or the message itself if it reports no call. */
+  readonly position: number;
+  /** Where the failure is reported, if that is not the same message. */
+  readonly reportedAt?: number;
+  readonly timestamp: string;
+  readonly name: string;
+  readonly text: string;
+}
 
 /** How many messages the outline reads before the reader asks for more. */
 const UNASKED = 1000;
@@ -34,12 +45,14 @@ export class Outline {
   readonly first = signal<OutlineEntry | undefined>(undefined);
   readonly #sessionId: string;
   /** Failed results whose call has not been read yet, by call id. The call gives them their name. */
-  readonly #unnamed = new Map<string, OutlineEntry & { kind: "failed" }>();
+  readonly #unnamed = new Map<string, Failed>();
   #wanted = UNASKED;
   /** Whether something has changed since the read under way began. */
   #again = false;
   /** How many messages the last complete read has covered. */
   #read = 0;
+  /** Counts the reads that were begun or stopped, so that one which was stopped shows nothing. */
+  #reads = 0;
 
   constructor(sessionId: string) {
     this.#sessionId = sessionId;
@@ -47,7 +60,23 @@ export class Outline {
 
   stop(): void {
     this.#again = false;
+    this.#reads += 1;
     this.walk.stop();
+  }
+
+  /** Takes an edit into account at once, as far as it is known without reading. Reading again does the rest. */
+  take(edit: Edit): void {
+    // What has been read so far may be gone.
+    this.stop();
+    const kept = (entries: readonly OutlineEntry[]) => entries.flatMap((entry) => afterEdit(entry, edit));
+    this.entries.value = kept(this.entries.peek());
+    this.first.value = kept(this.first.peek() === undefined ? [] : [this.first.peek() as OutlineEntry])[0];
+    const readTo = this.readTo.peek();
+    if (edit.kind === "truncated" && readTo !== undefined) this.readTo.value = Math.min(readTo, edit.count);
+    if (edit.kind !== "updated") return;
+    const position = Number(edit.message.info.position);
+    if (readTo !== undefined && position >= readTo)
+      this.#show([...this.entries.peek(), ...entriesOf(edit.message, position).map(({ entry }) => entry)], readTo);
   }
 
   /** Reads 5,000 more messages. */
@@ -73,34 +102,38 @@ export class Outline {
     let count = 0;
     let oldest = 0;
     this.#unnamed.clear();
+    this.#reads += 1;
+    const read = this.#reads;
     await this.walk.start(this.#sessionId, (messages) => {
       for (const message of messages) this.#takeBack(message, found);
       count += messages.length;
       oldest = Number(messages.at(-1)?.info.position ?? 0);
-      if (count >= this.#read) this.#show(found, oldest);
+      if (count >= this.#read) this.#show(found.toReversed(), oldest);
       return count < this.#wanted;
     });
-    if (this.walk.error.peek() !== undefined) return;
+    if (read !== this.#reads || this.walk.error.peek() !== undefined) return;
     this.#read = count;
-    this.#show(found, oldest);
+    this.#show(found.toReversed(), oldest);
     // A walk that has reached the first message has found the first request, too.
     if (oldest > 0) void this.#readFirst();
   }
 
   async #readFirst(): Promise<void> {
+    const read = this.#reads;
     const page = await listMessages(this.#sessionId, { limit: FIRST }).catch(() => undefined);
-    if (page === undefined) return;
-    const asked = page.messages.flatMap((message) => entriesOf(message, Number(message.info.position)));
-    this.first.value = asked.find(({ kind }) => kind === "asked");
+    if (page === undefined || read !== this.#reads) return;
+    const entries = page.messages.flatMap((message) => entriesOf(message, Number(message.info.position)));
+    this.first.value = entries.map(({ entry }) => entry).find(({ kind }) => kind === "asked");
   }
 
   #takeBack(message: Message, found: OutlineEntry[]): void {
     const position = Number(message.info.position);
-    for (const entry of entriesOf(message, position).reverse()) found.push(entry);
-    for (const view of viewsOf(message)) {
-      if (view.kind === "result" && view.isError && view.callId) this.#unnamed.set(view.callId, lastFailure(found));
-      if (view.kind === "call") this.#name(view, position, found);
+    for (const { entry, callId } of entriesOf(message, position).reverse()) {
+      found.push(entry);
+      if (entry.kind === "failed" && callId) this.#unnamed.set(callId, entry);
     }
+    // After all results of the message, because a call stands before its result.
+    for (const view of viewsOf(message)) if (view.kind === "call") this.#name(view, position, found);
   }
 
   #name(call: CallView, position: number, found: OutlineEntry[]): void {
@@ -108,34 +141,46 @@ export class Outline {
     if (entry === undefined) return;
     this.#unnamed.delete(call.callId);
     const index = found.indexOf(entry);
-    if (index >= 0) found[index] = { ...entry, name: call.name, position };
+    if (index >= 0) found[index] = { ...entry, name: call.name, position, reportedAt: entry.position };
   }
 
-  #show(found: readonly OutlineEntry[], readTo: number): void {
+  #show(entries: readonly OutlineEntry[], readTo: number): void {
     this.readTo.value = readTo;
-    this.entries.value = [...found].sort((a, b) => a.position - b.position);
+    this.entries.value = [...entries].sort((a, b) => a.position - b.position);
   }
 }
 
-function lastFailure(found: readonly OutlineEntry[]): OutlineEntry & { kind: "failed" } {
-  return found.findLast((entry) => entry.kind === "failed") as OutlineEntry & { kind: "failed" };
+/** An entry as it is after an edit; none if the message that it tells of is gone or has changed. */
+function afterEdit(entry: OutlineEntry, edit: Edit): OutlineEntry[] {
+  const { reportedAt = entry.position } = entry as Failed;
+  switch (edit.kind) {
+    case "truncated":
+      return reportedAt < edit.count ? [entry] : [];
+    case "updated":
+      return Number(edit.message.info.position) === reportedAt ? [] : [entry];
+    case "deleted": {
+      if (edit.position === reportedAt) return [];
+      const moved = (position: number) => (position > edit.position ? position - 1 : position);
+      const report = entry.kind === "failed" && entry.reportedAt !== undefined;
+      return [{ ...entry, position: moved(entry.position), ...(report && { reportedAt: moved(reportedAt) }) }];
+    }
+  }
 }
 
-function entriesOf(message: Message, position: number): OutlineEntry[] {
+/** The entries of a message; failures of which only the result is known have the id of their call. */
+function entriesOf(message: Message, position: number): { entry: OutlineEntry; callId?: string }[] {
   const { role, timestamp } = message.info;
-  const entries: OutlineEntry[] = [];
-  for (const view of viewsOf(message)) {
-    if (view.kind === "text" && role === "user" && !entries.some(({ kind }) => kind === "asked")) {
-      entries.push({ kind: "asked", position, timestamp, text: firstLine(view.text) });
-    }
-    if (view.kind === "call" && view.status === "failed") {
-      entries.push({ kind: "failed", position, timestamp, name: view.name, text: errorLine(view.output) });
-    }
-    if (view.kind === "result" && view.isError) {
-      entries.push({ kind: "failed", position, timestamp, name: view.name || "tool", text: errorLine(view.output) });
-    }
-    if (view.kind === "error")
-      entries.push({ kind: "failed", position, timestamp, name: "", text: firstLine(view.text, 300) });
+  const entries: { entry: OutlineEntry; callId?: string }[] = [];
+  const failed = (name: string, text: string, callId = "") =>
+    entries.push({ entry: { kind: "failed", position, timestamp, name, text }, callId });
+  const views = viewsOf(message);
+  const asked = role === "user" ? views.find(({ kind }) => kind === "text") : undefined;
+  if (asked?.kind === "text")
+    entries.push({ entry: { kind: "asked", position, timestamp, text: firstLine(asked.text) } });
+  for (const view of views) {
+    if (view.kind === "call" && view.status === "failed") failed(view.name, errorLine(view.output));
+    if (view.kind === "result" && view.isError) failed(view.name || "tool", errorLine(view.output), view.callId);
+    if (view.kind === "error") failed("", firstLine(view.text, 300));
   }
   return entries;
 }

@@ -2,6 +2,7 @@ import { computed, signal } from "@preact/signals";
 import { listSessions, type SessionPage } from "../api/calls.js";
 import { isKeyProblem } from "../api/http.js";
 import type { Session } from "../api/types.js";
+import { dismissAbout } from "./toasts.js";
 
 const PAGE = 50;
 /** The time between two requests, which is longer after a failure. */
@@ -46,6 +47,7 @@ export function forgetSession(sessionId: string): void {
     const rest = new Map(list.value);
     if (rest.delete(sessionId)) list.value = rest;
   }
+  dismissAbout(sessionId);
 }
 
 export async function readMore(): Promise<void> {

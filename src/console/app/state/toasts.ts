@@ -1,4 +1,4 @@
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { ApiError, CODE, Unreachable } from "../api/http.js";
 
 export interface Toast {
@@ -6,6 +6,13 @@ export interface Toast {
   readonly text: string;
   readonly isError: boolean;
   readonly action?: { readonly label: string; readonly run: () => void };
+  /** The session that the action needs. */
+  readonly about?: string;
+}
+
+interface Options extends Partial<Pick<Toast, "isError" | "action" | "about">> {
+  /** Reads signals, and says whether the action has nothing left to do. The note then goes away. */
+  readonly isOver?: () => boolean;
 }
 
 const SHOWN_MS = 8000;
@@ -13,15 +20,24 @@ let lastId = 0;
 
 export const toasts = signal<readonly Toast[]>([]);
 
-export function toast(text: string, options: Partial<Pick<Toast, "isError" | "action">> = {}): void {
+export function toast(text: string, { isOver, ...options }: Options = {}): void {
   lastId += 1;
   const made = { id: lastId, text, isError: false, ...options };
-  toasts.value = [...toasts.value.slice(-3), made];
-  setTimeout(() => dismiss(made.id), SHOWN_MS);
+  toasts.value = [...toasts.peek().slice(-3), made];
+  const stop = isOver && effect(() => void (isOver() && dismiss(made.id)));
+  setTimeout(() => {
+    stop?.();
+    dismiss(made.id);
+  }, SHOWN_MS);
 }
 
 export function dismiss(id: number): void {
-  toasts.value = toasts.value.filter((one) => one.id !== id);
+  toasts.value = toasts.peek().filter((one) => one.id !== id);
+}
+
+/** Takes away the notes whose action needs a session that is gone. */
+export function dismissAbout(sessionId: string): void {
+  toasts.value = toasts.peek().filter(({ about }) => about !== sessionId);
 }
 
 /** Runs an action and shows a note if it fails. Resolves to whether it succeeded. */

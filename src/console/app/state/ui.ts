@@ -56,7 +56,12 @@ export interface PromptDialog {
 export type Dialog =
   | ConfirmDialog
   | PromptDialog
-  | { readonly kind: "edit"; readonly sessionId: string; readonly messageId: string; readonly position: number }
+  | {
+      readonly kind: "edit";
+      readonly conversation: Conversation;
+      readonly messageId: string;
+      readonly position: number;
+    }
   | { readonly kind: "key" }
   | { readonly kind: "keys" }
   | { readonly kind: "goto" }

@@ -1,3 +1,5 @@
+import { withoutPiles } from "./piles.js";
+
 const DAY_MS = 24 * 3600 * 1000;
 
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
@@ -58,7 +60,7 @@ export function plural(number: number, one: string, many = `${one}s`): string {
 /** Returns the first line with a letter or digit, without Markdown syntax, cut to a length. */
 export function firstLine(text: string, length = 140): string {
   const line = text.split("\n").find((one) => /[\p{L}\p{N}]/u.test(one)) ?? "";
-  const plain = withoutMarks(line.slice(0, 1000));
+  const plain = withoutPiles(withoutMarks(line.slice(0, 1000)));
   return plain.length > length ? `${plain.slice(0, length - 1).trimEnd()}…` : plain;
 }
 

@@ -4,7 +4,7 @@ import { viewsOf } from "../parts/recognise.js";
 import type { Conversation } from "../state/conversation.js";
 import { discard, finish } from "../state/draft-actions.js";
 import { Icon } from "./icon.js";
-import { PartBox } from "./parts/part.js";
+import { PartList } from "./parts/part-list.js";
 
 /** A message that is still being written and grows as its writer continues. */
 export function DraftRow({ conversation, draft }: { conversation: Conversation; draft: Draft }) {
@@ -33,15 +33,13 @@ export function DraftRow({ conversation, draft }: { conversation: Conversation; 
         </span>
       </div>
       <div class="message-body">
-        {viewsOf(draft.message).map((view, i) => (
-          <PartBox
-            key={i}
-            view={view}
-            timestamp={draft.startTime}
-            calls={conversation.history.calls}
-            onJump={() => undefined}
-          />
-        ))}
+        <PartList
+          views={viewsOf(draft.message)}
+          timestamp={draft.startTime}
+          stage="writing"
+          calls={conversation.history.calls}
+          onJump={() => undefined}
+        />
       </div>
     </article>
   );

@@ -14,7 +14,7 @@ import { Icon } from "./icon.js";
 import { MessageTools } from "./message-tools.js";
 import { NoText } from "./no-text.js";
 import { JsonTree } from "./parts/json-tree.js";
-import { PartBox } from "./parts/part.js";
+import { PartList } from "./parts/part-list.js";
 
 interface RowProps {
   readonly conversation: Conversation;
@@ -71,7 +71,7 @@ export const MessageRow = memo(function MessageRow({ conversation, position, mes
           {isRaw ? (
             <JsonTree value={JSON.parse(JSON.stringify(message))} />
           ) : (
-            <Parts message={message} conversation={conversation} />
+            <Parts message={message} position={position} conversation={conversation} />
           )}
         </div>
         {hasTools && (
@@ -115,21 +115,20 @@ function isInterrupted({ metadata }: Message["info"]): boolean {
   return metadata?.interrupted === true;
 }
 
-function Parts({ message, conversation }: { message: Message; conversation: Conversation }) {
+function Parts(props: { message: Message; position: number; conversation: Conversation }) {
+  const { message, position, conversation } = props;
+  const { count, calls } = conversation.history;
+  const isLast = useComputed(() => count.value === position + 1).value;
   const views = viewsOf(message);
   if (views.every((view) => view.kind === "text" && view.text.trim() === "")) return <NoText />;
   return (
-    <>
-      {views.map((view, i) => (
-        <PartBox
-          key={i}
-          view={view}
-          timestamp={message.info.timestamp}
-          calls={conversation.history.calls}
-          onJump={(to) => (jump.value = { to })}
-        />
-      ))}
-    </>
+    <PartList
+      views={views}
+      timestamp={message.info.timestamp}
+      stage={isLast ? "last" : "over"}
+      calls={calls}
+      onJump={(to) => (jump.value = { to })}
+    />
   );
 }
 

@@ -24,6 +24,7 @@ export function Search({ q }: { q: string }) {
   useEffect(() => () => search.stop(), [search]);
   const state = search.state.value;
   const hits = search.hits.value;
+  const isNothing = state.kind === "done" && state.next === "" && hits.length === 0;
   if (state.kind === "failed" && !isRefusal(state.error)) {
     return <Problem error={state.error} onRetry={() => search.start(text)} />;
   }
@@ -49,6 +50,12 @@ export function Search({ q }: { q: string }) {
       </search>
       <p class="muted" role="status">
         {stateLine(state, hits.length)}
+        {isNothing && (
+          <>
+            . Only what was said is searched: no tool calls, their output, reasoning or titles. <code>begin*</code> also
+            finds words that begin so.
+          </>
+        )}
       </p>
       <ol class="hits">
         {hits.map((hit) => (

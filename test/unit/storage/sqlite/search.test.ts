@@ -50,6 +50,18 @@ async function found(database: SqliteLogDatabase, q: string, namespace?: string)
 }
 
 describe("the index of words", () => {
+  it("uses an existing index, and makes none, when only that is wanted", async () => {
+    const plain = await open({ search: "existing" });
+    await providerOf(plain).createSession({ sessionId: "s" });
+    await say(providerOf(plain), "s", "word");
+    await expect(found(plain, "word")).rejects.toMatchObject({ code: "unimplemented" });
+    const file = new Database(path);
+    expect(file.prepare("SELECT name FROM sqlite_schema WHERE name LIKE 'search%'").all([])).toEqual([]);
+    file.close();
+    await open({ search: true });
+    expect(await found(await open({ search: "existing" }), "word")).toEqual(["word"]);
+  });
+
   it("is maintained by processes that do not search, even if they opened the file before it was made", async () => {
     const before = providerOf(await open());
     await before.createSession({ sessionId: "s" });

@@ -1,5 +1,6 @@
 import { useMemo } from "preact/hooks";
 import type { Part } from "../../api/types.js";
+import type { Conversation } from "../../state/conversation.js";
 import { asJson, type EditBase, isText } from "../../state/message-edit.js";
 import { MessageEditor } from "../../state/message-editor.js";
 import { plural } from "../../text/format.js";
@@ -9,9 +10,12 @@ import { closeDialog, DialogEnd, Modal } from "./modal.js";
  * Gives a message new content. If somebody else has changed the message meanwhile, their version is shown and never
  * overwritten without asking.
  */
-export function EditDialog(props: { sessionId: string; messageId: string; position: number }) {
-  const { sessionId, messageId, position } = props;
-  const editor = useMemo(() => new MessageEditor(sessionId, messageId, position), [sessionId, messageId, position]);
+export function EditDialog(props: { conversation: Conversation; messageId: string; position: number }) {
+  const { conversation, messageId, position } = props;
+  const editor = useMemo(
+    () => new MessageEditor(conversation, messageId, position),
+    [conversation, messageId, position],
+  );
   const base = editor.base.value;
   const json = editor.json.value;
   const theirs = editor.theirs.value;

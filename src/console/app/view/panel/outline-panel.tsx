@@ -1,3 +1,4 @@
+import { effect, untracked } from "@preact/signals";
 import { CircleAlert, User } from "lucide";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Conversation } from "../../state/conversation.js";
@@ -22,7 +23,19 @@ export function OutlinePanel({ conversation }: { conversation: Conversation }) {
     const timer = setTimeout(() => void outline.read(), outline.readTo.peek() === undefined ? 0 : AGAIN_MS);
     return () => clearTimeout(timer);
   }, [outline, total, epoch]);
-  useEffect(() => () => outline.stop(), [outline]);
+  useEffect(() => {
+    let isFirst = true;
+    const stopTaking = effect(() => {
+      const edit = history.edit.value;
+      // The newest edit was before the outline.
+      if (!isFirst && edit !== undefined) untracked(() => outline.take(edit));
+      isFirst = false;
+    });
+    return () => {
+      stopTaking();
+      outline.stop();
+    };
+  }, [outline, history]);
 
   const isLive = conversation.live.value === "live";
   // A read that failed is repeated when the connection is back.

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { plural } from "../../text/format.js";
+import { withoutPiles } from "../../text/piles.js";
 
 /** How many lines of an output are shown before it is opened. */
 const FOLD_LINES = 20;
@@ -12,7 +13,7 @@ export function Foldable({ text, children }: { text: string; children?: (shown: 
   const [open, setOpen] = useState(false);
   const lines = countLines(text);
   const isLong = lines > FOLD_LINES || text.length > FOLD_LINES * 400;
-  const shown = !isLong ? text : open ? text.slice(0, MAX_CHARACTERS) : head(text);
+  const shown = withoutPiles(!isLong ? text : open ? text.slice(0, MAX_CHARACTERS) : head(text));
   return (
     <>
       {children ? (

@@ -1,6 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Json } from "../../api/types.js";
 import { type Branch, childrenOf, Digits, isBranch, openAtFirst, shownValue, sizeOf } from "../../parts/json-branch.js";
+import { withoutPiles } from "../../text/piles.js";
 
 /** How many entries of one object or array are rendered at once. */
 const STEP = 100;
@@ -67,7 +68,7 @@ function BranchNode({ name, value, opened }: { name: string | undefined; value: 
 }
 
 function Name({ name }: { name: string | undefined }) {
-  return name === undefined ? null : <span class="json-name">{name}: </span>;
+  return name === undefined ? null : <span class="json-name">{withoutPiles(name)}: </span>;
 }
 
 function Scalar({ value }: { value: null | boolean | number | string }) {
@@ -78,7 +79,7 @@ function Scalar({ value }: { value: null | boolean | number | string }) {
     return <span class="json-string">{value.includes("\n") ? value : JSON.stringify(value)}</span>;
   return (
     <span class="json-string">
-      {open ? value : `${value.slice(0, LONG_TEXT)}… `}
+      {open ? withoutPiles(value) : `${withoutPiles(value.slice(0, LONG_TEXT))}… `}
       <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>
         {open ? "Less" : "More"}
       </button>

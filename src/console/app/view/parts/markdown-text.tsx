@@ -1,5 +1,6 @@
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { isTooMuch, markdownToHtml } from "../../text/markdown.js";
+import { withoutPiles } from "../../text/piles.js";
 import { sanitised } from "../../text/sanitise.js";
 import { copyText } from "../copy.js";
 import { Foldable } from "./foldable.js";
@@ -8,7 +9,8 @@ import { Foldable } from "./foldable.js";
 const LONG_WORD = /\S{40}/;
 
 /** A text rendered as Markdown. Code shows its language and a copy button, and wide tables scroll within themselves. */
-export function MarkdownText({ text }: { text: string }) {
+export function MarkdownText({ text: stored }: { text: string }) {
+  const text = useMemo(() => withoutPiles(stored), [stored]);
   const box = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     if (isTooMuch(text)) return;

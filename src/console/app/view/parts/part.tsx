@@ -1,7 +1,8 @@
 import { Brain, Eraser, File as FileIcon, Info } from "lucide";
 import type { CallIndex } from "../../parts/call-index.js";
-import type { PartView } from "../../parts/part-view.js";
+import type { PartView, Stage } from "../../parts/part-view.js";
 import { firstLine } from "../../text/format.js";
+import { withoutPiles } from "../../text/piles.js";
 import { Icon } from "../icon.js";
 import { CallCard } from "./call-card.js";
 import { Foldable } from "./foldable.js";
@@ -13,19 +14,20 @@ import { ResultCard } from "./result-card.js";
 export interface PartProps {
   readonly view: PartView;
   readonly timestamp: string;
+  readonly stage: Stage;
   readonly calls: CallIndex;
   readonly onJump: (position: number) => void;
 }
 
 /** One part of a message, shown in the way that suits its kind. */
-export function PartBox({ view, timestamp, calls, onJump }: PartProps) {
+export function PartBox({ view, timestamp, stage, calls, onJump }: PartProps) {
   switch (view.kind) {
     case "text":
       return <MarkdownText text={view.text} />;
     case "reasoning":
       return <Reasoning text={view.text} />;
     case "call":
-      return <CallCard call={view} timestamp={timestamp} calls={calls} />;
+      return <CallCard call={view} timestamp={timestamp} stage={stage} calls={calls} />;
     case "result":
       return <ResultCard result={view} calls={calls} onJump={onJump} />;
     case "image":
@@ -34,7 +36,7 @@ export function PartBox({ view, timestamp, calls, onJump }: PartProps) {
       return (
         <p class="file">
           <Icon node={FileIcon} />
-          <span>{view.name}</span>
+          <span>{withoutPiles(view.name)}</span>
           <span class="muted">{[view.mediaType, view.detail].filter(Boolean).join(" · ")}</span>
         </p>
       );
@@ -71,7 +73,7 @@ function Reasoning({ text }: { text: string }) {
 function Note({ label, text, data }: Extract<PartView, { kind: "note" }>) {
   return (
     <div class="note muted">
-      <Icon node={Info} /> <span>{label}</span> <span class="note-text">{text}</span>
+      <Icon node={Info} /> <span>{withoutPiles(label)}</span> <span class="note-text">{withoutPiles(text)}</span>
       {data !== undefined && <JsonTree value={data} open={false} />}
     </div>
   );
