@@ -1,103 +1,142 @@
-// `session-pool/adapters/ai-sdk`: keeps the UIMessages of the Vercel AI SDK (`ai` 6), and its streams.
-import { create, equals } from "@bufbuild/protobuf";
+// `session-pool/adapters/ai-sdk`: keeps the UIMessages of the Vercel AI SDK (`ai` 6 and 7), and its streams.
 import type { UIMessage } from "ai";
-import { MessageWithPartsSchema } from "../../gen/sessionpool/v1/message_service_pb.js";
-import { Code, ConnectError, type NewMessage, type SessionPoolClient, type StoredMessage } from "../client/index.js";
+import { Code, type NewMessage, type SessionPoolClient, type StoredMessage } from "../client/index.js";
 import { batchesOf } from "./batches.js";
-import { unlessMissing } from "./missing.js";
-import { fromUIMessage, toUIMessage, unlessEmpty } from "./ui-message.js";
+import { hasCode, unlessMissing } from "./missing.js";
+import { changedMeanwhile, idOf, isErased, planSave, type SavePlan } from "./save-plan.js";
+import { deletedSince, forget, hasMet, lastMet, lastSeen, meet, note, seenWith } from "./seen.js";
+import { withEndedCalls } from "./ui-calls.js";
+import { fromUIMessage, isSame, toUIMessage } from "./ui-message.js";
 
-export { type KeepOptions, keepUIMessageStream, resumeUIMessageStream } from "./ui-stream.js";
+export { resumeUIMessageStream } from "./ui-resume.js";
+export { type KeepOptions, keepUIMessageStream } from "./ui-stream.js";
+
+export interface SaveOptions {
+  /**
+   * The messages that the caller has loaded. Those that it no longer gives are dropped. Needed only where no message
+   * that is given is an object that `loadUIMessages` returned or `saveUIMessages` was given, such as when a page sends
+   * all messages. For an empty list, what this process has loaded or saved last is taken for loaded.
+   */
+  readonly loaded?: readonly Pick<UIMessage, "id">[];
+}
+
+/** How often a save is planned anew because others append meanwhile. */
+const MOST_ATTEMPTS = 10;
 
 /**
- * The messages of a chat, oldest first, for `useChat({ messages })`; none when the session is missing. TypeError: the
- * AI SDK has no form for a message.
+ * The messages of a chat, oldest first, for `useChat({ messages })`; none when the session is missing. They can be sent
+ * to a model: tool calls that were interrupted, or that a later message has overtaken, end with an error.
  */
 export async function loadUIMessages<Message extends UIMessage = UIMessage>(
   client: SessionPoolClient,
   sessionId: string,
 ): Promise<Message[]> {
-  const messages: Message[] = [];
-  await unlessMissing(async () => {
-    for await (const message of client.history(sessionId, { pageSize: 1000 }))
-      messages.push(toUIMessage<Message>(message));
-  });
+  const stored = await readAll(client, sessionId);
+  const messages = (stored ?? []).map((message) => toUIMessage<Message>(message));
+  for (const message of messages.slice(0, -1)) message.parts = withEndedCalls(message.parts);
+  if (stored === undefined) forget(client, sessionId);
+  else if (stored.length > 0) meet(client, sessionId, messages);
+  note(sessionId, messages, messages.map(fromUIMessage), stored);
   return messages;
 }
 
 /**
- * Makes the session hold exactly these messages. Use it as
+ * Makes the session hold these messages. Use it as
  * `onFinish: ({ messages }) => saveUIMessages(client, chatId, messages)`.
  *
- * The first new message is appended by itself and the others together, up to 1,000 messages and 7 MiB; more are
- * appended in several steps. A message that has grown, for example by the result of a tool, gets its new content.
- * Messages that a regeneration has dropped are reverted. Saving the same messages again changes nothing. A missing
- * session is made. If another program appends another message meanwhile, the call fails with `aborted` and appends
- * nothing after it.
+ * New messages are appended at the end, up to 1,000 messages and 7 MiB together. A message that has grown, for example
+ * by the result of a tool, gets its new content. Messages that the caller has loaded and no longer gives, as after a
+ * regeneration, are removed. What it has not seen stays: other messages, other programs' changes of messages that it
+ * has not changed, and erased messages. Saving the same messages again changes nothing. The first save makes the
+ * session.
+ *
+ * `aborted`: others have changed what this save would change, or have saved the same turn; load the messages again.
+ * `not_found`: the session was deleted after this process has loaded it or saved in it.
  */
 export async function saveUIMessages(
   client: SessionPoolClient,
   sessionId: string,
   messages: readonly UIMessage[],
+  { loaded = [] }: SaveOptions = {},
 ): Promise<void> {
   const wanted = messages.map(fromUIMessage);
-  const stored: StoredMessage[] = [];
-  await unlessMissing(async () => {
+  const seen = messages.length > 0 ? seenWith(sessionId, messages) : new Set(lastMet(client, sessionId));
+  for (const { id } of loaded) seen.add(id);
+  const isNew = seen.size === 0 && !hasMet(client, sessionId);
+  for (let attempt = 1; ; attempt++) {
+    const stored = await readAll(client, sessionId);
+    if (stored === undefined && !isNew) throw deletedSince(sessionId);
+    const plan = planSave(stored ?? [], wanted, seen);
+    const changed = changedOf(sessionId, plan, messages);
+    try {
+      await remove(client, sessionId, plan);
+      for (const message of changed) await update(client, sessionId, message);
+      await appendAll(client, sessionId, plan, stored === undefined, seen);
+      break;
+    } catch (error) {
+      // Others have appended meanwhile. Their messages stay, and the rest goes after them.
+      if (!hasCode(error, Code.Aborted) || attempt === MOST_ATTEMPTS) throw error;
+    }
+  }
+  if (messages.length > 0) meet(client, sessionId, messages);
+  note(sessionId, messages, wanted);
+}
+
+/** Undefined when the session is missing. */
+async function readAll(client: SessionPoolClient, sessionId: string): Promise<StoredMessage[] | undefined> {
+  return unlessMissing(async () => {
+    const stored: StoredMessage[] = [];
     for await (const message of client.history(sessionId, { pageSize: 1000 })) stored.push(message);
+    return stored;
   });
-  const firstOther = wanted.findIndex((message, i) => message.info?.id !== stored[i]?.info?.id);
-  const kept = firstOther < 0 ? wanted.length : firstOther;
-  if (stored.length > kept) await cutAfter(client, sessionId, wanted[kept - 1], stored.length - kept);
-  for (let i = 0; i < kept; i++) {
-    const message = wanted[i] as NewMessage;
-    if (!isSame(message, stored[i] as StoredMessage)) await update(client, sessionId, message);
-  }
-  await appendAll(client, sessionId, wanted.slice(kept), kept);
 }
 
-/**
- * Appends messages in as few calls as possible. The first one goes alone: another program may save it at the same
- * moment, with other messages after it, and a batch that begins with a known message ignores the expected position.
- */
-async function appendAll(client: SessionPoolClient, sessionId: string, added: readonly NewMessage[], position: number) {
-  let expectedPosition = position;
-  for (const batch of [...batchesOf(added.slice(0, 1)), ...batchesOf(added.slice(1))]) {
-    await client.append(sessionId, batch, { createSession: true, expectedPosition });
-    expectedPosition += batch.length;
+/** Reverts dropped messages at the end, unless a revert would also discard the drafts of others; deletes any others. */
+async function remove(client: SessionPoolClient, sessionId: string, plan: SavePlan): Promise<void> {
+  const { removed, isTail, keptId } = plan;
+  if (removed.length === 0) return;
+  if (isTail && (await client.messages.listDrafts({ sessionId })).drafts.length === 0) {
+    const upTo = keptId === undefined ? { toStart: true } : { upToMessageId: keptId };
+    await client.sessions.revertSession({ sessionId, ...upTo, expectedRemovedCount: removed.length });
+  } else {
+    for (const messageId of removed) await unlessMissing(() => client.messages.deleteMessage({ sessionId, messageId }));
   }
 }
 
-/** Reverts `count` messages. If there were more, because another program has appended some, they are brought back. */
-async function cutAfter(
-  client: SessionPoolClient,
-  sessionId: string,
-  last: NewMessage | undefined,
-  count: number,
-): Promise<void> {
-  const upTo = last === undefined ? { toStart: true } : { upToMessageId: last.info?.id ?? "" };
-  const { removedCount } = await client.sessions.revertSession({ sessionId, ...upTo });
-  if (removedCount <= count) return;
-  await client.sessions.unrevertSession({ sessionId });
-  throw new ConnectError(`Another program has appended messages to session ${JSON.stringify(sessionId)}`, Code.Aborted);
+/** The stored messages that the caller has changed. `aborted`: another program has changed one of them, too. */
+function changedOf(sessionId: string, { kept }: SavePlan, messages: readonly UIMessage[]): NewMessage[] {
+  const changed: NewMessage[] = [];
+  for (const [i, { message, stored }] of kept.entries()) {
+    if (isErased(stored) || isSame(message, stored)) continue;
+    const before = lastSeen(sessionId, messages[i] as UIMessage);
+    if (before !== undefined && isSame(message, before.given)) continue;
+    if (before !== undefined && !isSame(fromUIMessage(toUIMessage(stored)), before.stored)) throw changedMeanwhile();
+    changed.push(message);
+  }
+  return changed;
 }
 
 async function update(client: SessionPoolClient, sessionId: string, message: NewMessage): Promise<void> {
-  const messageId = message.info?.id ?? "";
   await client.messages.updateMessage({
     sessionId,
-    messageId,
+    messageId: idOf(message),
     message,
     updateMask: { paths: ["parts", "info.metadata", "info.role"] },
   });
 }
 
-/** Whether role, metadata and parts are equal, whatever the order of keys. */
-function isSame(message: NewMessage, { info, parts }: StoredMessage): boolean {
-  const { id = "", role = "", metadata } = info ?? {};
-  const stored = { info: { id, role, ...unlessEmpty(metadata) }, parts };
-  return equals(
-    MessageWithPartsSchema,
-    create(MessageWithPartsSchema, message as object),
-    create(MessageWithPartsSchema, stored as object),
-  );
+/** Appends messages in as few calls as possible, and adds them to those that were seen. */
+async function appendAll(
+  client: SessionPoolClient,
+  sessionId: string,
+  { added, position }: SavePlan,
+  createSession: boolean,
+  seen: Set<string>,
+): Promise<void> {
+  let expectedPosition = position;
+  for (const batch of batchesOf(added)) {
+    await client.append(sessionId, batch, { createSession, expectedPosition });
+    expectedPosition += batch.length;
+    for (const message of batch) seen.add(idOf(message));
+  }
 }

@@ -33,6 +33,8 @@ interface Place {
 type Part = { readonly data?: JsonObject };
 type Fitting = { readonly info: { readonly id?: string; metadata?: JsonObject }; parts: Part[] };
 
+type MessageLimit = "parts" | "bytes" | "values" | "metadataBytes";
+
 const warned = new Set<string>();
 
 /**
@@ -44,13 +46,15 @@ const warned = new Set<string>();
  */
 export function fitted(message: NewMessage): NewMessage {
   const { parts = [], info = {} } = message;
-  const fits =
-    parts.length <= MOST_PARTS &&
-    metadataSize(info.metadata) <= MOST_METADATA_BYTES &&
-    sizeOf(message) <= MOST_BYTES &&
-    countValues(message) <= MOST_VALUES;
-  if (fits) return message;
+  const metadataBytes = metadataSize(info.metadata);
+  const size = { parts: parts.length, bytes: sizeOf(message), values: countValues(message), metadataBytes };
+  if (!exceeds(size)) return message;
   return cut(structuredClone({ ...message, info, parts }) as unknown as Fitting) as NewMessage;
+}
+
+/** Whether a message of this size would have to be cut. */
+export function exceeds({ parts, bytes, values, metadataBytes }: Record<MessageLimit, number>): boolean {
+  return parts > MOST_PARTS || bytes > MOST_BYTES || values > MOST_VALUES || metadataBytes > MOST_METADATA_BYTES;
 }
 
 function cut(message: Fitting): Fitting {

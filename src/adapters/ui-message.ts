@@ -1,8 +1,10 @@
-import type { JsonObject } from "@bufbuild/protobuf";
+import { create, equals, type JsonObject } from "@bufbuild/protobuf";
 import type { UIMessage } from "ai";
+import { MessageWithPartsSchema } from "../../gen/sessionpool/v1/message_service_pb.js";
 import type { NewMessage, StoredMessage } from "../client/index.js";
 import { fitted } from "./fitted.js";
 import { fromStorable, toStorable, toStorableObject } from "./storable.js";
+import { withEndedCalls } from "./ui-calls.js";
 
 /** A part as the service keeps it. Its id is its place, so that a draft can name it. */
 export interface StoredPart {
@@ -12,17 +14,22 @@ export interface StoredPart {
   readonly data?: JsonObject | undefined;
 }
 
-const TYPES: ReadonlySet<string> = new Set([
-  ...["text", "reasoning", "file", "source-url", "source-document", "step-start", "dynamic-tool"],
-]);
+type UIPart = UIMessage["parts"][number];
+type Role = UIMessage["role"];
 
 /** The only field of metadata that the AI SDK gave as another value than an object. */
 const VALUE = "$metadata";
+/** The type of a part of a draft that the AI SDK has dropped, because a draft cannot lose parts. */
+export const DROPPED = "dropped";
+const ROLES: Readonly<Record<string, Role>> = {
+  ...{ user: "user", assistant: "assistant", system: "system", developer: "system" },
+};
+const CUT_FILE = /^parts\[(\d+)\]\.data\.url$/;
 
 /** Converts a message to one that the service takes, by the rules of `toStorable` and `fitted`. */
 export function fromUIMessage({ id, role, metadata, parts }: UIMessage): NewMessage {
   const info = { id, role, ...unlessEmpty(fromUIMetadata(metadata)) };
-  return fitted({ info, parts: parts.map((part, i) => wellFormed(fromUIPart(part, i))) });
+  return withoutCutFiles(fitted({ info, parts: parts.map((part, i) => wellFormed(fromUIPart(part, i))) }));
 }
 
 /** Metadata may be any value; the service takes objects. */
@@ -32,7 +39,7 @@ export function fromUIMetadata(metadata: unknown): JsonObject {
   return typeof stored === "object" && stored !== null && !Array.isArray(stored) ? stored : { [VALUE]: stored };
 }
 
-function toUIMetadata(metadata: JsonObject | undefined): { readonly metadata?: unknown } {
+export function toUIMetadata(metadata: JsonObject | undefined): { readonly metadata?: unknown } {
   const kept = unlessEmpty(metadata);
   if (kept.metadata === undefined) return {};
   const { [VALUE]: value, ...others } = kept.metadata;
@@ -48,30 +55,72 @@ export function wellFormed(part: StoredPart): StoredPart {
  * Separates the text of a part from its other fields. The text stays as it is; whether it is still streaming is not
  * kept.
  */
-export function fromUIPart(part: UIMessage["parts"][number], place: number): StoredPart {
+export function fromUIPart(part: UIPart, place: number): StoredPart {
   const { type, ...fields } = part as { type: string; text?: string; state?: string };
   const isText = type === "text" || type === "reasoning";
   const { text = "", state, ...others } = fields;
-  const kept = isText ? others : fields;
-  const data = toStorableObject(kept);
-  return { id: `${place}`, type, text: isText ? text : "", ...(Object.keys(data).length > 0 && { data }) };
+  const data = toStorableObject(isText ? others : fields);
+  return { id: `${place}`, type, text: isText ? `${text}` : "", ...(Object.keys(data).length > 0 && { data }) };
+}
+
+/** The beginning of a file is no file, so a text says which file was left out. */
+export function withoutCutFiles(message: NewMessage): NewMessage {
+  const { truncated = [] } = (message.info?.metadata ?? {}) as { truncated?: readonly { path: string }[] };
+  const parts = [...(message.parts ?? [])] as StoredPart[];
+  for (const { path } of truncated) {
+    const place = Number(CUT_FILE.exec(path)?.[1] ?? Number.NaN);
+    const { id, data = {} } = parts[place] ?? {};
+    if (id === undefined) continue;
+    const name = data.filename === undefined ? "" : ` ${JSON.stringify(data.filename)}`;
+    parts[place] = { id, type: "text", text: `[The file${name} of type ${data.mediaType} was too large to be stored]` };
+  }
+  return { ...message, parts } as NewMessage;
 }
 
 /**
- * Converts a message. TypeError: it has a role or a part that the AI SDK lacks, because another program has written it.
+ * Converts a message. Parts of any type come back as they were saved, those of other programs as far as the AI SDK can
+ * pass over them. An erased message says so in a text. The tool calls of an interrupted message have ended.
  */
 export function toUIMessage<Message extends UIMessage>({ info, parts }: StoredMessage): Message {
   const { id = "", role = "", metadata } = info ?? {};
-  if (role !== "user" && role !== "assistant" && role !== "system")
-    throw new TypeError(`Message ${JSON.stringify(id)} has the role ${JSON.stringify(role)}, which the AI SDK lacks`);
-  const uiParts = parts.map(({ type, text, data }) => {
-    if (!TYPES.has(type) && !type.startsWith("tool-") && !type.startsWith("data-"))
-      throw new TypeError(
-        `Message ${JSON.stringify(id)} has a part of the type ${JSON.stringify(type)}, which the AI SDK lacks`,
-      );
-    return { type, ...(fromStorable(data) as object), ...((type === "text" || type === "reasoning") && { text }) };
+  const kept = parts.filter(({ type }) => type !== DROPPED).map(toUIPart);
+  const uiParts = metadata?.interrupted === true ? withEndedCalls(kept) : kept;
+  return { id, role: ROLES[role] ?? "assistant", ...toUIMetadata(metadata), parts: uiParts } as unknown as Message;
+}
+
+function toUIPart({ type, text, data }: StoredPart): UIPart {
+  if (type === "erased") return { type: "text", text: "[erased]" };
+  const fields = fromStorable(data) as Record<string, unknown> | undefined;
+  if (type === "text" || type === "reasoning") return { ...fields, type, text } as UIPart;
+  const isKnown = isWhole(type, fields ?? {});
+  const said = text === "" ? {} : { text };
+  if (isKnown) return { ...said, ...fields, type } as UIPart;
+  return { type: `data-${type}`, data: { ...said, ...fields } } as UIPart;
+}
+
+/** Whether the AI SDK can take a part for what its type says. Other programs use some of the types for other things. */
+function isWhole(type: string, { toolCallId, toolName, state, url }: Readonly<Record<string, unknown>>): boolean {
+  const isCall = typeof toolCallId === "string" && typeof state === "string";
+  if (type === "dynamic-tool") return isCall && typeof toolName === "string";
+  if (type.startsWith("tool-")) return isCall;
+  return (type !== "file" && type !== "reasoning-file") || typeof url === "string";
+}
+
+/** Whether a message has the content that is stored, or as `toUIMessage` gives it. */
+export function isSame(message: NewMessage, stored: NewMessage | StoredMessage): boolean {
+  return (
+    haveSameContent(message, stored) || haveSameContent(message, fromUIMessage(toUIMessage(stored as StoredMessage)))
+  );
+}
+
+/** Whether role, metadata and parts are equal, whatever the order of keys. */
+function haveSameContent(one: NewMessage | StoredMessage, other: NewMessage | StoredMessage): boolean {
+  const [a, b] = [one, other].map(({ info, parts }) => {
+    const { id = "", role = "", metadata } = info ?? {};
+    const content = { info: { id, role, ...unlessEmpty(metadata as JsonObject | undefined) }, parts };
+    return create(MessageWithPartsSchema, content as object);
   });
-  return { id, role, ...toUIMetadata(metadata), parts: uiParts } as unknown as Message;
+  return a !== undefined && b !== undefined && equals(MessageWithPartsSchema, a, b);
 }
 
 /** To the service, no metadata and empty metadata are the same. */

@@ -164,15 +164,49 @@ describe("messages of the AI SDK", () => {
     expect((await loadUIMessages(client, "state"))[0]?.parts).toEqual([{ type: "text", text: "Late" }]);
   });
 
-  it("can be read from the texts of other programs, and are refused if the SDK cannot represent them", async () => {
+  it("can be read when other programs have written them, whatever their roles and parts are", async () => {
     await client.append("other", text("user", "Plain", { id: "p" }), { createSession: true });
-    expect(await loadUIMessages(client, "other")).toEqual([
+    await client.append("other", {
+      info: { id: "t", role: "tool" },
+      parts: [
+        { type: "text", text: "42" },
+        { type: "tool-result", data: { id: "c", output: 42 } },
+        { type: "file", text: "notes.txt" },
+        { type: "tool_call", text: "search", data: { query: "azaleas" } },
+      ],
+    });
+    const loaded = await loadUIMessages(client, "other");
+    expect(loaded).toEqual([
       { id: "p", role: "user", parts: [{ type: "text", text: "Plain" }] },
+      {
+        id: "t",
+        role: "assistant",
+        parts: [
+          { type: "text", text: "42" },
+          { type: "data-tool-result", data: { id: "c", output: 42 } },
+          { type: "data-file", data: { text: "notes.txt" } },
+          { type: "tool_call", text: "search", query: "azaleas" },
+        ],
+      },
     ]);
-    await client.append("other", text("tool", "42", { id: "t" }));
-    await expect(loadUIMessages(client, "other")).rejects.toThrow(
-      'Message "t" has the role "tool", which the AI SDK lacks',
-    );
+    const before = await client.messages.listMessages({ sessionId: "other" });
+    await saveUIMessages(client, "other", [...loaded, { ...question, id: "q" }]);
+    const { messages } = await client.messages.listMessages({ sessionId: "other" });
+    expect(messages.slice(0, 2)).toEqual(before.messages);
+    expect(messages).toHaveLength(3);
+  });
+
+  it.each([
+    { type: "custom", kind: "openai.compaction", providerMetadata: { openai: { itemId: "x" } } },
+    { type: "reasoning-file", mediaType: "image/png", url: "data:image/png;base64,AA==" },
+    { type: "steering-message", id: "s1", parts: [{ type: "text", text: "turn left" }] },
+    { type: "a part of tomorrow", text: "and its text", state: "new", $number: "1" },
+    { type: "reasoning", id: "rs_9", text: "Look it up" },
+    { type: "dynamic-tool", toolName: "t", toolCallId: "c", state: "input-streaming", rawInput: '{"q' },
+  ])("come back with parts of any type: $type", async (part) => {
+    const message = { id: "a", role: "assistant", parts: [part, { type: "text", text: "Late" }] } as UIMessage;
+    await saveUIMessages(client, `part ${part.type}`, [question, message]);
+    expect(await loadUIMessages(client, `part ${part.type}`)).toEqual([question, message]);
   });
 
   it("are stored as JSON.stringify gives them, whatever a tool has returned", async () => {
@@ -200,5 +234,139 @@ describe("messages of the AI SDK", () => {
     expect(second?.parts).toMatchObject([{ ...call, output: expect.stringMatching(/^x+… \[truncated: /) }]);
     expect(warn).toHaveBeenCalledOnce();
     warn.mockRestore();
+  });
+
+  it("say in a text which file was too large, because its beginning is no file", async () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    const url = `data:image/png;base64,${"A".repeat(4 * 1024 * 1024)}`;
+    const file = { type: "file", mediaType: "image/png", filename: "garden.png", url } as const;
+    await saveUIMessages(client, "file", [{ ...question, parts: [...question.parts, file] }]);
+    const [message] = await loadUIMessages(client, "file");
+    expect(message?.parts).toEqual([
+      ...question.parts,
+      { type: "text", text: '[The file "garden.png" of type image/png was too large to be stored]' },
+    ]);
+    warn.mockRestore();
+  });
+});
+
+const ask = (id: string): UIMessage => ({ id, role: "user", parts: [{ type: "text", text: id }] });
+const reply = (id: string): UIMessage => ({ id, role: "assistant", parts: [{ type: "text", text: id }] });
+const idsOf = async (sessionId: string) => (await loadUIMessages(client, sessionId)).map(({ id }) => id);
+
+describe("messages of the AI SDK that others save, too", () => {
+  it("all stay when two tabs ask and get their answers at once, in any order", async () => {
+    for (const [i, order] of [[0, 1, 0, 1], [0, 1, 1, 0], [0, 0, 1, 1], "at once"].entries()) {
+      const sessionId = `tabs-${i}`;
+      const tabs = ["1", "2"].map((tab) => {
+        let messages: UIMessage[] = [];
+        const steps = [
+          async () => {
+            messages = [...(await loadUIMessages(client, sessionId)), ask(`q${tab}`)];
+            await saveUIMessages(client, sessionId, messages);
+          },
+          () => saveUIMessages(client, sessionId, [...messages, reply(`a${tab}`)]),
+        ];
+        return () => steps.shift()?.();
+      });
+      if (typeof order === "string") {
+        await Promise.all(tabs.map((step) => step()));
+        await Promise.all(tabs.map((step) => step()));
+      } else for (const tab of order) await tabs[tab]?.();
+      const ids = await idsOf(sessionId);
+      expect(ids.toSorted()).toEqual(["a1", "a2", "q1", "q2"]);
+      for (const tab of ["1", "2"]) expect(ids.indexOf(`q${tab}`)).toBeLessThan(ids.indexOf(`a${tab}`));
+    }
+  });
+
+  it("stay when they came between loading and saving", async () => {
+    await saveUIMessages(client, "between", [ask("q1")]);
+    const loaded = await loadUIMessages(client, "between");
+    await client.append("between", text("assistant", "a1", { id: "a1" }));
+    await saveUIMessages(client, "between", [...loaded, ask("q2")]);
+    expect(await idsOf("between")).toEqual(["q1", "a1", "q2"]);
+  });
+
+  it("stay when the caller drops what came before them, and the call fails with aborted", async () => {
+    await saveUIMessages(client, "dropped", [ask("q1"), reply("a1")]);
+    const loaded = await loadUIMessages(client, "dropped");
+    await client.append("dropped", text("user", "q2", { id: "q2" }));
+    const again = saveUIMessages(client, "dropped", [...loaded.slice(0, 1), reply("b1")]);
+    await expect(again).rejects.toMatchObject({ code: Code.Aborted });
+    expect(await idsOf("dropped")).toEqual(["q1", "a1", "q2"]);
+  });
+
+  it("stay when the caller has seen nothing, and are dropped when it says that it has", async () => {
+    await saveUIMessages(client, "copies", [ask("q1"), reply("a1"), ask("q2")]);
+    await saveUIMessages(client, "copies", [ask("q1")]);
+    expect(await idsOf("copies")).toEqual(["q1", "a1", "q2"]);
+    const loaded = await loadUIMessages(client, "copies");
+    await saveUIMessages(client, "copies", [ask("q1")], { loaded });
+    expect(await idsOf("copies")).toEqual(["q1"]);
+    expect(await client.sessions.getSession({ sessionId: "copies" })).toMatchObject({ reverted: true });
+  });
+
+  it("keep their draft when the caller drops a message", async () => {
+    await saveUIMessages(client, "draft", [ask("q1"), reply("a1")]);
+    const [first] = await loadUIMessages(client, "draft");
+    const draft = await client.startDraft("draft", { info: { id: "a2", role: "assistant" } });
+    await saveUIMessages(client, "draft", [first!, reply("b1")]);
+    await draft.finish();
+    expect(await idsOf("draft")).toEqual(["q1", "b1", "a2"]);
+  });
+
+  it("can be dropped from the middle and the beginning, and put into another order", async () => {
+    await saveUIMessages(client, "order", ["1", "2", "3", "4", "5"].map(ask));
+    const [one, two, three, four, five] = (await loadUIMessages(client, "order")) as [
+      ...[UIMessage, UIMessage, UIMessage, UIMessage, UIMessage],
+    ];
+    await saveUIMessages(client, "order", [two, four, five]);
+    expect(await idsOf("order")).toEqual(["2", "4", "5"]);
+    await saveUIMessages(client, "order", [two, one, five, four, three]);
+    expect(await idsOf("order")).toEqual(["2", "1", "5", "4", "3"]);
+  });
+
+  it("keep the changes of others that the caller has not changed, and fail where both have", async () => {
+    const waiting = { type: "tool-pay", toolCallId: "c", state: "input-available", input: {} } as const;
+    const paid = { ...waiting, state: "output-available", output: "paid" } as const;
+    const withCall = (part: UIMessage["parts"][number]): UIMessage => ({ id: "a", role: "assistant", parts: [part] });
+    await saveUIMessages(client, "both", [ask("q"), withCall(waiting)]);
+    const [mine, theirs] = [await loadUIMessages(client, "both"), await loadUIMessages(client, "both")];
+    theirs[1]!.parts = [paid];
+    await saveUIMessages(client, "both", theirs);
+    await saveUIMessages(client, "both", [...mine, ask("q2")]);
+    expect((await loadUIMessages(client, "both"))[1]?.parts).toEqual([paid]);
+    mine[1]!.parts = [{ ...paid, output: "refused" }];
+    await expect(saveUIMessages(client, "both", mine)).rejects.toMatchObject({ code: Code.Aborted });
+  });
+
+  it("do not come back after their session was deleted, until somebody knows that it is missing", async () => {
+    const messages = [...(await loadUIMessages(client, "deleted")), ask("q")];
+    await saveUIMessages(client, "deleted", messages);
+    await client.sessions.deleteSession({ sessionId: "deleted" });
+    for (const saved of [[...messages, reply("a")], [ask("other")], []]) {
+      await expect(saveUIMessages(client, "deleted", saved)).rejects.toMatchObject({ code: Code.NotFound });
+    }
+    await expect(client.sessions.getSession({ sessionId: "deleted" })).rejects.toMatchObject({ code: Code.NotFound });
+    expect(await loadUIMessages(client, "deleted")).toEqual([]);
+    await expect(saveUIMessages(client, "deleted", messages)).rejects.toMatchObject({ code: Code.NotFound });
+    await saveUIMessages(client, "deleted", [ask("new")]);
+    expect(await idsOf("deleted")).toEqual(["new"]);
+  });
+
+  it("are loaded with a text in the place of an erased one, which no save brings back or removes", async () => {
+    const whole = [ask("q1"), reply("a1"), ask("q2")];
+    await saveUIMessages(client, "erased", whole);
+    for (const messageId of ["q1", "a1"]) await client.messages.eraseMessage({ sessionId: "erased", messageId });
+    const erased = (id: string, role: string) => ({ id, role, parts: [{ type: "text", text: "[erased]" }] });
+    const expected = [erased("q1", "user"), erased("a1", "assistant"), ask("q2")];
+    const loaded = await loadUIMessages(client, "erased");
+    expect(loaded).toEqual(expected);
+    for (const saved of [loaded, whole, structuredClone(loaded), loaded.slice(2)]) {
+      await saveUIMessages(client, "erased", saved);
+      expect(await loadUIMessages(client, "erased")).toEqual(expected);
+    }
+    await saveUIMessages(client, "erased", [...loaded, reply("a2")]);
+    expect(await idsOf("erased")).toEqual(["q1", "a1", "q2", "a2"]);
   });
 });
