@@ -2,6 +2,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import type { AgentInputItem } from "@openai/agents-core";
 import { ulid } from "ulid";
 import type { NewMessage, StoredMessage } from "../client/index.js";
+import { isErased } from "./erased.js";
 import { erasedItems } from "./erased-items.js";
 import { withReadableText } from "./readable-text.js";
 import { fromStorable, toStorableObject } from "./storable.js";
@@ -57,10 +58,6 @@ function withoutCutFiles(value: unknown): unknown {
     : undefined;
   if (cut !== undefined) return { type: `${type}`.startsWith("input_") ? "input_text" : "text", text: cut };
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutCutFiles(item)]));
-}
-
-function isErased({ parts }: StoredMessage): boolean {
-  return parts.some(({ type, data }) => type === "erased" && data === undefined);
 }
 
 function typeOf({ type }: JsonObject): string {

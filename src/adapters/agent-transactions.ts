@@ -23,7 +23,7 @@ export interface PreparedTransaction {
 export async function prepareTransaction(args: SessionHistoryTransactionArgs): Promise<PreparedTransaction> {
   const { operationId, transaction } = args ?? {};
   if (typeof operationId !== "string" || operationId.trim() === "")
-    throw new TypeError("The operationId of a history transaction must be a text that is not empty");
+    throw new TypeError("The operationId must be a non-empty string");
   const isAppend = transaction?.type === "append_items";
   if (!isAppend && transaction?.type !== "replace_suffix")
     throw new TypeError("A history transaction is append_items or replace_suffix");

@@ -1,10 +1,13 @@
 // `session-pool/adapters/claude-agent`: a SessionStore of the Claude Agent SDK (`@anthropic-ai/claude-agent-sdk`).
 import type { JsonObject } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { ulid } from "ulid";
+import { SessionView } from "../../gen/sessionpool/v1/session_service_pb.js";
 import { Code, type NewMessage, type SessionPoolClient, type StoredMessage } from "../client/index.js";
 import { batchesOf } from "./batches.js";
+import { hexOf, KEPT, type SessionStoreEntry, toEntries, toMessage } from "./claude-entries.js";
 import { hasCode, unlessMissing } from "./missing.js";
+
+export type { SessionStoreEntry } from "./claude-entries.js";
 
 /** Identifies a transcript, as in the SDK. */
 export interface SessionKey {
@@ -14,31 +17,26 @@ export interface SessionKey {
   readonly subpath?: string;
 }
 
-/** A line of a transcript: JSON that only the SDK understands. */
-export interface SessionStoreEntry {
-  type: string;
-  uuid?: string;
-  timestamp?: string;
-  [field: string]: unknown;
-}
-
 type ProjectKey = Pick<SessionKey, "projectKey">;
 type Session = Awaited<ReturnType<SessionPoolClient["sessions"]["getSession"]>>;
 
-/** The type of the parts and the field of the metadata, the same as in the Python adapter. */
-const KEPT = "claude_agent";
 const MOST_ENTRIES = 1000;
 
 /**
  * Keeps transcripts of the Claude Agent SDK. Use it as
  * `query({ prompt, options: { sessionStore: new SessionPoolStore(client) } })`.
  *
- * Each transcript is a session, and each entry is a message that holds the exact entry as JSON text. The `uuid` of an
- * entry is the id of its message, so that an entry that comes again is stored once. An entry of more than 3 MiB is
- * refused together with its batch.
+ * Each transcript is a session, and each entry is a message that holds the exact entry as JSON text and, for people who
+ * read or search, what the user or the assistant said. The `uuid` of an entry is the id of its message, so that an
+ * entry that comes again is stored once. Of an entry of more than 3 MiB, the largest texts are cut.
+ *
+ * A transcript that was deleted after this store has read or written it is not made again: to append to it fails with
+ * `not_found`.
  */
 export class SessionPoolStore {
   readonly #client: SessionPoolClient;
+  /** The ids of the sessions that are not made again. */
+  readonly #seen = new Set<string>();
 
   constructor(client: SessionPoolClient) {
     this.#client = client;
@@ -47,7 +45,7 @@ export class SessionPoolStore {
   /** Adds entries in order. Entries whose uuid the transcript already has are left out. */
   async append(key: SessionKey, entries: SessionStoreEntry[]): Promise<void> {
     const sessionId = await idOf(key);
-    for (const batch of batchesOf(toMessages(entries))) {
+    for (const batch of batchesOf(await toMessages(entries))) {
       try {
         await this.#append(key, sessionId, batch);
       } catch (error) {
@@ -55,24 +53,27 @@ export class SessionPoolStore {
         if (!hasCode(error, Code.AlreadyExists)) throw error;
         for (const message of batch) await this.#appendUnlessKnown(sessionId, message);
       }
+      this.#seen.add(sessionId);
     }
   }
 
-  /** All entries; null when none was ever written. */
+  /** All entries; null when none was ever written. In place of an erased message stands an entry that says so. */
   async load(key: SessionKey): Promise<SessionStoreEntry[] | null> {
     const sessionId = await idOf(key);
-    const entries: SessionStoreEntry[] = [];
+    const messages: StoredMessage[] = [];
     await unlessMissing(async () => {
-      for await (const message of this.#client.history(sessionId, { pageSize: MOST_ENTRIES }))
-        entries.push(toEntry(message));
+      for await (const message of this.#client.history(sessionId, { pageSize: MOST_ENTRIES })) messages.push(message);
     });
-    return entries.length === 0 ? null : entries;
+    if (messages.length === 0) return null;
+    this.#seen.add(sessionId);
+    return toEntries(messages);
   }
 
-  /** The main transcripts of a project. */
+  /** The main transcripts of a project. One of which only subagents' transcripts were written is not among them. */
   async listSessions(projectKey: string): Promise<{ sessionId: string; mtime: number }[]> {
-    const sessions = await this.#children(await idOf({ projectKey }));
-    return sessions.map((session) => ({
+    const sessions = await this.#children(await idOf({ projectKey }), SessionView.FULL);
+    const written = sessions.filter(({ messageCount }) => (messageCount ?? 0) > 0);
+    return written.map((session) => ({
       sessionId: keptOf(session).session_id ?? "",
       mtime: session.updateTime === undefined ? 0 : Math.floor(timestampMs(session.updateTime)),
     }));
@@ -98,7 +99,7 @@ export class SessionPoolStore {
     try {
       await this.#client.append(sessionId, messages);
     } catch (error) {
-      if (!hasCode(error, Code.NotFound)) throw error;
+      if (!hasCode(error, Code.NotFound) || this.#seen.has(sessionId)) throw error;
       await this.#createSessions(key);
       await this.#client.append(sessionId, messages);
     }
@@ -114,13 +115,16 @@ export class SessionPoolStore {
 
   /**
    * Makes the missing ones of these sessions: one for the project, its child for the main transcript, and that one's
-   * child for the transcript of a subagent.
+   * child for the transcript of a subagent. `not_found`: the main transcript was deleted after this store has seen it.
    */
   async #createSessions({ projectKey, sessionId, subpath }: SessionKey): Promise<void> {
-    const project = await idOf({ projectKey });
-    await this.#create(project, "", { project_key: projectKey });
     const main = await idOf({ projectKey, sessionId });
-    await this.#create(main, project, { project_key: projectKey, session_id: sessionId });
+    if (!this.#seen.has(main)) {
+      const project = await idOf({ projectKey });
+      await this.#create(project, "", { project_key: projectKey });
+      await this.#create(main, project, { project_key: projectKey, session_id: sessionId });
+      this.#seen.add(main);
+    }
     if (subpath === undefined) return;
     const fields = { project_key: projectKey, session_id: sessionId, subpath };
     await this.#create(await idOf({ projectKey, sessionId, subpath }), main, fields);
@@ -130,11 +134,11 @@ export class SessionPoolStore {
     await this.#client.sessions.createSession({ sessionId, parentId, metadata: { [KEPT]: fields } });
   }
 
-  async #children(parentId: string): Promise<Session[]> {
+  async #children(parentId: string, view = SessionView.BASIC): Promise<Session[]> {
     const sessions: Session[] = [];
     let pageToken = "";
     do {
-      const page = await this.#client.sessions.listSessions({ parentId, pageToken, limit: 1000 });
+      const page = await this.#client.sessions.listSessions({ parentId, view, pageToken, limit: 1000 });
       sessions.push(...page.sessions);
       pageToken = page.nextPageToken;
     } while (pageToken !== "");
@@ -149,8 +153,8 @@ async function idOf({ projectKey, sessionId, subpath }: ProjectKey & Partial<Ses
 }
 
 async function shortHash(text: string): Promise<string> {
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
-  return Array.from(hash.subarray(0, 12), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return hexOf(new Uint8Array(hash, 0, 12));
 }
 
 /** The fields of a transcript's key that are kept in the metadata of its session. */
@@ -159,19 +163,12 @@ function keptOf({ metadata }: Session): { readonly session_id?: string; readonly
 }
 
 /** The messages of entries, each uuid once. */
-function toMessages(entries: readonly SessionStoreEntry[]): NewMessage[] {
+async function toMessages(entries: readonly SessionStoreEntry[]): Promise<NewMessage[]> {
   const messages = new Map<string, NewMessage>();
   for (const entry of entries) {
-    const id = entry.uuid ?? ulid();
-    if (messages.has(id)) continue;
-    messages.set(id, { info: { id, role: entry.type }, parts: [{ type: KEPT, text: JSON.stringify(entry) }] });
+    const message = await toMessage(entry);
+    const id = message.info?.id ?? "";
+    if (!messages.has(id)) messages.set(id, message);
   }
   return [...messages.values()];
-}
-
-function toEntry({ info, parts }: StoredMessage): SessionStoreEntry {
-  const [part] = parts;
-  if (part?.type !== KEPT)
-    throw new TypeError(`Message ${JSON.stringify(info?.id)} is no entry of the Claude Agent SDK`);
-  return JSON.parse(part.text) as SessionStoreEntry;
 }

@@ -1,7 +1,6 @@
 import type { AgentInputItem } from "@openai/agents-core";
+import { ERASED, pairErased, type Turn } from "./erased.js";
 
-/** Stands for the content of an erased message. */
-const ERASED = "[erased]";
 const BLANK_PNG =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg==";
 
@@ -62,38 +61,46 @@ const PAIRS: ReadonlyMap<string, Pair> = new Map([
 const CALL_OF_RESULT = new Map([...PAIRS].map(([call, { result }]) => [result, call]));
 
 /**
- * Fills the places of erased messages, which are undefined. Models refuse a result without its call, and a call without
- * its result, so a place becomes the missing half of a pair that is there in part: the call of a later result, or the
- * result of an earlier call. Every other one is a message of its role that says so.
+ * Fills the places of erased messages, which are undefined: with the call of a later result, or the result of an
+ * earlier call, where that is missing, and else with a message of the role that says so.
  */
 export function erasedItems(
   items: readonly (AgentInputItem | undefined)[],
   roles: readonly string[],
 ): AgentInputItem[] {
-  const calls = new Map<unknown, { readonly at: number; readonly item: CallItem }>();
-  const results = new Map<unknown, { readonly at: number; readonly item: CallItem }>();
-  items.forEach((item, at) => {
-    const { type, callId } = (item ?? {}) as CallItem;
-    if (PAIRS.has(`${type}`)) calls.set(callId, { at, item: item as CallItem });
-    if (CALL_OF_RESULT.has(`${type}`)) results.set(callId, { at, item: item as CallItem });
-  });
-  const missingCalls = [...results].filter(([callId]) => !calls.has(callId)).map(([, result]) => result);
-  const missingResults = [...calls].filter(([callId]) => !results.has(callId)).map(([, call]) => call);
+  const halves = pairErased(
+    items.map((item, at) => turnOf(item, roles[at] ?? "")),
+    1,
+  );
+  const known = new Map(items.map((item) => [(item as CallItem | undefined)?.callId, item as CallItem]));
   return items.map((item, at) => {
     if (item !== undefined) return item;
-    const role = roles[at] ?? "";
+    const { calls, results } = halves[at] ?? { calls: [], results: [] };
+    if (calls[0] !== undefined) return callFor(known.get(calls[0]) ?? {});
+    if (results[0] !== undefined) return resultFor(known.get(results[0]) ?? {});
+    const role = roles[at];
     if (role === "user" || role === "system") return { type: "message", role, content: ERASED };
-    const result = role === "tool" ? undefined : take(missingCalls, (one) => one.at > at);
-    if (result !== undefined) return callFor(result.item);
-    const call = take(missingResults, (one) => one.at < at);
-    if (call !== undefined) return resultFor(call.item);
     return {
       type: "message",
       role: "assistant",
-      ...STATUS,
+      status: "completed",
       content: [{ type: "output_text", text: ERASED }],
-    } as AgentInputItem;
+    };
   });
+}
+
+function turnOf(item: AgentInputItem | undefined, role: string): Turn {
+  const { type, callId } = (item ?? {}) as CallItem;
+  const ids = typeof callId === "string" ? [callId] : [];
+  return {
+    calls: PAIRS.has(`${type}`) ? ids : [],
+    results: CALL_OF_RESULT.has(`${type}`) ? ids : [],
+    // Earlier versions stored results with the role of an assistant.
+    ...(item === undefined &&
+      role !== "user" &&
+      role !== "system" && { erased: role === "tool" ? "result" : "either" }),
+    isQuestion: role === "user",
+  };
 }
 
 function callFor(result: CallItem): AgentInputItem {
@@ -108,10 +115,4 @@ function resultFor(call: CallItem): AgentInputItem {
 
 function namesOf({ callId, name, caller }: CallItem): object {
   return { callId, ...(name !== undefined && { name }), ...(caller !== undefined && { caller }) };
-}
-
-/** Removes and returns the first one that fits. */
-function take<T>(list: T[], fits: (one: T) => boolean): T | undefined {
-  const at = list.findIndex(fits);
-  return at === -1 ? undefined : list.splice(at, 1)[0];
 }

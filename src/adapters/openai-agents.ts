@@ -114,7 +114,7 @@ export class SessionPoolSession implements SessionHistoryRewriteAwareSession, Se
       if (last !== undefined && !isExpected(last.messages, expectedSuffix ?? [])) {
         const appliedMeanwhile = await this.#replacedBy(prepared);
         if (appliedMeanwhile !== undefined) return appliedMeanwhile;
-        throw new Error("The history no longer ends with the items that the transaction expects");
+        throw new Error("The history's suffix no longer matches the transaction");
       }
       const replaced = (last?.messages ?? []).map(idOf);
       try {
@@ -136,7 +136,7 @@ export class SessionPoolSession implements SessionHistoryRewriteAwareSession, Se
     if (stored === undefined) return undefined;
     this.#wasSeen = true;
     const marker = readMarker(stored);
-    if (marker?.digest !== digest) throw new Error("Another transaction with the same operationId was applied before");
+    if (marker?.digest !== digest) throw new Error("The operation was already applied with a different transaction");
     // An attempt that ended early may have stored the first of several steps only.
     const steps = batchesOf([
       markerOf({ markerId, digest, messages, expectedSuffix: [] }, marker.replaces),

@@ -61,6 +61,21 @@ describe("items of OpenAI's conversations", () => {
     expect(await send("GET", `${BASE}/${id}/items`)).toContain('"cut \ufffd"');
   });
 
+  it("are shown as they are when the adapter for Python has kept them as a whole", async () => {
+    const id = await create();
+    const data = { type: null, payload: { $number: "9223372036854775807" } };
+    const info = { id: "x", role: "assistant", metadata: { openai: { form: "json" } } };
+    const message = {
+      info,
+      parts: [
+        { type: "item", data },
+        { type: "text", text: "y" },
+      ],
+    };
+    await send("POST", `/session/${id}/message`, JSON.stringify(message));
+    expect(await send("GET", `${BASE}/${id}/items/x`)).toBe('{"type":null,"payload":9223372036854775807,"id":"x"}');
+  });
+
   it("say in their place that a message was erased", async () => {
     const call = { id: "call", type: "function_call", call_id: "c", name: "f", arguments: "secret" };
     const id = await create(JSON.stringify([{ id: "q", role: "user", content: "secret" }, call]));

@@ -81,6 +81,9 @@ export function toItem({ info, parts }: MessageWithParts): ExactObject {
   if (parts.some(({ type, data }) => type === "erased" && data === undefined)) return erasedItem(id, role);
   const kept = metadata?.[KEPT];
   const { type, ...rest } = isObject(kept) ? fromStored(kept) : {};
+  // The adapter for Python keeps an unusual item, which may have no type, as a whole.
+  const whole = rest.form === "json" ? parts.find((part) => part.type === "item") : undefined;
+  if (whole !== undefined) return { ...fromStored(whole.data), id };
   if (typeof type === "string" && type !== "message") {
     const part = parts.find((one) => one.type === type) ?? parts[0];
     return { ...fromStored(part?.data), type, id };

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SessionPoolStore } from "../../../src/adapters/claude-agent.js";
-import { createSessionPoolClient, text } from "../../../src/client/index.js";
+import { hasCode } from "../../../src/adapters/missing.js";
+import { Code, createSessionPoolClient, type SessionPoolClient, text } from "../../../src/client/index.js";
 import { startTestServer, type TestServer } from "../../support/server.js";
 import { describeWith } from "../../support/toolchain.js";
 import {
@@ -17,11 +18,13 @@ import {
 } from "./claude-sdk.js";
 
 let server: TestServer;
+let client: SessionPoolClient;
 let store: SessionPoolStore;
 
 beforeAll(async () => {
   server = await startTestServer();
-  store = new SessionPoolStore(createSessionPoolClient({ baseUrl: server.httpUrl }));
+  client = createSessionPoolClient({ baseUrl: server.httpUrl });
+  store = new SessionPoolStore(client);
 });
 
 afterAll(() => server.stop());
@@ -77,6 +80,8 @@ describe("a store of the Claude Agent SDK", () => {
     const subagent = { ...main, subpath: `subagents/agent-${"x".repeat(100)}` };
     await store.append(subagent, entries.slice(0, 1));
     expect(await store.load(main)).toBeNull();
+    expect(await store.listSessions(projectKey)).toEqual([]);
+    expect(await store.listSubkeys(main)).toEqual([subagent.subpath]);
     await store.append(main, entries);
     await store.append({ projectKey: "-other", sessionId: "s" }, entries.slice(0, 2));
     expect(await store.listSessions(projectKey)).toEqual([{ sessionId: "s", mtime: expect.any(Number) }]);
@@ -84,24 +89,183 @@ describe("a store of the Claude Agent SDK", () => {
     expect(await store.listSessions("-nothing")).toEqual([]);
     await store.delete(subagent);
     expect(await store.load(main)).toEqual(entries);
-    await store.append(subagent, entries);
+    await new SessionPoolStore(client).append(subagent, entries);
     await store.delete(main);
     await store.delete(main);
     expect([await store.load(main), await store.load(subagent)]).toEqual([null, null]);
     expect(await store.load({ projectKey: "-other", sessionId: "s" })).toHaveLength(2);
   });
 
-  it("refuses messages of other programs", async () => {
-    const client = createSessionPoolClient({ baseUrl: server.httpUrl });
-    await store.append({ projectKey: "-work", sessionId: "mixed" }, entries.slice(0, 1));
-    const session = (await client.sessions.listSessions({})).sessions.find(({ metadata }) =>
-      JSON.stringify(metadata).includes("mixed"),
-    );
-    // The adapter for Python gives the session the same id.
-    expect(session?.sessionId).toBe("claude-7c7f8d520cea64ed5c397851-3f8fee624f43b2a9d6853532");
-    await client.append(session?.sessionId ?? "", text("user", "Hello", { id: "m" }));
-    await expect(store.load({ projectKey: "-work", sessionId: "mixed" })).rejects.toThrow('Message "m" is no entry');
+  it("has the words of user and assistant for those who read and search, and no payload of a tool", async () => {
+    const key = { projectKey: "-work", sessionId: "words" };
+    const entry = (type: string, n: number, content: unknown) => ({ type, uuid: uuid(4000 + n), message: { content } });
+    await store.append(key, [
+      entry("user", 1, "find the quokka"),
+      entry("assistant", 2, [
+        { type: "text", text: "I look" },
+        { type: "tool_use", id: "t", name: "find", input: {} },
+      ]),
+      entry("user", 3, [{ type: "tool_result", tool_use_id: "t", content: "payload" }]),
+      { type: "summary", uuid: uuid(4004), summary: "Animals" },
+    ]);
+    const { messages } = await client.messages.listMessages({ sessionId: await idOf("words") });
+    expect(messages.map(({ parts }) => parts.map(({ type, text: words }) => [type, words]))).toEqual([
+      [
+        ["text", "find the quokka"],
+        ["claude_agent", expect.stringContaining("quokka")],
+      ],
+      [
+        ["text", "I look"],
+        ["claude_agent", expect.stringContaining("tool_use")],
+      ],
+      [["claude_agent", expect.stringContaining("payload")]],
+      [["claude_agent", expect.stringContaining("Animals")]],
+    ]);
   });
+
+  it("stores entries with values that JSON lacks, and with ids that no message may have", async () => {
+    const key = { projectKey: "-work", sessionId: "odd" };
+    const odd = [
+      { type: "user", uuid: "x".repeat(300), n: 1 },
+      { type: "user", uuid: "x".repeat(300), n: 2 },
+      { type: "user", uuid: "a\nb", at: new Date(0) },
+      { type: "", uuid: "." },
+      { type: "user", uuid: uuid(5000), big: 2n ** 64n },
+    ];
+    await store.append(key, odd);
+    expect(await store.load(key)).toEqual([
+      odd[0],
+      { ...odd[2], at: "1970-01-01T00:00:00.000Z" },
+      odd[3],
+      { ...odd[4], big: "18446744073709551616" },
+    ]);
+  });
+
+  it("reads what the adapter for Python writes", async () => {
+    const key = { projectKey: "-work", sessionId: "python" };
+    await store.append(key, entries.slice(0, 1));
+    const written = '{"type":"user","uuid":"p","n":[NaN,-Infinity,Infinity,9223372036854775807],"s":"NaN \\" \\ud83d"}';
+    const info = { id: "p", role: "user" };
+    await client.append(await idOf("python"), { info, parts: [{ type: "claude_agent", text: written }] });
+    const n = [null, null, null, 2 ** 63];
+    expect((await store.load(key))?.[1]).toEqual({ type: "user", uuid: "p", n, s: 'NaN " \ud83d' });
+  });
+
+  it("cuts the largest texts of an entry over 3 MiB, and leaves out its files as a whole", async () => {
+    const key = { projectKey: "-work", sessionId: "cuts" };
+    const data = "A".repeat(4 * 1024 * 1024);
+    const image = { type: "image", source: { type: "base64", media_type: "image/png", data } };
+    const lines = '"line"\n'.repeat(1024 * 1024);
+    const large = [
+      { type: "user", uuid: uuid(6001), message: { role: "user", content: [{ type: "text", text: "See" }, image] } },
+      { type: "user", uuid: uuid(6002), toolUseResult: { stdout: lines, stderr: "short" } },
+      { type: "user", uuid: uuid(6003), numbers: Array.from({ length: 1_000_000 }, (_none, n) => n) },
+    ];
+    await store.append(key, large);
+    await store.append(key, large);
+    const loaded = await store.load(key);
+    expect(loaded).toMatchObject([
+      { uuid: uuid(6001), message: { content: [{ text: "See" }, { type: "text" }] } },
+      { uuid: uuid(6002), toolUseResult: { stderr: "short" } },
+      { uuid: uuid(6003), numbers: expect.stringMatching(/^\[0,1,2.*… \[truncated: \d+ of 6888891 characters\]$/s) },
+    ]);
+    const [first, second] = loaded as [(typeof large)[0], { toolUseResult: { stdout: string } }];
+    expect(first?.message?.content[1]).toEqual({
+      type: "text",
+      text: `[truncated: image of ${data.length} characters]`,
+    });
+    const { stdout } = second.toolUseResult;
+    expect(stdout.length).toBeGreaterThan(2_000_000);
+    expect(lines.startsWith(stdout.slice(0, 2_000_000))).toBe(true);
+    const { messages } = await client.messages.listMessages({ sessionId: await idOf("cuts"), limit: 1 });
+    expect(messages[0]?.info?.metadata).toEqual({
+      truncated: [{ path: "message.content[1]", length: data.length }],
+    });
+  });
+
+  it("is not made again after it was deleted, by whoever has seen it", async () => {
+    const key = { projectKey: "-work", sessionId: "deleted" };
+    const subagent = { ...key, subpath: "subagents/a" };
+    const reader = new SessionPoolStore(client);
+    await store.append(key, entries.slice(0, 1));
+    await store.append(subagent, entries.slice(0, 1));
+    await reader.load(key);
+    await store.delete(key);
+    const late = { ...subagent, subpath: "subagents/late" };
+    for (const attempt of [
+      () => store.append(key, entries.slice(1)),
+      () => store.append(subagent, entries.slice(1)),
+      () => store.append(late, entries.slice(1)),
+      () => reader.append(key, entries.slice(1)),
+    ])
+      await expect(attempt()).rejects.toSatisfy((error) => hasCode(error, Code.NotFound));
+    expect([await store.load(key), await store.load(subagent), await store.load(late)]).toEqual([null, null, null]);
+    await new SessionPoolStore(client).append(key, entries);
+    expect(await store.load(key)).toEqual(entries);
+  });
+
+  it.each([0, 1, 2, 3])("keeps its chain, calls and results when entry %i is erased", async (at) => {
+    const key = { projectKey: "-work", sessionId: `erased-${at}` };
+    const common = { sessionId: "s", cwd: "/work", isSidechain: false };
+    const chain = [
+      ["user", "secret"],
+      [
+        "assistant",
+        [
+          { type: "tool_use", id: "t1", name: "find", input: {} },
+          { type: "tool_use", id: "t2", name: "find", input: {} },
+        ],
+      ],
+      [
+        "user",
+        [
+          { type: "tool_result", tool_use_id: "t1", content: "x" },
+          { type: "tool_result", tool_use_id: "t2", content: "y" },
+        ],
+      ],
+      ["assistant", [{ type: "text", text: "secret" }]],
+    ].map(([type, content], n) => ({
+      ...common,
+      type: `${type}`,
+      uuid: uuid(7000 + n),
+      parentUuid: n === 0 ? null : uuid(6999 + n),
+      message: { role: type, content },
+    }));
+    await store.append(key, chain);
+    await client.messages.eraseMessage({ sessionId: await idOf(key.sessionId), messageId: chain[at]!.uuid });
+    const loaded = (await store.load(key)) as typeof chain;
+    expect(loaded.filter((_, i) => i !== at)).toEqual(chain.filter((_, i) => i !== at));
+    expect(loaded[at]).toMatchObject({ ...chain[at], timestamp: expect.any(String), message: expect.anything() });
+    const blocks = JSON.stringify(loaded[at]?.message.content);
+    expect(blocks).toContain("[erased]");
+    for (const id of ["t1", "t2"]) expect(blocks.includes(`"${id}"`)).toBe(at === 1 || at === 2);
+    // Appending the transcript again does not bring the content back.
+    await store.append(key, chain);
+    expect(await store.load(key)).toEqual(loaded);
+  });
+
+  it("gives the texts of other programs a place in the chain", async () => {
+    await store.append({ projectKey: "-work", sessionId: "mixed" }, entries.slice(0, 1));
+    // The adapter for Python gives the session the same id.
+    expect(await idOf("mixed")).toBe("claude-7c7f8d520cea64ed5c397851-3f8fee624f43b2a9d6853532");
+    await client.append(await idOf("mixed"), [
+      text("user", "Hello", { id: "m" }),
+      text("planner", "Plan", { id: "n" }),
+    ]);
+    const loaded = await store.load({ projectKey: "-work", sessionId: "mixed" });
+    expect(loaded?.slice(1)).toMatchObject([
+      { type: "user", uuid: "m", parentUuid: entries[0]?.uuid, message: { role: "user", content: "Hello" } },
+      { type: "system", uuid: "n", parentUuid: "m", content: "Plan" },
+    ]);
+  });
+
+  /** The id of the session of a main transcript of the project. */
+  async function idOf(sessionId: string): Promise<string> {
+    const { sessions } = await client.sessions.listSessions({ limit: 1000 });
+    const kept = (metadata: unknown) =>
+      (metadata as { claude_agent?: { session_id?: string } } | undefined)?.claude_agent;
+    return sessions.find(({ metadata }) => kept(metadata)?.session_id === sessionId)?.sessionId ?? "";
+  }
 });
 
 await describeWith("the Claude Agent SDK", installClaudeSdk, (installed) => {

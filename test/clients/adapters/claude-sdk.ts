@@ -7,7 +7,7 @@ import { cached, install } from "../../support/toolchain.js";
 export const CLAUDE_SDK_MAIN = "node_modules/@anthropic-ai/claude-agent-sdk/sdk.mjs";
 export const SESSION = "7f3c1c34-53d1-4f6e-9a57-0f5d4d1f2a10";
 
-const CLAUDE_SDK = "@anthropic-ai/claude-agent-sdk@0.3.330";
+const CLAUDE_SDK = "@anthropic-ai/claude-agent-sdk@0.3.332";
 
 interface Options {
   readonly dir?: string;
