@@ -10,7 +10,10 @@ COPY . .
 RUN npm run build && npm prune --omit=dev
 
 FROM ${NODE_IMAGE}
-ENV NODE_ENV=production \
+# With these settings glibc returns freed memory to the system at once.
+ENV MALLOC_MMAP_THRESHOLD_=131072 \
+    MALLOC_TRIM_THRESHOLD_=131072 \
+    NODE_ENV=production \
     SESSION_POOL_STORAGE=sqlite:/data/session-pool.db \
     SESSION_POOL_GRPC_ADDRESS=0.0.0.0:50051 \
     SESSION_POOL_HTTP_ADDRESS=0.0.0.0:8080

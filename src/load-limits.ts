@@ -45,8 +45,8 @@ const SHARED: SharedLimits = {
   inFlightCalls: 1024,
   watchers: 4096,
   connections: 8192,
-  // The process takes about twice as much, because freed memory is collected only now and then: less than 300 MiB.
-  bufferedBytes: 128 * 1024 * 1024,
+  // The process takes two to three times as much, because freed memory is collected only now and then.
+  bufferedBytes: 96 * 1024 * 1024,
 };
 
 export const DEFAULT_LOAD: LoadLimits = {

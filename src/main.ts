@@ -24,6 +24,9 @@ const commands = {
   todo: () => import("./commands/todo.js"),
 };
 
+/** The exit code of an import that left something out. */
+const INCOMPLETE = 3;
+
 const program = new Command("session-pool")
   .description("Keeps conversation sessions, their message history and one shared todo list.")
   .version(VERSION);
@@ -57,9 +60,13 @@ addNamespaceOption(addStorageOption(program.command("export")))
   .action(async (file: string, flags) => (await commands.export()).exportSessions(flags, file));
 
 addNamespaceOption(addStorageOption(program.command("import")))
-  .description("read sessions that session-pool, OpenCode or ChatGPT exported; can be repeated")
-  .argument("<file>", "file to read")
-  .action(async (file: string, flags) => (await commands.import()).importSessions(flags, file));
+  .description("read sessions that session-pool or another program exported; can be repeated")
+  .argument("<file>", "file, archive or folder to read")
+  .option("--strict", "refuse another program's file if something of it has to be mended or left out", false)
+  .action(async (file: string, flags) => {
+    const { leftOut } = await (await commands.import()).importSessions(flags, file);
+    if (leftOut > 0) process.exitCode = INCOMPLETE;
+  });
 
 addHealthOptions(
   program.command("health").description("tell by the exit code whether the server on this machine is ready"),

@@ -5,6 +5,14 @@ import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
 import { TodoService, TodoTrackerService } from "../../gen/sessionpool/v1/todo_service_pb.js";
 import { type DraftOptions, type DraftWriter, startDraft } from "./draft.js";
 import {
+  type ListSessionsOptions,
+  listSessions,
+  type SearchHit,
+  type SearchOptions,
+  type Session,
+  search,
+} from "./lists.js";
+import {
   type Appended,
   type AppendOptions,
   append,
@@ -62,6 +70,13 @@ export interface SessionPoolClient {
   startDraft(sessionId: string, message: NewMessage, options?: DraftOptions): Promise<DraftWriter>;
   /** All messages of a session, read page by page while they are iterated. */
   history(sessionId: string, options?: HistoryOptions): AsyncGenerator<StoredMessage, void, undefined>;
+  /** All sessions, the most recently updated first, read page by page while they are iterated. */
+  listSessions(options?: ListSessionsOptions): AsyncGenerator<Session, void, undefined>;
+  /**
+   * All messages that hold the words `q`, in the order of SearchMessages, read page by page while they are iterated.
+   * Throws `unimplemented` if the server has no index.
+   */
+  search(q: string, options?: SearchOptions): AsyncGenerator<SearchHit, void, undefined>;
   /**
    * Follows a session as long as it is iterated, and reconnects after transient errors without missing or repeating
    * anything. Throws the service's error when the session is unknown or deleted (`not_found`), or the key or the
@@ -75,14 +90,17 @@ export function createSessionPoolClient(options: SessionPoolClientOptions = {}):
   const transport = options.transport ?? createTransport(options);
   const policy = { retries: options.retries ?? 5, timeoutMs: options.timeoutMs };
   const messages = createServiceClient(MessageService, transport, policy);
+  const sessions = createServiceClient(SessionService, transport, policy);
   return {
-    sessions: createServiceClient(SessionService, transport, policy),
+    sessions,
     messages,
     todos: createServiceClient(TodoService, transport, policy),
     todoTracker: createServiceClient(TodoTrackerService, transport, policy),
     append: (sessionId, added, appendOptions) => append(messages, sessionId, added, appendOptions),
     startDraft: (sessionId, message, draftOptions) => startDraft(messages, sessionId, message, draftOptions),
     history: (sessionId, historyOptions) => history(messages, sessionId, historyOptions),
+    listSessions: (listOptions) => listSessions(sessions, listOptions),
+    search: (q, searchOptions) => search(messages, q, searchOptions),
     watch: (sessionId, watchOptions) => watch(messages, sessionId, watchOptions),
   };
 }

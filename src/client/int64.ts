@@ -5,13 +5,15 @@ import {
   type Message,
   type MessageInitShape,
   ScalarType,
+  toJson,
 } from "@bufbuild/protobuf";
-import { StructSchema, type Timestamp } from "@bufbuild/protobuf/wkt";
+import { StructSchema, type Timestamp, TimestampSchema, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { checkStruct } from "./check-struct.js";
 import { checkText } from "./check-text.js";
 
 /**
- * A message whose 64-bit integers are numbers. Timestamps stay as they are, for `timestampDate` of @bufbuild/protobuf.
+ * A message whose 64-bit integers are numbers. Timestamps stay as they are; `dateOf` makes a Date of them.
+ * JSON.stringify gives the API's JSON of the message, and of each message within.
  */
 export type WithNumbers<T> = T extends bigint
   ? number
@@ -23,11 +25,11 @@ export type WithNumbers<T> = T extends bigint
         ? { [Name in keyof T]: WithNumbers<T[Name]> }
         : T;
 
-/** The type of a request: the generated type, in which 64-bit integers may also be numbers. */
+/** The type of a request: the generated type, in which 64-bit integers may also be numbers, and times also Dates. */
 export type NumberInit<T> = T extends bigint
   ? bigint | number
   : T extends Timestamp
-    ? T
+    ? T | Date
     : T extends readonly (infer Item)[]
       ? NumberInit<Item>[]
       : T extends Message | OneOf | { readonly $typeName?: string }
@@ -40,12 +42,13 @@ type OneOf =
 
 /** A copy whose 64-bit integers are numbers. RangeError: one of them is not a safe integer. */
 export function withNumbers<T extends Message>(desc: DescMessage, message: T): WithNumbers<T> {
-  return mapIntegers(desc, message, "", { integer: safeNumber }) as WithNumbers<T>;
+  return mapIntegers(desc, message, "", OF_ANSWERS) as WithNumbers<T>;
 }
 
 /**
- * The request's message, with BigInts for 64-bit integers. RangeError: a number is not a safe integer. TypeError: a
- * Struct holds what JSON cannot hold, or a text holds what UTF-8 cannot hold. Each names the field by its path.
+ * The request's message, with BigInts for 64-bit integers and Timestamps for Dates. RangeError: a number is not a safe
+ * integer, or a Date is not valid. TypeError: a Struct holds what JSON cannot hold, or a text holds what UTF-8 cannot
+ * hold. Each names the field by its path.
  */
 export function fromNumbers<Desc extends DescMessage>(desc: Desc, init: object): Message {
   return create(desc, mapIntegers(desc, init, "", FOR_REQUESTS) as MessageInitShape<Desc>);
@@ -59,12 +62,29 @@ interface Convert {
   text?(value: unknown, path: string): void;
   /** Checks the value of a Struct, which stays as it is. */
   struct?(value: unknown, path: string): void;
+  timestamp(value: object, path: string): object;
+  /** Completes the copy of a message. */
+  message(desc: DescMessage, copy: Fields): object;
 }
 
-const FOR_REQUESTS: Convert = { integer: safeBigInt, text: checkText, struct: checkStruct };
+const FOR_REQUESTS: Convert = {
+  integer: safeBigInt,
+  text: checkText,
+  struct: checkStruct,
+  timestamp: fromDate,
+  message: (_desc, copy) => copy,
+};
+
+const OF_ANSWERS: Convert = {
+  integer: safeNumber,
+  timestamp: (value) => withJson(TimestampSchema, { ...value }),
+  // The name stays, but is no property that copies and comparisons see.
+  message: (desc, copy) => withJson(desc, Object.defineProperty(copy, "$typeName", { enumerable: false })),
+};
 
 /** Copies a message. `path` is its place in the whole message, with a period at the end unless it is the whole. */
 function mapIntegers(desc: DescMessage, message: object, path: string, convert: Convert): object {
+  if (desc.typeName === TimestampSchema.typeName) return convert.timestamp(message, path);
   if (desc.typeName.startsWith("google.protobuf.")) return message;
   const copy: Fields = { ...message };
   for (const field of desc.fields) {
@@ -77,7 +97,7 @@ function mapIntegers(desc: DescMessage, message: object, path: string, convert: 
     if (chosen?.case === field.localName)
       copy[field.oneof.localName] = { case: chosen.case, value: mapField(field, chosen.value, path, convert) };
   }
-  return copy;
+  return convert.message(desc, copy);
 }
 
 function mapField(field: DescField, value: unknown, parent: string, convert: Convert): unknown {
@@ -111,6 +131,21 @@ function mapScalar(type: ScalarType, value: unknown, path: string, convert: Conv
   if (type === ScalarType.INT64) return convert.integer(value, path);
   if (type === ScalarType.STRING) convert.text?.(value, path);
   return value;
+}
+
+function fromDate(value: object, path: string): object {
+  if (!(value instanceof Date)) return value;
+  if (Number.isNaN(value.getTime())) throw new RangeError(`${path.slice(0, -1)} is not a valid Date`);
+  return timestampFromDate(value);
+}
+
+/**
+ * Gives a message of an answer the method that JSON.stringify calls. It returns the API's JSON as REST sends it, with
+ * zero values, times as RFC 3339 and 64-bit integers as texts. Copies and comparisons do not see the method.
+ */
+function withJson(desc: DescMessage, message: object): object {
+  const value = () => toJson(desc, message as Message, { alwaysEmitImplicit: true });
+  return Object.defineProperty(message, "toJSON", { value });
 }
 
 function safeNumber(value: unknown, path: string): number {

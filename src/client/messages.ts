@@ -1,13 +1,14 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { ulid } from "ulid";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type {
   MessageService,
   MessageWithParts,
   MessageWithPartsSchema,
 } from "../../gen/sessionpool/v1/message_service_pb.js";
 import type { NumberInit, WithNumbers } from "./int64.js";
+import { type PageOptions, pages } from "./pages.js";
 import type { ServiceClient } from "./service-client.js";
+import { ulid } from "./ulid.js";
 
 /** A message as the service returns it, with numbers for its 64-bit integers. */
 export type StoredMessage = WithNumbers<MessageWithParts>;
@@ -35,7 +36,7 @@ export function text(
   const info = {
     id,
     role,
-    ...(timestamp !== undefined && { timestamp: timestampFromDate(timestamp) }),
+    ...(timestamp !== undefined && { timestamp }),
     ...(metadata !== undefined && { metadata }),
   };
   return { info, parts: [{ type: "text", text: content }] };
@@ -69,35 +70,34 @@ export async function append(
   { signal, ...options }: AppendOptions = {},
 ): Promise<Appended> {
   const call = signal === undefined ? {} : { signal };
-  const { messageIds, position } = await messages.appendMessages(
+  return await messages.appendMessages(
     { sessionId, ...options, messages: (Array.isArray(added) ? added : [added]) as NewMessage[] },
     call,
   );
-  return { messageIds, position };
 }
 
-export interface HistoryOptions {
+export interface HistoryOptions extends PageOptions {
   /** Reads from the newest to the oldest. */
   readonly newestFirst?: boolean;
   /** Puts the messages of the chain of parents in front. */
   readonly includeAncestors?: boolean;
-  /** The most messages of one page, at most 1,000; 100 when absent. All pages are read, each when it is needed. */
-  readonly pageSize?: number;
-  readonly signal?: AbortSignal;
+  /** Only messages at or after this time. */
+  readonly since?: Date | Timestamp;
+  /** Only messages before this time. */
+  readonly until?: Date | Timestamp;
+  /** Leaves out this many of the messages that would come first. */
+  readonly offset?: number;
 }
 
 /** All messages of a session, page by page. */
 export async function* history(
   messages: ServiceClient<typeof MessageService>,
   sessionId: string,
-  { pageSize, signal, ...options }: HistoryOptions = {},
+  { pageSize, signal, offset, ...options }: HistoryOptions = {},
 ): AsyncGenerator<StoredMessage, void, undefined> {
-  const call = signal === undefined ? {} : { signal };
-  const limit = pageSize === undefined ? {} : { limit: pageSize };
-  let pageToken = "";
-  do {
-    const page = await messages.listMessages({ sessionId, ...options, ...limit, pageToken }, call);
-    yield* page.messages;
-    pageToken = page.nextPageToken;
-  } while (pageToken !== "");
+  const all = pages({ pageSize, signal }, (page, call) => {
+    const skip = offset !== undefined && page.pageToken === "" ? { offset } : {};
+    return messages.listMessages({ sessionId, ...options, ...skip, ...page }, call);
+  });
+  for await (const page of all) yield* page.messages;
 }

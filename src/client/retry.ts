@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { withCurrent } from "./conflict-error.js";
 
 const FIRST_DELAY_MS = 100;
 const LONGEST_DELAY_MS = 5_000;
@@ -37,11 +38,12 @@ const INCOMPLETE = /^protocol error: (incomplete envelope|promised \d+ bytes|mis
 
 /**
  * Turns what a call threw into a ConnectError. A lost connection becomes `unavailable`, because the transports report
- * it with codes by which the service means something else: its `aborted`, for example, is a conflict.
+ * it with codes by which the service means something else: its `aborted`, for example, is a conflict, and becomes a
+ * ConflictError.
  */
 export function errorOfCall(thrown: unknown, signal: AbortSignal | undefined): ConnectError {
   const error = ConnectError.from(thrown);
-  if (signal?.aborted === true || !isLostConnection(error)) return error;
+  if (signal?.aborted === true || !isLostConnection(error)) return withCurrent(error);
   const { rawMessage, metadata, cause = error } = error;
   return new ConnectError(rawMessage, Code.Unavailable, metadata, undefined, cause);
 }

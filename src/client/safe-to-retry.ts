@@ -1,6 +1,5 @@
-import { clone, type DescMethod, type Message } from "@bufbuild/protobuf";
+import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
-import { ulid } from "ulid";
 import {
   AppendMessageRequestSchema,
   AppendMessagesRequestSchema,
@@ -15,6 +14,7 @@ import {
   ForkSessionRequestSchema,
   ShareSessionRequestSchema,
 } from "../../gen/sessionpool/v1/session_service_pb.js";
+import { ulid } from "./ulid.js";
 
 type GiveIds = (request: Message) => void;
 
@@ -42,23 +42,18 @@ interface Many {
 }
 
 /**
- * Returns the request with every id that a repetition needs, and whether it may be sent again. Reads may, and so may
+ * Gives the request every id that a repetition needs, and returns whether it may be sent again. Reads may, and so may
  * appends, drafts and calls that make a session, because ids that the caller left out are made here.
  */
-export function safeToRetry(
-  method: DescMethod,
-  request: Message,
-): { readonly request: Message; readonly isSafe: boolean } {
-  if (method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS) return { request, isSafe: true };
-  const giveIds = GIVE_IDS.get(method.input.typeName);
-  if (giveIds === undefined) {
-    const isSafe =
-      REPEATABLE.has(method.input.typeName) || method.idempotency === MethodOptions_IdempotencyLevel.IDEMPOTENT;
-    return { request, isSafe };
-  }
-  const copy = clone(method.input, request);
-  giveIds(copy);
-  return { request: copy, isSafe: true };
+export function makeSafeToRetry({ idempotency, input }: DescMethod, request: Message): boolean {
+  const giveIds = GIVE_IDS.get(input.typeName);
+  giveIds?.(request);
+  return (
+    giveIds !== undefined ||
+    REPEATABLE.has(input.typeName) ||
+    idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS ||
+    idempotency === MethodOptions_IdempotencyLevel.IDEMPOTENT
+  );
 }
 
 function giveMessageId(message: MessageWithParts | undefined): void {

@@ -9,7 +9,7 @@ import type {
 import { type CallOptions, createClient, makeAnyClient, type Transport } from "@connectrpc/connect";
 import { fromNumbers, type NumberInit, type WithNumbers, withNumbers } from "./int64.js";
 import { errorOfCall, withRetries } from "./retry.js";
-import { safeToRetry } from "./safe-to-retry.js";
+import { makeSafeToRetry } from "./safe-to-retry.js";
 
 /** One method for each RPC of a service. 64-bit integers are numbers, and calls that are safe to repeat are retried. */
 export type ServiceClient<Service extends DescService> = {
@@ -52,7 +52,9 @@ export function createServiceClient<Service extends DescService>(
       };
     }
     return async (init: object, options: CallOptions = {}) => {
-      const { request, isSafe } = safeToRetry(method, fromNumbers(method.input, init));
+      // A copy, so the ids that are made here do not show in the caller's messages.
+      const request = fromNumbers(method.input, init);
+      const isSafe = makeSafeToRetry(method, request);
       const { timeoutMs = policy.timeoutMs, ...others } = options;
       const { signal } = others;
       const retries = isSafe ? policy.retries : 0;

@@ -15,6 +15,8 @@ export interface CommandOptions {
   readonly create?: boolean;
   readonly limits?: Limits | undefined;
   readonly retentionMs?: number;
+  /** Whether messages can be searched, if the store has an index of words. */
+  readonly search?: boolean;
 }
 
 /**
@@ -24,12 +26,18 @@ export interface CommandOptions {
 export async function withPools<T>(
   storageUrl: string,
   run: (pools: Pools) => Promise<T>,
-  { create = false, limits = DEFAULT_LIMITS, retentionMs }: CommandOptions = {},
+  { create = false, limits = DEFAULT_LIMITS, retentionMs, search = false }: CommandOptions = {},
 ): Promise<T> {
   // The log must stand above what the command prints afterwards on standard error.
   const logger = createLogger("warn", process.stderr.isTTY, logFile(2, { sync: true }));
   const mayCreate = create && storageUrl !== "memory:";
-  const storage = await openStorage(storageUrl, { limits, logger, create: mayCreate, retentionMs });
+  const storage = await openStorage(storageUrl, {
+    limits,
+    logger,
+    create: mayCreate,
+    retentionMs,
+    search: search && "existing",
+  });
   const pools = new Pools(storage, limits, logger);
   try {
     return await run(pools);

@@ -11,8 +11,11 @@ export interface DatabaseOptions {
   /** Whether a missing database is made; true when absent. If false, a missing database is `failed_precondition`. */
   readonly create?: boolean | undefined;
   readonly mongo?: MongoOptions | undefined;
-  /** Whether messages can be searched: gives a SQLite file or a MongoDB database an index of words, which stays. */
-  readonly search?: boolean | undefined;
+  /**
+   * Whether messages can be searched: `true` gives a SQLite file or a MongoDB database an index of words, which stays;
+   * `existing` searches if there is one already, and makes none.
+   */
+  readonly search?: boolean | "existing" | undefined;
   /** Told what the operator should know. */
   readonly onNotice?: ((text: string) => void) | undefined;
   readonly onAnomaly?: ((text: string, error?: unknown) => void) | undefined;

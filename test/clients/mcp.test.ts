@@ -32,9 +32,13 @@ afterEach(async () => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Starts `session-pool mcp` and connects the client of the MCP SDK to it. */
-async function connect(...flags: string[]): Promise<Client> {
+function connect(...flags: string[]): Promise<Client> {
+  return connectTo(storage, ...flags);
+}
+
+async function connectTo(store: string, ...flags: string[]): Promise<Client> {
   const client = new Client({ name: "test", version: "1" });
-  const args = [MAIN, "mcp", "--storage", storage, ...flags];
+  const args = [MAIN, "mcp", "--storage", store, ...flags];
   await client.connect(new StdioClientTransport({ command: process.execPath, args }));
   clients.push(client);
   return client;
@@ -50,7 +54,7 @@ async function call(client: Client, name: string, args: Record<string, unknown> 
 describe("session-pool mcp", () => {
   it("offers only tools that read, unless writes are allowed", async () => {
     const { tools } = await (await connect()).listTools();
-    expect(tools.map(({ name }) => name)).toEqual(["list_sessions", "read_session", "list_todos"]);
+    expect(tools.map(({ name }) => name)).toEqual(["list_sessions", "read_session", "search_messages", "list_todos"]);
     expect(tools.every(({ annotations }) => annotations?.readOnlyHint)).toBe(true);
     const refused = await (await connect()).callTool({ name: "append_message", arguments: { sessionId: "trip" } });
     expect(refused).toMatchObject({ isError: true });
@@ -71,6 +75,79 @@ describe("session-pool mcp", () => {
     const older = await call(client, "read_session", { sessionId: "trip", limit: 2, pageToken: page.nextPageToken });
     expect(older).toMatchObject({ messages: [{ info: { id: "m1" } }], nextPageToken: "" });
     expect(await call(client, "list_todos")).toMatchObject({ todos: [] });
+  });
+
+  it("reads a session of long outputs in answers of at most 64 KiB, and lists large sessions so, too", async () => {
+    const path = join(folder, "long.db");
+    const provider = await SqliteStorageProvider.open(path);
+    const { sessions } = new RootPool({ storage: provider });
+    const data = { out: "line of a log file\n".repeat(20_000) };
+    for (let i = 0; i < 40; i++) {
+      const metadata = { note: "é".repeat(i * 800) };
+      await sessions.createSession({ sessionId: `s${i}`, title: "Long", metadata });
+    }
+    for (let i = 0; i < 5; i++)
+      await sessions.appendMessage("s0", {
+        id: `m${i}`,
+        role: "tool",
+        parts: [{ id: "", type: "tool_result", text: "", data }],
+      });
+    await provider.close();
+    const client = await connectTo(`sqlite:${path}`);
+    const outputs = new Map<string, string>();
+    for (let pageToken: string | undefined; pageToken !== ""; ) {
+      const { content } = await client.callTool({ name: "read_session", arguments: { sessionId: "s0", pageToken } });
+      const { text } = (content as { text: string }[])[0]!;
+      expect(Buffer.byteLength(JSON.stringify(text))).toBeLessThan(64 * 1024);
+      const answer = JSON.parse(text);
+      for (const { info, parts } of answer.messages)
+        for (const { dataJson = "" } of parts) outputs.set(info.id, (outputs.get(info.id) ?? "") + dataJson);
+      pageToken = answer.nextPageToken as string;
+    }
+    expect([...outputs].map(([id, json]) => [id, JSON.parse(json)])).toEqual(
+      [4, 3, 2, 1, 0].map((i) => [`m${i}`, data]),
+    );
+    const ids: string[] = [];
+    for (let pageToken: string | undefined; pageToken !== ""; ) {
+      const { content } = await client.callTool({ name: "list_sessions", arguments: { limit: 100, pageToken } });
+      const { text } = (content as { text: string }[])[0]!;
+      expect(Buffer.byteLength(JSON.stringify(text))).toBeLessThan(64 * 1024);
+      const answer = JSON.parse(text);
+      for (const { sessionId } of answer.sessions) ids.push(sessionId);
+      pageToken = answer.nextPageToken as string;
+    }
+    expect(new Set(ids).size).toBe(40);
+    expect(ids).toHaveLength(40);
+  });
+
+  it("searches where the store has an index, and says how to make one where it has none", async () => {
+    expect(await call(await connect(), "search_messages", { q: "azaleas" })).toBe(
+      "unimplemented: The store has no index of words: a server that was started on this store with --search makes one; then start mcp again",
+    );
+    const path = join(folder, "indexed.db");
+    const provider = await SqliteStorageProvider.open(path, { search: true });
+    const { sessions } = new RootPool({ storage: provider });
+    await sessions.createSession({ sessionId: "trip", labels: { topic: "travel" } });
+    for (const id of ["a", "b"])
+      await sessions.appendMessage("trip", {
+        id,
+        role: "user",
+        parts: [{ id: "", type: "text", text: `azaleas ${id}` }],
+      });
+    await provider.close();
+    const client = await connectTo(`sqlite:${path}`, "--allow-writes");
+    const found = await call(client, "search_messages", { q: "azal*", label: ["topic=travel"], limit: 1 });
+    expect(found).toMatchObject({ hits: [{ sessionId: "trip", messageId: "b" }] });
+    const next = { q: "azal*", label: ["topic=travel"], limit: 1, pageToken: found.nextPageToken };
+    expect(await call(client, "search_messages", next)).toMatchObject({ hits: [{ messageId: "a" }] });
+    expect(await call(client, "read_session", { sessionId: "trip", messageId: "a" })).toMatchObject({
+      session: { sessionId: "trip" },
+      messages: [{ info: { id: "a" }, parts: [{ text: "azaleas a" }] }],
+      nextPageToken: "",
+    });
+    await call(client, "append_message", { sessionId: "trip", role: "user", text: "maples" });
+    expect((await call(client, "search_messages", { q: "maples" })).hits).toHaveLength(1);
+    expect(await call(client, "search_messages", { q: "!" })).toContain("invalid_argument");
   });
 
   it("appends, forks, reverts and undoes the revert", async () => {

@@ -12,8 +12,11 @@ const JSON_BODY = { "content-type": "application/json" };
 /** Returns the Python programs on the pages that users copy from, each with its page and its first line. */
 function documentedPrograms(): readonly (readonly [page: string, title: string, source: string])[] {
   return ["README.md", "docs/clients.md", "clients/python/README.md"].flatMap((page) => {
-    const blocks = readFileSync(join(ROOT, page), "utf8").matchAll(/^```python\n(.*?)^```$/gms);
-    return [...blocks].map(([, source = ""]) => [page, source.split("\n", 1)[0] as string, source] as const);
+    const blocks = readFileSync(join(ROOT, page), "utf8").matchAll(/^( *)```python\n(.*?)^ *```$/gms);
+    return [...blocks].map(([, indent = "", indented = ""]) => {
+      const source = indented.replaceAll(new RegExp(`^${indent}`, "gm"), "");
+      return [page, source.split("\n", 1)[0] as string, source] as const;
+    });
   });
 }
 

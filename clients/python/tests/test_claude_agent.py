@@ -163,6 +163,22 @@ async def test_an_erased_entry_keeps_the_chain(
     assert await store.load(key) == loaded
 
 
+async def test_an_erased_result_follows_its_call(async_client: AsyncSessionPoolClient, tmp_path: Path) -> None:
+    store = SessionPoolStore(async_client)
+    key: Any = {"project_key": new_id(), "session_id": "s"}
+    entries = transcript(tmp_path, "When?", [USE], [RESULT], [{**USE, "id": "t2"}], [{**RESULT, "tool_use_id": "t2"}])
+    question, first, first_result, second, second_result = entries
+    # Both tools ran at once, and their results came afterwards.
+    second["parentUuid"] = first["uuid"]
+    await store.append(key, [question, first, second, first_result, second_result])
+    session_id = await session_of(async_client, question["uuid"])
+    for entry in (first_result, second_result):
+        request = EraseMessageRequest(session_id=session_id, message_id=entry["uuid"])
+        await async_client.messages.EraseMessage(request)
+    loaded: Any = await store.load(key)
+    assert [entry["parentUuid"] for entry in loaded[3:]] == [first["uuid"], second["uuid"]]
+
+
 async def test_any_erased_entry_becomes_one_that_changes_nothing(async_client: AsyncSessionPoolClient) -> None:
     store, uuid = SessionPoolStore(async_client), new_id()
     key: Any = {"project_key": new_id(), "session_id": "s"}
@@ -209,6 +225,16 @@ async def test_a_main_transcript_exists_only_once_it_was_written(async_client: A
     assert await store.list_subkeys(key) == []
 
 
+async def test_halves_of_characters_in_keys_cost_nothing(async_client: AsyncSessionPoolClient) -> None:
+    store = SessionPoolStore(async_client)
+    main: Any = {"project_key": new_id() + "\udce9", "session_id": "\udce9"}
+    key: Any = {**main, "subpath": "\udce9"}
+    await store.append(key, [{"type": "user"}])
+    assert await store.load(key) == [{"type": "user"}]
+    [subpath] = await store.list_subkeys(main)
+    assert await store.load({**main, "subpath": subpath}) == [{"type": "user"}]
+
+
 async def test_people_find_what_was_said(async_client: AsyncSessionPoolClient, tmp_path: Path) -> None:
     store, marker = SessionPoolStore(async_client), f"word{new_id().replace('-', '')}"
     said = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": f"In {marker}."}, USE]
@@ -245,6 +271,7 @@ async def test_entries_over_3_mib_are_cut(
     fits = {"type": "user", "uuid": new_id(), "message": {"role": "user", "content": "x" * 2_500_000}}
     with caplog.at_level(logging.WARNING, "session_pool"):
         await store.append(key, [*transcript(tmp_path, "When?", [USE], large), numbers, fits])
+        await store.append(key, [numbers])
     loaded: Any = await store.load(key)
     assert len(loaded) == 5 and loaded[4] == fits
     result, words = loaded[2]["message"]["content"]

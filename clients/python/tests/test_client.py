@@ -2,13 +2,26 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import datetime, timedelta, timezone
 from importlib.metadata import version
 
 import grpc
 import pytest
 import session_pool
 from proxy import Proxy
-from session_pool import MessageInfo, MessageWithParts, Part, SessionPoolClient, new_id, text, text_of
+from session_pool import (
+    MessageInfo,
+    MessageWithParts,
+    Part,
+    SessionPoolClient,
+    SessionPoolError,
+    Todo,
+    from_struct,
+    new_id,
+    text,
+    text_of,
+    time_of,
+)
 from sessionpool.v1.message_service_pb2 import TruncateMessagesRequest
 
 
@@ -35,7 +48,7 @@ def test_a_conversation_is_kept_forked_and_reverted(client: SessionPoolClient) -
 
     assert [text_of(message) for message in client.list_messages(fork.session_id)] == ["When do the azaleas bloom?"]
     assert client.revert_session(trip.session_id, up_to_message_id="question") == 1
-    assert client.revert_session(trip.session_id) == 1
+    assert client.revert_session(trip.session_id, to_start=True) == 1
     assert client.unrevert_session(trip.session_id) == 2
     loaded = client.load_session(trip.session_id, limit=1)
     assert (loaded.session.message_count, text_of(loaded.messages[0])) == (2, "Late April to the middle of May.")
@@ -107,9 +120,125 @@ def test_the_stubs_offer_every_rpc(client: SessionPoolClient, session_id: str) -
     assert client.list_todos() == []
 
 
-def test_an_integer_that_no_double_holds_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"deep\.list\[1\]: no double holds 9007199254740993"):
-        text("user", "hello", metadata={"deep": {"list": [1, 2**53 + 1]}})
+def texts(client: SessionPoolClient, session_id: str) -> list[str]:
+    return [text_of(message) for message in client.list_messages(session_id)]
+
+
+def test_a_session_has_labels_and_expires(client: SessionPoolClient) -> None:
+    user = new_id()
+    soon = datetime.now(timezone.utc) + timedelta(hours=1)
+    session = client.create_session(title="Kyoto", labels={"user": user, "kind": "trip"}, expire_time=soon)
+    assert (session.labels["user"], time_of(session, "expire_time")) == (user, soon)
+    client.append(session.session_id, text("user", "When?"))
+    for labels in ({"user": user}, [f"user={user}", "kind=trip"], f"user={user}"):
+        assert [found.session_id for found in client.list_sessions(labels=labels)] == [session.session_id]
+    assert list(client.list_sessions(labels={"user": user, "kind": "other"})) == []
+    (basic,) = client.list_sessions(labels={"user": user})
+    (full,) = client.list_sessions(labels={"user": user}, view="full", page_size=1)
+    assert (basic.HasField("message_count"), full.message_count, full.last_message.text) == (False, 1, "When?")
+
+
+def test_a_session_changes_only_in_what_is_given(client: SessionPoolClient) -> None:
+    soon = datetime.now(timezone.utc) + timedelta(hours=1)
+    made = client.create_session(title="Kyoto", labels={"a": "b"}, metadata={"budget": 3}, expire_time=soon)
+    renamed = client.update_session(made.session_id, title="Nara", expected_revision=made.revision)
+    assert (renamed.title, dict(renamed.labels), from_struct(renamed.metadata)) == ("Nara", {"a": "b"}, {"budget": 3})
+    emptied = client.update_session(made.session_id, title="", labels={}, metadata={}, expire_time="never")
+    assert (emptied.title, dict(emptied.labels), from_struct(emptied.metadata)) == ("", {}, {})
+    assert time_of(emptied, "expire_time") is None
+    later = client.update_session(made.session_id, labels={"c": "d"}, metadata={"e": [1]}, expire_time=soon)
+    assert (dict(later.labels), from_struct(later.metadata)) == ({"c": "d"}, {"e": [1]})
+    assert time_of(later, "expire_time") == soon
+
+
+def test_a_message_is_updated_and_deleted(client: SessionPoolClient, session_id: str) -> None:
+    client.append_all(session_id, [text("user", number, id=number, metadata={"n": 1}) for number in "abc"])
+    changed = client.update_message(session_id, "b", parts=[Part(type="text", text="B")])
+    assert (text_of(changed), changed.info.role, from_struct(changed.info.metadata)) == ("B", "user", {"n": 1})
+    changed = client.update_message(session_id, "b", role="assistant", metadata={})
+    assert (text_of(changed), changed.info.role, from_struct(changed.info.metadata)) == ("B", "assistant", {})
+    revision = client.get_session(session_id).revision
+    for call in (client.delete_message, client.update_message):
+        with pytest.raises(SessionPoolError) as refused:
+            call(session_id, "b", expected_revision=revision + 1)
+        assert refused.value.current_revision == revision
+    client.delete_message(session_id, "b", expected_revision=revision)
+    assert texts(client, session_id) == ["a", "c"]
+
+
+def test_removing_everything_must_be_asked_for(client: SessionPoolClient, session_id: str) -> None:
+    client.append_all(session_id, [text("user", number, id=number) for number in "abc"])
+    for remove in (client.revert_session, client.truncate_messages):
+        for arguments in ({}, {"up_to_message_id": "a", "to_start": True}):
+            with pytest.raises(SessionPoolError) as refused:
+                remove(session_id, **arguments)
+            assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    revision = client.get_session(session_id).revision
+    assert client.truncate_messages(session_id, up_to_message_id="b", expected_revision=revision) == 1
+    assert texts(client, session_id) == ["a", "b"]
+    with pytest.raises(SessionPoolError) as conflict:
+        client.revert_session(session_id, to_start=True, expected_revision=revision)
+    assert conflict.value.current_revision is not None
+    with pytest.raises(SessionPoolError) as other:
+        client.revert_session(session_id, to_start=True, expected_removed_count=1)
+    assert other.value.current_removed_count == 2
+    current = conflict.value.current_revision
+    assert client.revert_session(session_id, to_start=True, expected_revision=current, expected_removed_count=2) == 2
+
+
+def test_a_session_is_shared_and_copied(client: SessionPoolClient, session_id: str) -> None:
+    client.append_all(session_id, [text("user", number, id=number) for number in "abc"])
+    shared = client.share_session(session_id, new_session_id=new_id())
+    assert (shared.parent_id, texts(client, shared.session_id)) == (session_id, ["a", "b", "c"])
+    target = client.create_session()
+    copied = client.copy_messages(
+        session_id, target.session_id, up_to_message_id="b", expected_revision=target.revision
+    )
+    assert (copied.copied_count, copied.fork_point_id) == (2, "b")
+    assert texts(client, target.session_id) == ["a", "b"]
+
+
+def test_a_history_is_listed_between_two_times(client: SessionPoolClient, session_id: str) -> None:
+    days = [datetime(2026, 5, day, tzinfo=timezone.utc) for day in range(1, 8)]
+    client.append_all(session_id, [text("user", str(day.day), timestamp=day) for day in days])
+    between = client.list_messages(session_id, since=days[1], until=days[5], page_size=2)
+    assert [(text_of(message), time_of(message.info, "timestamp")) for message in between] == [
+        (str(day.day), day) for day in days[1:5]
+    ]
+    skipped = client.list_messages(session_id, offset=3, page_size=2)
+    assert [text_of(message) for message in skipped] == [*"4567"]
+    newest = client.load_session(session_id, limit=4)
+    older = client.load_session(session_id, limit=4, page_token=newest.next_page_token)
+    assert [text_of(message) for message in (*older.messages, *newest.messages)] == [*"1234567"]
+
+
+def test_todos_are_written(client: SessionPoolClient) -> None:
+    stored = client.replace_todos([Todo(id="book", content="Book a room", status="pending"), Todo(content="Pack")])
+    assert [todo.content for todo in stored] == ["Book a room", "Pack"]
+    added = client.add_todo("Buy tickets", priority="high")
+    assert added.id
+    changed = client.update_todo("book", status="completed")
+    assert (changed.content, changed.status) == ("Book a room", "completed")
+    client.remove_todo(stored[1].id)
+    assert [todo.content for todo in client.list_todos()] == ["Book a room", "Buy tickets"]
+    client.replace_todos([])
+    assert client.list_todos() == []
+
+
+def test_a_message_is_erased_by_an_admin_only(keyed: tuple[str, str]) -> None:
+    address, key = keyed
+    with SessionPoolClient(address, key=key) as client:
+        session_id = client.create_session().session_id
+        message_id = client.append(session_id, text("user", "secret")).message_id
+        with pytest.raises(SessionPoolError) as refused:
+            client.erase_message(session_id, message_id)
+    assert refused.value.code() is grpc.StatusCode.PERMISSION_DENIED
+
+
+def test_a_message_is_erased(client: SessionPoolClient, session_id: str) -> None:
+    client.append(session_id, text("user", "secret", id="m"))
+    assert client.erase_message(session_id, "m") == 1
+    assert [part.type for part in client.get_message(session_id, "m").parts] == ["erased"]
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -1,23 +1,24 @@
 import asyncio
+import gc
+import threading
+import time
 from typing import Any
 
 import grpc
 import pytest
 from proxy import Proxy
-from session_pool import AsyncSessionPoolClient, Part, SessionPoolClient, from_struct, text, text_of
-from sessionpool.v1.message_service_pb2 import DiscardDraftRequest, ListDraftsRequest
+from session_pool import AsyncSessionPoolClient, Part, SessionPoolClient, SessionPoolError, from_struct, text, text_of
 
 
 def kept(client: SessionPoolClient, session_id: str) -> list[tuple[str, dict[str, Any]]]:
     """Returns the text and the metadata of each message, when no draft is open."""
-    assert not client.messages.ListDrafts(ListDraftsRequest(session_id=session_id)).drafts
+    assert not client.list_drafts(session_id)
     return [(text_of(message), from_struct(message.info.metadata)) for message in client.list_messages(session_id)]
 
 
 async def shown(client: AsyncSessionPoolClient, session_id: str, text: str) -> None:
     """Waits until the session has an open draft with this text."""
-    request = ListDraftsRequest(session_id=session_id)
-    while text not in [text_of(draft.message) for draft in (await client.messages.ListDrafts(request)).drafts]:
+    while text not in [text_of(draft.message) for draft in await client.list_drafts(session_id)]:
         await asyncio.sleep(0.01)
 
 
@@ -67,14 +68,14 @@ def test_what_was_written_is_discarded_if_the_caller_wants_it(client: SessionPoo
         draft.write("Late ")
         raise KeyError
     assert client.count_messages(session_id) == 0
-    assert not client.messages.ListDrafts(ListDraftsRequest(session_id=session_id)).drafts
+    assert not client.list_drafts(session_id)
 
 
 def test_a_stop_button_ends_the_block(
     client: SessionPoolClient, session_id: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(grpc.RpcError) as stopped, client.draft(session_id) as draft:
-        client.messages.DiscardDraft(DiscardDraftRequest(session_id=session_id, message_id=draft.message_id))
+        client.discard_draft(session_id, draft.message_id)
         draft.write("Late ")
     assert stopped.value.code() is grpc.StatusCode.FAILED_PRECONDITION  # type: ignore[attr-defined]
     assert not caplog.records
@@ -250,4 +251,198 @@ def test_a_draft_that_cannot_be_ended_is_logged_and_the_error_of_the_block_is_ra
             raise KeyError
     assert [(one.name, one.levelname) for one in caplog.records] == [("session_pool", "WARNING")]
     assert draft.message_id in caplog.text
-    client.messages.DiscardDraft(DiscardDraftRequest(session_id=session_id, message_id=draft.message_id))
+    client.discard_draft(session_id, draft.message_id)
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Renews drafts a hundred times a second."""
+    for module in ("_sync", "_async"):
+        monkeypatch.setattr(f"session_pool.{module}.draft._RENEWAL_SECONDS", 0.01)
+
+
+def version_of(client: SessionPoolClient, session_id: str) -> int:
+    return client.list_drafts(session_id)[0].version
+
+
+def renewed(client: SessionPoolClient, session_id: str, times: int = 3) -> None:
+    """Waits until the open draft has been renewed."""
+    begun = version_of(client, session_id)
+    while version_of(client, session_id) < begun + times:
+        time.sleep(0.01)
+
+
+def test_a_draft_is_renewed_while_nothing_is_written(
+    client: SessionPoolClient, session_id: str, often: None
+) -> None:
+    with client.draft(session_id) as draft:
+        renewed(client, session_id)
+        draft.write("Late ")
+        renewed(client, session_id)
+        for word in ["April"] * 100:
+            draft.write(word)
+    assert kept(client, session_id) == [("Late " + "April" * 100, {})]
+
+
+@pytest.mark.asyncio
+async def test_a_draft_is_renewed_with_asyncio(
+    async_client: AsyncSessionPoolClient, client: SessionPoolClient, session_id: str, often: None
+) -> None:
+    async with async_client.draft(session_id) as draft:
+        await asyncio.to_thread(renewed, client, session_id)
+        await asyncio.gather(*(draft.write("April") for _ in range(100)))
+        await asyncio.to_thread(renewed, client, session_id)
+    assert kept(client, session_id) == [("April" * 100, {})]
+
+
+def test_writes_of_many_threads_and_renewals_are_all_kept(
+    client: SessionPoolClient, session_id: str, often: None
+) -> None:
+    with client.draft(session_id) as draft:
+        writers = [
+            threading.Thread(target=lambda: [draft.write("a") for _ in range(20)], daemon=True) for _ in range(8)
+        ]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+    assert kept(client, session_id) == [("a" * 160, {})]
+
+
+@pytest.mark.parametrize("how", ["discard", "finish", "delete"])
+def test_an_end_by_another_is_noticed_while_nothing_is_written(
+    client: SessionPoolClient, session_id: str, often: None, how: str
+) -> None:
+    noticed = threading.Event()
+    with pytest.raises(SessionPoolError) as ended, client.draft(session_id, on_stop=noticed.set) as draft:
+        assert not draft.is_stopped
+        if how == "discard":
+            client.discard_draft(session_id, draft.message_id)
+        elif how == "delete":
+            client.delete_session(session_id)
+        else:
+            finish_now(client, session_id)
+        assert noticed.wait(60)
+        assert draft.is_stopped
+    assert ended.value.code() in (grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.NOT_FOUND)
+
+
+def finish_now(client: SessionPoolClient, session_id: str) -> None:
+    """Finishes the open draft, although its writer renews it meanwhile."""
+    (draft,) = client.list_drafts(session_id)
+    version = draft.version
+    while True:
+        try:
+            client.finish_draft(session_id, draft.message.info.id, version=version, metadata={"stopped": True})
+            return
+        except SessionPoolError as error:
+            assert error.current_version is not None
+            version = error.current_version
+
+
+@pytest.mark.asyncio
+async def test_an_end_by_another_stops_the_task_of_the_block(
+    async_client: AsyncSessionPoolClient, client: SessionPoolClient, session_id: str, often: None
+) -> None:
+    async def answer() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        async with async_client.draft(session_id, on_stop=task.cancel) as draft:
+            await draft.write("Late ")
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(answer())
+    await shown(async_client, session_id, "Late ")
+    await asyncio.to_thread(finish_now, client, session_id)
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, 60)
+    assert kept(client, session_id) == [("Late ", {"stopped": True})]
+
+
+def test_its_own_end_is_not_that_of_another(client: SessionPoolClient, session_id: str, often: None) -> None:
+    stops: list[None] = []
+    for _ in range(20):
+        with client.draft(session_id, on_stop=lambda: stops.append(None)) as draft:
+            draft.write("a")
+        with client.draft(session_id, on_stop=lambda: stops.append(None)) as draft:
+            draft.discard()
+    assert (client.count_messages(session_id), stops) == (20, [])
+
+
+def test_a_finish_at_another_position_leaves_the_draft_open(client: SessionPoolClient, session_id: str) -> None:
+    with client.draft(session_id) as draft:
+        draft.write("Late ")
+        with pytest.raises(SessionPoolError) as refused:
+            draft.finish(expected_position=7)
+        assert refused.value.current_position == 0
+        draft.write("April")
+    assert kept(client, session_id) == [("Late April", {})]
+
+
+def test_a_draft_that_is_forgotten_is_not_renewed_for_ever(
+    client: SessionPoolClient, session_id: str, often: None
+) -> None:
+    draft = client.draft(session_id).__enter__()
+    renewed(client, session_id)
+    del draft
+    gc.collect()
+    no_renewals()
+
+
+def no_renewals() -> None:
+    """Waits until no thread renews a draft."""
+    while [thread for thread in threading.enumerate() if thread.name == "session-pool-draft"]:
+        time.sleep(0.01)
+
+
+def test_a_draft_is_renewed_again_after_the_key_could_not_be_had(
+    address: str, client: SessionPoolClient, session_id: str, often: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    is_broken = False
+
+    def key() -> str:
+        if is_broken:
+            raise KeyError("no key")
+        return "key"
+
+    with SessionPoolClient(address, key=key) as keyed, keyed.draft(session_id):
+        is_broken = True
+        while not caplog.records:
+            time.sleep(0.01)
+        is_broken = False
+        renewed(client, session_id)
+    assert "Could not renew draft" in caplog.text
+
+
+def test_a_draft_is_renewed_once_after_its_server_could_not_be_reached(
+    client: SessionPoolClient, proxy: Proxy, session_id: str, often: None
+) -> None:
+    with SessionPoolClient(proxy.address, retry_for=0, timeout=0.05) as far, far.draft(session_id) as draft:
+        proxy.hold_answers()
+        begun = version_of(client, session_id)
+        while not draft._unanswered or draft._senders:
+            time.sleep(0.01)
+        for _ in range(20):
+            draft._renew()
+        assert len(draft._unanswered) == 1
+        proxy.release_answers()
+        while version_of(client, session_id) < begun + 3:
+            time.sleep(0.01)
+        far._timeout = 30.0
+        draft.write("Late ")
+    assert kept(client, session_id) == [("Late ", {})]
+
+
+def test_a_closed_client_renews_nothing(address: str, session_id: str, often: None) -> None:
+    with SessionPoolClient(address) as closed:
+        draft = closed.draft(session_id).__enter__()
+    no_renewals()
+    assert not draft.is_stopped
+
+
+def test_several_large_drafts_are_listed_together(client: SessionPoolClient, session_id: str) -> None:
+    with client.draft(session_id) as one, client.draft(session_id) as two:
+        for draft in (one, two):
+            draft.write("x" * 2_500_000)
+        assert [len(text_of(draft.message)) for draft in client.list_drafts(session_id)] == [2_500_000] * 2
+        assert len(client.load_session(session_id).drafts) == 2

@@ -20,6 +20,8 @@ from langchain_core.messages import (
     convert_to_openai_messages,
 )
 from langchain_core.runnables.history import RunnableWithMessageHistory
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
 from session_pool import SessionPoolClient, new_id, text, text_of
 from session_pool.adapters.langchain import SessionPoolChatMessageHistory
 from sessionpool.v1.message_service_pb2 import EraseMessageRequest
@@ -43,6 +45,33 @@ def test_a_chain_remembers_what_was_said(client: SessionPoolClient) -> None:
         ("user", "What did I ask?"),
         ("assistant", "You asked about azaleas."),
     ]
+
+
+def test_a_graph_without_its_checkpoint_goes_on_from_the_history(client: SessionPoolClient) -> None:
+    session_id, asked = new_id(), []
+
+    def answer(state: MessagesState) -> dict[str, Any]:
+        asked.append([message.content for message in state["messages"]])
+        return {"messages": [AIMessage(f"answer {len(asked)}")]}
+
+    def begin() -> Any:
+        return StateGraph(MessagesState).add_node("answer", answer).add_edge(START, "answer").compile(InMemorySaver())
+
+    def ask(graph: Any, words: str) -> None:
+        history, config = SessionPoolChatMessageHistory(session_id, client), {"configurable": {"thread_id": session_id}}
+        said = history.messages
+        before = [] if graph.get_state(config).values else said
+        result = graph.invoke({"messages": [*before, HumanMessage(words)]}, config)
+        known = {message.id for message in said}
+        history.add_messages([message for message in result["messages"] if message.id not in known])
+
+    graph = begin()
+    ask(graph, "q1")
+    ask(graph, "q2")
+    ask(begin(), "q3")
+    assert asked[-1] == ["q1", "answer 1", "q2", "answer 2", "q3"]
+    said = [message.content for message in SessionPoolChatMessageHistory(session_id, client).messages]
+    assert said == [*asked[-1], "answer 3"]
 
 
 def test_messages_come_back_as_they_were(client: SessionPoolClient) -> None:
@@ -165,7 +194,9 @@ def test_what_is_over_3_mib_is_cut(client: SessionPoolClient, caplog: pytest.Log
     large: list[Any] = [{"type": "text", "text": "x" * 4_000_000}]
     with caplog.at_level(logging.WARNING, "session_pool"):
         history.add_messages([HumanMessage("y" * 4_000_000), ToolMessage("", tool_call_id="c1", artifact=large)])
-    question, result = history.messages
+        history.add_messages([HumanMessage([{"type": "image", "base64": "A" * 4_000_000, "mime_type": "image/png"}])])
+    question, result, image = history.messages
+    assert image.content == [{"type": "text", "text": image.content[0]["text"]}]  # type: ignore[index]
     assert str(question.content).endswith(" of 4000000 characters]")
     assert isinstance(result, ToolMessage) and result.artifact[0]["text"].endswith(" of 4000000 characters]")
-    assert len(caplog.records) == 2
+    assert len(caplog.records) == 3

@@ -276,8 +276,11 @@ async def test_an_erased_message_leaves_calls_and_outputs_paired(
     assert all(items[place].get("role") in ("user", "assistant", None) for place in erased)
     plain = [item for item in items if "custom" not in str(item.get("type"))]
     assert Converter.items_to_messages(plain)
-    await session.add_items([{"role": "user", "content": "Go on"}])
-    assert await session.get_items(limit=1) == [{"role": "user", "content": "Go on"}]
+    model = ScriptedModel(said("Yes."))
+    await Runner.run(Agent(name="Guide", model=model), "Go on", session=session, run_config=QUIET)
+    asked = [item.get("call_id") for item in model.asked[0] if "call_id" in item]
+    assert sorted(asked) == sorted(id for _, id in calls + outputs)
+    assert len(await session.get_items()) == len(CALLS) + 2
 
 
 async def test_a_deleted_session_does_not_come_back(async_client: AsyncSessionPoolClient) -> None:
@@ -309,6 +312,7 @@ async def test_what_is_over_3_mib_is_cut_and_costs_nothing_else(
         {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": large}, "short"]},
         {"role": "assistant", "content": large},
         {"type": "reasoning", "summary": [], "rows": [[n, "x" * 100] for n in range(60_000)]},
+        {"role": "user", "content": [{"type": "input_image", "image_url": "data:" + "A" * 4_000_000}]},
     ]
     with caplog.at_level(logging.WARNING, "session_pool"):
         await session.add_items(items)
@@ -319,7 +323,10 @@ async def test_what_is_over_3_mib_is_cut_and_costs_nothing_else(
         assert mark == f"[truncated: {len(beginning)} of 2000000 characters]"
         assert large.startswith(beginning) and len(beginning.encode()) > 3_000_000
     assert kept[2]["output"][1] == "short" and kept[4]["summary"] == []
-    assert len(caplog.records) == 3 and "京" not in caplog.text
+    # Models refuse half of an image.
+    [image] = kept[5]["content"]
+    assert image["type"] == "input_text" and image["text"].endswith(" of 4000005 characters]")
+    assert len(caplog.records) == 4 and "京" not in caplog.text
     marks = [message.info.metadata["truncated"] for message in list(client.list_messages(session.session_id))[2:]]
     assert [mark[0]["length"] for mark in marks[:2]] == [2_000_000, 2_000_000]
 

@@ -76,7 +76,7 @@ def test_begins_now_when_messages_are_removed_before_it_begins(
 
     def remove_first(request: WatchMessagesRequest) -> object:
         if request.HasField("from_position"):
-            client.revert_session(session_id)
+            client.revert_session(session_id, to_start=True)
         else:
             begun.set()
         return watch(request)

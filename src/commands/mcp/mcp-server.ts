@@ -2,12 +2,10 @@ import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
 import { toApiError } from "../../api/error-mapping.js";
-import { API_METHODS, type ApiContext, type ApiMethod } from "../../api/method-table.js";
-import { textOf } from "../../domain/byte-string.js";
+import type { ApiContext } from "../../api/method-table.js";
 import { codeName } from "../../server/call/code-name.js";
-import { messageReader } from "../../server/codec/json-reader.js";
-import { jsonMessageWriter } from "../../server/codec/json-writer.js";
 import { VERSION } from "../../version.js";
+import { methodOf, rpcCaller } from "./call-rpc.js";
 import { type Tool, toolsFor } from "./tools.js";
 
 const INSTRUCTIONS =
@@ -15,6 +13,7 @@ const INSTRUCTIONS =
 
 /**
  * The server that a Model Context Protocol client talks to: the RPCs of the table, with the answers that REST gives.
+ * Answers of tools that read are bounded in bytes, because they take up a model's context.
  */
 export function createMcpServer(context: ApiContext, options: { readonly allowWrites: boolean }): McpServer {
   const server = new McpServer({ name: "session-pool", version: VERSION }, { instructions: INSTRUCTIONS });
@@ -23,19 +22,16 @@ export function createMcpServer(context: ApiContext, options: { readonly allowWr
 }
 
 function addTool(server: McpServer, tool: Tool, context: ApiContext): void {
-  const { name, title, description, input, isDestructive = false } = tool;
-  const method = methodOf(tool.rpc);
-  const read = messageReader(method.desc.input);
-  const write = jsonMessageWriter(method.desc.output);
-  const annotations = { readOnlyHint: method.scope === "read", destructiveHint: isDestructive, openWorldHint: false };
+  const { name, title, description, input, rpc, run, isDestructive = false } = tool;
+  const { scope } = methodOf(rpc);
+  const annotations = { readOnlyHint: scope === "read", destructiveHint: isDestructive, openWorldHint: false };
   server.registerTool(
     name,
     { title, description, inputSchema: z.strictObject(input), annotations },
     async (args, { signal }) => {
       try {
-        const request = read(withoutAbsent(tool.request?.(args) ?? args));
-        const answer = await method.unary(request, { ...context, signal });
-        return textResult(textOf(write(answer)));
+        const call = rpcCaller(context, signal);
+        return textResult(JSON.stringify(await (run === undefined ? call(rpc, args) : run(call, args))));
       } catch (error) {
         const { code, message } = toApiError(error);
         return { ...textResult(`${codeName(code)}: ${message}`), isError: true };
@@ -44,17 +40,6 @@ function addTool(server: McpServer, tool: Tool, context: ApiContext): void {
   );
 }
 
-function methodOf(rpc: string): ApiMethod & Required<Pick<ApiMethod, "unary">> {
-  const method = API_METHODS.find(({ desc }) => `${desc.parent.typeName}.${desc.name}` === rpc);
-  if (method?.unary === undefined) throw new Error(`There is no unary RPC ${rpc}`);
-  return { ...method, unary: method.unary };
-}
-
 function textResult(text: string): CallToolResult {
   return { content: [{ type: "text", text }] };
-}
-
-/** The JSON as it is sent, without undefined fields. */
-function withoutAbsent(json: unknown): unknown {
-  return JSON.parse(JSON.stringify(json));
 }

@@ -30,7 +30,7 @@ export function serveMcp({ storage, namespace, limits = DEFAULT_LIMITS, allowWri
       await server.close();
     }
   };
-  return withPools(storage, serve, { limits });
+  return withPools(storage, serve, { limits, search: true });
 }
 
 /** Resolves when the client has closed standard output. Rejects when it cannot be written for another reason. */

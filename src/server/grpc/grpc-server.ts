@@ -24,6 +24,7 @@ import { type WireMethod, wireMethod } from "../codec/binary-codec.js";
 import type { CallPipeline, FrontCall } from "../front-call.js";
 import type { HostCheck } from "../hosts.js";
 import { joinAuthorization } from "../join-authorization.js";
+import { endAged } from "../load/connection-age.js";
 import type { Connections } from "../load/connections.js";
 import { awaitFirstBytes } from "../load/first-bytes.js";
 import { LiveSessions } from "../load/live-sessions.js";
@@ -102,6 +103,8 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const live = new LiveSessions();
   onSession(server, (session) => {
+    // grpc-js would choose a time of its own for each connection, and leave a list of timers behind.
+    endAged(session, load.connectionAgeMs);
     const connection = port.connectionAt(peerOf(session.socket));
     if (connection !== undefined) live.add(session, () => connection.destroy());
   });
@@ -142,7 +145,6 @@ function channelOptions(load: LoadLimits, maxBytes: number): ServerOptions {
     "grpc.keepalive_time_ms": 60_000,
     "grpc.keepalive_timeout_ms": 20_000,
     "grpc.max_connection_idle_ms": load.connectionIdleMs,
-    "grpc.max_connection_age_ms": load.connectionAgeMs,
   };
 }
 

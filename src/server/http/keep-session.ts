@@ -1,20 +1,20 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import type { LoadLimits } from "../../config.js";
+import { endAged } from "../load/connection-age.js";
 import { ownChunks } from "../load/own-chunks.js";
 
 const PING_INTERVAL_MS = 60_000;
 const PING_ANSWER_MS = 20_000;
 /** How much longer a refused request may take to end, so that its client can read the reason. */
 export const LINGER_MS = 5000;
-/** Randomised, so that connections made at the same moment do not all end at the same moment. */
-const AGE_JITTER = 0.1;
 
 /**
  * Ends HTTP/2 sessions whose client has gone, is idle, or has been connected for long, and streams whose request does
  * not end.
  */
 export function keepSession(session: ServerHttp2Session, load: LoadLimits): void {
-  const endings = [endIdle(session, load.connectionIdleMs), endAged(session, load.connectionAgeMs), endGone(session)];
+  endAged(session, load.connectionAgeMs);
+  const endings = [endIdle(session, load.connectionIdleMs), endGone(session)];
   session.on("stream", (stream) => {
     ownChunks(stream);
     endUnfinished(stream, load.bodyTimeoutMs + LINGER_MS);
@@ -36,13 +36,6 @@ function endIdle(session: ServerHttp2Session, idleMs: number): () => void {
       if (open === 0 && !session.destroyed) timer = setTimeout(() => session.close(), idleMs).unref();
     });
   });
-  return () => clearTimeout(timer);
-}
-
-/** Open streams continue. */
-function endAged(session: ServerHttp2Session, ageMs: number): () => void {
-  const jittered = ageMs * (1 - AGE_JITTER + 2 * AGE_JITTER * Math.random());
-  const timer = setTimeout(() => session.close(), jittered).unref();
   return () => clearTimeout(timer);
 }
 

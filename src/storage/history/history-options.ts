@@ -19,8 +19,8 @@ export interface HistoryOptions {
   readonly retentionMs?: number | undefined;
   /** How long a draft may go without being extended before it counts as abandoned, in milliseconds: 15 minutes. */
   readonly draftTimeoutMs?: number | undefined;
-  /** Whether messages can be searched, where the store can do so: false when absent. */
-  readonly search?: boolean | undefined;
+  /** Whether messages can be searched, where the store can do so, with `existing` only where it has an index: false. */
+  readonly search?: boolean | "existing" | undefined;
   /** How often an idle follower gets a heartbeat, in milliseconds: 15 s. */
   readonly heartbeatMs?: number | undefined;
   /**

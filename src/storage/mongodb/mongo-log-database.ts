@@ -7,7 +7,7 @@ import { hasChangeStreams, MongoChanges, type Notify } from "./mongo-changes.js"
 import { MongoCommands } from "./mongo-commands.js";
 import { mongoError } from "./mongo-errors.js";
 import { MongoLogStore, type MongoShared } from "./mongo-log-store.js";
-import { collectionsOf, prepareDatabase } from "./mongo-schema.js";
+import { collectionsOf, hasSearch, prepareDatabase } from "./mongo-schema.js";
 import { MongoSearchIndex } from "./mongo-search-index.js";
 import { probeSafeReads } from "./safe-reads.js";
 import { LogicalClock, LogicalTimes, readLogicalTime, WallClock } from "./server-clock.js";
@@ -19,8 +19,11 @@ export interface MongoOptions {
    * deadline may end it sooner.
    */
   readonly timeoutMs?: number | undefined;
-  /** Whether messages can be searched: adds an index of words, and the words to each message that is stored. */
-  readonly search?: boolean | undefined;
+  /**
+   * Whether messages can be searched: `true` adds an index of words, and the words to each message that is stored;
+   * `existing` does the latter if there is an index.
+   */
+  readonly search?: boolean | "existing" | undefined;
   /** Connections to each server; 64 by default. */
   readonly maxPoolSize?: number | undefined;
   /** How long to look for a primary; 10,000 milliseconds by default. */
@@ -74,14 +77,14 @@ export class MongoLogDatabase implements LogDatabase {
       const commands = new MongoCommands(timeoutMs, times);
       const clock = times ? new LogicalClock(client, db, times, commands) : new WallClock(db, commands);
       if (!times) await clock.timeMs();
-      await prepareDatabase(timed, commands, options);
+      const search = options.search === "existing" ? await hasSearch(timed) : options.search === true;
+      await prepareDatabase(timed, commands, { search });
       const ids = new WriteIds();
       const safeReads = await probeSafeReads(timed);
       const canTell = await hasChangeStreams(timed);
       if (!canTell)
         options.onNotice?.("The server has no change streams: watchers poll for what other processes write");
       const changes = canTell ? new MongoChanges(db, ids, options.onAnomaly ?? (() => {})) : null;
-      const search = options.search === true;
       return new MongoLogDatabase(client, { db, ids, commands, safeReads, changes, clock, search }, options);
     } catch (error) {
       await client.close();

@@ -162,6 +162,12 @@ export async function prepareDatabase(
   }
 }
 
+/** Whether the database has the index of words. */
+export async function hasSearch(db: Db): Promise<boolean> {
+  const [collection] = await db.listCollections({ name: SEARCH_INDEX.collection }, { nameOnly: true }).toArray();
+  return collection !== undefined && (await db.collection(SEARCH_INDEX.collection).indexExists(SEARCH_INDEX.name));
+}
+
 async function makeKeys(db: Db, collection: MongoIndex["collection"], wanted: readonly MongoIndex[]): Promise<void> {
   const present = new Map<string, unknown>();
   for (const { name, key, unique } of await keysOf(db, collection)) present.set(name, describe(key, unique === true));

@@ -15,18 +15,19 @@ const OPEN_LIMIT_MS = 30_000;
 
 /**
  * Opens a file. A missing file or folder is made, accessible to its owner alone; SQLite gives `-wal` and `-shm` the
- * mode of the database. With `search` the file gets an index of words. `failed_precondition`, naming the file and the
+ * mode of the database. With `search` the file gets an index of words, unless only an `existing` one is to be used.
+ * `failed_precondition`, naming the file and the
  * reason: the file cannot be used, and trying again does not help.
  */
 export async function openFile(
   path: string,
-  { search = false }: { readonly search?: boolean | undefined } = {},
+  { search = false }: { readonly search?: boolean | "existing" | undefined } = {},
 ): Promise<Database.Database> {
   if (path !== IN_MEMORY) makeFile(path);
   const giveUpAtMs = Date.now() + OPEN_LIMIT_MS;
   for (;;) {
     try {
-      return tryOpen(path, search);
+      return tryOpen(path, search === true);
     } catch (error) {
       if (error instanceof DomainError) throw error;
       if (isDamaged(error)) throw refusal(`${path} is damaged or not a SQLite database`, error);

@@ -102,9 +102,9 @@ export const SEARCH_SQL = {
 
 /** Makes an empty index, unless the file has one. */
 export function ensureSearch(db: Database.Database): void {
-  if (hasIndex(db)) return;
+  if (hasSearch(db)) return;
   inTransaction(db, () => {
-    if (!hasIndex(db)) db.exec(SEARCH);
+    if (!hasSearch(db)) db.exec(SEARCH);
   });
 }
 
@@ -124,6 +124,7 @@ export function ensurePlaces(db: Database.Database): void {
   });
 }
 
-function hasIndex(db: Database.Database): boolean {
+/** Whether the file has an index of words. */
+export function hasSearch(db: Database.Database): boolean {
   return db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'search_progress'").raw().get([]) !== undefined;
 }

@@ -5,7 +5,7 @@ import { DatabaseFiles } from "./database-files.js";
 import { FileCleaner } from "./file-cleaner.js";
 import { IN_MEMORY, openFile } from "./open-file.js";
 import { SearchIndex } from "./search-index.js";
-import { SEARCH_SQL } from "./search-schema.js";
+import { hasSearch, SEARCH_SQL } from "./search-schema.js";
 import { SearchTable } from "./search-table.js";
 import { SearchThread } from "./search-thread.js";
 import { namespacesOf } from "./session-table.js";
@@ -13,8 +13,11 @@ import { SqliteConnection } from "./sqlite-connection.js";
 import { type SearchRows, SqliteLogStore } from "./sqlite-log-store.js";
 
 export interface SqliteLogDatabaseOptions extends SearchNotices {
-  /** Whether messages can be searched: gives the file an index of words, which stays from then on. */
-  readonly search?: boolean | undefined;
+  /**
+   * Whether messages can be searched: `true` gives the file an index of words, which stays from then on; `existing`
+   * searches if the file has one.
+   */
+  readonly search?: boolean | "existing" | undefined;
   /** The store's clock, in milliseconds since 1970. */
   readonly now?: (() => number) | undefined;
 }
@@ -34,7 +37,8 @@ export class SqliteLogDatabase implements LogDatabase {
     const db = await openFile(path, options);
     const files = path === IN_MEMORY ? undefined : new DatabaseFiles(path);
     const connection = new SqliteConnection(db, { files });
-    const table = options.search ? new SearchTable(db) : undefined;
+    const isSearched = options.search === "existing" ? hasSearch(db) : options.search;
+    const table = isSearched ? new SearchTable(db) : undefined;
     // No other connection can see a database in memory.
     const thread = table && files && new SearchThread(path, SEARCH_SQL.find, files);
     return new SqliteLogDatabase(path, connection, options, { table, thread });

@@ -6,12 +6,22 @@
         trip = client.create_session(title="Kyoto in May").session_id
         client.append(trip, text("user", "When do the azaleas bloom?"))
 
-`AsyncSessionPoolClient` is the same for asyncio. Requests and answers are the protobuf messages of `sessionpool.v1`,
-re-exported here where the client's own methods need them. Errors are gRPC's: catch `grpc.RpcError` and look at its
-`code()`.
+`AsyncSessionPoolClient` is the same for asyncio. Answers are the protobuf messages of `sessionpool.v1`, re-exported
+here. Errors are `SessionPoolError`s, which are `grpc.RpcError`s: look at their `code()`.
 """
 
-from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Part, WatchMessagesResponse
+from sessionpool.v1.message_service_pb2 import (
+    AppendMessageResponse,
+    AppendMessagesResponse,
+    CopyMessagesResponse,
+    FinishDraftResponse,
+    MessageInfo,
+    MessageWithParts,
+    Part,
+    SearchHit,
+    WatchMessagesResponse,
+)
+from sessionpool.v1.message_service_pb2 import Draft as OpenDraft
 from sessionpool.v1.session_service_pb2 import LoadSessionResponse, Session
 from sessionpool.v1.todo_service_pb2 import Todo
 
@@ -19,24 +29,36 @@ from session_pool._async.client import AsyncSessionPoolClient
 from session_pool._async.draft import AsyncDraft
 from session_pool._sync.client import SessionPoolClient
 from session_pool._sync.draft import Draft
+from session_pool.errors import SessionPoolError
 from session_pool.messages import new_id, text, text_of
+from session_pool.times import time_of, to_datetime, to_timestamp
 from session_pool.values import from_struct, to_struct
 
 __all__ = [
+    "AppendMessageResponse",
+    "AppendMessagesResponse",
     "AsyncDraft",
     "AsyncSessionPoolClient",
+    "CopyMessagesResponse",
     "Draft",
+    "FinishDraftResponse",
     "LoadSessionResponse",
     "MessageInfo",
     "MessageWithParts",
+    "OpenDraft",
     "Part",
+    "SearchHit",
     "Session",
     "SessionPoolClient",
+    "SessionPoolError",
     "Todo",
     "WatchMessagesResponse",
     "from_struct",
     "new_id",
     "text",
     "text_of",
+    "time_of",
+    "to_datetime",
     "to_struct",
+    "to_timestamp",
 ]

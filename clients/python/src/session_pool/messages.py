@@ -1,11 +1,16 @@
 """Messages as callers usually write and read them."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
+from google.protobuf.timestamp_pb2 import Timestamp
 from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Part
 
+from session_pool.times import optional_timestamp
 from session_pool.values import to_struct
 
 
@@ -17,12 +22,20 @@ def new_id() -> str:
     return str(uuid4())
 
 
-def text(role: str, text: str, *, id: str = "", metadata: Mapping[str, Any] | None = None) -> MessageWithParts:
+def text(
+    role: str,
+    text: str,
+    *,
+    id: str = "",
+    metadata: Mapping[str, Any] | None = None,
+    timestamp: datetime | Timestamp | None = None,
+) -> MessageWithParts:
     """Makes a message with one part of type `text`.
 
-    `role` is `user`, `assistant`, `system`, `tool` or any other. Without `id`, one is made.
+    `role` is `user`, `assistant`, `system`, `tool` or any other. Without `id`, one is made. Without `timestamp`, it is
+    the time of storing.
     """
-    info = MessageInfo(id=id or new_id(), role=role)
+    info = MessageInfo(id=id or new_id(), role=role, timestamp=optional_timestamp(timestamp))
     if metadata:
         info.metadata.CopyFrom(to_struct(metadata))
     return MessageWithParts(info=info, parts=[Part(type="text", text=text)])

@@ -7,6 +7,8 @@ from typing import cast
 
 import grpc
 
+from session_pool.errors import SessionPoolError
+
 _AGAIN = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
 # The codes with which a stream may end when its connection breaks, or when its reader did not keep up.
 _STREAM_AGAIN = (*_AGAIN, grpc.StatusCode.INTERNAL, grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNKNOWN)
@@ -64,7 +66,10 @@ class Patience:
         self._since: float | None = None
 
     def pause_after(self, error: grpc.RpcError, *, stream: bool = False) -> float:
-        """Returns the seconds to wait before the call is repeated. Raises the error when it should not be repeated."""
+        """Returns the seconds to wait before the call is repeated.
+
+        Raises the error, as a SessionPoolError, when the call should not be repeated.
+        """
         now = time.monotonic()
         since = self._since = now if self._since is None else self._since
         asked = _asked_pause(error)
@@ -76,5 +81,5 @@ class Patience:
             code is grpc.StatusCode.RESOURCE_EXHAUSTED and asked is not None
         )
         if not is_passing or now + pause - since > self._seconds:
-            raise error
+            raise SessionPoolError.of(error) from None
         return pause

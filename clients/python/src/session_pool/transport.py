@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import re
 import time
 from asyncio import sleep as async_sleep
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 import grpc
 import grpc.aio
 
+from session_pool.address import Address
+
 if TYPE_CHECKING:
     from grpc import UnaryUnaryMultiCallable as SyncUnary
     from grpc.aio import UnaryUnaryMultiCallable as AsyncUnary
 
+    SyncKey = str | Callable[[], str]
+    AsyncKey = str | Callable[[], str | Awaitable[str]]
+
 __all__ = [
+    "AsyncKey",
     "AsyncUnary",
+    "SyncKey",
     "SyncUnary",
     "async_channel",
     "async_shield",
@@ -39,24 +48,28 @@ _OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 1_000),
     ("grpc.max_reconnect_backoff_ms", 3_000),
+    # A session may have 16 open drafts of 3 MiB, which come together.
+    ("grpc.max_receive_message_length", 64 * 1024 * 1024),
 )
 
 
-def sync_channel(address: str, key: str | None, tls: bool | grpc.ChannelCredentials) -> grpc.Channel:
-    """Makes a channel to `host:port`."""
-    if tls is False:
-        channel = grpc.insecure_channel(address, options=_OPTIONS)
+def sync_channel(address: Address, key: SyncKey | None) -> grpc.Channel:
+    """Makes a channel. Raises ValueError for a key that no header can hold."""
+    interceptor = None if key is None else _SyncKey(key)
+    if address.tls is False:
+        channel = grpc.insecure_channel(address.target, options=_OPTIONS)
     else:
-        channel = grpc.secure_channel(address, _credentials(tls), options=_OPTIONS)
-    return channel if key is None else grpc.intercept_channel(channel, _SyncKey(key))
+        channel = grpc.secure_channel(address.target, _credentials(address.tls), options=_OPTIONS)
+    return channel if interceptor is None else grpc.intercept_channel(channel, interceptor)
 
 
-def async_channel(address: str, key: str | None, tls: bool | grpc.ChannelCredentials) -> grpc.aio.Channel:
-    """Makes a channel to `host:port` for asyncio."""
+def async_channel(address: Address, key: AsyncKey | None) -> grpc.aio.Channel:
+    """Makes a channel for asyncio. Raises ValueError for a key that no header can hold."""
     interceptors: list[Any] = [] if key is None else [_AsyncUnaryKey(key), _AsyncStreamKey(key)]
-    if tls is False:
-        return grpc.aio.insecure_channel(address, options=_OPTIONS, interceptors=interceptors)
-    return grpc.aio.secure_channel(address, _credentials(tls), options=_OPTIONS, interceptors=interceptors)
+    if address.tls is False:
+        return grpc.aio.insecure_channel(address.target, options=_OPTIONS, interceptors=interceptors)
+    credentials = _credentials(address.tls)
+    return grpc.aio.secure_channel(address.target, credentials, options=_OPTIONS, interceptors=interceptors)
 
 
 def _credentials(tls: bool | grpc.ChannelCredentials) -> grpc.ChannelCredentials:
@@ -77,14 +90,31 @@ def sync_shield(work: Callable[[], None]) -> None:
 
 
 class _Key:
-    def __init__(self, key: str) -> None:
-        self._header = ("authorization", f"Bearer {key}")
+    """Adds the key to a call. A function is asked for it before each call, so that it can renew what expires."""
 
-    def _with_key(self, details: Any) -> Any:
-        return details._replace(metadata=(*(details.metadata or ()), self._header))
+    def __init__(self, key: AsyncKey) -> None:
+        self._key = key
+        if not callable(key):
+            _check_key(key)
+
+    @staticmethod
+    def _header(key: object) -> tuple[str, str]:
+        return "authorization", f"Bearer {_check_key(key)}"
+
+
+def _check_key(key: object) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"key must be a string, or a function that returns one, not {type(key).__name__}")
+    if re.fullmatch("[!-~]+", key) is None:
+        raise ValueError("key must be visible ASCII characters without spaces and line ends")
+    return key
 
 
 class _SyncKey(_Key, grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
+    def _with_key(self, details: Any) -> Any:
+        header = self._header(self._key() if callable(self._key) else self._key)
+        return details._replace(metadata=(*(details.metadata or ()), header))
+
     def intercept_unary_unary(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
         return continuation(self._with_key(client_call_details), request)
 
@@ -93,16 +123,18 @@ class _SyncKey(_Key, grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInt
 
 
 class _AioKey(_Key):
-    def _with_key(self, details: Any) -> Any:
-        return details._replace(metadata=grpc.aio.Metadata(*(details.metadata or ()), self._header))
+    async def _with_key(self, details: Any) -> Any:
+        key = self._key() if callable(self._key) else self._key
+        header = self._header(await key if inspect.isawaitable(key) else key)
+        return details._replace(metadata=grpc.aio.Metadata(*(details.metadata or ()), header))
 
 
 # There are two classes, because asyncio's channel takes an interceptor for one kind of call only.
 class _AsyncUnaryKey(_AioKey, grpc.aio.UnaryUnaryClientInterceptor):
     async def intercept_unary_unary(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
-        return await continuation(self._with_key(client_call_details), request)
+        return await continuation(await self._with_key(client_call_details), request)
 
 
 class _AsyncStreamKey(_AioKey, grpc.aio.UnaryStreamClientInterceptor):
     async def intercept_unary_stream(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
-        return await continuation(self._with_key(client_call_details), request)
+        return await continuation(await self._with_key(client_call_details), request)

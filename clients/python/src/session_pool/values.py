@@ -1,20 +1,28 @@
 """Converts values of Python to the Struct of a message, and back."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from google.protobuf import json_format
-from google.protobuf.struct_pb2 import Struct
+from google.protobuf.struct_pb2 import NULL_VALUE, Struct, Value
+
+# How many objects and lists the service takes in each other.
+_MOST_LEVELS = 24
 
 
 def to_struct(value: Mapping[str, Any]) -> Struct:
     """Makes a Struct of values that JSON can hold.
 
-    The numbers of a Struct are doubles. Raises ValueError, with the path, for an integer that no double holds. Send
-    such a number as a string.
+    The numbers of a Struct are doubles. Raises ValueError or TypeError, with the path, for what no Struct holds: an
+    integer that no double holds (send it as a string), NaN and infinity, half of a character, a key that is no string,
+    more than 24 levels of objects and lists, and any other type, such as a datetime.
     """
-    _check(value, "")
-    return json_format.ParseDict(dict(value), Struct())
+    struct = Struct()
+    _fill(struct, value, "", 1)
+    return struct
 
 
 def from_struct(struct: Struct) -> dict[str, Any]:
@@ -22,24 +30,66 @@ def from_struct(struct: Struct) -> dict[str, Any]:
     return {key: _whole(value) for key, value in json_format.MessageToDict(struct).items()}
 
 
-def _check(value: object, path: str) -> None:
-    if isinstance(value, bool):
-        return
-    if isinstance(value, int) and _as_double(value) != value:
-        raise ValueError(f"{path}: no double holds {value}; send it as a string")
-    if isinstance(value, Mapping):
-        for key, one in value.items():
-            _check(one, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, (list, tuple)):
-        for place, one in enumerate(value):
-            _check(one, f"{path}[{place}]")
+def label_filters(labels: Mapping[str, str] | Iterable[str]) -> list[str]:
+    """Writes labels to look for as `key=value`. They may be so already."""
+    if isinstance(labels, str):
+        return [labels]
+    return [f"{key}={value}" for key, value in labels.items()] if isinstance(labels, Mapping) else list(labels)
 
 
-def _as_double(value: int) -> float:
+def _fill(struct: Struct, value: Mapping[Any, Any], path: str, level: int) -> None:
+    _check_level(path, level)
+    for key, one in value.items():
+        if not isinstance(key, str):
+            raise TypeError(f"{path or 'the value'}: the key {key!r} is no string")
+        _set(struct.fields[_text(key, "a key")], one, f"{path}.{key}" if path else key, level)
+
+
+def _set(value: Value, one: object, path: str, level: int) -> None:
+    if one is None:
+        value.null_value = NULL_VALUE
+    elif isinstance(one, bool):
+        value.bool_value = one
+    elif isinstance(one, str):
+        value.string_value = _text(one, path)
+    elif isinstance(one, (int, float)):
+        value.number_value = _double(one, path)
+    elif isinstance(one, Mapping):
+        value.struct_value.SetInParent()
+        _fill(value.struct_value, one, path, level + 1)
+    elif isinstance(one, (list, tuple)):
+        _check_level(path, level + 1)
+        value.list_value.SetInParent()
+        for place, item in enumerate(one):
+            _set(value.list_value.values.add(), item, f"{path}[{place}]", level + 1)
+    else:
+        raise TypeError(f"{path}: JSON has no {type(one).__name__}")
+
+
+def _check_level(path: str, level: int) -> None:
+    if level > _MOST_LEVELS:
+        raise ValueError(f"{path}: more than {_MOST_LEVELS} levels deep")
+
+
+def _text(text: str, path: str) -> str:
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"{path}: {text[:100]!r} holds half of a character") from None
+    return text
+
+
+def _double(number: int | float, path: str) -> float:
+    if isinstance(number, float) and not math.isfinite(number):
+        raise ValueError(f"{path}: JSON has no {number}")
     try:
-        return float(value)
+        double = float(number)
     except OverflowError:
-        return float("inf")
+        raise ValueError(f"{path}: no double holds an integer of so many digits; send it as a string") from None
+    if double != number:
+        raise ValueError(f"{path}: no double holds {number}; send it as a string")
+    return double
 
 
 def _whole(value: Any) -> Any:

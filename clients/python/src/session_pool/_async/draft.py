@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import grpc
@@ -10,16 +11,14 @@ from sessionpool.v1.message_service_pb2 import (
     DraftDelta,
     ExtendDraftRequest,
     FinishDraftRequest,
-    MessageInfo,
-    MessageWithParts,
     Part,
     PartDelta,
     StartDraftRequest,
     TextDelta,
 )
 
-from session_pool._async.watch import Watching
-from session_pool.messages import new_id, with_id
+from session_pool._async.calls import Calls
+from session_pool.pulse import AsyncPulse
 from session_pool.retry import code_of, is_refusal
 from session_pool.transport import async_shield
 from session_pool.values import to_struct
@@ -29,8 +28,19 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger("session_pool")
-# The codes with which the service refuses to end a draft that is not open.
+# The codes with which the service refuses to change a draft that is not open.
 _NOT_OPEN = (grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.NOT_FOUND)
+# After how many seconds without a call a draft is renewed. The end of a draft is noticed in about this time.
+_RENEWAL_SECONDS = 2.0
+
+
+class _Extension:
+    """What a call adds to a draft."""
+
+    def __init__(self, request: ExtendDraftRequest) -> None:
+        self.request = request
+        self.is_answered = False
+        self.refusal: grpc.RpcError | None = None
 
 
 class AsyncDraft:
@@ -39,6 +49,9 @@ class AsyncDraft:
     The method `draft` of a client makes it. The end of the `with` block finishes it, which appends the message. When
     the block raises, or its task is cancelled, it is finished with `interrupted: true` in its metadata, or discarded,
     as the service does with an abandoned draft.
+
+    While nothing is written, the draft is renewed every two seconds, so that it outlives a long pause, for example
+    while a tool runs. Without asyncio, a thread does this.
 
     The block waits until the draft has ended, even when its task is cancelled. With asyncio, the block stops waiting
     when it is cancelled once more; the draft is still ended, unless the client is closed before. If ending the draft
@@ -50,14 +63,23 @@ class AsyncDraft:
     """The id of the draft, and of the message that it becomes."""
     position: int | None = None
     """The message's position, once it is finished."""
+    is_stopped: bool = False
+    """Whether somebody else has finished or discarded the draft, or deleted its session, as far as is known."""
 
-    def __init__(self, calls: Watching, start: StartDraftRequest) -> None:
+    def __init__(self, calls: Calls, start: StartDraftRequest, on_stop: Callable[[], object] | None) -> None:
         self._calls = calls
         self._start = start
+        self._on_stop = on_stop
+        self._pulse: AsyncPulse | None = None
+        # Guards the fields below, which the pulse may change too, where it runs in a thread of its own.
+        self._lock = threading.Lock()
         self._version = 0
         self._is_open = False
-        # What was written and has not been answered, in order. The service may have stored the first delta already.
-        self._unanswered: list[DraftDelta] = []
+        # What was written and has not been answered, in order. The service may have stored the first one already.
+        self._unanswered: list[_Extension] = []
+        # How many calls send them at this moment, and whether any did since the last beat of the pulse.
+        self._senders = 0
+        self._has_sent = False
         # How the draft ends, once the caller has said so.
         self._ending: FinishDraftRequest | DiscardDraftRequest | None = None
         self.message_id = start.message.info.id
@@ -92,12 +114,16 @@ class AsyncDraft:
         """
         await self._extend(DraftDelta(put_part=PartDelta(part=part)))
 
-    async def finish(self, *, metadata: Mapping[str, Any] | None = None) -> int:
+    async def finish(
+        self, *, metadata: Mapping[str, Any] | None = None, expected_position: int | None = None
+    ) -> int:
         """Appends the message, with these fields in its metadata, and returns its position.
 
         The end of the block then does nothing. If this call is cancelled or fails, the end of the block repeats it.
+        `ABORTED`: the message would not get `expected_position`. The draft then stays open as if this call had not been
+        made.
         """
-        await self._end(self._finishing(metadata))
+        await self._end(self._finishing(metadata, expected_position))
         return cast(int, self.position)
 
     async def discard(self) -> None:
@@ -110,6 +136,8 @@ class AsyncDraft:
     async def __aexit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
         if not self._is_open:
             return
+        # If the draft cannot be ended, the service ends it, because nobody renews it.
+        self._stop_renewing()
         if kind is not None:
             await async_shield(self._abandon)
             return
@@ -125,6 +153,7 @@ class AsyncDraft:
     async def _begin(self) -> None:
         self._version = (await self._calls._again(self._calls.messages.StartDraft, self._start)).version
         self._is_open = True
+        self._pulse = AsyncPulse(self._renew, _RENEWAL_SECONDS)
 
     async def _undo_begin(self) -> None:
         """Discards the draft if it exists and is this one, for which it is begun again."""
@@ -134,9 +163,15 @@ class AsyncDraft:
         except Exception as error:
             if not (isinstance(error, grpc.RpcError) and is_refusal(error)):
                 self._warn()
+        finally:
+            self._stop_renewing()
 
-    def _finishing(self, metadata: Mapping[str, Any] | None) -> FinishDraftRequest:
-        request = FinishDraftRequest(session_id=self._start.session_id, message_id=self.message_id)
+    def _finishing(
+        self, metadata: Mapping[str, Any] | None, expected_position: int | None = None
+    ) -> FinishDraftRequest:
+        request = FinishDraftRequest(
+            session_id=self._start.session_id, message_id=self.message_id, expected_position=expected_position
+        )
         if metadata:
             request.metadata.CopyFrom(to_struct(metadata))
         return request
@@ -145,14 +180,28 @@ class AsyncDraft:
         return DiscardDraftRequest(session_id=self._start.session_id, message_id=self.message_id)
 
     async def _end(self, request: FinishDraftRequest | DiscardDraftRequest) -> None:
-        self._ending = request
+        with self._lock:
+            self._ending = request
         if isinstance(request, FinishDraftRequest):
-            await self._send_unanswered()
-            request.version = self._version
-            self.position = (await self._calls._again(self._calls.messages.FinishDraft, request)).position
+            await self._finish(request)
         else:
             await self._calls._again(self._calls.messages.DiscardDraft, request)
         self._is_open = False
+        self._stop_renewing()
+
+    def _stop_renewing(self) -> None:
+        if self._pulse is not None:
+            self._pulse.stop()
+
+    async def _finish(self, request: FinishDraftRequest) -> None:
+        await self._send_unanswered()
+        request.version = self._version
+        try:
+            self.position = (await self._calls._again(self._calls.messages.FinishDraft, request)).position
+        except grpc.RpcError as error:
+            if code_of(error) is grpc.StatusCode.ABORTED and request.HasField("expected_position"):
+                self._ending = None
+            raise
 
     async def _abandon(self) -> None:
         """Ends the draft after an exception, which says more than an error of this method."""
@@ -174,63 +223,73 @@ class AsyncDraft:
             exc_info=True,
         )
 
-    async def _extend(self, delta: DraftDelta) -> None:
-        self._unanswered.append(delta)
-        await self._send_unanswered(delta)
+    async def _extend(self, *deltas: DraftDelta) -> None:
+        request = ExtendDraftRequest(session_id=self._start.session_id, message_id=self.message_id, deltas=deltas)
+        own = _Extension(request)
+        with self._lock:
+            self._unanswered.append(own)
+        await self._send_unanswered(own)
+        if own.refusal is not None:
+            raise own.refusal
 
-    async def _send_unanswered(self, own: DraftDelta | None = None) -> None:
-        """Sends all deltas that have no answer yet, in order, or those up to the caller's own.
+    async def _send_unanswered(self, own: _Extension | None = None) -> None:
+        """Sends all that has no answer yet, in order, up to what the caller adds itself.
 
-        A delta that was sent before is sent with the same version, so the service stores it once. If it is refused, it
-        is left out, and the error is raised only if it is the caller's own: nobody waits for the others any more.
+        What was sent before is sent with the same version, so the service stores it once. What is refused is left out.
         """
-        while self._unanswered:
-            delta = self._unanswered[0]
-            refusal = None
-            version = self._version
-            request = ExtendDraftRequest(
-                session_id=self._start.session_id, message_id=self.message_id, version=version, deltas=[delta]
-            )
-            try:
-                version = (await self._calls._again(self._calls.messages.ExtendDraft, request)).version
-            except grpc.RpcError as error:
-                if not is_refusal(error):
-                    raise
-                refusal = error
+        with self._lock:
+            self._senders += 1
+        try:
+            while (first := self._first_before(own)) is not None:
+                await self._send(first)
+        finally:
+            with self._lock:
+                self._senders -= 1
+                self._has_sent = True
+
+    def _first_before(self, own: _Extension | None) -> _Extension | None:
+        with self._lock:
+            if not self._unanswered or (own is not None and own.is_answered):
+                return None
+            first = self._unanswered[0]
+            first.request.version = self._version
+            return first
+
+    async def _send(self, first: _Extension) -> None:
+        version = first.request.version
+        refusal = None
+        try:
+            version = (await self._calls._again(self._calls.messages.ExtendDraft, first.request)).version
+        except grpc.RpcError as error:
+            if not is_refusal(error):
+                raise
+            refusal = error
+            self.is_stopped = self.is_stopped or code_of(error) in _NOT_OPEN
+        with self._lock:
             # A call at the same time may have received the same answer.
-            if self._unanswered and self._unanswered[0] is delta:
+            if not first.is_answered:
+                first.is_answered = True
+                first.refusal = refusal
                 self._version = version
                 del self._unanswered[0]
-            if delta is own:
-                if refusal is not None:
-                    raise refusal
-                return
 
-
-class Drafting(Watching):
-    """The calls that write a message piece by piece."""
-
-    def draft(
-        self,
-        session_id: str,
-        message: MessageWithParts | None = None,
-        *,
-        role: str = "assistant",
-        discard_when_abandoned: bool = False,
-        create_session: bool = False,
-    ) -> AsyncDraft:
-        """Makes a draft to be written in a `with` block: `with client.draft("trip") as draft: draft.write("Late ")`.
-
-        It begins as `message`, or as an empty message with this role. When the block raises or the writer disappears,
-        what has been written is kept; with `discard_when_abandoned` it is discarded. Entering the block can raise
-        `RESOURCE_EXHAUSTED` (too many drafts are open), `ALREADY_EXISTS` (the history has the id), and `NOT_FOUND`
-        (there is no such session, and `create_session` is false).
-        """
-        begun = with_id(message) if message else MessageWithParts(info=MessageInfo(id=new_id(), role=role))
-        start = StartDraftRequest(
-            session_id=session_id,
-            message=begun,
-            discard_when_abandoned=discard_when_abandoned,
-            create_session=create_session,
-        )
-        return AsyncDraft(self, start)
+    async def _renew(self) -> bool:
+        """Keeps the draft open unless a call has just done so. Returns whether it may have to be renewed again."""
+        with self._lock:
+            is_needed = self._ending is None and self._senders == 0 and not self._has_sent
+            has_unanswered = len(self._unanswered) > 0
+            self._has_sent = False
+        if not self._is_open or self.is_stopped or self._calls._is_closed:
+            return False
+        if not is_needed:
+            return True
+        try:
+            # Without deltas, ExtendDraft only renews. What had no answer before renews the draft as well.
+            await (self._send_unanswered() if has_unanswered else self._extend())
+        except grpc.RpcError:
+            pass  # It is repeated soon, or the draft has ended.
+        except Exception:
+            _log.warning("Could not renew draft %s", self.message_id, exc_info=True)
+        if self.is_stopped and self._ending is None and self._on_stop is not None:
+            self._on_stop()
+        return True

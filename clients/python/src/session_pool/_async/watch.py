@@ -14,20 +14,27 @@ class Watching(Calls):
     """The call that follows a session and reconnects when the connection breaks."""
 
     async def watch(
-        self, session_id: str, *, from_position: int | None = None, resume_token: str = ""
+        self,
+        session_id: str,
+        *,
+        from_position: int | None = None,
+        resume_token: str = "",
+        heartbeats: bool = False,
     ) -> AsyncIterator[WatchMessagesResponse]:
         """Yields the events of a session as they happen, without end. Heartbeats are left out.
 
         Begins with the message at `from_position`, or after the event that had `resume_token`. With neither, it begins
         with what happens after the first `next`. After a broken connection it continues after the last event, so that
-        nothing is missed or repeated. `event.WhichOneof("event")` names the kind of an event.
+        nothing is missed or repeated. `event.WhichOneof("event")` names the kind of an event. With `heartbeats`, an
+        event comes at least every 15 seconds.
 
         With neither, only the number of messages is known until the first event or, after 15 seconds, the first
         heartbeat. If the connection breaks before, and messages are removed before it is back, what was appended in
         between can be missed.
 
-        Raises gRPC's error at the end: `NOT_FOUND` when the session is deleted, or the last error when the server could
-        not be reached for `retry_for` seconds.
+        Raises the error at the end: `NOT_FOUND` when the session is deleted, or the last error when the server could
+        not be reached for `retry_for` seconds. When a key expires that a function has returned, the function is asked
+        for another one; `UNAUTHENTICATED` means that this was refused too.
         """
         request = WatchMessagesRequest(session_id=session_id, from_position=from_position, resume_token=resume_token)
         # Fixes the moment "now", in case the connection breaks before the first event.
@@ -40,23 +47,28 @@ class Watching(Calls):
         patience = Patience(self._retry_for)
         while True:
             call = self.messages.WatchMessages(request)
+            was_accepted = False
             try:
                 async for event in call:
+                    was_accepted = True
                     patience.reset()
                     request.ClearField("from_position")
                     request.resume_token = event.resume_token
-                    if event.WhichOneof("event") != "heartbeat":
+                    if heartbeats or event.WhichOneof("event") != "heartbeat":
                         yield event
                 pause = 0.1
             except grpc.RpcError as error:
+                code = code_of(error)
                 if (
                     begun_at is not None
                     and not request.resume_token
-                    and code_of(error) is grpc.StatusCode.INVALID_ARGUMENT
+                    and code is grpc.StatusCode.INVALID_ARGUMENT
                 ):
                     # An edit has removed messages since they were counted.
                     request.ClearField("from_position")
                     begun_at = None
+                    continue
+                if was_accepted and self._can_renew_key and code is grpc.StatusCode.UNAUTHENTICATED:
                     continue
                 pause = patience.pause_after(error, stream=True)
             finally:

@@ -13,11 +13,14 @@ from sessionpool.v1.session_service_pb2 import SESSION_VIEW_FULL, ListSessionsRe
 from session_pool import AsyncSessionPoolClient
 from session_pool.adapters.batches import batches
 from session_pool.adapters.claude_entries import KEPT, to_entries, to_message
+from session_pool.adapters.storable import to_storable, well_formed
 from session_pool.retry import code_of
 from session_pool.values import from_struct
 
 if TYPE_CHECKING:
     from claude_agent_sdk.types import SessionKey, SessionListSubkeysKey, SessionStoreEntry, SessionStoreListEntry
+
+_MOST_SEEN = 100_000
 
 
 class SessionPoolStore(SessionStore):
@@ -36,8 +39,8 @@ class SessionPoolStore(SessionStore):
     def __init__(self, client: AsyncSessionPoolClient) -> None:
         """The caller closes the client."""
         self._client = client
-        # The ids of the sessions that are not made again.
-        self._seen: set[str] = set()
+        # The ids of the sessions that are not made again, the oldest first.
+        self._seen: dict[str, None] = {}
 
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
         """Appends entries in order. An entry whose `uuid` the transcript already has is left out."""
@@ -63,7 +66,7 @@ class SessionPoolStore(SessionStore):
         except grpc.RpcError as error:
             _ignore(error, grpc.StatusCode.NOT_FOUND)
             return None
-        self._seen.add(_id_of(key))
+        self._see(_id_of(key))
         return to_entries(messages) or None
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
@@ -107,7 +110,7 @@ class SessionPoolStore(SessionStore):
         for batch in batches(messages):
             try:
                 await self._client.append_all(session_id, batch)
-                self._seen.add(session_id)
+                self._see(session_id)
             except grpc.RpcError as error:
                 # The transcript has this uuid with other content. The first entry stays.
                 _ignore(error, grpc.StatusCode.ALREADY_EXISTS)
@@ -128,11 +131,18 @@ class SessionPoolStore(SessionStore):
         main = _main_of(key)
         if _id_of(main) not in self._seen:
             project = _project_id(key["project_key"])
-            await self._client.create_session(project, metadata={KEPT: {"project_key": key["project_key"]}})
-            await self._client.create_session(_id_of(main), parent_id=project, metadata={KEPT: dict(main)})
-            self._seen.add(_id_of(main))
+            await self._client.create_session(
+                project, metadata={KEPT: to_storable({"project_key": key["project_key"]})}
+            )
+            await self._client.create_session(_id_of(main), parent_id=project, metadata={KEPT: to_storable(main)})
+            self._see(_id_of(main))
         if "subpath" in key:
-            await self._client.create_session(_id_of(key), parent_id=_id_of(main), metadata={KEPT: dict(key)})
+            await self._client.create_session(_id_of(key), parent_id=_id_of(main), metadata={KEPT: to_storable(key)})
+
+    def _see(self, session_id: str) -> None:
+        self._seen[session_id] = None
+        if len(self._seen) > _MOST_SEEN:
+            del self._seen[next(iter(self._seen))]
 
     async def _delete(self, session_id: str) -> None:
         try:
@@ -159,7 +169,7 @@ def _id_of(key: SessionKey) -> str:
 
 
 def _short(text: str) -> str:
-    return sha256(text.encode()).hexdigest()[:24]
+    return sha256(well_formed(text).encode()).hexdigest()[:24]
 
 
 def _kept(session: Session) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Part
 
 from session_pool.adapters.erased import ERASED, Turn, is_erased, pair_erased
-from session_pool.adapters.fitted import MOST_BYTES, cut_texts, mark_cut
+from session_pool.adapters.fitted import MOST_BYTES, cut_texts, mark_cut, without_cut_files
 from session_pool.adapters.storable import from_storable, json_text, to_storable, well_formed
 from session_pool.messages import new_id, text_of
 
@@ -55,11 +55,17 @@ def to_entries(messages: Sequence[MessageWithParts]) -> list[SessionStoreEntry]:
     read = [_read(message) for message in messages]
     turns = [_turn(entry, message) for entry, message in zip(read, messages)]
     ids = pair_erased(turns)
+    callers = {id: entry for entry, turn in zip(read, turns) if entry is not None for id in turn.calls}
     entries: list[dict[str, Any]] = []
+    last: dict[str, Any] = {}
     for at, (message, entry) in enumerate(zip(messages, read)):
         if entry is None:
-            after = next((one for one in read[at + 1 :] if one and "uuid" in one), {})
-            entry = _instead(message, _last_of_chain(entries), after, ids[at])
+            # Results come after their calls, which is not always the entry before when several tools ran at once.
+            before = next((callers[id] for id in ids[at] if id in callers), last)
+            neighbor = last or next((one for one in read[at + 1 :] if one is not None), {})
+            entry = _instead(message, before, neighbor, ids[at])
+        if isinstance(entry.get("uuid"), str):
+            last = entry
         entries.append(entry)
     return cast("list[SessionStoreEntry]", entries)
 
@@ -116,7 +122,7 @@ def _blocks(entry: dict[str, Any]) -> list[dict[str, Any]]:
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
-def _read(message: MessageWithParts) -> dict[str, Any] | None:
+def _read(message: MessageWithParts) -> Any:
     """Returns the entry of a message, or None for a message that holds no entry."""
     for part in message.parts:
         if part.type == KEPT:
@@ -125,13 +131,13 @@ def _read(message: MessageWithParts) -> dict[str, Any] | None:
             except ValueError:
                 continue
             if isinstance(entry, dict):
-                return entry
+                return without_cut_files(entry, "text") if "truncated" in message.info.metadata else entry
     return None
 
 
 def _turn(entry: dict[str, Any] | None, message: MessageWithParts) -> Turn:
     if entry is None:
-        role = message.info.role
+        role = message.info.role if is_erased(message) else ""
         return Turn(erased="call" if role == "assistant" else "result" if role == "user" else "")
     blocks = _blocks(entry)
     calls = [block["id"] for block in blocks if block.get("type") == "tool_use" and isinstance(block.get("id"), str)]
@@ -140,17 +146,12 @@ def _turn(entry: dict[str, Any] | None, message: MessageWithParts) -> Turn:
     return Turn(calls=calls, results=results, is_question=entry.get("type") == "user" and not results)
 
 
-def _last_of_chain(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    return next((entry for entry in reversed(entries) if isinstance(entry.get("uuid"), str)), {})
-
-
 def _instead(
-    message: MessageWithParts, before: dict[str, Any], after: dict[str, Any], ids: Sequence[str]
+    message: MessageWithParts, before: dict[str, Any], neighbor: dict[str, Any], ids: Sequence[str]
 ) -> dict[str, Any]:
     """Returns an entry for a message that holds none, after the entry `before`."""
     role = message.info.role
     text = ERASED if is_erased(message) else text_of(message)
-    neighbor = before or after
     entry = {
         **{key: neighbor[key] for key in _COMMON if key in neighbor},
         "type": role if role in ("user", "assistant") else "system",

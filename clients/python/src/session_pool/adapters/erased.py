@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
@@ -31,46 +32,51 @@ def is_erased(message: MessageWithParts) -> bool:
     return any(part.type == "erased" and not part.HasField("data") for part in message.parts)
 
 
-def pair_erased(turns: Sequence[Turn], *, calls: int = _MANY, results: int = _MANY) -> list[list[str]]:
+def pair_erased(
+    turns: Sequence[Turn], *, calls: int = _MANY, results: int = _MANY, both: bool = False
+) -> list[list[str]]:
     """Returns for each turn the ids that it needs if it was erased, so that each result has its call.
 
     An erased `call` gets the ids of the results after it that have no call, and an erased `result` those of the calls
-    before it that have no result. A message can hold at most `calls` calls or `results` results.
+    before it that have no result. A message can hold at most `calls` calls or `results` results. With `both`, an erased
+    result without a call gets an erased call, by an id that is made here.
     """
     ids: list[list[str]] = [[] for _ in turns]
-    if not any(turn.erased for turn in turns):
+    most = {"call": calls, "result": results}
+    # Where an erased call or result can be, and has not as many ids as it can hold.
+    free = {kind: [at for at, turn in enumerate(turns) if turn.erased == kind] for kind in most}
+    if not any(free.values()):
         return ids
+    questions = [0, *(at for at, turn in enumerate(turns) if turn.is_question), len(turns)]
     called = {id for turn in turns for id in turn.calls}
     answered = {id for turn in turns for id in turn.results}
 
-    def give(id: str, wanted: str, most: int, places: range) -> None:
-        for place in places:
-            if turns[place].erased == wanted and len(ids[place]) < most:
-                ids[place].append(id)
-                return
-            if turns[place].is_question:
-                return
+    def between(kind: str, first: int, last: int) -> list[int]:
+        return free[kind][bisect_left(free[kind], first) : bisect_left(free[kind], last)]
 
-    for at, turn in reversed(list(enumerate(turns))):
-        for id in turn.calls:
-            if id not in answered:
-                give(id, "result", results, range(at + 1, len(turns)))
+    def give(id: str, kind: str, place: int) -> None:
+        ids[place].append(id)
+        if len(ids[place]) == most[kind]:
+            free[kind].remove(place)
+
     for at, turn in enumerate(turns):
+        question, next_question = _around(questions, at)
+        for id in turn.calls:
+            # Each call has a result of its own, as far as there are enough.
+            if id not in answered and (places := between("result", at, next_question)):
+                give(id, "result", min(places, key=lambda place: len(ids[place])))
         for id in turn.results:
-            if id not in called:
-                give(id, "call", calls, range(at - 1, -1, -1))
+            # Models take results only right after the message that called.
+            if id not in called and (places := between("call", question, at)):
+                give(id, "call", places[-1])
+    for at in [at for at in free["result"] if both and not ids[at]]:
+        if places := between("call", _around(questions, at)[0], at):
+            give(f"erased_{at}", "call", places[-1])
+            give(f"erased_{at}", "result", at)
     return ids
 
 
-def pair_both_erased(turns: Sequence[Turn], ids: list[list[str]], *, calls: int = _MANY) -> None:
-    """Gives erased results that have no call an erased call before them, by an id that is made here."""
-    for at, turn in enumerate(turns):
-        if turn.erased != "result" or ids[at]:
-            continue
-        for place in range(at - 1, -1, -1):
-            if turns[place].erased == "call" and len(ids[place]) < calls:
-                ids[at].append(f"erased_{at}")
-                ids[place].append(f"erased_{at}")
-                break
-            if turns[place].is_question:
-                break
+def _around(questions: Sequence[int], at: int) -> tuple[int, int]:
+    """Returns where the question before a turn is, and the next one."""
+    after = bisect_right(questions, at, hi=len(questions) - 1)
+    return questions[after - 1], questions[after]

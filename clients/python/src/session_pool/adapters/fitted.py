@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from google.protobuf.struct_pb2 import ListValue, Struct
@@ -25,6 +26,9 @@ _SHORT_BYTES = 512
 # Values that are worth a JSON text of their own.
 _MANY_VALUES = 100
 _MOST_MARKS = 20
+_CUT = re.compile(r"\[truncated: [0-9]+ of [0-9]+ characters\]$")
+# Pieces of content whose data is of no use when it was cut.
+_FILES = ("input_image", "input_file", "input_audio", "image", "image_url", "audio", "video", "document", "file")
 
 
 def fitted(message: MessageWithParts) -> MessageWithParts:
@@ -76,11 +80,29 @@ def cut_texts(value: Any, excess: int, path: str = "") -> list[dict[str, Any]]:
     return marks
 
 
+def without_cut_files(value: Any, text_type: str) -> Any:
+    """Returns the value with a text in place of each image or file that was cut, because models refuse what is left."""
+    if isinstance(value, list):
+        return [without_cut_files(one, text_type) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get("type") in _FILES:
+        cut = next((found for place in _texts(value, "") if (found := _CUT.search(place.text))), None)
+        if cut is not None:
+            return {"type": text_type, "text": cut[0]}
+    return {key: without_cut_files(one, text_type) for key, one in value.items()}
+
+
 def mark_cut(message: MessageWithParts, marks: list[dict[str, Any]]) -> None:
     """Says in the message's metadata, and in the log, what was cut, and never its content."""
     message.info.metadata.MergeFrom(to_struct({"truncated": marks[:_MOST_MARKS]}))
-    places = ", ".join(f"{mark['path']} ({mark['length']})" for mark in marks[:_MOST_MARKS])
-    _log.warning("message %s is over a limit and was truncated: %s", message.info.id, places)
+    _warn(message.info.id, ", ".join(f"{mark['path']} ({mark['length']})" for mark in marks[:_MOST_MARKS]))
+
+
+@lru_cache(maxsize=1000)
+def _warn(message_id: str, places: str) -> None:
+    """Warns once, also when a message is stored again."""
+    _log.warning("message %s is over a limit and was truncated: %s", message_id, places)
 
 
 def count_values(message: MessageWithParts) -> int:

@@ -20,8 +20,8 @@ from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Pa
 
 from session_pool import SessionPoolClient
 from session_pool.adapters.batches import batches
-from session_pool.adapters.erased import ERASED, Turn, is_erased, pair_both_erased, pair_erased
-from session_pool.adapters.fitted import fitted
+from session_pool.adapters.erased import ERASED, Turn, is_erased, pair_erased
+from session_pool.adapters.fitted import fitted, without_cut_files
 from session_pool.adapters.storable import from_storable, to_storable, well_formed
 from session_pool.messages import new_id, text_of
 from session_pool.retry import code_of
@@ -96,6 +96,8 @@ def to_langchain(message: MessageWithParts) -> BaseMessage:
     for part in message.parts:
         if part.type == _KEPT:
             kept = from_storable(from_struct(part.data), keep_bytes=True)
+            if "truncated" in message.info.metadata:
+                kept = without_cut_files(kept, "text")
             try:
                 return messages_from_dict([{**kept, "data": {"content": text, **kept["data"]}}])[0]
             except (KeyError, TypeError, ValueError):
@@ -108,8 +110,7 @@ def _to_history(stored: Sequence[MessageWithParts]) -> list[BaseMessage]:
     """Converts all messages. An erased one has the calls or the result that others need, so that models take it."""
     messages = [_of_role(one.info.role, ERASED) if is_erased(one) else to_langchain(one) for one in stored]
     turns = [_turn(message, is_erased(one)) for message, one in zip(messages, stored)]
-    ids = pair_erased(turns, results=1)
-    pair_both_erased(turns, ids)
+    ids = pair_erased(turns, results=1, both=True)
     return [
         _with_calls(message, turn, own) if turn.erased else message for message, turn, own in zip(messages, turns, ids)
     ]

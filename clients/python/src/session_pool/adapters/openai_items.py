@@ -11,13 +11,15 @@ from typing import Any
 from agents.items import TResponseInputItem
 from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Part
 
-from session_pool.adapters.erased import ERASED, Turn, is_erased, pair_both_erased, pair_erased
-from session_pool.adapters.fitted import MOST_METADATA_BYTES, fitted
+from session_pool.adapters.erased import ERASED, Turn, is_erased, pair_erased
+from session_pool.adapters.fitted import MOST_METADATA_BYTES, fitted, without_cut_files
 from session_pool.adapters.storable import STRUCT_LEVELS, from_storable, json_text, to_storable
 from session_pool.messages import new_id, text_of
 from session_pool.values import from_struct, to_struct
 
+# The metadata of a message that has the form of OpenAI's conversations, and of one that holds an item as a whole.
 _KEPT = "openai"
+_WHOLE = "openai_item"
 _ROLES = ("user", "assistant", "system", "developer")
 _MOST_PARTS = 10_000
 _PIXEL = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
@@ -65,10 +67,9 @@ def to_items(messages: Sequence[MessageWithParts]) -> list[TResponseInputItem]:
     A message of another client becomes a text of its role, or of the user if OpenAI has no such role. An erased message
     becomes a call or a result if one is missing, else a text.
     """
-    items: list[Any] = [None if is_erased(message) else from_storable(_read(message)) for message in messages]
+    items: list[Any] = [None if is_erased(message) else _to_item(message) for message in messages]
     turns = [_turn(item, message) for item, message in zip(items, messages)]
-    ids = pair_erased(turns, calls=1, results=1)
-    pair_both_erased(turns, ids, calls=1)
+    ids = pair_erased(turns, calls=1, results=1, both=True)
     kinds = {_call_id(item): kind for item in items if (kind := _kind(item))}
     for at, message in enumerate(messages):
         if is_erased(message):
@@ -119,7 +120,7 @@ def _from_any(stored: Any) -> MessageWithParts:
     fields = stored if isinstance(stored, dict) else {}
     role = fields.get("role")
     info = MessageInfo(id=new_id(), role=role if isinstance(role, str) and role else "assistant")
-    info.metadata.CopyFrom(to_struct({_KEPT: {"form": "json"}}))
+    info.metadata.CopyFrom(to_struct({_WHOLE: True}))
     data = stored if isinstance(stored, dict) else {"$json": json_text(stored)}
     parts = [Part(type="item", data=to_struct(data))]
     words = _words(fields.get("content"))
@@ -133,13 +134,19 @@ def _words(content: Any) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
+def _to_item(message: MessageWithParts) -> Any:
+    item = from_storable(_read(message))
+    return without_cut_files(item, "input_text") if "truncated" in message.info.metadata else item
+
+
 def _read(message: MessageWithParts) -> Any:
     """Returns the item in its storable form."""
-    kept = from_struct(message.info.metadata).get(_KEPT)
+    metadata = from_struct(message.info.metadata)
+    if metadata.get(_WHOLE) is True:
+        return _data_of(message, "item")
+    kept = metadata.get(_KEPT)
     if not isinstance(kept, dict):
         return _read_foreign(message)
-    if kept.get("form") == "json":
-        return _data_of(message, "item")
     kind = kept.get("type", "message")
     if kind != "message":
         return {**_data_of(message, kind), "type": kind}
