@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 
 export interface StorableOptions {
-  /** Keeps a Uint8Array as bytes, for frameworks whose own store does. Otherwise it is what JSON.stringify makes of it. */
+  /** Keeps a Uint8Array as bytes, for frameworks whose own store does. JSON.stringify makes an object of it. */
   readonly keepBytes?: boolean;
 }
 

@@ -3,6 +3,7 @@ import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 import type { NewMessage, SessionPoolClient } from "../client/index.js";
 import { FittedState } from "./fitted-state.js";
 import { hasMet, meet } from "./seen.js";
+import { hasOpenCalls } from "./ui-calls.js";
 import { DROPPED, type StoredPart, wellFormed } from "./ui-message.js";
 
 type Writer = Awaited<ReturnType<SessionPoolClient["startDraft"]>>;
@@ -54,7 +55,10 @@ class Keeper {
   readonly #state = new FittedState();
   #kept: readonly StoredPart[] = [];
   #metadata: JsonObject = {};
+  /** Whether the stream was aborted, and whether it said that it is complete. */
   #isAborted = false;
+  #isComplete = false;
+  #hasOpenCalls = false;
 
   /** `onEnd` is called as soon as the draft can no longer be written. */
   constructor(client: SessionPoolClient, sessionId: string, onEnd: (error: unknown) => void) {
@@ -67,19 +71,23 @@ class Keeper {
     const errors: unknown[] = [];
     const chunks = chunksOfSse(stream, (chunk) => {
       if (chunk.type === "abort") this.#isAborted = true;
+      if (chunk.type === "finish") this.#isComplete = true;
     });
     try {
       const onError = (error: unknown) => void errors.push(error);
       for await (const state of readUIMessageStream<UIMessage>({ stream: chunks, onError })) {
         this.#draft ??= await this.#start(state);
         this.#write(state);
+        this.#hasOpenCalls = hasOpenCalls(state.parts);
       }
     } catch (error) {
       errors.push(error);
       if (this.#draft !== undefined) this.#onEnd(error);
     }
     if (this.#draft === undefined) throw errors[0] ?? new Error("The stream ended before it began a message");
-    const isInterrupted = errors.length > 0 || this.#isAborted;
+    // A complete answer may leave calls to the page. One that just ends has not been able to finish them.
+    const isCut = this.#hasOpenCalls && !this.#isComplete;
+    const isInterrupted = errors.length > 0 || this.#isAborted || isCut;
     await this.#draft.finish({ metadata: { ...this.#metadata, ...(isInterrupted && { interrupted: true }) } });
     return true;
   }

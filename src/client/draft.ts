@@ -31,7 +31,8 @@ export interface DraftOptions {
  * A message that is being written, for example while a model streams it. Everyone who watches the session sees it grow,
  * and `finish` makes it a message of the history. Text that is written during a call goes out with the next one, so
  * that a slow connection does not cost a call for each word. While nothing is written, for example during a long tool,
- * the draft is renewed every 2 seconds, so that it is not taken for abandoned, until its writer is no longer referenced.
+ * the draft is renewed every 2 seconds, so that it is not taken for abandoned, as long as something references its
+ * writer.
  */
 export class DraftWriter {
   /** The id of the draft and of the message that it becomes. */

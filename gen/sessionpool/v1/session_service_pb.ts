@@ -882,8 +882,8 @@ export const SessionService: GenService<{
    *
    * This is possible until the history changes in another way. Errors: `not_found`, `invalid_argument`
    * (`up_to_message_id` is not in the session, or not exactly one of `up_to_message_id` and `to_start` is given),
-   * `aborted` (`expected_revision` is not the current revision, or `expected_removed_count` is not the number of messages
-   * that would be removed; the text names the number).
+   * `aborted` (`expected_revision` is not the current revision, or `expected_removed_count` is not the number of
+   * messages that would be removed; the text names the number).
    *
    * @generated from rpc sessionpool.v1.SessionService.RevertSession
    */

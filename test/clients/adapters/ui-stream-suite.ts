@@ -1,16 +1,19 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import {
+  convertToModelMessages,
   createUIMessageStream,
   DefaultChatTransport,
+  generateText,
   JsonToSseTransformStream,
+  type LanguageModel,
   pipeUIMessageStreamToResponse,
   readUIMessageStream,
   type UIMessage,
   type UIMessageChunk,
   type UIMessageStreamWriter,
 } from "ai";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import {
   keepUIMessageStream,
   loadUIMessages,
@@ -20,6 +23,7 @@ import {
 import { Code, createSessionPoolClient, type SessionPoolClient } from "../../../src/client/index.js";
 import { poll } from "../../support/poll.js";
 import { startTestServer, type TestServer } from "../../support/server.js";
+import { SCENARIOS } from "./ui-scenarios.js";
 
 /** The tests of streams, which run with each major version of the AI SDK that the adapter is for. */
 export function describeUIStreams(name: string): void {
@@ -96,17 +100,23 @@ export function describeUIStreams(name: string): void {
       return last;
     }
 
-    /**
-     * Returns the message without the fields in which a resumed stream differs: the states of texts and reasoning, and the
-     * ids of reasoning.
-     */
-    function withoutStreamState(message: UIMessage | undefined) {
-      const parts = message?.parts.map((part) => {
-        if (part.type !== "text" && part.type !== "reasoning") return part;
-        const { type, text, providerMetadata } = part;
-        return { type, text, providerMetadata };
-      });
-      return { id: message?.id, role: message?.role, metadata: message?.metadata, parts };
+    /** The content of a message, without what is not kept: whether its texts are still streaming. */
+    function contentOf(message: UIMessage | undefined): unknown {
+      const parts = message?.parts.map((part) =>
+        part.type === "text" || part.type === "reasoning" ? { ...part, state: undefined } : part,
+      );
+      return JSON.parse(JSON.stringify({ ...message, parts }));
+    }
+
+    /** Asks a model for an answer, as docs/clients.md does. */
+    async function answerTo(messages: UIMessage[]): Promise<string> {
+      const usage = { inputTokens: { total: 1 }, outputTokens: { total: 1 } };
+      const content = [{ type: "text", text: "fine" }];
+      const answer = { content, finishReason: { unified: "stop", raw: "stop" }, usage, warnings: [] };
+      const mocks = (await import("ai/test")) as unknown as Record<string, new (options: object) => LanguageModel>;
+      const Mock = mocks.MockLanguageModelV4 ?? mocks.MockLanguageModelV3;
+      const model = new Mock!({ doGenerate: async () => answer });
+      return (await generateText({ model, messages: await convertToModelMessages(messages) })).text;
     }
 
     const draftText = async (sessionId: string) =>
@@ -184,22 +194,133 @@ export function describeUIStreams(name: string): void {
         expect(message).toMatchObject({ metadata: 5, parts: [{ text: "Late April" }] });
       });
 
-      it.each([0, 3, 6, 8, 12, 14])("is the same when resumed in the middle, after %i chunks", async (seen) => {
-        const sessionId = `resumed-${seen}`;
+      it.each(SCENARIOS.filter(({ since }) => name >= `ai ${since}`))(
+        "is stored, and resumed after any chunk, as the SDK reads it: $what",
+        async ({ what, chunks }) => {
+          const sessionId = `resumed ${what}`;
+          const expected = contentOf(await lastState(ReadableStream.from(chunks) as ReadableStream<UIMessageChunk>));
+          let feed: ReadableStreamDefaultController<string> | undefined;
+          const sse = new ReadableStream<string>({
+            start: (controller) => {
+              feed = controller;
+            },
+          });
+          const kept = keepUIMessageStream(client, sessionId, sse);
+          const resumed: Promise<UIMessage | undefined>[] = [];
+          for (const chunk of chunks) {
+            feed?.enqueue(`data: ${JSON.stringify(chunk)}\n\n`);
+            let stream = await resumeUIMessageStream(client, sessionId);
+            // The first chunk begins the draft.
+            while (stream === null) stream = await resumeUIMessageStream(client, sessionId);
+            resumed.push(lastState(stream));
+          }
+          feed?.close();
+          expect(await kept).toBe(true);
+          const [stored] = await loadUIMessages(client, sessionId);
+          expect(contentOf(stored)).toEqual(expected);
+          for (const state of await Promise.all(resumed)) expect(contentOf(state)).toEqual(expected);
+        },
+      );
+
+      it("is marked as interrupted, and can be sent to a model again, however it ended early", async () => {
+        const open: UIMessageChunk[] = [
+          { type: "start-step" },
+          { type: "tool-input-available", toolCallId: "a", toolName: "t", input: {} },
+          { type: "tool-input-available", toolCallId: "b", toolName: "t", input: {}, providerExecuted: true },
+          { type: "tool-input-available", toolCallId: "c", toolName: "t", input: {}, dynamic: true },
+          { type: "tool-input-available", toolCallId: "d", toolName: "t", input: {} },
+          { type: "tool-output-available", toolCallId: "d", output: "half", preliminary: true },
+          { type: "tool-input-start", toolCallId: "e", toolName: "t" },
+          { type: "tool-input-delta", toolCallId: "e", inputTextDelta: '{"q' },
+        ];
+        const ends: Record<string, (sessionId: string, stream: ReturnType<typeof streaming>) => Promise<unknown>> = {
+          finished: async (sessionId) => {
+            const [draft] = (await client.messages.listDrafts({ sessionId })).drafts;
+            await client.messages.finishDraft({ sessionId, messageId: "answer", version: draft?.version ?? 0 });
+          },
+          aborted: async (_, { write }) => write({ type: "abort" }),
+          failed: async (_, { write }) => write({ type: "error", errorText: "The model is gone" }),
+        };
+        for (const [how, end] of Object.entries(ends)) {
+          const sessionId = `interrupted ${how}`;
+          const question: UIMessage = { id: "q", role: "user", parts: [{ type: "text", text: "find" }] };
+          await saveUIMessages(client, sessionId, [question]);
+          const stream = streaming(sessionId);
+          for (const chunk of open) stream.write(chunk);
+          await poll(async () => (await draftText(sessionId)).includes('"e"'), "the calls are stored");
+          const resumed = lastState((await resumeUIMessageStream(client, sessionId))!);
+          await end(sessionId, stream);
+          stream.finish();
+          expect(await stream.kept).toBe(true);
+          const messages = await loadUIMessages(client, sessionId);
+          expect(messages[1]).toMatchObject({ metadata: { interrupted: true } });
+          if (how !== "finished") expect(contentOf(await resumed)).toEqual(contentOf(messages[1]));
+          expect(await answerTo([...messages, { ...question, id: "q2" }])).toBe("fine");
+        }
+      });
+
+      it("can be sent to a model again after a question has overtaken its calls", async () => {
+        const states = [
+          { state: "input-streaming", input: undefined },
+          { state: "input-available" },
+          { state: "approval-requested", approval: { id: "x" } },
+          { state: "approval-responded", approval: { id: "x", approved: true } },
+          { state: "approval-responded", approval: { id: "x", approved: false, reason: "no" } },
+          { state: "output-denied", approval: { id: "x", approved: false } },
+          { state: "output-available", output: 1, preliminary: true },
+          { state: "output-error", errorText: "No", input: undefined, rawInput: "{" },
+        ];
+        const question: UIMessage = { id: "q", role: "user", parts: [{ type: "text", text: "find" }] };
+        for (const [i, fields] of states.entries()) {
+          for (const more of [{}, { providerExecuted: true }]) {
+            const sessionId = `overtaken ${i} ${JSON.stringify(more)}`;
+            const part = { type: "tool-t", toolCallId: "c", input: {}, ...fields, ...more };
+            const answer = { id: "a", role: "assistant", parts: [part] } as UIMessage;
+            await saveUIMessages(client, sessionId, [question, answer, { ...question, id: "q2" }]);
+            expect([fields.state, await answerTo(await loadUIMessages(client, sessionId))]).toEqual([
+              fields.state,
+              "fine",
+            ]);
+          }
+        }
+      });
+
+      it("is stopped within seconds while nothing is streamed, and is not made again with its session", async () => {
+        const sessionId = "silent";
         await client.sessions.createSession({ sessionId });
-        const { write, finish, kept } = streaming(sessionId);
-        write({ type: "data-begun", data: {} });
-        for (const chunk of CHUNKS.slice(0, seen)) write(chunk);
-        write({ type: "data-mark", data: {} });
-        await poll(async () => (await draftText(sessionId)).includes("data-mark"), "the first chunks are stored");
-        const resumed = await resumeUIMessageStream(client, sessionId);
-        const read = lastState(resumed!);
-        for (const chunk of CHUNKS.slice(seen)) write(chunk);
+        const stops: unknown[] = [];
+        const { write, finish, kept } = streaming(sessionId, (error) => stops.push(error));
+        write({ type: "tool-input-available", toolCallId: "c", toolName: "slow", input: {} });
+        await poll(async () => (await draftText(sessionId)).includes("slow"), "the call is stored");
+        const reader = (await resumeUIMessageStream(client, sessionId))!.getReader();
+        await client.sessions.deleteSession({ sessionId });
+        await poll(() => stops.length === 1, "the writer is stopped");
+        expect((await typesOf(reader)).at(-1)).toBe("abort");
+        write({ type: "tool-output-available", toolCallId: "c", output: 1 });
         finish();
-        await kept;
-        const [message] = await loadUIMessages(client, sessionId);
-        const state = await read;
-        expect(withoutStreamState(state)).toMatchObject(withoutStreamState(message));
+        expect(await kept).toBe(false);
+        const again = streaming(sessionId);
+        again.finish();
+        expect(await again.kept).toBe(false);
+        await expect(client.sessions.getSession({ sessionId })).rejects.toMatchObject({ code: Code.NotFound });
+      });
+
+      it("is kept when a tool returns too much, with that output cut", async () => {
+        const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+        const { write, finish, kept } = streaming("too much");
+        write({ type: "tool-input-available", toolCallId: "c", toolName: "read", input: {} });
+        write({ type: "tool-output-available", toolCallId: "c", output: { file: "x".repeat(4 * 1024 * 1024) } });
+        write({ type: "text-start", id: "t" });
+        for (const delta of ["It", " is", " long"]) write({ type: "text-delta", id: "t", delta });
+        finish();
+        expect(await kept).toBe(true);
+        const [message] = await loadUIMessages(client, "too much");
+        expect(message).toMatchObject({
+          metadata: { truncated: [{ path: "parts[0].data.output.file", length: 4 * 1024 * 1024 }] },
+          parts: [{ output: { file: expect.stringMatching(/^x+… \[truncated: /) } }, { text: "It is long" }],
+        });
+        expect(warn).toHaveBeenCalledOnce();
+        warn.mockRestore();
       });
 
       it("cannot be resumed when there is no draft", async () => {

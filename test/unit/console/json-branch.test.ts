@@ -1,6 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../../src/console/app/api/types.js";
-import { type Branch, childrenOf, openAtFirst } from "../../../src/console/app/parts/json-branch.js";
+import {
+  type Branch,
+  childrenOf,
+  Digits,
+  openAtFirst,
+  shownValue,
+} from "../../../src/console/app/parts/json-branch.js";
 
 function tree(width: number, depth: number): Json {
   return depth === 0 ? 1 : Array.from({ length: width }, () => tree(width, depth - 1));
@@ -33,5 +39,22 @@ describe("a JSON tree", () => {
       ["0", 7],
       ["1", 8],
     ]);
+  });
+
+  it("shows the digits of numbers that JavaScript's cannot hold, and what was stored as JSON text", () => {
+    expect(shownValue({ $number: "9223372036854775807" })).toEqual(new Digits("9223372036854775807"));
+    const packed = { $json: '[[{"a":1}]]' };
+    expect(shownValue(packed)).toEqual([[{ a: 1 }]]);
+    expect(shownValue(packed)).toBe(shownValue(packed));
+    for (const other of [
+      { $number: 1 },
+      { $number: "1", a: 1 },
+      { $$number: "1" },
+      { $json: "[" },
+      ["$number"],
+      "$json",
+      null,
+    ])
+      expect(shownValue(other as Json)).toBe(other);
   });
 });

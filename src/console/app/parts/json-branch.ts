@@ -3,6 +3,18 @@ import type { Json, JsonObject } from "../api/types.js";
 /** What has further values in it. */
 export type Branch = Json[] | JsonObject;
 
+/** A number that JavaScript's numbers cannot hold, which the adapters store as `{"$number": "…"}`. */
+export class Digits {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** What was stored as `{"$json": "…"}`. It is parsed once, so that a branch stays the same when it is shown again. */
+const parsed = new WeakMap<Branch, Json>();
+
 /** A branch with more entries is closed at first, unless it is the outermost one. */
 const MAX_ENTRIES = 8;
 /** The branches in a branch with more entries are all closed at first. */
@@ -13,6 +25,24 @@ const MAX_VALUES = 200;
 
 export function isBranch(value: Json): value is Branch {
   return typeof value === "object" && value !== null;
+}
+
+/** Returns what an envelope of the adapters stands for: digits, or a value that was too large for a Struct. */
+export function shownValue(value: Json): Json | Digits {
+  if (!isBranch(value) || Array.isArray(value) || sizeOf(value) !== 1) return value;
+  const { $number, $json } = value;
+  if (typeof $number === "string") return new Digits($number);
+  if (typeof $json !== "string") return value;
+  if (!parsed.has(value)) parsed.set(value, parse($json) ?? value);
+  return parsed.get(value) ?? value;
+}
+
+function parse(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
 }
 
 export function sizeOf(branch: Branch): number {

@@ -1,6 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Json } from "../../api/types.js";
-import { type Branch, childrenOf, isBranch, openAtFirst, sizeOf } from "../../parts/json-branch.js";
+import { type Branch, childrenOf, Digits, isBranch, openAtFirst, shownValue, sizeOf } from "../../parts/json-branch.js";
 
 /** How many entries of one object or array are rendered at once. */
 const STEP = 100;
@@ -18,11 +18,13 @@ export function JsonTree({ value, open = true }: { value: Json; open?: boolean }
 }
 
 function Node({ name, value, opened }: { name?: string; value: Json; opened: ReadonlySet<Branch> }) {
-  if (isBranch(value)) return <BranchNode name={name} value={value} opened={opened} />;
+  const shown = shownValue(value);
+  const isDigits = shown instanceof Digits;
+  if (!isDigits && isBranch(shown)) return <BranchNode name={name} value={shown} opened={opened} />;
   return (
     <div class="json-row">
       <Name name={name} />
-      <Scalar value={value} />
+      {isDigits ? <span class="json-number">{shown.text}</span> : <Scalar value={shown} />}
     </div>
   );
 }
