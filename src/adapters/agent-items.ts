@@ -15,7 +15,7 @@ const FILES = ["input_image", "input_file", "input_audio", "audio", "image", "fi
 export function toMessage(item: AgentInputItem, id: string = ulid()): NewMessage {
   const data = toStorableObject(item, { keepBytes: true });
   const message = { info: { id, role: roleOf(data) }, parts: [{ type: typeOf(data), data }] };
-  return withReadableText(message, typeof data.role === "string" ? textOf(data.content) : "");
+  return withReadableText(message, isSpoken(data) ? textOf(data.content) : "");
 }
 
 /**
@@ -71,6 +71,10 @@ function roleOf({ role, type }: JsonObject): string {
 /** Items are opaque, so what should be a name may be anything. */
 function nameOr(other: string, name: unknown): string {
   return typeof name === "string" && name !== "" && name.length <= MOST_NAME ? name : other;
+}
+
+function isSpoken({ role }: JsonObject): boolean {
+  return role === "user" || role === "assistant";
 }
 
 /** What a message says, without what a tool got or returned. */

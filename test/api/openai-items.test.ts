@@ -40,19 +40,21 @@ describe("items of OpenAI's conversations", () => {
 
   it("keep numbers digit for digit, wherever they stand", async () => {
     const id = await create();
-    const digits = "-9223372036854775808";
+    const digits = "-9223372036854775809";
     const items = [
-      `{"id":"tools","type":"mcp_list_tools","tools":[{"input_schema":{"maximum":${digits},"multipleOf":1e400}}]}`,
+      `{"id":"tools","type":"mcp_list_tools","tools":[{"input_schema":{"maximum":${digits},"multipleOf":1e400,"minimum":-9223372036854775808}}]}`,
       `{"id":"text","role":"user","weight":${digits},"content":[{"type":"input_text","text":"x","n":${digits}}]}`,
       `{"id":"image","role":"user","content":[{"type":"input_image","size":[${digits}]}]}`,
     ];
     const created = await send("POST", `${BASE}/${id}/items`, `{"items":[${items.join(",")}]}`);
     const listed = await send("GET", `${BASE}/${id}/items?order=asc`);
     expect(listed).toBe(created);
-    expect(listed.match(/-9223372036854775808(?!")/g)).toHaveLength(4);
-    expect(listed).toContain('"multipleOf":1e400');
+    expect(listed.match(/-9223372036854775809(?!")/g)).toHaveLength(4);
+    expect(listed).toContain('"multipleOf":1e400,"minimum":-9223372036854775808');
     expect(JSON.parse(await send("GET", `/session/${id}/message/tools`)).parts[0].data).toEqual({
-      tools: [{ input_schema: { maximum: { $number: digits }, multipleOf: { $number: "1e400" } } }],
+      tools: [
+        { input_schema: { maximum: { $number: digits }, multipleOf: { $number: "1e400" }, minimum: -(2 ** 63) } },
+      ],
     });
   });
 

@@ -18,6 +18,8 @@ export type ExactObject = { readonly [key: string]: ExactValue };
 
 /** Every number that is inexact as a double has so many digits, or an exponent. */
 const MAY_BE_INEXACT = /[0-9.]{16}|[0-9][eE]/;
+/** From here on JavaScript writes doubles with an exponent. */
+const ROUND_FROM = 1e21;
 const LONE_SURROGATE = /\\u[dD][89a-fA-F]/;
 /** A pair of surrogates, a lone one, or any other escape. */
 const ESCAPE = /\\(?:(u[dD][89aAbB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)/gs;
@@ -39,9 +41,10 @@ export function readExactJson(text: string): ExactValue | undefined {
   }
 }
 
-/** Writes JSON text with the digits of exact numbers. */
+/** Writes JSON text with all digits of integers and of exact numbers. */
 export function writeExactJson(value: ExactValue): string {
   if (value instanceof ExactNumber) return value.text;
+  if (typeof value === "number") return textOf(value);
   if (Array.isArray(value)) return `[${value.map(writeExactJson).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   return `{${Object.entries(value)
@@ -54,13 +57,13 @@ function withoutHalves(text: string): string {
   return text.replace(ESCAPE, (whole: string, _pair?: string, half?: string) => (half ? "\\ufffd" : whole));
 }
 
-/** The parsed text, with an `ExactNumber` for each literal that JSON.parse has changed. */
+/** The parsed text, with an `ExactNumber` for each literal whose value `writeExactJson` would change. */
 function exactly(text: string, parsed: unknown): ExactValue {
   const quoted = MAY_BE_INEXACT.test(text) ? quoteInexact(text) : text;
   return quoted === text ? (parsed as ExactValue) : withExactNumbers(parsed, JSON.parse(quoted));
 }
 
-/** Puts the number literals that no double equals in quotes. `text` is JSON that JSON.parse has accepted. */
+/** Puts the number literals in quotes that are not exact as doubles. `text` is JSON that JSON.parse has accepted. */
 function quoteInexact(text: string): string {
   let quoted = "";
   let copied = 0;
@@ -82,7 +85,12 @@ function quoteInexact(text: string): string {
 
 function isExact(literal: string): boolean {
   const value = Number(literal);
-  return Number.isFinite(value) && normalized(literal) === normalized(`${value}`);
+  return Number.isFinite(value) && normalized(literal) === normalized(textOf(value));
+}
+
+/** JavaScript's text of a double, but with all digits of an integer that it would round. */
+function textOf(value: number): string {
+  return Number.isInteger(value) && Math.abs(value) < ROUND_FROM ? `${BigInt(value)}` : JSON.stringify(value);
 }
 
 /** One text for each value: the digits without zeros at the ends, and the exponent of the last one. */

@@ -24,6 +24,16 @@ describe("parts of messages", () => {
     expect(recognise(part("step-start"))).toEqual([]);
   });
 
+  it("show a text once when another part holds the whole message, and always when none does", () => {
+    const entry = JSON.stringify({ type: "user", message: { content: "Hello" } });
+    const item = { type: "message", role: "user", content: "Hello" };
+    const hello = { kind: "text", text: "Hello" };
+    for (const whole of [part("claude_agent", undefined, entry), part("message", item)])
+      expect(viewsOf(message([part("text", undefined, "Hello"), whole]))).toEqual([hello]);
+    for (const other of [part("message", { subject: "x" }), part("claude_agent", undefined, "{")])
+      expect(viewsOf(message([part("text", undefined, "Hello"), other]))[0]).toEqual(hello);
+  });
+
   it("keep their text and data when their type is unknown", () => {
     expect(recognise(part("telemetry", { a: 1 }, "hello"))).toEqual([
       { kind: "data", type: "telemetry", text: "hello", data: { a: 1 } },

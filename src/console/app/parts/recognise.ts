@@ -51,8 +51,9 @@ export function viewsOf(message: Message): readonly PartView[] {
 const WHOLE_MESSAGES = ["claude_agent", "message"];
 
 function shownParts({ parts }: Message): readonly Part[] {
-  if (!parts.some(({ type }) => WHOLE_MESSAGES.includes(type))) return parts;
-  return parts.filter(({ type, data }) => type !== "text" || data !== undefined);
+  const hasTexts = (part: Part) =>
+    WHOLE_MESSAGES.includes(part.type) && recognise(part).some(({ kind }) => kind === "text");
+  return parts.some(hasTexts) ? parts.filter(({ type, data }) => type !== "text" || data !== undefined) : parts;
 }
 
 function toolCalls(message: Message): unknown {
