@@ -211,6 +211,31 @@ async def test_a_deleted_transcript_does_not_come_back(async_client: AsyncSessio
     assert await writer.list_sessions(key["project_key"]) == []
 
 
+async def test_an_append_is_kept_when_another_makes_the_transcript_meanwhile(
+    async_client: AsyncSessionPoolClient,
+) -> None:
+    key: Any = {"project_key": new_id(), "session_id": "s"}
+
+    class Overtaken(SessionPoolStore):
+        """A store in which a second append is done before the first learns that the transcript is missing."""
+
+        waits = True
+
+        async def _append(self, *args: Any) -> None:
+            try:
+                await super()._append(*args)
+            except grpc.RpcError:
+                if self.waits:
+                    self.waits = False
+                    await self.append(key, [{"type": "user", "uuid": "u1"}])
+                raise
+
+    store = Overtaken(async_client)
+    await store.append(key, [{"type": "user", "uuid": "u2"}])
+    loaded: Any = await store.load(key)
+    assert [entry["uuid"] for entry in loaded] == ["u1", "u2"]
+
+
 async def test_a_main_transcript_exists_only_once_it_was_written(async_client: AsyncSessionPoolClient) -> None:
     store = SessionPoolStore(async_client)
     key: Any = {"project_key": new_id(), "session_id": "s"}

@@ -118,6 +118,13 @@ async def test_more_items_are_added_at_once_than_fit_into_one_call(async_client:
     assert await session.get_items() == items
 
 
+async def test_more_values_are_added_at_once_than_fit_into_one_call(async_client: AsyncSessionPoolClient) -> None:
+    session = SessionPoolSession(new_id(), async_client)
+    items: list[Any] = [{"type": "rows", "rows": list(range(200))} for _ in range(600)]
+    await session.add_items(items)
+    assert await session.get_items() == items
+
+
 async def test_items_are_popped_once_and_cleared(async_client: AsyncSessionPoolClient) -> None:
     session = SessionPoolSession(new_id(), async_client)
     assert await session.pop_item() is None
@@ -337,12 +344,12 @@ async def test_items_of_openai_s_conversations_are_read(async_client: AsyncSessi
     picture = Part(type="input_image")
     picture.data.update(image)
     question = MessageWithParts(info=MessageInfo(role="user"), parts=[Part(type="text", text="This?"), picture])
-    call = MessageWithParts(info=MessageInfo(role="assistant"), parts=[Part(type="function_call")])
+    call = MessageWithParts(info=MessageInfo(id="fc_1", role="assistant"), parts=[Part(type="function_call")])
     call.info.metadata.update({"openai": {"type": "function_call"}})
     call.parts[0].data.update({"call_id": "c1", "name": "f", "arguments": "{}"})
     await async_client.append_all(session_id, [question, call, text("assistant", "Yes")], create_session=True)
     assert await SessionPoolSession(session_id, async_client).get_items() == [
         {"role": "user", "content": [{"type": "input_text", "text": "This?"}, image]},
-        {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+        {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "f", "arguments": "{}"},
         {"role": "assistant", "content": "Yes"},
     ]

@@ -110,6 +110,7 @@ AT = datetime(2026, 1, 31, tzinfo=timezone.utc)
     ("value", "back"),
     [
         (2**63 - 1, 2**63 - 1),
+        (2**64, 2**64),
         ([-(10**400)], [-(10**400)]),
         (-math.inf, -math.inf),
         ([10**5000], [hex(10**5000)]),
@@ -137,6 +138,18 @@ AT = datetime(2026, 1, 31, tzinfo=timezone.utc)
 )
 def test_other_values_come_back_as_what_they_say(value: Any, back: Any) -> None:
     assert stored({"before": 1, "value": value, "after": 2}) == {"before": 1, "value": back, "after": 2}
+
+
+def test_integers_are_written_digit_for_digit() -> None:
+    assert to_storable([2**53, 2**53 + 1, -(2**63)]) == [
+        2**53,
+        {"$number": "9007199254740993"},
+        {"$number": str(-(2**63))},
+    ]
+
+
+def test_large_floats_stay_floats() -> None:
+    assert repr(stored([1e300, 1e16, 2**60])) == "[1e+300, 1e+16, 1152921504606846976]"
 
 
 def test_nan_and_cycles_cost_nothing_else() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import grpc
 from claude_agent_sdk import SessionStore
 from sessionpool.v1.message_service_pb2 import MessageWithParts
-from sessionpool.v1.session_service_pb2 import SESSION_VIEW_FULL, ListSessionsRequest, Session
+from sessionpool.v1.session_service_pb2 import Session
 
 from session_pool import AsyncSessionPoolClient
 from session_pool.adapters.batches import batches
@@ -48,16 +48,18 @@ class SessionPoolStore(SessionStore):
         for entry in entries:
             message = to_message(entry)
             messages.setdefault(message.info.id, message)
-        if not messages:
-            return
-        try:
-            await self._append(_id_of(key), list(messages.values()))
-        except grpc.RpcError as error:
-            _ignore(error, grpc.StatusCode.NOT_FOUND)
-            if _id_of(key) in self._seen:
-                raise
-            await self._create(key)
-            await self._append(_id_of(key), list(messages.values()))
+        for batch in batches(messages.values()):
+            # Other appends may make the session meanwhile.
+            was_seen = _id_of(key) in self._seen
+            try:
+                await self._append(_id_of(key), batch)
+            except grpc.RpcError as error:
+                _ignore(error, grpc.StatusCode.NOT_FOUND)
+                if was_seen:
+                    raise
+                await self._create(key)
+                await self._append(_id_of(key), batch)
+            self._see(_id_of(key))
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         """Returns all entries, oldest first, or None for a transcript that was never written."""
@@ -74,20 +76,12 @@ class SessionPoolStore(SessionStore):
 
         A main transcript of which only subagents' transcripts were written is not one of them.
         """
-        request = ListSessionsRequest(parent_id=_project_id(project_key), view=SESSION_VIEW_FULL)
-        listed: list[SessionStoreListEntry] = []
-        while True:
-            page = await self._client.sessions.ListSessions(request)
-            for session in page.sessions:
-                if session.message_count > 0:
-                    entry: SessionStoreListEntry = {
-                        "session_id": _kept(session)["session_id"],
-                        "mtime": session.update_time.ToMilliseconds(),
-                    }
-                    listed.append(entry)
-            if not page.next_page_token:
-                return listed
-            request.page_token = page.next_page_token
+        sessions = self._client.list_sessions(parent_id=_project_id(project_key), view="full", page_size=1000)
+        return [
+            {"session_id": _kept(session)["session_id"], "mtime": session.update_time.ToMilliseconds()}
+            async for session in sessions
+            if session.message_count > 0
+        ]
 
     async def delete(self, key: SessionKey) -> None:
         """Deletes a transcript, and with a main transcript those of its subagents. A missing one is no error."""
@@ -106,16 +100,14 @@ class SessionPoolStore(SessionStore):
     # class is not abstract.
     list_session_summaries = SessionStore.list_session_summaries
 
-    async def _append(self, session_id: str, messages: list[MessageWithParts]) -> None:
-        for batch in batches(messages):
-            try:
-                await self._client.append_all(session_id, batch)
-                self._see(session_id)
-            except grpc.RpcError as error:
-                # The transcript has this uuid with other content. The first entry stays.
-                _ignore(error, grpc.StatusCode.ALREADY_EXISTS)
-                for message in batch:
-                    await self._append_unless_known(session_id, message)
+    async def _append(self, session_id: str, batch: list[MessageWithParts]) -> None:
+        try:
+            await self._client.append_all(session_id, batch)
+        except grpc.RpcError as error:
+            # The transcript has this uuid with other content. The first entry stays.
+            _ignore(error, grpc.StatusCode.ALREADY_EXISTS)
+            for message in batch:
+                await self._append_unless_known(session_id, message)
 
     async def _append_unless_known(self, session_id: str, message: MessageWithParts) -> None:
         try:

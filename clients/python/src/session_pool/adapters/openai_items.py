@@ -149,7 +149,10 @@ def _read(message: MessageWithParts) -> Any:
         return _read_foreign(message)
     kind = kept.get("type", "message")
     if kind != "message":
-        return {**_data_of(message, kind), "type": kind}
+        data = _data_of(message, kind)
+        # OpenAI's conversations keep type and id outside of the data. An id with a prefix is OpenAI's own.
+        id = {"id": message.info.id} if "type" not in data and "_" in message.info.id else {}
+        return {**data, "type": kind, **id}
     is_text = kept.pop("content", None) == "text"
     content = text_of(message) if is_text else [_to_piece(part, message.info.role) for part in message.parts]
     return {**kept, "role": message.info.role, "content": content}

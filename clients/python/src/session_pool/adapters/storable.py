@@ -19,6 +19,7 @@ from typing import Any
 STRUCT_LEVELS = 24
 # Below the depth at which Python's own encoder of JSON, and this conversion, run out of stack.
 _MOST_LEVELS = 500
+_MOST_EXACT = 2**53
 # Keys that mean something in an object without another key. One with more `$` in front is such a key, escaped.
 _ENVELOPE = re.compile(r"\$+(number|bytes|json)")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?|NaN|-?Infinity")
@@ -27,7 +28,7 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?|NaN|-?Infi
 def to_storable(value: object, *, keep_bytes: bool = False, levels: int = STRUCT_LEVELS) -> Any:
     """Returns the value in a form that a Struct can hold: what `json.dumps` makes of it, read back.
 
-    Integers that no double holds, NaN and infinity become `{"$number": "…"}`. With `keep_bytes`, bytes become
+    Integers beyond 2^53, NaN and infinity become `{"$number": "…"}`. With `keep_bytes`, bytes become
     `{"$bytes": "…"}`. What `json.dumps` refuses becomes what it consists of (models, dataclasses, sets, arrays), its
     ISO form (dates and times), or a text that says what it was. Halves of characters become U+FFFD. Levels below the
     first `levels` are kept as JSON text, `{"$json": "…"}`. Never raises. `from_storable` is the exact inverse for JSON
@@ -47,7 +48,8 @@ def from_storable(value: Any, *, keep_bytes: bool = False) -> Any:
             items.append(from_storable(item, keep_bytes=keep_bytes))
         return items
     if not isinstance(value, dict):
-        return value
+        # A larger integer would be in an envelope, so this was a float.
+        return float(value) if isinstance(value, int) and abs(value) > _MOST_EXACT else value
     if len(value) == 1:
         [(key, content)] = value.items()
         if _ENVELOPE.fullmatch(key):
@@ -172,11 +174,9 @@ def _escaped(made: dict[str, Any]) -> dict[str, Any]:
 
 
 def _integer(value: int) -> Any:
-    try:
-        if float(value) == value:
-            return value
-    except OverflowError:
-        pass
+    # Beyond, not even an integer that a double holds is written with the same digits in every language.
+    if abs(value) <= _MOST_EXACT:
+        return value
     digits = _digits(value)
     return {"$number": digits} if _NUMBER.fullmatch(digits) else digits
 
