@@ -6,6 +6,7 @@ import { expectSame, resumeAfterEachChunk, unlessStreaming } from "./ai/resume.j
 import { samplesOf, typeOf } from "./ai/samples.js";
 import { type AiSdk, prepareAiSdk } from "./ai/sdk.js";
 import { streamsOf, typesWithoutStream } from "./ai/streams.js";
+import { outcomeOf } from "./differences.js";
 import { judge, type Outcome } from "./suite.js";
 
 /** The majors that package.json allows. */
@@ -71,13 +72,4 @@ async function saveAndLoad({ ai, ours }: AiSdk, baseUrl: string, part: Part): Pr
   expectSame("loaded", unlessStreaming(loaded[0]), unlessStreaming(answer));
   const models = await ai.convertToModelMessages([answer]).catch(() => undefined);
   if (models !== undefined) expectSame("for the model", await ai.convertToModelMessages(loaded), models);
-}
-
-async function outcomeOf(run: () => Promise<void>): Promise<Outcome> {
-  try {
-    await run();
-    return { outcome: "passed", error: "" };
-  } catch (error) {
-    return { outcome: "failed", error: error instanceof Error ? error.message : String(error) };
-  }
 }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { UIMessage, UIMessageChunk } from "ai";
+import { differenceOf } from "../differences.js";
 import type { AiSdk } from "./sdk.js";
 import type { Chunk } from "./streams.js";
 
@@ -101,15 +102,10 @@ export function unlessStreaming(loaded: UIMessage | undefined): unknown {
 }
 
 export function expectSame(what: string, actual: unknown, expected: unknown): void {
-  const [a, b] = [actual, expected].map((value) => JSON.stringify(value)) as [string, string];
-  if (isDeepStrictEqual(JSON.parse(a ?? "null"), JSON.parse(b ?? "null"))) return;
-  throw new Error(`${what}: ${differenceOf(a, b)}`);
+  if (!isDeepStrictEqual(asJson(actual), asJson(expected)))
+    throw new Error(`${what}: ${differenceOf(actual, expected)}`);
 }
 
-/** Where two texts part. */
-function differenceOf(a = "", b = ""): string {
-  let from = 0;
-  while (a[from] !== undefined && a[from] === b[from]) from++;
-  from = Math.max(0, from - 60);
-  return `…${a.slice(from, from + 120)}… and not …${b.slice(from, from + 120)}…`;
+function asJson(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value) ?? "null");
 }
