@@ -1,11 +1,11 @@
 import "./server/harden.js";
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { fail } from "./commands/fail.js";
 import { loadMcp } from "./commands/mcp/load-mcp.js";
 import { stopSignal } from "./commands/signals.js";
 import type { TodoFields } from "./commands/todo.js";
 import { addHealthOptions, addRetentionOption, addServeOptions, readRetention, readServeConfig } from "./config.js";
-import { parseScope, positive, wholeNumber } from "./flags.js";
+import { parseScope, parseText, positive, wholeNumber } from "./flags.js";
 import { addNamespaceOption, addStorageOption } from "./storage-flags.js";
 import { VERSION } from "./version.js";
 
@@ -52,14 +52,30 @@ addNamespaceOption(addStorageOption(program.command("erase")))
   );
 
 addNamespaceOption(addStorageOption(program.command("export")))
-  .description("write all sessions, messages and todos as JSON Lines")
+  .description("write sessions with their messages, and the todos, as JSON Lines")
   .argument("[file]", "file to write, or - for standard output", "-")
-  .action(async (file: string, flags) => (await commands.export()).exportSessions(flags, file));
+  .option("--all-namespaces", "write every namespace of the store to the one file", false)
+  .addOption(
+    new Option("--session <id>", "write only this session, without the todos; may be repeated")
+      .argParser((id, ids: string[] = []) => [...ids, parseText(id)])
+      .conflicts("allNamespaces"),
+  )
+  .action(async (file: string, { session: sessions, ...flags }, command: Command) => {
+    const source = command.getOptionValueSource("namespace");
+    if (flags.allNamespaces && source === "cli") {
+      throw new Error("--namespace and --all-namespaces must not be given together");
+    }
+    const isNamespaceGiven = source !== "default";
+    await (await commands.export()).exportSessions({ ...flags, sessions, isNamespaceGiven }, file);
+  });
 
 addNamespaceOption(addStorageOption(program.command("import")))
   .description("read sessions that session-pool, OpenCode or ChatGPT exported; can be repeated")
   .argument("<file>", "file to read")
-  .action(async (file: string, flags) => (await commands.import()).importSessions(flags, file));
+  .action(async (file: string, flags, command: Command) => {
+    const isNamespaceGiven = command.getOptionValueSource("namespace") !== "default";
+    await (await commands.import()).importSessions({ ...flags, isNamespaceGiven }, file);
+  });
 
 addHealthOptions(
   program.command("health").description("tell by the exit code whether the server on this machine is ready"),

@@ -5,23 +5,23 @@ import type { Pools } from "../../pools.js";
 import type { StorageManager } from "../../storage/storage-manager.js";
 import { withPools } from "../with-pools.js";
 import type { BackupFile } from "./backup-file.js";
-import type { TransferTarget } from "./export-sessions.js";
 import { BACKUP_LIMITS } from "./file-shapes.js";
 import { ForeignLines } from "./foreign.js";
+import { type ImportRequest, importTargets } from "./import-targets.js";
 import { Importer, type ImportReport } from "./importer.js";
 import { FileLines, type LineSource } from "./lines.js";
 import { progressBar } from "./progress-bar.js";
-import { readBackup } from "./read-backup.js";
+import { type BackupSection, readBackup } from "./read-backup.js";
 import { isChatGpt, readChatGpt } from "./read-chatgpt.js";
 import { readOldBackup } from "./read-old-backup.js";
 import { isOpenCode, readOpenCode } from "./read-opencode.js";
-import { countSessions, FILE_HEADER } from "./session-file.js";
+import { countNamespaces, countSessions, FILE_HEADER } from "./session-file.js";
 import { isObject } from "./shape.js";
 
 /** A file that was found to be complete, and the source of its lines. */
 interface Opened {
   readonly source: LineSource;
-  readonly file: BackupFile;
+  readonly sections: readonly BackupSection[];
 }
 
 /**
@@ -29,23 +29,35 @@ interface Opened {
  * stored. It can be repeated: sessions whose ids exist already are left alone, and an import that was interrupted is
  * completed.
  */
-export async function importSessions({ storage, namespace }: TransferTarget, path: string): Promise<void> {
+export async function importSessions(request: ImportRequest, path: string): Promise<void> {
   const handle = await openForReading(path);
   try {
-    const opened = await checkFile(handle, path);
-    const store = (pools: Pools) => storeBackup(pools.for(namespace), opened);
-    const report = await withPools(storage, store, { create: true, limits: BACKUP_LIMITS });
-    const { imported, existing } = report;
+    const { source, sections } = await checkFile(handle, path);
+    const targets = importTargets(request, sections, path);
+    const store = async (pools: Pools) => {
+      let [imported, existing] = [0, 0];
+      for (const { namespace, file } of targets) {
+        const report = await storeBackup(pools.for(namespace), { source, file });
+        imported += report.imported;
+        existing += report.existing;
+      }
+      return { imported, existing };
+    };
+    const { imported, existing } = await withPools(request.storage, store, { create: true, limits: BACKUP_LIMITS });
     const note =
       existing === 0 ? "" : `, ${existing.toLocaleString("en-US")} ${existing === 1 ? "was" : "were"} there already`;
-    process.stderr.write(`Imported ${countSessions(imported)}${note}\n`);
+    const to = targets.length > 1 ? ` to ${countNamespaces(targets.length)}` : "";
+    process.stderr.write(`Imported ${countSessions(imported)}${to}${note}\n`);
   } finally {
     await handle.close();
   }
 }
 
 /** Stores the sessions and todos of a file. */
-export async function storeBackup(pool: RootPool, { source, file }: Opened): Promise<ImportReport> {
+export async function storeBackup(
+  pool: RootPool,
+  { source, file }: { readonly source: LineSource; readonly file: BackupFile },
+): Promise<ImportReport> {
   const bar = progressBar("Importing", "sessions");
   bar.start(file.index.sessionCount, 0);
   try {
@@ -78,15 +90,19 @@ export async function checkFile(handle: FileHandle, path: string): Promise<Opene
 
 async function read(handle: FileHandle, lines: FileLines): Promise<Opened> {
   const version = await ownVersion(lines);
-  if (version === FILE_HEADER.version) return { source: lines, file: await readBackup(lines) };
-  if (version === 1) return { source: lines, file: await readOldBackup(lines, BACKUP_LIMITS) };
+  if (version === FILE_HEADER.version) return { source: lines, sections: await readBackup(lines) };
+  if (version === 1) return { source: lines, sections: [anywhere(await readOldBackup(lines, BACKUP_LIMITS))] };
   if (version !== null) {
     throw new Error(
       `the file has version ${JSON.stringify(version)}; this program reads versions up to ${FILE_HEADER.version}`,
     );
   }
   const source = new ForeignLines(readForeign(await readJson(handle)));
-  return { source, file: await readOldBackup(source, DEFAULT_LIMITS) };
+  return { source, sections: [anywhere(await readOldBackup(source, DEFAULT_LIMITS))] };
+}
+
+function anywhere(file: BackupFile): BackupSection {
+  return { namespace: undefined, file };
 }
 
 /** The version in the first line; null when this program did not write the file. */

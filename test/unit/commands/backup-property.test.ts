@@ -128,7 +128,9 @@ async function restore(pool: RootPool, text: string) {
   await writeFile(path, text);
   const handle = await open(path);
   try {
-    return await storeBackup(pool, await checkFile(handle, path));
+    const { source, sections } = await checkFile(handle, path);
+    expect(sections).toHaveLength(1);
+    return await storeBackup(pool, { source, file: sections[0]!.file });
   } finally {
     await handle.close();
   }
