@@ -70,8 +70,9 @@ addNamespaceOption(addStorageOption(program.command("export")))
   });
 
 addNamespaceOption(addStorageOption(program.command("import")))
-  .description("read sessions that session-pool, OpenCode or ChatGPT exported; can be repeated")
-  .argument("<file>", "file to read")
+  .description("read sessions that session-pool or another program exported; can be repeated")
+  .argument("<file>", "file, archive or folder to read")
+  .option("--strict", "refuse another program's file if something of it has to be mended or left out", false)
   .action(async (file: string, flags, command: Command) => {
     const isNamespaceGiven = command.getOptionValueSource("namespace") !== "default";
     await (await commands.import()).importSessions({ ...flags, isNamespaceGiven }, file);

@@ -1,39 +1,57 @@
 import { type FileHandle, open } from "node:fs/promises";
-import { DEFAULT_LIMITS } from "../../domain/limits.js";
+import type { SingleBar } from "cli-progress";
+import { DEFAULT_LIMITS, type Limits } from "../../domain/limits.js";
 import type { RootPool } from "../../pool/root-pool.js";
 import type { Pools } from "../../pools.js";
 import type { StorageManager } from "../../storage/storage-manager.js";
 import { withPools } from "../with-pools.js";
 import type { BackupFile } from "./backup-file.js";
 import { BACKUP_LIMITS } from "./file-shapes.js";
-import { ForeignLines } from "./foreign.js";
+import type { ImportNotes } from "./foreign/import-notes.js";
+import { readForeign } from "./foreign/read-foreign.js";
 import { type ImportRequest, importTargets } from "./import-targets.js";
 import { Importer, type ImportReport } from "./importer.js";
 import { FileLines, type LineSource } from "./lines.js";
 import { progressBar } from "./progress-bar.js";
 import { type BackupSection, readBackup } from "./read-backup.js";
-import { isChatGpt, readChatGpt } from "./read-chatgpt.js";
 import { readOldBackup } from "./read-old-backup.js";
-import { isOpenCode, readOpenCode } from "./read-opencode.js";
 import { countNamespaces, countSessions, FILE_HEADER } from "./session-file.js";
 import { isObject } from "./shape.js";
+
+/** The first line of a backup is shorter. */
+const HEADER_BYTES = 4096;
 
 /** A file that was found to be complete, and the source of its lines. */
 interface Opened {
   readonly source: LineSource;
   readonly sections: readonly BackupSection[];
+  /** What was mended or left out of another program's file; absent for files of this program. */
+  readonly notes?: ImportNotes;
+  close?(): Promise<void>;
 }
 
+export interface ImportTarget extends ImportRequest {
+  /** What sessions of other programs have to keep to. */
+  readonly limits?: Limits | undefined;
+  /** Refuses a file of which something would have to be mended or left out. */
+  readonly strict?: boolean | undefined;
+}
+
+/** The exit code when something was left out. */
+const INCOMPLETE = 3;
+
 /**
- * Imports sessions from a file of this program, OpenCode or ChatGPT. The whole file is checked before anything is
- * stored. It can be repeated: sessions whose ids exist already are left alone, and an import that was interrupted is
- * completed.
+ * Imports sessions from a file of this program or another one that `readers/table.ts` knows. The whole file is read
+ * before anything is stored. It can be repeated: sessions whose ids exist already are left alone, and an import that
+ * was interrupted is completed. Sets the exit code 3 when something of the file was left out.
  */
-export async function importSessions(request: ImportRequest, path: string): Promise<void> {
-  const handle = await openForReading(path);
+export async function importSessions(target: ImportTarget, path: string): Promise<void> {
+  const { storage, limits = DEFAULT_LIMITS, strict } = target;
+  const opened = await openImport(path, limits);
   try {
-    const { source, sections } = await checkFile(handle, path);
-    const targets = importTargets(request, sections, path);
+    const { source, sections, notes } = opened;
+    if (strict && notes?.first !== undefined) throw new Error(`${path}: ${notes.first}; nothing was stored`);
+    const targets = importTargets(target, sections, path);
     const store = async (pools: Pools) => {
       let [imported, existing] = [0, 0];
       for (const { namespace, file } of targets) {
@@ -43,14 +61,25 @@ export async function importSessions(request: ImportRequest, path: string): Prom
       }
       return { imported, existing };
     };
-    const { imported, existing } = await withPools(request.storage, store, { create: true, limits: BACKUP_LIMITS });
-    const note =
-      existing === 0 ? "" : `, ${existing.toLocaleString("en-US")} ${existing === 1 ? "was" : "were"} there already`;
-    const to = targets.length > 1 ? ` to ${countNamespaces(targets.length)}` : "";
-    process.stderr.write(`Imported ${countSessions(imported)}${to}${note}\n`);
+    const report = await withPools(storage, store, { create: true, limits: BACKUP_LIMITS });
+    printReport(report, targets, notes);
   } finally {
-    await handle.close();
+    await opened.close?.();
   }
+}
+
+function printReport(
+  { imported, existing }: ImportReport,
+  targets: readonly { readonly file: BackupFile }[],
+  notes: ImportNotes | undefined,
+): void {
+  const there =
+    existing === 0 ? "" : `, ${existing.toLocaleString("en-US")} ${existing === 1 ? "was" : "were"} there already`;
+  const none = targets.every(({ file }) => file.index.sessionCount === 0) ? ", because the file holds none" : "";
+  const to = targets.length > 1 ? ` to ${countNamespaces(targets.length)}` : "";
+  const lines = [`Imported ${countSessions(imported)}${to}${there}${none}`, ...(notes?.lines() ?? [])];
+  process.stderr.write(lines.map((line) => `${line}\n`).join(""));
+  if (notes && notes.leftOutCount > 0) process.exitCode = INCOMPLETE;
 }
 
 /** Stores the sessions and todos of a file. */
@@ -70,49 +99,78 @@ export async function storeBackup(
   }
 }
 
-/** Reads a whole file; throws an Error that names the file and the first invalid line. */
-export async function checkFile(handle: FileHandle, path: string): Promise<Opened> {
-  const bar = progressBar("Checking", "bytes");
-  bar.start((await handle.stat()).size, 0);
-  let isChecked = false;
-  const lines = new FileLines(handle, (bytes) => {
-    if (!isChecked) bar.increment(bytes);
-  });
+async function openImport(path: string, limits: Limits): Promise<Opened> {
+  const handle = await openForReading(path);
   try {
-    return await read(handle, lines);
+    const opened = await ((await handle.stat()).isDirectory()
+      ? readOther(path, limits)
+      : checkFile(handle, path, limits));
+    const close = async () => {
+      await opened.close?.();
+      await handle.close();
+    };
+    return { ...opened, close };
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+/** Reads a whole file; throws an Error that names the file and, if it is a backup, the first invalid line. */
+export async function checkFile(handle: FileHandle, path: string, limits: Limits = DEFAULT_LIMITS): Promise<Opened> {
+  const version = await ownVersion(handle);
+  if (version === null) return readOther(path, limits);
+  return reading(path, async (bar) => {
+    bar.start((await handle.stat()).size, 0);
+    let isChecked = false;
+    const source = new FileLines(handle, (bytes) => {
+      if (!isChecked) bar.increment(bytes);
+    });
+    try {
+      return { source, sections: await readOwn(source, version) };
+    } finally {
+      isChecked = true;
+    }
+  });
+}
+
+async function readOwn(lines: LineSource, version: unknown): Promise<readonly BackupSection[]> {
+  if (version === FILE_HEADER.version) return readBackup(lines);
+  if (version === 1) return [{ namespace: undefined, file: await readOldBackup(lines) }];
+  const newest = FILE_HEADER.version;
+  throw new Error(`the file has version ${JSON.stringify(version)}; this program reads versions up to ${newest}`);
+}
+
+/** Reads a file, an archive or a folder of another program. */
+function readOther(path: string, limits: Limits): Promise<Opened> {
+  return reading(path, async (bar) => {
+    const progress = {
+      onSize: (bytes: number) => bar.start(bytes, 0),
+      onBytes: (bytes: number) => bar.increment(bytes),
+    };
+    const { file, ...opened } = await readForeign(path, limits, progress);
+    return { ...opened, sections: [{ namespace: undefined, file }] };
+  });
+}
+
+/** Shows a progress bar while a file is read, and names the file in errors. */
+async function reading(path: string, read: (bar: SingleBar) => Promise<Opened>): Promise<Opened> {
+  const bar = progressBar("Reading", "bytes");
+  try {
+    return await read(bar);
   } catch (error) {
     throw new Error(`${path}: ${(error as Error).message}`, { cause: error });
   } finally {
-    isChecked = true;
     bar.stop();
   }
 }
 
-async function read(handle: FileHandle, lines: FileLines): Promise<Opened> {
-  const version = await ownVersion(lines);
-  if (version === FILE_HEADER.version) return { source: lines, sections: await readBackup(lines) };
-  if (version === 1) return { source: lines, sections: [anywhere(await readOldBackup(lines, BACKUP_LIMITS))] };
-  if (version !== null) {
-    throw new Error(
-      `the file has version ${JSON.stringify(version)}; this program reads versions up to ${FILE_HEADER.version}`,
-    );
-  }
-  const source = new ForeignLines(readForeign(await readJson(handle)));
-  return { source, sections: [anywhere(await readOldBackup(source, DEFAULT_LIMITS))] };
-}
-
-function anywhere(file: BackupFile): BackupSection {
-  return { namespace: undefined, file };
-}
-
 /** The version in the first line; null when this program did not write the file. */
-async function ownVersion(lines: LineSource): Promise<unknown> {
-  for await (const { number, text } of lines.lines()) {
-    const value = parse(text);
-    const isOwn = number === 1 && isObject(value) && value.format === FILE_HEADER.format;
-    return isOwn ? (value.version ?? "") : null;
-  }
-  return null;
+async function ownVersion(handle: FileHandle): Promise<unknown> {
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
+  const [first = ""] = buffer.toString("utf8", 0, bytesRead).trimStart().split("\n");
+  const value = parse(first);
+  return isObject(value) && value.format === FILE_HEADER.format ? (value.version ?? "") : null;
 }
 
 function parse(text: string): unknown {
@@ -123,43 +181,17 @@ function parse(text: string): unknown {
   }
 }
 
-async function readJson(handle: FileHandle): Promise<unknown> {
-  const { size } = await handle.stat();
-  const { buffer } = await handle.read(Buffer.alloc(size), 0, size, 0);
-  const text = textOf(buffer);
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new Error("the file is neither JSON nor an export of session-pool", { cause });
-  }
-}
-
-/** Decodes UTF-8, without the byte order mark that some programs put first. */
-function textOf(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch (cause) {
-    throw new Error("the file is not UTF-8", { cause });
-  }
-}
-
-function readForeign(value: unknown) {
-  const nowMicros = Date.now() * 1000;
-  if (isChatGpt(value)) return readChatGpt(value, nowMicros);
-  if (isOpenCode(value)) return readOpenCode(value, nowMicros);
-  throw new Error("the file is not an export of session-pool, OpenCode or ChatGPT");
-}
-
 async function openForReading(path: string): Promise<FileHandle> {
   let handle: FileHandle | undefined;
   try {
     handle = await open(path);
-    if ((await handle.stat()).isFile()) return handle;
+    const found = await handle.stat();
+    if (found.isFile() || found.isDirectory()) return handle;
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     const reason = code === "ENOENT" ? "there is no such file" : `the file cannot be read (${code})`;
     throw new Error(`${path}: ${reason}`, { cause });
   }
   await handle.close();
-  throw new Error(`${path}: it is not a file`);
+  throw new Error(`${path}: it is neither a file nor a folder`);
 }

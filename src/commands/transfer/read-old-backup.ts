@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
-import type { Limits } from "../../domain/limits.js";
 import type { NumberRange, SessionImage } from "../../domain/session-image.js";
 import type { Todo } from "../../domain/todo.js";
 import { type BackupFile, itemOf, lineAt, messageOf, naming } from "./backup-file.js";
 import { BackupIndex } from "./backup-index.js";
 import { checkAncestry } from "./check-ancestry.js";
 import { checkLineage, shownCount } from "./check-lineage.js";
-import { checkSession, oldSessionShape } from "./file-shapes.js";
+import { BACKUP_LIMITS, checkSession, oldSessionShape } from "./file-shapes.js";
+import { firstOf } from "./foreign/ranges.js";
 import type { Line, LineSource } from "./lines.js";
 import { NumberColumn } from "./number-column.js";
 import { todosOf } from "./read-backup.js";
@@ -16,12 +16,11 @@ type Image = SessionImage<NumberRange>;
 type History = Pick<Image, "ancestry" | "messages" | "origin">;
 
 /**
- * Reads a file of version 1, or of a foreign format in that form, in which every session is followed by all its
- * messages. A fork becomes a fork again when its parent comes before it and begins with the same messages. Throws an
- * Error that names the first invalid line.
+ * Reads a file of version 1, in which every session is followed by all its messages. A fork becomes a fork again when
+ * its parent comes before it and begins with the same messages. Throws an Error that names the first invalid line.
  */
-export async function readOldBackup(source: LineSource, limits: Limits): Promise<BackupFile> {
-  const scan = new OldScan(source, limits);
+export async function readOldBackup(source: LineSource): Promise<BackupFile> {
+  const scan = new OldScan(source);
   let isHeader = true;
   for await (const line of source.lines()) {
     if (!isHeader) scan.add(line);
@@ -51,7 +50,6 @@ class OldScan {
   readonly histories: History[] = [];
   todos: readonly Todo[] = [];
   readonly #source: LineSource;
-  readonly #limits: Limits;
   readonly #places = new Map<string, number>();
   readonly #messageIds = new Set<string>();
   /** For each message, a digest of it and of all messages before it in its session. */
@@ -59,9 +57,8 @@ class OldScan {
   #digest = 0;
   #current: { readonly line: Line; readonly session: ReturnType<typeof oldSessionShape> } | undefined;
 
-  constructor(source: LineSource, limits: Limits) {
+  constructor(source: LineSource) {
     this.#source = source;
-    this.#limits = limits;
   }
 
   add(line: Line): void {
@@ -91,7 +88,7 @@ class OldScan {
 
   #addSession(line: Line, value: unknown): void {
     const session = oldSessionShape(value, "session");
-    checkSession(session, this.#limits);
+    checkSession(session, BACKUP_LIMITS);
     checkLineage(session);
     if (this.#places.has(session.sessionId)) {
       throw new Error(`session ${JSON.stringify(session.sessionId)} is in the file twice`);
@@ -104,7 +101,7 @@ class OldScan {
 
   #addMessage(line: Line, value: unknown): void {
     if (this.#current === undefined) throw new Error("a message comes before any session");
-    const { id, role, timestampMicros, parts, metadata } = messageOf(value, this.#limits);
+    const { id, role, timestampMicros, parts, metadata } = messageOf(value, BACKUP_LIMITS);
     if (this.#messageIds.has(id)) throw new Error(`message ${JSON.stringify(id)} is in the session twice`);
     this.#messageIds.add(id);
     const text = JSON.stringify([this.#digest, id, role, timestampMicros, parts, metadata]);
@@ -143,14 +140,4 @@ class OldScan {
   #noteNamed(ranges: readonly NumberRange[]): void {
     for (const range of ranges) this.index.noteNamed(range);
   }
-}
-
-/** The first messages of a list. */
-function firstOf(ranges: readonly NumberRange[], count: number): NumberRange[] {
-  let left = count;
-  return ranges.flatMap(({ first, last }) => {
-    const end = Math.min(last, first + left - 1);
-    left -= Math.max(end - first + 1, 0);
-    return first <= end ? [{ first, last: end }] : [];
-  });
 }

@@ -1,7 +1,8 @@
-import type { Part } from "../../domain/chat-message.js";
-import type { JsonObject, JsonValue } from "../../domain/json.js";
-import type { ForeignSession } from "./foreign.js";
-import { isObject, list, mapOf, number, object, optional, type Shape, string, struct } from "./shape.js";
+import type { Part } from "../../../domain/chat-message.js";
+import type { JsonObject, JsonValue } from "../../../domain/json.js";
+import { isObject, list, mapOf, number, object, optional, type Shape, string, struct } from "../shape.js";
+import { forEachEntry } from "./for-each-entry.js";
+import type { ForeignSession, JsonReader } from "./reader.js";
 
 /** The fields that are read of a message in ChatGPT's `conversations.json`. Times are in seconds. */
 const messageShape = object({
@@ -37,29 +38,25 @@ const text: Shape<string> = string;
 type Conversation = ReturnType<typeof conversationShape>;
 type Message = ReturnType<typeof messageShape>;
 
-export function isChatGpt(value: unknown): boolean {
-  const [first] = Array.isArray(value) ? value : [];
-  return isObject(first) && "mapping" in first;
-}
+/** Each conversation as its user last saw it: the branch that ends at its current node. */
+export const chatgpt: JsonReader = {
+  name: "ChatGPT",
+  isEntry: (value) => isObject(value) && "mapping" in value,
+  read: (entries, context) => forEachEntry(entries, context, (value) => [readConversation(value, context.nowMicros)]),
+};
 
-/**
- * Each conversation as its user last saw it: the branch that ends at its current node. Throws an Error that names the
- * invalid field.
- */
-export function* readChatGpt(value: unknown, nowMicros: number): Iterable<ForeignSession> {
-  for (const [i, conversation] of list(conversationShape)(value, "").entries()) {
-    const messages: ForeignSession["messages"][number][] = [];
-    let latestMicros = toMicros(conversation.create_time);
-    for (const message of currentBranch(conversation)) {
-      const parts = toParts(message.content, `[${i}].mapping: content of message ${JSON.stringify(message.id)}`);
-      if (parts.length === 0) continue;
-      // A message is never earlier than the one before it, because the order of the branch counts.
-      latestMicros = Math.max(toMicros(message.create_time) ?? latestMicros ?? nowMicros, latestMicros ?? -Infinity);
-      messages.push(toMessage(message, parts, latestMicros));
-    }
-    const { conversation_id, id, title } = conversation;
-    yield { sessionId: conversation_id || id, parentId: "", title, messages };
+function readConversation(value: unknown, nowMicros: number): ForeignSession {
+  const conversation = conversationShape(value, "");
+  const messages: ForeignSession["messages"][number][] = [];
+  let latestMicros = toMicros(conversation.create_time);
+  for (const message of currentBranch(conversation)) {
+    const parts = toParts(message.content, `content of message ${JSON.stringify(message.id)}`);
+    if (parts.length === 0) continue;
+    latestMicros = toMicros(message.create_time) ?? latestMicros ?? nowMicros;
+    messages.push(toMessage(message, parts, latestMicros));
   }
+  const { conversation_id, id, title } = conversation;
+  return { sessionId: conversation_id || id, title, messages };
 }
 
 function currentBranch({ mapping, current_node }: Conversation): Message[] {

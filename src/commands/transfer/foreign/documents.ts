@@ -1,0 +1,99 @@
+import { createReadStream } from "node:fs";
+import { open, readdir, stat } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { createGunzip } from "node:zlib";
+import { type FileKind, kindOf } from "./file-kind.js";
+import type { Chunks } from "./split-json.js";
+import { withUtf8 } from "./utf8.js";
+import { openZip } from "./zip.js";
+
+/** A file to be imported, or one of an archive or a folder. */
+export interface SourceDocument {
+  /** As notes name it; with its folders in an archive or a folder. */
+  readonly name: string;
+  readonly kind: FileKind;
+  /** Where the file is, for readers of databases; absent in archives. */
+  readonly path?: string;
+  /** Its bytes as UTF-8, unpacked. */
+  chunks(): Chunks;
+}
+
+/** What a path leads to. */
+export interface Source {
+  readonly documents: readonly SourceDocument[];
+  /** The names of all files of an archive or folder, without their folders. */
+  readonly names: readonly string[];
+  /** Whether files that no reader knows may be passed over: in an archive or a folder. */
+  readonly isCollection: boolean;
+  /** How many bytes reading everything takes, as `onBytes` counts them. */
+  readonly bytes: number;
+  close(): Promise<void>;
+}
+
+const HEAD_BYTES = 4096;
+const CHUNK_BYTES = 256 * 1024;
+/** Files of archives and folders that can be sessions. All others are attachments. */
+const SESSIONS = /\.(?:jsonl?|ndjson)$/i;
+
+/** Opens a file, an archive or a folder. `onBytes` is called with the number of bytes that were read. */
+export async function openSource(path: string, onBytes: (bytes: number) => void): Promise<Source> {
+  const found = await stat(path);
+  if (found.isDirectory()) return openFolder(path, onBytes);
+  const document = await fileDocument(path, basename(path), onBytes);
+  if (document.kind === "zip") return openArchive(path, onBytes);
+  return { documents: [document], names: [], isCollection: false, bytes: found.size, close: async () => {} };
+}
+
+async function fileDocument(path: string, name: string, onBytes: (bytes: number) => void): Promise<SourceDocument> {
+  const kind = kindOf(await headOf(path));
+  const read = () => counted(createReadStream(path, { highWaterMark: CHUNK_BYTES }), onBytes);
+  if (kind !== "gzip") return { name, kind, path, chunks: () => withUtf8(read()) };
+  return { name, kind: "text", chunks: () => withUtf8(unpacked(read())) };
+}
+
+async function* unpacked(chunks: Chunks): Chunks {
+  const { Readable } = await import("node:stream");
+  yield* Readable.from(chunks).compose(createGunzip()) as Chunks;
+}
+
+async function* counted(chunks: Chunks, onBytes: (bytes: number) => void): Chunks {
+  for await (const chunk of chunks) {
+    onBytes(chunk.length);
+    yield chunk;
+  }
+}
+
+async function headOf(path: string): Promise<Buffer> {
+  const file = await open(path);
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+async function openFolder(path: string, onBytes: (bytes: number) => void): Promise<Source> {
+  const entries = await readdir(path, { recursive: true, withFileTypes: true });
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+  const paths = files.filter((file) => SESSIONS.test(file));
+  const documents = await Promise.all(paths.map((file) => fileDocument(file, file.slice(path.length + 1), onBytes)));
+  const sizes = await Promise.all(paths.map(async (file) => (await stat(file)).size));
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+  return { documents, names: files.map((file) => basename(file)), isCollection: true, bytes, close: async () => {} };
+}
+
+async function openArchive(path: string, onBytes: (bytes: number) => void): Promise<Source> {
+  const { files, close } = await openZip(path);
+  const chosen = files.filter(({ name }) => SESSIONS.test(name)).sort((a, b) => (a.name < b.name ? -1 : 1));
+  const documents = chosen.map(({ name, chunks }) => ({
+    name,
+    kind: "text" as const,
+    chunks: () => withUtf8(counted(chunks(), onBytes)),
+  }));
+  const bytes = chosen.reduce((sum, { size }) => sum + size, 0);
+  return { documents, names: files.map(({ name }) => basename(name)), isCollection: true, bytes, close };
+}

@@ -1,0 +1,22 @@
+import type { NumberRange } from "../../../domain/session-image.js";
+
+/** The first messages of a list. */
+export function firstOf(ranges: readonly NumberRange[], count: number): NumberRange[] {
+  let left = count;
+  return ranges.flatMap(({ first, last }) => {
+    const end = Math.min(last, first + left - 1);
+    left -= Math.max(end - first + 1, 0);
+    return first <= end ? [{ first, last: end }] : [];
+  });
+}
+
+/** The same list with as few ranges as it takes. */
+export function joined(ranges: readonly NumberRange[]): NumberRange[] {
+  const result: NumberRange[] = [];
+  for (const { first, last } of ranges) {
+    const previous = result.at(-1);
+    if (previous && previous.last + 1 === first) result[result.length - 1] = { first: previous.first, last };
+    else result.push({ first, last });
+  }
+  return result;
+}
