@@ -353,11 +353,11 @@ describe("a ChatGPT export", () => {
         metadata: { chatgpt: { model: "gpt-x" } },
         parts: [
           { type: "text", text: "Hi" },
-          { type: "image_asset_pointer", data: { width: 5 } },
+          { type: "file", data: { content_type: "image_asset_pointer", width: 5 } },
         ],
       },
       { id: "new", role: "assistant", parts: [{ text: "Second try" }] },
-      { id: "code", role: "tool", parts: [{ type: "code", text: "1+1", data: { language: "py" } }] },
+      { id: "code", role: "tool", parts: [{ type: "text", text: "1+1", data: { language: "py" } }] },
     ]);
     expect(session?.messages).toHaveLength(3);
   });

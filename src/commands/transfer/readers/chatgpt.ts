@@ -1,126 +1,73 @@
-import type { Part } from "../../../domain/chat-message.js";
-import type { JsonObject, JsonValue } from "../../../domain/json.js";
-import { isObject, list, mapOf, number, object, optional, type Shape, string, struct } from "../shape.js";
+import type { JsonObject } from "../../../domain/json.js";
+import { isObject } from "../shape.js";
+import { MessageReader } from "./chatgpt-message.js";
+import { type Branch, readTree } from "./chatgpt-tree.js";
+import { microsOf, textAt, without } from "./fields.js";
 import { forEachEntry } from "./for-each-entry.js";
-import type { ForeignSession, JsonReader } from "./reader.js";
+import type { ForeignFork, ForeignMessage, ForeignSession, JsonReader, ReadContext } from "./reader.js";
 
-/** The fields that are read of a message in ChatGPT's `conversations.json`. Times are in seconds. */
-const messageShape = object({
-  id: string,
-  author: object({ role: string, name: optional(string, undefined) }),
-  create_time: optional(number, undefined),
-  content: struct,
-  recipient: optional(string, undefined),
-  metadata: optional(struct, undefined),
-});
-const nodeShape = object({
-  parent: optional(string, undefined),
-  children: optional(list(string), []),
-  message: optional(messageShape, undefined),
-});
-const conversationShape = object({
-  id: optional(string, ""),
-  conversation_id: optional(string, ""),
-  title: optional(string, ""),
-  create_time: optional(number, undefined),
-  current_node: optional(string, undefined),
-  mapping: mapOf(nodeShape),
-});
-const contentShape = object({
-  content_type: string,
-  parts: optional(
-    list<unknown>((value) => value),
-    undefined,
-  ),
-});
-const text: Shape<string> = string;
-
-type Conversation = ReturnType<typeof conversationShape>;
-type Message = ReturnType<typeof messageShape>;
-
-/** Each conversation as its user last saw it: the branch that ends at its current node. */
-export const chatgpt: JsonReader = {
-  name: "ChatGPT",
-  isEntry: (value) => isObject(value) && "mapping" in value,
-  read: (entries, context) => forEachEntry(entries, context, (value) => [readConversation(value, context.nowMicros)]),
-};
-
-function readConversation(value: unknown, nowMicros: number): ForeignSession {
-  const conversation = conversationShape(value, "");
-  const messages: ForeignSession["messages"][number][] = [];
-  let latestMicros = toMicros(conversation.create_time);
-  for (const message of currentBranch(conversation)) {
-    const parts = toParts(message.content, `content of message ${JSON.stringify(message.id)}`);
-    if (parts.length === 0) continue;
-    latestMicros = toMicros(message.create_time) ?? latestMicros ?? nowMicros;
-    messages.push(toMessage(message, parts, latestMicros));
-  }
-  const { conversation_id, id, title } = conversation;
-  return { sessionId: conversation_id || id, title, messages };
-}
-
-function currentBranch({ mapping, current_node }: Conversation): Message[] {
-  const branch: Message[] = [];
-  const seen = new Set<string>();
-  let id = current_node ?? [...mapping].findLast(([, { children }]) => children.length === 0)?.[0];
-  while (id !== undefined && !seen.has(id)) {
-    seen.add(id);
-    const node = mapping.get(id);
-    if (node?.message) branch.push(node.message);
-    id = node?.parent;
-  }
-  return branch.reverse();
-}
-
-function toMessage(
-  { id, author, recipient, metadata }: Message,
-  parts: readonly Part[],
-  timestampMicros: number,
-): ForeignSession["messages"][number] {
-  const kept = {
-    author: author.name,
-    recipient: recipient === "all" ? undefined : recipient,
-    model: metadata?.model_slug,
-  };
-  const given = Object.entries(kept).filter(([, value]) => typeof value === "string") as [string, string][];
-  return {
-    id,
-    role: author.role,
-    timestampMicros,
-    parts,
-    ...(given.length > 0 && { metadata: { chatgpt: Object.fromEntries(given) } }),
-  };
-}
+/** Fields of a conversation that have a place of their own in a session. */
+const OWN_FIELDS = ["id", "conversation_id", "title", "create_time", "update_time", "current_node", "mapping"];
 
 /**
- * Texts become text parts, and pictures and the like become data. Empty texts, of which hidden messages consist, are
- * left out.
+ * Conversations of `conversations.json` of ChatGPT. Each is a tree, whose current branch becomes the session and whose
+ * other branches become its forks.
  */
-function toParts(content: JsonObject, path: string): Part[] {
-  const { content_type, parts } = contentShape(content, path);
-  if (parts === undefined) return restPart(content_type, content);
-  return parts
-    .filter((part) => part !== "")
-    .map((part, i) => {
-      if (!isObject(part)) return { id: "", type: "text", text: text(part, `${path}.parts[${i}]`) };
-      const { content_type: type, ...data } = part as Record<string, JsonValue>;
-      return { id: "", type: typeof type === "string" ? type : content_type, text: "", data };
+export const chatgpt: JsonReader = {
+  name: "ChatGPT",
+  isEntry: (value) => isObject(value) && isObject(value.mapping),
+  read: (entries, context) => {
+    const messages = new MessageReader(context);
+    return forEachEntry(entries, context, (value, place) => readConversation(value, place, messages, context));
+  },
+};
+
+function readConversation(
+  value: unknown,
+  place: string,
+  reader: MessageReader,
+  { notes }: ReadContext,
+): readonly ForeignSession[] {
+  if (!isObject(value)) throw new Error("it is not an object");
+  const id = textAt(value, "conversation_id") || textAt(value, "id");
+  const title = textAt(value, "title");
+  const name = [place, id && JSON.stringify(id), title && JSON.stringify(title)].filter(Boolean).join(", ");
+  if (!isObject(value.mapping)) {
+    notes.leftOut("conversations without a mapping, which has the messages", name);
+    return [];
+  }
+  const { main, others, broken } = readTree(value.mapping, textAt(value, "current_node"));
+  if (broken > 0) notes.mended("conversations with links that lead nowhere, whose messages were joined", name);
+  const read = new Map<string, ForeignMessage | null>();
+  const messagesOf = ({ nodes }: Branch) =>
+    nodes.flatMap(({ id: nodeId, message, parent }) => {
+      const converted = reader.read(nodeId, message, parent?.message, name);
+      read.set(nodeId, converted);
+      return converted ?? [];
     });
+  const messages = messagesOf(main);
+  const forks = others.flatMap((branch): ForeignFork[] => {
+    const own = messagesOf(branch);
+    return own.length === 0 ? [] : [{ after: lastOf(branch, read), messages: own }];
+  });
+  const rest = without(value as JsonObject, ...OWN_FIELDS);
+  const session = {
+    sessionId: id,
+    title,
+    createTimeMicros: microsOf(value.create_time),
+    updateTimeMicros: microsOf(value.update_time),
+    ...(Object.keys(rest).length > 0 && { metadata: { chatgpt: rest } }),
+    messages,
+    forks,
+  };
+  return [session];
 }
 
-function restPart(type: string, content: JsonObject): Part[] {
-  const { text, content_type: _type, parts: _parts, ...data } = content;
-  if (typeof text !== "string" && Object.keys(data).length === 0) return [];
-  return [
-    {
-      id: "",
-      type,
-      text: typeof text === "string" ? text : "",
-      data: Object.keys(data).length === 0 ? undefined : data,
-    },
-  ];
-}
-
-function toMicros(seconds: number | undefined): number | undefined {
-  return seconds === undefined ? undefined : Math.round(seconds * 1_000_000);
+/** The last message before a branch. Some nodes have none. */
+function lastOf(branch: Branch, read: ReadonlyMap<string, ForeignMessage | null>): ForeignMessage | null {
+  for (let node = branch.nodes[0]?.parent; node; node = node.parent) {
+    const message = read.get(node.id);
+    if (message) return message;
+  }
+  return null;
 }
