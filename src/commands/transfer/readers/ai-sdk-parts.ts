@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../../domain/json.js";
 import { isObject } from "../shape.js";
-import { listAt, objectAt, rest, textAt } from "./loose-fields.js";
+import { listAt, objectAt, textAt } from "./fields.js";
+import { firstText, rest } from "./loose-fields.js";
 import type { ForeignPart } from "./reader.js";
 
 type Fields = Record<string, unknown>;
@@ -33,7 +34,7 @@ function partOf(part: Fields): ForeignPart {
 /** Version 4 has the text as `reasoning`. */
 function reasoningOf(part: Fields): ForeignPart {
   const data = rest(part, "type", "text", "state", "reasoning", "details");
-  return { type: "reasoning", text: textAt(part, "text", "reasoning"), data };
+  return { type: "reasoning", text: firstText(part, "text", "reasoning"), data };
 }
 
 /** A call of version 4: `partial-call`, `call` or, with its result, `result`. */
@@ -52,7 +53,7 @@ function sourceOf(source: Fields): ForeignPart {
 }
 
 function fileOf(part: Fields): ForeignPart {
-  const mediaType = textAt(part, "mimeType", "mediaType");
+  const mediaType = firstText(part, "mimeType", "mediaType");
   return { type: "file", data: { mediaType, url: `data:${mediaType};base64,${textAt(part, "data")}` } };
 }
 

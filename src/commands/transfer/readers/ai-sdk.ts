@@ -1,8 +1,8 @@
 import type { JsonObject } from "../../../domain/json.js";
 import { isObject } from "../shape.js";
 import { partsOf } from "./ai-sdk-parts.js";
-import { objectAt, rest, textAt } from "./loose-fields.js";
-import { microsOf } from "./micros.js";
+import { microsOf, objectAt, textAt } from "./fields.js";
+import { firstText, rest } from "./loose-fields.js";
 import type { Entry, ForeignMessage, ForeignSession, JsonReader, ReadContext } from "./reader.js";
 
 type Fields = Record<string, unknown>;
@@ -46,11 +46,11 @@ function chatOf(
   for (const [i, message] of chat.messages.entries()) add(messages, message, `${place}, message ${i + 1}`, context);
   const kept = rest(chat, "id", "chatId", "messages", "title", "createdAt", "updatedAt");
   return {
-    sessionId: textAt(chat, "id", "chatId") || idOf(context.document),
+    sessionId: firstText(chat, "id", "chatId") || idOf(context.document),
     title: textAt(chat, "title"),
     metadata: kept && { ai_sdk: kept },
-    createTimeMicros: timeOf(chat.createdAt),
-    updateTimeMicros: timeOf(chat.updatedAt),
+    createTimeMicros: microsOf(chat.createdAt),
+    updateTimeMicros: microsOf(chat.updatedAt),
     messages,
   };
 }
@@ -71,15 +71,10 @@ function messageOf(message: Fields): ForeignMessage {
   return {
     id: textAt(message, "id"),
     role: textAt(message, "role"),
-    timestampMicros: timeOf(message.createdAt ?? fields.createdAt),
+    timestampMicros: microsOf(message.createdAt ?? fields.createdAt),
     parts: partsOf(message).map((part, i) => ({ ...part, id: `${i}` })),
     ...(Object.keys(metadata).length > 0 && { metadata }),
   };
-}
-
-/** A time as JSON has it: text, or milliseconds. */
-function timeOf(value: unknown): number | undefined {
-  return typeof value === "number" ? value * 1000 : microsOf(value);
 }
 
 /** The name of a document that a program chose as an id; other names are used again for other chats. */

@@ -1,5 +1,6 @@
 import { isObject } from "../shape.js";
-import { rest, textAt } from "./loose-fields.js";
+import { textAt } from "./fields.js";
+import { firstText, rest } from "./loose-fields.js";
 import type { ForeignPart } from "./reader.js";
 
 /** The parts of a content of Anthropic's Messages API: a text, or a list of blocks. */
@@ -13,7 +14,7 @@ function partOf(block: unknown): ForeignPart[] {
   if (!isObject(block)) return [];
   const type = textAt(block, "type") || "block";
   if (type === "thinking") {
-    return [{ type, text: textAt(block, "thinking", "text"), data: rest(block, "type", "thinking", "text") }];
+    return [{ type, text: firstText(block, "thinking", "text"), data: rest(block, "type", "thinking", "text") }];
   }
   if (type === "tool_result") return [resultOf(type, block)];
   return [{ type, text: textAt(block, "text"), data: rest(block, "type", "text") }];

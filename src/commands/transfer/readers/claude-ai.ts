@@ -2,9 +2,9 @@ import type { JsonObject } from "../../../domain/json.js";
 import { isObject } from "../shape.js";
 import { anthropicParts } from "./anthropic-parts.js";
 import { branchesOf } from "./branches.js";
+import { listAt, microsOf, textAt } from "./fields.js";
 import { forEachEntry } from "./for-each-entry.js";
-import { listAt, rest, textAt } from "./loose-fields.js";
-import { microsOf } from "./micros.js";
+import { firstText, rest } from "./loose-fields.js";
 import type { ForeignMessage, ForeignPart, ForeignSession, JsonReader } from "./reader.js";
 
 type Fields = Record<string, unknown>;
@@ -54,7 +54,7 @@ function messageOf(message: Fields, id: string): ForeignMessage | undefined {
   const files = [...listAt(message, "attachments"), ...listAt(message, "files"), ...listAt(message, "files_v2")];
   const parts = [...spoken, ...uniqueFiles(files)];
   if (parts.length === 0) return undefined;
-  const sender = textAt(message, "sender", "role");
+  const sender = firstText(message, "sender", "role");
   return {
     id,
     role: sender === "human" ? "user" : sender || "assistant",
@@ -88,7 +88,7 @@ function withCallIds(blocks: readonly unknown[], messageId: string): unknown[] {
 function uniqueFiles(files: readonly unknown[]): ForeignPart[] {
   const seen = new Set<string>();
   return files.filter(isObject).flatMap((file) => {
-    const key = textAt(file, "file_uuid", "id") || JSON.stringify(file);
+    const key = firstText(file, "file_uuid", "id") || JSON.stringify(file);
     if (seen.has(key)) return [];
     seen.add(key);
     const data = {

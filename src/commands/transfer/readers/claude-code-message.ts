@@ -1,7 +1,7 @@
 import { anthropicParts } from "./anthropic-parts.js";
+import { microsOf, objectAt, textAt } from "./fields.js";
 import { injectedTag } from "./injected.js";
-import { objectAt, rest, textAt } from "./loose-fields.js";
-import { microsOf } from "./micros.js";
+import { rest } from "./loose-fields.js";
 import type { ForeignMessage, ForeignPart } from "./reader.js";
 
 type Line = Record<string, unknown>;

@@ -3,9 +3,9 @@ import { isObject } from "../shape.js";
 import { anthropicParts } from "./anthropic-parts.js";
 import { branchesOf, type TreeNode } from "./branches.js";
 import { messageOf } from "./claude-code-message.js";
+import { microsOf, objectAt, textAt } from "./fields.js";
 import { firstLine } from "./first-line.js";
-import { objectAt, rest, textAt } from "./loose-fields.js";
-import { microsOf } from "./micros.js";
+import { firstText, rest } from "./loose-fields.js";
 import type { ForeignMessage, ForeignSession, JsonReader } from "./reader.js";
 
 type Line = Record<string, unknown>;
@@ -67,12 +67,12 @@ export const claudeCode: JsonReader = {
 };
 
 function parentOf(line: Line): string {
-  return textAt(line, "parentUuid", "logicalParentUuid");
+  return firstText(line, "parentUuid", "logicalParentUuid");
 }
 
 /** The name of the transcript that a line without a known parent belongs to. */
 function transcriptOf(line: Line): string {
-  const agent = line.isSidechain === true ? textAt(line, "agentId", "uuid") : "";
+  const agent = line.isSidechain === true ? firstText(line, "agentId", "uuid") : "";
   return JSON.stringify([textAt(line, "sessionId"), agent]);
 }
 
@@ -82,7 +82,7 @@ function nodeOf(line: Line, uuid: string, index: number): Node {
 }
 
 function noteTitle({ given, summaries }: Titles, line: Line): void {
-  const title = textAt(line, "customTitle", "aiTitle");
+  const title = firstText(line, "customTitle", "aiTitle");
   const sessionId = textAt(line, "sessionId");
   // A title that the user gave stands above one that was made.
   const isGiven = textAt(line, "customTitle") !== "";
@@ -103,7 +103,7 @@ function sessionOf(nodes: readonly Node[], { given, summaries }: Titles): Foreig
   const times = nodes.map(({ line }) => microsOf(line.timestamp)).filter((time) => time !== undefined);
   const { messages, forks } = branchesOf(turns(nodes, common), said.at(-1)?.uuid);
   return {
-    sessionId: isSidechain ? `${main}~agent-${textAt(first.line, "agentId", "uuid")}` : main,
+    sessionId: isSidechain ? `${main}~agent-${firstText(first.line, "agentId", "uuid")}` : main,
     parentId: isSidechain ? main : undefined,
     title: (isSidechain ? undefined : titleOfMain) ?? firstLine(textOf(prompt)),
     metadata: { claude_code: { ...common, ...(isSidechain && { agentId: textAt(first.line, "agentId") }) } },

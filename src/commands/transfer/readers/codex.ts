@@ -2,9 +2,9 @@ import type { JsonObject } from "../../../domain/json.js";
 import { isObject } from "../shape.js";
 import { branchesOf, type TreeNode } from "./branches.js";
 import { itemMessage } from "./codex-item.js";
+import { listAt, microsOf, objectAt, textAt } from "./fields.js";
 import { firstLine } from "./first-line.js";
-import { listAt, objectAt, rest, textAt } from "./loose-fields.js";
-import { microsOf } from "./micros.js";
+import { firstText, rest } from "./loose-fields.js";
 import type { ForeignMessage, ForeignSession, JsonReader, ReadContext } from "./reader.js";
 
 type Line = Record<string, unknown>;
@@ -140,14 +140,14 @@ class Rollout {
   }
 
   #addEvent(event: Line, timestampMicros: number | undefined): void {
-    const text = textAt(event, "message", "text");
+    const text = firstText(event, "message", "text");
     const said = TOLD.get(event.type);
     if (said !== undefined && text !== "") {
       const id = `event-${this.#told.length + 1}`;
       this.#told.push({ id, role: said.role, timestampMicros, parts: [{ type: said.type, text }] });
     }
     if (event.type === "user_message") this.#typed.add(text.trim());
-    else if (event.type === "thread_name_updated") this.#title = textAt(event, "thread_name", "name");
+    else if (event.type === "thread_name_updated") this.#title = firstText(event, "thread_name", "name");
     else if (event.type === "thread_rolled_back") this.#takeBack(Number(event.num_turns) || 0);
     else if (event.type === "error") {
       this.#addMessage({ role: "system", parts: [{ type: "error", text }] }, timestampMicros);

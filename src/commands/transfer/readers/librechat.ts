@@ -1,9 +1,9 @@
 import type { JsonObject } from "../../../domain/json.js";
 import { isObject } from "../shape.js";
 import { branchesOf } from "./branches.js";
+import { listAt, microsOf, objectAt, textAt } from "./fields.js";
 import { forEachEntry } from "./for-each-entry.js";
-import { listAt, objectAt, rest, textAt } from "./loose-fields.js";
-import { microsOf } from "./micros.js";
+import { firstText, rest } from "./loose-fields.js";
 import type { ForeignMessage, ForeignPart, ForeignSession, JsonReader } from "./reader.js";
 
 type Fields = Record<string, unknown>;
@@ -68,7 +68,7 @@ function flat(messages: readonly unknown[], onLost: () => void) {
 }
 
 function idOf(message: unknown, i: number): string {
-  return textAt(message, "messageId", "_id") || `message-${i + 1}`;
+  return firstText(message, "messageId", "_id") || `message-${i + 1}`;
 }
 
 function messageOf(message: Fields, id: string): ForeignMessage {

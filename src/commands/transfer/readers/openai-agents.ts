@@ -3,8 +3,7 @@ import type { JsonObject } from "../../../domain/json.js";
 import { parseEntry } from "../foreign/parse-entry.js";
 import { isObject } from "../shape.js";
 import { branchesOf, type TreeNode } from "./branches.js";
-import { textAt } from "./loose-fields.js";
-import { microsOf } from "./micros.js";
+import { microsOf, textAt } from "./fields.js";
 import type { DatabaseReader, ForeignMessage, ForeignPart, ForeignSession, ReadContext } from "./reader.js";
 
 type Row = Record<string, unknown>;

@@ -44,7 +44,7 @@ async function* sessionsOf(path: string, { document, notes }: ReadContext): Asyn
         return info ? [{ info: withTime(info, row), parts: own }] : [];
       });
       const info = { ...infoOf(session), ...(todos && { todos: todos.all(id) }) };
-      yield { place, value: { info, messages: list } };
+      yield { place: document, value: { info, messages: list } };
     }
   } finally {
     database.close();
