@@ -24,6 +24,17 @@ const commands = {
   todo: () => import("./commands/todo.js"),
 };
 
+const IMPORT_HELP = `
+The file is recognised by its content:
+  session-pool           what export and the console write
+  ChatGPT, Claude.ai     the ZIP archive as it was downloaded, or conversations.json
+  Claude Code, Codex CLI their JSONL files, or a folder of them
+  OpenCode               the output of opencode export, or opencode.db
+  LibreChat              a conversation exported as JSON
+  the AI SDK             a JSON list of UIMessages, or chats with messages
+  the OpenAI Agents SDK  the SQLite file of SQLiteSession
+`;
+
 const program = new Command("session-pool")
   .description("Keeps conversation sessions, their message history and one shared todo list.")
   .version(VERSION);
@@ -72,6 +83,7 @@ addNamespaceOption(addStorageOption(program.command("export")))
 addNamespaceOption(addStorageOption(program.command("import")))
   .description("read sessions that session-pool or another program exported; can be repeated")
   .argument("<file>", "file, archive or folder to read")
+  .addHelpText("after", IMPORT_HELP)
   .option("--strict", "refuse another program's file if something of it has to be mended or left out", false)
   .action(async (file: string, flags, command: Command) => {
     const isNamespaceGiven = command.getOptionValueSource("namespace") !== "default";

@@ -87,6 +87,8 @@ async function readDatabase(path: string, context: ReadContext): Promise<Reading
 async function* ofCopy(reader: DatabaseReader, copy: DatabaseCopy, context: ReadContext) {
   try {
     yield* reader.readDatabase(copy.path, context);
+  } catch (error) {
+    throw new Error(`the database of ${reader.name} cannot be read: ${(error as Error).message}`, { cause: error });
   } finally {
     await copy.remove();
   }

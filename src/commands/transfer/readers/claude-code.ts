@@ -43,7 +43,7 @@ export const claudeCode: JsonReader = {
     (typeof value.sessionId === "string" ||
       typeof value.leafUuid === "string" ||
       (value.type === "file-history-snapshot" && typeof value.messageId === "string")),
-  async *read(entries, { notes }) {
+  async *read(entries, { notes, document }) {
     const transcripts = new Map<string, Map<string, Node>>();
     const places = new Map<string, string>();
     const titles: Titles = { given: new Map(), summaries: new Map() };
@@ -60,7 +60,7 @@ export const claudeCode: JsonReader = {
       } else noteTitle(titles, value);
     }
     for (const nodes of transcripts.values()) {
-      const session = sessionOf([...nodes.values()], titles);
+      const session = sessionOf([...nodes.values()], titles, document.replace(/\.jsonl$/, ""));
       if (session) yield session;
     }
   },
@@ -91,11 +91,13 @@ function noteTitle({ given, summaries }: Titles, line: Line): void {
   if (line.type === "summary") summaries.set(textAt(line, "leafUuid"), textAt(line, "summary"));
 }
 
-function sessionOf(nodes: readonly Node[], { given, summaries }: Titles): ForeignSession | undefined {
+function sessionOf(nodes: readonly Node[], { given, summaries }: Titles, document: string): ForeignSession | undefined {
   const said = nodes.filter(({ message }) => message !== undefined);
   const [first] = nodes;
   if (said.length === 0 || first === undefined) return undefined;
-  const main = textAt(first.line, "sessionId");
+  // A transcript that goes on with another session's may begin with lines of that one.
+  const isOwn = nodes.some(({ line }) => line.sessionId === document);
+  const main = isOwn ? document : textAt(first.line, "sessionId");
   const isSidechain = first.line.isSidechain === true;
   const common = commonOf(nodes);
   const titleOfMain = given.get(main) ?? nodes.map(({ uuid }) => summaries.get(uuid)).findLast((one) => one);

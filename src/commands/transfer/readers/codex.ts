@@ -146,7 +146,7 @@ class Rollout {
       const id = `event-${this.#told.length + 1}`;
       this.#told.push({ id, role: said.role, timestampMicros, parts: [{ type: said.type, text }] });
     }
-    if (event.type === "user_message") this.#typed.add(text.trim());
+    if (event.type === "user_message" && text.trim() !== "") this.#typed.add(text.trim());
     else if (event.type === "thread_name_updated") this.#title = firstText(event, "thread_name", "name");
     else if (event.type === "thread_rolled_back") this.#takeBack(Number(event.num_turns) || 0);
     else if (event.type === "error") {

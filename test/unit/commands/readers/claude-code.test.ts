@@ -181,3 +181,11 @@ it("a compacted transcript goes on, and lines whose parents are lost follow thos
   expect(outline(all[SESSION]!).slice(-3)).toEqual(["system: Compacted", "system: Summary", "user: Go on"]);
   expect(process.exitCode).toBe(3);
 });
+
+it("a transcript that goes on with another session's has the id of its file", async () => {
+  const other = "2d1f8f2e-0000-4000-8000-000000000002";
+  const going = [...TURN, line("u9", "a4", "user", "Go on", { sessionId: other })];
+  const all = await newTarget().import(`${other}.jsonl`, lines(...going));
+  expect(Object.keys(all)).toEqual([other]);
+  expect(all[other]!.messages).toHaveLength(8);
+});

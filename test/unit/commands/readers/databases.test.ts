@@ -172,8 +172,11 @@ it("branches of the Agents SDK become forks", async () => {
   expect(fork.session).toMatchObject({ parentId: "user/1", forkPointId: "item-2" });
 });
 
-it("other databases are refused with their tables, and a damaged one with a word", async () => {
+it("other databases, and those of other versions, are refused with what they lack", async () => {
   const path = pathOf("other.db");
   open(path, "CREATE TABLE notes (a)").close();
   await expect(newTarget().importFile(path)).rejects.toThrow("a SQLite database with the tables notes");
+  const old = pathOf("old.db");
+  open(old, "CREATE TABLE session (id); CREATE TABLE message (id); CREATE TABLE part (id)").close();
+  await expect(newTarget().importFile(old)).rejects.toThrow("the database of OpenCode cannot be read: no such column");
 });
