@@ -35,6 +35,9 @@ The file is recognised by its content:
   the OpenAI Agents SDK  the SQLite file of SQLiteSession
 `;
 
+/** The exit code of an import that left something out. */
+const INCOMPLETE = 3;
+
 const program = new Command("session-pool")
   .description("Keeps conversation sessions, their message history and one shared todo list.")
   .version(VERSION);
@@ -87,7 +90,8 @@ addNamespaceOption(addStorageOption(program.command("import")))
   .option("--strict", "refuse another program's file if something of it has to be mended or left out", false)
   .action(async (file: string, flags, command: Command) => {
     const isNamespaceGiven = command.getOptionValueSource("namespace") !== "default";
-    await (await commands.import()).importSessions({ ...flags, isNamespaceGiven }, file);
+    const { leftOut } = await (await commands.import()).importSessions({ ...flags, isNamespaceGiven }, file);
+    if (leftOut > 0) process.exitCode = INCOMPLETE;
   });
 
 addHealthOptions(

@@ -7,6 +7,7 @@ import type { StorageManager } from "../../storage/storage-manager.js";
 import { withPools } from "../with-pools.js";
 import type { BackupFile } from "./backup-file.js";
 import { BACKUP_LIMITS } from "./file-shapes.js";
+import { planGrowth } from "./foreign/growth.js";
 import type { ImportNotes } from "./foreign/import-notes.js";
 import { readForeign } from "./foreign/read-foreign.js";
 import { type ImportRequest, importTargets } from "./import-targets.js";
@@ -37,15 +38,17 @@ export interface ImportTarget extends ImportRequest {
   readonly strict?: boolean | undefined;
 }
 
-/** The exit code when something was left out. */
-const INCOMPLETE = 3;
+export interface ImportSummary extends ImportReport {
+  /** How many things of the file were not stored. */
+  readonly leftOut: number;
+}
 
 /**
  * Imports sessions from a file of this program or another one that `readers/table.ts` knows. The whole file is read
  * before anything is stored. It can be repeated: sessions whose ids exist already are left alone, and an import that
- * was interrupted is completed. Sets the exit code 3 when something of the file was left out.
+ * was interrupted is completed. Prints what was stored, mended and left out.
  */
-export async function importSessions(target: ImportTarget, path: string): Promise<void> {
+export async function importSessions(target: ImportTarget, path: string): Promise<ImportSummary> {
   const { storage, limits = DEFAULT_LIMITS, strict } = target;
   const opened = await openImport(path, limits);
   try {
@@ -53,44 +56,48 @@ export async function importSessions(target: ImportTarget, path: string): Promis
     if (strict && notes?.first !== undefined) throw new Error(`${path}: ${notes.first}; nothing was stored`);
     const targets = importTargets(target, sections, path);
     const store = async (pools: Pools) => {
-      let [imported, existing] = [0, 0];
+      const total = { imported: 0, existing: 0, grown: 0 };
       for (const { namespace, file } of targets) {
-        const report = await storeBackup(pools.for(namespace), { source, file });
-        imported += report.imported;
-        existing += report.existing;
+        const report = await storeBackup(pools.for(namespace), { source, file, ...(notes && { notes }) });
+        total.imported += report.imported;
+        total.existing += report.existing;
+        total.grown += report.grown;
       }
-      return { imported, existing };
+      return total;
     };
     const report = await withPools(storage, store, { create: true, limits: BACKUP_LIMITS });
     printReport(report, targets, notes);
+    return { ...report, leftOut: notes?.leftOutCount ?? 0 };
   } finally {
     await opened.close?.();
   }
 }
 
 function printReport(
-  { imported, existing }: ImportReport,
+  { imported, existing, grown }: ImportReport,
   targets: readonly { readonly file: BackupFile }[],
   notes: ImportNotes | undefined,
 ): void {
-  const there =
-    existing === 0 ? "" : `, ${existing.toLocaleString("en-US")} ${existing === 1 ? "was" : "were"} there already`;
-  const none = targets.every(({ file }) => file.index.sessionCount === 0) ? ", because the file holds none" : "";
+  const count = (number: number) => number.toLocaleString("en-US");
   const to = targets.length > 1 ? ` to ${countNamespaces(targets.length)}` : "";
-  const lines = [`Imported ${countSessions(imported)}${to}${there}${none}`, ...(notes?.lines() ?? [])];
+  const there = existing === 0 ? "" : `, ${count(existing)} ${existing === 1 ? "was" : "were"} there already`;
+  const more = grown === 0 ? "" : `, ${count(grown)} of them ${grown === 1 ? "has" : "have"} new messages now`;
+  const none = targets.every(({ file }) => file.index.sessionCount === 0) ? ", because the file holds none" : "";
+  const lines = [`Imported ${countSessions(imported)}${to}${there}${more}${none}`, ...(notes?.lines() ?? [])];
   process.stderr.write(lines.map((line) => `${line}\n`).join(""));
-  if (notes && notes.leftOutCount > 0) process.exitCode = INCOMPLETE;
 }
 
 /** Stores the sessions and todos of a file. */
 export async function storeBackup(
   pool: RootPool,
-  { source, file }: { readonly source: LineSource; readonly file: BackupFile },
+  { source, file, notes }: Pick<Opened, "source" | "notes"> & Pick<BackupSection, "file">,
 ): Promise<ImportReport> {
   const bar = progressBar("Importing", "sessions");
   bar.start(file.index.sessionCount, 0);
+  const storage = pool.storage as StorageManager;
   try {
-    const importer = new Importer(pool.storage as StorageManager, source, file, () => bar.increment());
+    const grown = "conversations" in file ? await planGrowth(storage, source, file) : file;
+    const importer = new Importer(storage, source, grown, () => bar.increment(), notes);
     const report = await importer.run();
     await pool.todos.addMissing(file.todos);
     return report;

@@ -1,4 +1,3 @@
-import type { BackupFile } from "./backup-file.js";
 import type { BackupSection } from "./read-backup.js";
 
 /** Where a caller wants the sessions of a file. */
@@ -17,7 +16,7 @@ export function importTargets(
   { namespace, isNamespaceGiven = false }: ImportRequest,
   sections: readonly BackupSection[],
   path: string,
-): readonly { readonly namespace: string; readonly file: BackupFile }[] {
+): readonly (BackupSection & { readonly namespace: string })[] {
   const wanted = isNamespaceGiven
     ? sections.filter((section) => (section.namespace ?? namespace) === namespace)
     : sections;

@@ -1,3 +1,4 @@
+import { DomainError } from "../../domain/errors.js";
 import { RangeMap } from "../../domain/range-map.js";
 import type {
   NumberRange,
@@ -9,6 +10,7 @@ import type {
 import type { StorageManager } from "../../storage/storage-manager.js";
 import { adopt } from "./adopt.js";
 import { type BackupFile, readNumbers } from "./backup-file.js";
+import { ImportNotes } from "./foreign/import-notes.js";
 import type { LineSource } from "./lines.js";
 
 /** How many sessions are written at the same time. */
@@ -16,9 +18,14 @@ const AT_ONCE = 64;
 
 export interface ImportReport {
   readonly imported: number;
-  /** Sessions that were left alone, because their ids existed already. */
+  /** Sessions whose ids existed already. Only those that grew were changed. */
   readonly existing: number;
+  /** Existing sessions that got messages of the file. */
+  readonly grown: number;
 }
+
+/** What an importer may add to sessions that exist. */
+type Missing = ReadonlyMap<number, readonly NumberRange[]>;
 
 /** Stores the sessions of a file. */
 export class Importer {
@@ -33,9 +40,20 @@ export class Importer {
   readonly #underWay = new Map<number, Promise<void>>();
   #imported = 0;
   #existing = 0;
+  #grown = 0;
+  readonly #missing: Missing;
+  readonly #notes: ImportNotes;
 
-  constructor(storage: StorageManager, source: LineSource, file: BackupFile, onSession: () => void) {
+  constructor(
+    storage: StorageManager,
+    source: LineSource,
+    file: BackupFile & { readonly missing?: Missing },
+    onSession: () => void,
+    notes = new ImportNotes(),
+  ) {
+    this.#notes = notes;
     this.#storage = storage;
+    this.#missing = file.missing ?? new Map();
     this.#source = source;
     this.#file = file;
     this.#onSession = onSession;
@@ -50,7 +68,7 @@ export class Importer {
     const workers = await Promise.allSettled(Array.from({ length: AT_ONCE }, work));
     const failed = workers.find((outcome) => outcome.status === "rejected");
     if (failed) throw failed.reason;
-    return { imported: this.#imported, existing: this.#existing };
+    return { imported: this.#imported, existing: this.#existing, grown: this.#grown };
   }
 
   /** Begins one session each time that a worker asks for it. */
@@ -95,11 +113,38 @@ export class Importer {
     // Somebody has deleted or truncated a session that was to be shared, but the file has its messages, too.
     if (outcome.kind === "unshared") outcome = await this.#storage.restoreSession(image, read);
     if (outcome.kind === "restored") this.#imported += 1;
-    else this.#existing += 1;
+    else await this.#grow(session, image);
     if (outcome.kind === "restored") this.#note(session, outcome.written);
     else if (index.isNamedLater(session)) this.#note(session, await adopt(this.#storage, image, read));
     this.#underWay.delete(session);
     this.#onSession();
+  }
+
+  /** Appends the messages that an existing session lacks. An import that was interrupted meanwhile is completed so. */
+  async #grow(session: number, { sessionId }: SessionImage<NumberRange>): Promise<void> {
+    this.#existing += 1;
+    const missing = this.#missing.get(session);
+    if (missing === undefined) return;
+    this.#grown += 1;
+    try {
+      for (const range of missing) await this.#append(sessionId, range);
+    } catch (error) {
+      if (!(error instanceof DomainError) || error.code === "unavailable") throw error;
+      this.#notes.leftOut(
+        "new messages of sessions that exist",
+        `session ${JSON.stringify(sessionId)}: ${error.message}`,
+      );
+    }
+  }
+
+  async #append(sessionId: string, range: NumberRange): Promise<void> {
+    for await (const messages of readNumbers(this.#source, this.#file.index, range)) {
+      const added = messages.map(({ id, role, timestampMicros, body }) => {
+        const { parts, metadata } = body;
+        return { id, role, timestampMicros, parts, metadata };
+      });
+      await this.#storage.logMessages(sessionId, added);
+    }
   }
 
   /** The image with ranges that are stored already in place of numbers. */

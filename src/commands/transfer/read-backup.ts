@@ -9,6 +9,7 @@ import { BackupIndex } from "./backup-index.js";
 import { checkAncestry } from "./check-ancestry.js";
 import { checkInherited } from "./check-lineage.js";
 import { asPlainErrors, BACKUP_LIMITS, checkSession, sessionShape, todoShape } from "./file-shapes.js";
+import type { ForeignBackup } from "./foreign/growth.js";
 import type { Line, LineSource } from "./lines.js";
 import { FILE_HEADER, type Numbers } from "./session-file.js";
 import { checkKnown, integer, list, object, optional, string } from "./shape.js";
@@ -24,7 +25,7 @@ const headerShape = object({ version: integer(), namespace: optional(string, und
 export interface BackupSection {
   /** Absent when the sessions may go to any namespace. */
   readonly namespace: string | undefined;
-  readonly file: BackupFile;
+  readonly file: BackupFile | ForeignBackup;
 }
 
 /** Reads a whole file of version 2, which has a section for each header. Throws an Error that names the first invalid line. */

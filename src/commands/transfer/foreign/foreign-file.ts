@@ -1,12 +1,12 @@
 import type { Limits } from "../../../domain/limits.js";
 import type { NumberRange } from "../../../domain/session-image.js";
-import type { BackupFile } from "../backup-file.js";
 import { itemOf, lineAt } from "../backup-file.js";
 import { BackupIndex } from "../backup-index.js";
 import { FileLines, type LineSource } from "../lines.js";
 import type { ForeignFork, ForeignMessage, ForeignSession } from "../readers/reader.js";
 import type { FileMessage } from "../session-file.js";
 import { type Family, linkFamilies } from "./families.js";
+import type { ForeignBackup } from "./growth.js";
 import type { ImportNotes } from "./import-notes.js";
 import { LineWriter } from "./line-writer.js";
 import { digestOf, freeId, mendId, withSuffix } from "./mend-id.js";
@@ -51,6 +51,8 @@ export class ForeignFile {
   readonly #sessions = new Map<string, number>();
   /** The first session with each id, as the file has it. */
   readonly #originals = new Map<string, number>();
+  /** The sessions of each conversation, the one with its id first. */
+  readonly #conversations: number[][] = [];
   readonly #writer: LineWriter;
   readonly #limits: Limits;
   readonly #notes: ImportNotes;
@@ -78,20 +80,24 @@ export class ForeignFile {
     const conversation = { fields, name, ids: new Set<string>(), spots: new Map(), times, onMend };
     const main = await this.#addMain(session, sessionId, conversation);
     if (!this.#originals.has(given)) this.#originals.set(given, main);
-    for (const fork of session.forks ?? []) await this.#addFork(fork, main, conversation);
+    const sessions = [main];
+    for (const fork of session.forks ?? []) sessions.push(await this.#addFork(fork, main, conversation));
+    this.#conversations.push(sessions);
   }
 
   /** All sessions, once the last one was added. */
-  async finish(): Promise<{ readonly source: LineSource; readonly file: BackupFile }> {
+  async finish(): Promise<{ readonly source: LineSource; readonly file: ForeignBackup }> {
     await this.#writer.flush();
     const source = new FileLines(this.#writer.file, () => {});
     const index = this.#index;
     const families = linkFamilies(this.#families, this.#originals, index, this.#notes);
+    const sourceOf = (i: number) => this.#families[i]?.source;
     const session = async (i: number) => {
       const { fields } = itemOf(source, await lineAt(source, index, i)) as unknown as { fields: SessionLine };
       return { ...(families[i] as (typeof families)[number]), ...fields };
     };
-    return { source, file: { index, todos: [], session } };
+    const { idBytes } = this.#limits;
+    return { source, file: { index, todos: [], session, sourceOf, conversations: this.#conversations, idBytes } };
   }
 
   close(): Promise<void> {
@@ -130,7 +136,7 @@ export class ForeignFile {
     return main;
   }
 
-  async #addFork({ after, messages }: ForeignFork, main: number, conversation: Conversation): Promise<void> {
+  async #addFork({ after, messages }: ForeignFork, main: number, conversation: Conversation): Promise<number> {
     const spot = after === null ? undefined : conversation.spots.get(after);
     const start = spot?.last.timestampMicros ?? conversation.times.first(messages) ?? this.#nowMicros;
     const stamps = conversation.times.of(messages, start);
@@ -156,6 +162,7 @@ export class ForeignFile {
       undo: null,
       revision: 1,
     });
+    return session;
   }
 
   /** Writes a session's own line. Returns its number. */

@@ -20,3 +20,13 @@ export function joined(ranges: readonly NumberRange[]): NumberRange[] {
   }
   return result;
 }
+
+/** The messages of a list after the first ones. */
+export function afterFirst(ranges: readonly NumberRange[], count: number): NumberRange[] {
+  let left = count;
+  return ranges.flatMap(({ first, last }) => {
+    const start = first + Math.max(left, 0);
+    left -= last - first + 1;
+    return start <= last ? [{ first: start, last }] : [];
+  });
+}

@@ -44,6 +44,13 @@ it("a list of messages is one session, which the adapter loads as it was", async
   }
 });
 
+it("a list that grew adds what is new, though nothing names the chat", async () => {
+  const target = newTarget();
+  await target.import("messages.json", MESSAGES.slice(0, 1));
+  const all = await target.import("messages.json", MESSAGES);
+  expect(Object.values(all).map(({ messages }) => messages.length)).toEqual([2]);
+});
+
 it("chats with their messages, messages of version 4 and bad entries are read", async () => {
   const old = {
     id: "v4",
@@ -57,7 +64,8 @@ it("chats with their messages, messages of version 4 and bad entries are read", 
     { id: "chat-1", title: "One", messages: [...MESSAGES, null], createdAt: "2024-01-02T03:04:05.000Z" },
     { id: "chat-2", messages: [old], visibility: "private" },
   ];
-  const all = await newTarget().import("chats.json", chats);
+  const target = newTarget();
+  const all = await target.import("chats.json", chats);
   expect(all["chat-1"]?.session).toMatchObject({
     title: "One",
     createTimeMicros: Date.parse("2024-01-02T03:04:05Z") * 1000,
@@ -67,5 +75,5 @@ it("chats with their messages, messages of version 4 and bad entries are read", 
     timestampMicros: Date.parse("2024-10-10T10:00:00Z") * 1000,
     parts: [{ data: { toolCallId: "t", state: "output-available", input: { a: 1 }, output: "ok" } }, {}, {}],
   });
-  expect(process.exitCode).toBe(3);
+  expect(target.last.leftOut).toBeGreaterThan(0);
 });

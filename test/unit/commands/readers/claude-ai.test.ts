@@ -68,7 +68,7 @@ it("conversations come with times, files and calls that know their results", asy
       { kind: "text", text: "Go" },
       { kind: "text", text: "Thanks" },
     ]);
-    expect(process.exitCode).toBe(3);
+    expect(target.last.leftOut).toBeGreaterThan(0);
   }
 });
 

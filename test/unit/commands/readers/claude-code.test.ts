@@ -158,7 +158,8 @@ it("titles come from the user, else from a summary of this session", async () =>
 });
 
 it("a compacted transcript goes on, and lines whose parents are lost follow those before them", async () => {
-  const all = await newTarget().import(
+  const target = newTarget();
+  const all = await target.import(
     "compacted.jsonl",
     lines(
       ...TURN,
@@ -179,7 +180,7 @@ it("a compacted transcript goes on, and lines whose parents are lost follow thos
   );
   expect(Object.keys(all)).toEqual([SESSION]);
   expect(outline(all[SESSION]!).slice(-3)).toEqual(["system: Compacted", "system: Summary", "user: Go on"]);
-  expect(process.exitCode).toBe(3);
+  expect(target.last.leftOut).toBeGreaterThan(0);
 });
 
 it("a transcript that goes on with another session's has the id of its file", async () => {
@@ -188,4 +189,20 @@ it("a transcript that goes on with another session's has the id of its file", as
   const all = await newTarget().import(`${other}.jsonl`, lines(...going));
   expect(Object.keys(all)).toEqual([other]);
   expect(all[other]!.messages).toHaveLength(8);
+});
+
+it("a transcript that grew adds what is new, and a branch that it gained becomes a fork", async () => {
+  const target = newTarget();
+  const more = [...TURN, line("u2", "a4", "user", "Fix it")];
+  await target.import("grown.jsonl", lines(...TURN));
+  const grown = await target.import("grown.jsonl", lines(...more));
+  expect(outline(grown[SESSION]!).slice(-2)).toEqual(["assistant: Because of a", "user: Fix it"]);
+  const other = lines(...more, line("u2b", "a4", "user", "Explain instead"));
+  for (let i = 0; i < 2; i++) {
+    const all = Object.values(await target.import("grown.jsonl", other));
+    expect(all.map((one) => outline(one).slice(6)).sort()).toEqual([
+      ["assistant: Because of a", "user: Explain instead"],
+      ["assistant: Because of a", "user: Fix it"],
+    ]);
+  }
 });

@@ -130,7 +130,8 @@ it("rollouts of the first versions, and those that hold only events, are read, t
     "assistant: local_shell_call",
     "tool: a.txt",
   ]);
-  const told = await newTarget().import(
+  const target = newTarget();
+  const told = await target.import(
     "events.jsonl",
     lines(
       meta(),
@@ -140,5 +141,22 @@ it("rollouts of the first versions, and those that hold only events, are read, t
     ),
   );
   expect(outline(told[ID]!)).toEqual(["user: Hi", "assistant: Yes?"]);
-  expect(process.exitCode).toBe(3);
+  expect(target.last.leftOut).toBeGreaterThan(0);
+});
+
+it("a rollout that grew adds what is new, also after turns were taken back", async () => {
+  const target = newTarget();
+  await target.import("grown.jsonl", lines(...START));
+  const more = [...START, ...typed("And now?"), at("compacted", { message: "" })];
+  const all = await target.import("grown.jsonl", lines(...more));
+  expect(outline(all[ID]!).slice(-2)).toEqual(["user: And now?", "system: (compacted to 0 items)"]);
+  const other = lines(...more, event({ type: "thread_rolled_back", num_turns: 1 }), ...typed("Or rather"));
+  for (let i = 0; i < 2; i++) {
+    const rolled = await target.import("grown.jsonl", other);
+    expect(
+      Object.values(rolled)
+        .map((one) => outline(one).at(-1))
+        .sort(),
+    ).toEqual(["system: (compacted to 0 items)", "user: Or rather"]);
+  }
 });

@@ -89,7 +89,8 @@ it.each([
 
 it("messages that are no objects, without ids or links do not cost the others", async () => {
   const bare = [null, { text: "One", isCreatedByUser: true }, { text: "Two", error: true }, 3];
-  const all = await newTarget().import("bare.json", exported({ messages: bare }));
+  const target = newTarget();
+  const all = await target.import("bare.json", exported({ messages: bare }));
   expect(outline(all.conv!)).toEqual(["user: One", "assistant: Two"]);
-  expect(process.exitCode).toBe(3);
+  expect(target.last.leftOut).toBeGreaterThan(0);
 });
