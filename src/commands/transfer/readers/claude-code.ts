@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "../../../domain/json.js";
 import { isObject } from "../shape.js";
 import { anthropicParts } from "./anthropic-parts.js";
@@ -14,8 +15,6 @@ type Line = Record<string, unknown>;
 interface Node {
   readonly uuid: string;
   readonly line: Line;
-  /** Where it stands in the file. */
-  readonly index: number;
   readonly message: ForeignMessage | undefined;
   /** Whether the user has said it, so that it begins a turn. */
   readonly isPrompt: boolean;
@@ -47,16 +46,14 @@ export const claudeCode: JsonReader = {
     const transcripts = new Map<string, Map<string, Node>>();
     const places = new Map<string, string>();
     const titles: Titles = { given: new Map(), summaries: new Map() };
-    let index = 0;
     for await (const { value, place } of entries) {
-      index += 1;
       if (!isObject(value)) notes.leftOut("lines that are no entries of a transcript", place);
       else if (typeof value.uuid === "string" && value.uuid !== "") {
         const name = places.get(parentOf(value)) ?? transcriptOf(value);
         places.set(value.uuid, name);
         const nodes = transcripts.get(name) ?? new Map<string, Node>();
         transcripts.set(name, nodes);
-        if (!nodes.has(value.uuid)) nodes.set(value.uuid, nodeOf(value, value.uuid, index));
+        add(nodes, value, value.uuid);
       } else noteTitle(titles, value);
     }
     for (const nodes of transcripts.values()) {
@@ -76,9 +73,15 @@ function transcriptOf(line: Line): string {
   return JSON.stringify([textAt(line, "sessionId"), agent]);
 }
 
-function nodeOf(line: Line, uuid: string, index: number): Node {
+/** Adds a line, unless it is there already: lines are sometimes written twice. Other lines with its id stay, too. */
+function add(nodes: Map<string, Node>, line: Line, uuid: string): void {
   const message = messageOf(line, uuid);
-  return { uuid, line, index, message, isPrompt: line.type === "user" && message?.role === "user" };
+  let key = uuid;
+  for (let same = nodes.get(key); same; same = nodes.get(key)) {
+    if (message === undefined || isDeepStrictEqual(same.line.message, line.message)) return;
+    key += "~";
+  }
+  nodes.set(key, { uuid: key, line, message, isPrompt: line.type === "user" && message?.role === "user" });
 }
 
 function noteTitle({ given, summaries }: Titles, line: Line): void {
@@ -128,16 +131,18 @@ function commonOf(nodes: readonly Node[]): JsonObject {
 
 /**
  * The tree in which only prompts begin branches. In the file, results of calls that were made at once hang from
- * different lines, as if all but one of them were left behind; they belong to the same turn.
+ * different lines, as if all but one of them were left behind; they belong to the same turn. A file whose answers name
+ * no parents has no branches.
  */
 function turns(nodes: readonly Node[], common: JsonObject): TreeNode[] {
   const byId = new Map(nodes.map((node) => [node.uuid, node]));
   /** The lines of the turn that each line belongs to. */
   const turnOf = new Map<Node, Node[]>();
+  const isLinked = nodes.every(({ line }) => line.type !== "assistant" || parentOf(line) !== "");
   let before: Node | undefined;
   return nodes.map((node) => {
     const named = byId.get(parentOf(node.line));
-    const isRoot = parentOf(node.line) === "";
+    const isRoot = isLinked && parentOf(node.line) === "";
     // A line whose parent was lost follows the line before it; a prompt without a parent begins anew.
     const parent = named && turnOf.has(named) ? named : isRoot && node.isPrompt ? undefined : before;
     const turn = parent && turnOf.get(parent);

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../domain/json.js";
 import { isObject } from "../shape.js";
-import { branchesOf } from "./branches.js";
+import { branchesOf, type TreeNode } from "./branches.js";
 import { listAt, microsOf, objectAt, textAt } from "./fields.js";
 import { forEachEntry } from "./for-each-entry.js";
 import { firstText, rest } from "./loose-fields.js";
@@ -30,8 +30,6 @@ function sessionOf(value: unknown, onLost: () => void): ForeignSession {
       (isLinked || i === 0 ? undefined : idOf(messages[i - 1]?.fields, i - 1)),
     message: messageOf(fields, idOf(fields, i)),
   }));
-  const times = nodes.map(({ message }) => message?.timestampMicros ?? Number.NEGATIVE_INFINITY);
-  const newest = times.lastIndexOf(times.reduce((a, b) => Math.max(a, b)));
   const kept = rest(value, "conversationId", "title", "messages", "messagesTree", "branches", "recursive");
   return {
     sessionId: textAt(value, "conversationId"),
@@ -39,8 +37,19 @@ function sessionOf(value: unknown, onLost: () => void): ForeignSession {
     metadata: kept && { librechat: kept },
     createTimeMicros: microsOf(value.createdAt),
     updateTimeMicros: microsOf(value.updatedAt),
-    ...branchesOf(nodes, nodes[newest]?.id),
+    ...branchesOf(nodes, newestOf(nodes)?.id),
   };
+}
+
+/** The message that was written last. One without a time, as LibreChat has until it is saved, follows those before it. */
+function newestOf(nodes: readonly TreeNode[]): TreeNode | undefined {
+  let [newest, latest] = [nodes[0], Number.NEGATIVE_INFINITY];
+  let time = latest;
+  for (const node of nodes) {
+    time = node.message?.timestampMicros ?? time;
+    if (time >= latest) [newest, latest] = [node, time];
+  }
+  return newest;
 }
 
 /** A conversation with one message may have it instead of a list. */

@@ -206,3 +206,14 @@ it("a transcript that grew adds what is new, and a branch that it gained becomes
     ]);
   }
 });
+
+it("a file whose lines name no parents is one branch, and lines that are there twice are one message", async () => {
+  const bare = TURN.map((one) => ({ ...one, parentUuid: null }));
+  const next = line("u2", null, "user", "And then?");
+  const all = await newTarget().import(
+    "bare.jsonl",
+    lines(...bare, next, next, { ...next, message: { content: "Now?" } }),
+  );
+  expect(Object.keys(all)).toEqual([SESSION]);
+  expect(outline(all[SESSION]!).slice(6)).toEqual(["assistant: Because of a", "user: And then?", "user: Now?"]);
+});

@@ -94,3 +94,12 @@ it("messages that are no objects, without ids or links do not cost the others", 
   expect(outline(all.conv!)).toEqual(["user: One", "assistant: Two"]);
   expect(target.last.leftOut).toBeGreaterThan(0);
 });
+
+it("messages without times, which LibreChat has not saved yet, are part of the branch", async () => {
+  const unsaved = [said("b2", "b", true, "Why?"), said("b3", "b2", false, "So")].map((one) => ({
+    ...one,
+    createdAt: undefined,
+  }));
+  const all = await newTarget().import("unsaved.json", exported({ messages: [q, a, other, ...unsaved] }));
+  expect(outline(all.conv!)).toEqual(["user: Where to?", "assistant: Rome", "user: Why?", "assistant: So"]);
+});
