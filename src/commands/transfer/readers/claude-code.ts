@@ -29,6 +29,8 @@ interface Titles {
 /** Fields that are the same in nearly every line of a transcript. They are kept once, with the session. */
 const CONSTANT = ["cwd", "version", "gitBranch", "userType", "entrypoint", "slug"] as const;
 
+const SAID: ReadonlySet<string> = new Set(["user", "assistant", "system"]);
+
 /**
  * Transcripts of Claude Code, `~/.claude/projects/<project>/<session>.jsonl`, and those of its subagents. Each line with
  * content is a message. A prompt to which the user went back becomes a fork; the transcript of a subagent, in a file of
@@ -36,25 +38,24 @@ const CONSTANT = ["cwd", "version", "gitBranch", "userType", "entrypoint", "slug
  */
 export const claudeCode: JsonReader = {
   name: "Claude Code",
-  isEntry: (value) =>
-    isObject(value) &&
-    typeof value.type === "string" &&
-    (typeof value.sessionId === "string" ||
-      typeof value.leafUuid === "string" ||
-      (value.type === "file-history-snapshot" && typeof value.messageId === "string")),
+  isEntry: (value) => isObject(value) && isLine(value),
   async *read(entries, { notes, document }) {
     const transcripts = new Map<string, Map<string, Node>>();
+    /** The transcripts of lines, by their uuids; those of subagents apart. */
     const places = new Map<string, string>();
     const titles: Titles = { given: new Map(), summaries: new Map() };
     for await (const { value, place } of entries) {
       if (!isObject(value)) notes.leftOut("lines that are no entries of a transcript", place);
-      else if (typeof value.uuid === "string" && value.uuid !== "") {
-        const name = places.get(parentOf(value)) ?? transcriptOf(value);
-        places.set(value.uuid, name);
+      else if (textAt(value, "uuid") === "" && !isObject(value.message)) noteTitle(titles, value);
+      else {
+        const side = value.isSidechain === true ? "side" : "main";
+        const name = places.get(`${side} ${parentOf(value)}`) ?? transcriptOf(value);
+        const uuid = textAt(value, "uuid");
+        if (uuid !== "") places.set(`${side} ${uuid}`, name);
         const nodes = transcripts.get(name) ?? new Map<string, Node>();
         transcripts.set(name, nodes);
-        add(nodes, value, value.uuid);
-      } else noteTitle(titles, value);
+        add(nodes, value, uuid);
+      }
     }
     for (const nodes of transcripts.values()) {
       const session = sessionOf([...nodes.values()], titles, document.replace(/\.jsonl$/, ""));
@@ -62,6 +63,13 @@ export const claudeCode: JsonReader = {
     }
   },
 };
+
+function isLine(line: Line): boolean {
+  const { type } = line;
+  if (typeof type !== "string") return false;
+  if (typeof line.sessionId === "string" || typeof line.leafUuid === "string") return true;
+  return type === "file-history-snapshot" || (SAID.has(type) && typeof line.uuid === "string");
+}
 
 function parentOf(line: Line): string {
   return firstText(line, "parentUuid", "logicalParentUuid");
@@ -76,7 +84,7 @@ function transcriptOf(line: Line): string {
 /** Adds a line, unless it is there already: lines are sometimes written twice. Other lines with its id stay, too. */
 function add(nodes: Map<string, Node>, line: Line, uuid: string): void {
   const message = messageOf(line, uuid);
-  let key = uuid;
+  let key = uuid || `line ${nodes.size + 1}`;
   for (let same = nodes.get(key); same; same = nodes.get(key)) {
     if (message === undefined || isDeepStrictEqual(same.line.message, line.message)) return;
     key += "~";
@@ -100,7 +108,7 @@ function sessionOf(nodes: readonly Node[], { given, summaries }: Titles, documen
   if (said.length === 0 || first === undefined) return undefined;
   // A transcript that goes on with another session's may begin with lines of that one.
   const isOwn = nodes.some(({ line }) => line.sessionId === document);
-  const main = isOwn ? document : textAt(first.line, "sessionId");
+  const main = isOwn ? document : textAt(first.line, "sessionId") || document;
   const isSidechain = first.line.isSidechain === true;
   const common = commonOf(nodes);
   const titleOfMain = given.get(main) ?? nodes.map(({ uuid }) => summaries.get(uuid)).findLast((one) => one);
@@ -142,8 +150,8 @@ function turns(nodes: readonly Node[], common: JsonObject): TreeNode[] {
   let before: Node | undefined;
   return nodes.map((node) => {
     const named = byId.get(parentOf(node.line));
-    const isRoot = isLinked && parentOf(node.line) === "";
-    // A line whose parent was lost follows the line before it; a prompt without a parent begins anew.
+    const isRoot = isLinked && node.line.parentUuid === null && parentOf(node.line) === "";
+    // A line whose parent is unknown follows the line before it; a prompt that has none begins anew.
     const parent = named && turnOf.has(named) ? named : isRoot && node.isPrompt ? undefined : before;
     const turn = parent && turnOf.get(parent);
     const own = turn === undefined || node.isPrompt ? [] : turn;

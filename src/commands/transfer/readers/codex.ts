@@ -26,7 +26,7 @@ const TOLD: ReadonlyMap<unknown, { readonly role: string; readonly type: string 
  */
 export const codex: JsonReader = {
   name: "Codex CLI",
-  isEntry: (value) => isObject(value) && (isRolloutLine(value) || isOldHead(value)),
+  isEntry: (value) => isObject(value) && (isRolloutLine(value) || isOldHead(value) || isItem(value)),
   async *read(entries, context) {
     let rollout = new Rollout(context);
     for await (const { value, place } of entries) {
@@ -48,6 +48,12 @@ export const codex: JsonReader = {
 
 function isRolloutLine(value: Line): boolean {
   return TYPES.has(value.type) && isObject(value.payload);
+}
+
+/** A message of the Responses API, of a rollout without its first line. */
+function isItem(value: Line): boolean {
+  const types = listAt(value, "content").map((block) => textAt(block, "type"));
+  return value.type === "message" && types.some((type) => type === "input_text" || type === "output_text");
 }
 
 /** The first line of an old rollout. */

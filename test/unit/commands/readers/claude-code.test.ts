@@ -217,3 +217,16 @@ it("a file whose lines name no parents is one branch, and lines that are there t
   expect(Object.keys(all)).toEqual([SESSION]);
   expect(outline(all[SESSION]!).slice(6)).toEqual(["assistant: Because of a", "user: And then?", "user: Now?"]);
 });
+
+it("a subagent whose first line names a line of its session is a child, and lines without ids are messages", async () => {
+  const agent = { isSidechain: true, agentId: "a18" };
+  const bare = { type: "user", message: { role: "user", content: "No uuid" }, timestamp: "2025-11-03T11:00:00Z" };
+  const all = await newTarget().import(
+    "loose.jsonl",
+    lines(...TURN, line("s1", "a4", "user", "Search", agent), { ...bare, sessionId: SESSION }),
+  );
+  expect(Object.keys(all).sort()).toEqual([SESSION, `${SESSION}~agent-a18`]);
+  expect(outline(all[SESSION]!).slice(6)).toEqual(["assistant: Because of a", "user: No uuid"]);
+  const nameless = await newTarget().import("my-chat.jsonl", lines({ ...bare, uuid: "u1" }));
+  expect(outline(nameless["my-chat"]!)).toEqual(["user: No uuid"]);
+});

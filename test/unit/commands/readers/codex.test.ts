@@ -130,6 +130,8 @@ it("rollouts of the first versions, and those that hold only events, are read, t
     "assistant: local_shell_call",
     "tool: a.txt",
   ]);
+  const bare = await newTarget().import(`rollout-${ID}.jsonl`, lines(...old.slice(2)));
+  expect(bare[ID]!.messages).toHaveLength(4);
   const target = newTarget();
   const told = await target.import(
     "events.jsonl",
