@@ -30,8 +30,8 @@ const MAX_ATTEMPTS = 5;
 
 /**
  * Writes sessions with their histories, and the todos, to a file or to standard output (`-`). The store may be in use.
- * Throws an Error, and leaves an existing file alone, when the namespace holds nothing but others do, and when a session
- * that was named does not exist.
+ * Throws an Error, and leaves an existing file alone, when the namespace holds nothing but others do, and when a
+ * session that was named does not exist.
  */
 export async function exportSessions(request: ExportRequest, path: string): Promise<void> {
   const { exported, deleted, scope } = await withPools(request.storage, async (pools) => {

@@ -9,8 +9,8 @@ export interface ImportRequest {
 }
 
 /**
- * The namespace that each section of a file goes to: its own, unless the caller named one. Then only the section of that
- * namespace is taken. A section without a namespace goes to the caller's. Throws an Error when nothing is left.
+ * The namespace that each section of a file goes to: its own, unless the caller named one. Then only the section of
+ * that namespace is taken. A section without a namespace goes to the caller's. Throws an Error when nothing is left.
  */
 export function importTargets(
   { namespace, isNamespaceGiven = false }: ImportRequest,

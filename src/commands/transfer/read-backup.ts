@@ -28,7 +28,10 @@ export interface BackupSection {
   readonly file: BackupFile | ForeignBackup;
 }
 
-/** Reads a whole file of version 2, which has a section for each header. Throws an Error that names the first invalid line. */
+/**
+ * Reads a whole file of version 2, which has a section for each header. Throws an Error that names the first invalid
+ * line.
+ */
 export async function readBackup(source: LineSource): Promise<readonly BackupSection[]> {
   const sections: BackupSection[] = [];
   let section: { readonly namespace: string | undefined; readonly scan: Scan } | undefined;

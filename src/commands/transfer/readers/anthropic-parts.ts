@@ -20,7 +20,9 @@ function partOf(block: unknown): ForeignPart[] {
   return [{ type, text: textAt(block, "text"), data: rest(block, "type", "text") }];
 }
 
-/** Texts of a result become its text, so that they can be read and searched. Other blocks, such as pictures, stay data. */
+/**
+ * Texts of a result become its text, so that they can be read and searched. Other blocks, such as pictures, stay data.
+ */
 function resultOf(type: string, block: Record<string, unknown>): ForeignPart {
   const { content } = block;
   if (typeof content === "string") return { type, text: content, data: rest(block, "type", "content") };

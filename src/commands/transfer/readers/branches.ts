@@ -13,8 +13,8 @@ type Branches = Required<Pick<ForeignSession, "messages" | "forks">>;
 
 /**
  * The branch that ends at a leaf, and all others as forks. Without a leaf, or with one that is not in the tree, the
- * branch is that of the last node. Every message is in exactly one list: of nodes with the same id the first counts, and
- * a circle is opened where it is entered.
+ * branch is that of the last node. Every message is in exactly one list: of nodes with the same id the first counts,
+ * and a circle is opened where it is entered.
  */
 export function branchesOf(nodes: readonly TreeNode[], leaf?: string): Branches {
   const byId = new Map<string, TreeNode>();

@@ -32,9 +32,9 @@ const CONSTANT = ["cwd", "version", "gitBranch", "userType", "entrypoint", "slug
 const SAID: ReadonlySet<string> = new Set(["user", "assistant", "system"]);
 
 /**
- * Transcripts of Claude Code, `~/.claude/projects/<project>/<session>.jsonl`, and those of its subagents. Each line with
- * content is a message. A prompt to which the user went back becomes a fork; the transcript of a subagent, in a file of
- * its own or not, a child of its session.
+ * Transcripts of Claude Code, `~/.claude/projects/<project>/<session>.jsonl`, and those of its subagents. Each line
+ * with content is a message. A prompt to which the user went back becomes a fork; the transcript of a subagent, in a
+ * file of its own or not, a child of its session.
  */
 export const claudeCode: JsonReader = {
   name: "Claude Code",

@@ -41,7 +41,9 @@ function sessionOf(value: unknown, onLost: () => void): ForeignSession {
   };
 }
 
-/** The message that was written last. One without a time, as LibreChat has until it is saved, follows those before it. */
+/**
+ * The message that was written last. One without a time, as LibreChat has until it is saved, follows those before it.
+ */
 function newestOf(nodes: readonly TreeNode[]): TreeNode | undefined {
   let [newest, latest] = [nodes[0], Number.NEGATIVE_INFINITY];
   let time = latest;

@@ -14,7 +14,8 @@ const BRANCHES = `
 
 /**
  * The SQLite file of the OpenAI Agents SDK for Python (SQLiteSession and AdvancedSQLiteSession, whose branches become
- * forks). Items have the form in which the SDK's adapter keeps them, so that an agent can go on with an imported session.
+ * forks). Items have the form in which the SDK's adapter keeps them, so that an agent can go on with an imported
+ * session.
  */
 export const openaiAgents: DatabaseReader = {
   name: "the OpenAI Agents SDK",

@@ -13,7 +13,9 @@ const RENAMED = [
   ...["time_archived", "summary_additions", "summary_deletions", "summary_files", "summary_diffs"],
 ] as const;
 
-/** The database of OpenCode, `~/.local/share/opencode/opencode.db`: its rows in the form that `opencode export` writes. */
+/**
+ * The database of OpenCode, `~/.local/share/opencode/opencode.db`: its rows in the form that `opencode export` writes.
+ */
 export const opencodeDatabase: DatabaseReader = {
   name: "OpenCode",
   tables: ["session", "message", "part"],
