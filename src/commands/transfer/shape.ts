@@ -11,9 +11,6 @@ export const string: Shape<string> = (value, path) =>
 export const boolean: Shape<boolean> = (value, path) =>
   typeof value === "boolean" ? value : refuse(path, "true or false", value);
 
-export const number: Shape<number> = (value, path) =>
-  typeof value === "number" && Number.isFinite(value) ? value : refuse(path, "a number", value);
-
 export function integer(least: number = Number.MIN_SAFE_INTEGER): Shape<number> {
   return (value, path) =>
     Number.isSafeInteger(value) && (value as number) >= least

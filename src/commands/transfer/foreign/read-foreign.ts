@@ -30,16 +30,18 @@ export interface ReadProgress {
 export async function readForeign(path: string, limits: Limits, progress: ReadProgress) {
   const notes = new ImportNotes();
   const nowMicros = Date.now() * 1000;
-  const file = await ForeignFile.create(limits, notes, nowMicros);
   const source = await openSource(path, progress.onBytes);
-  progress.onSize(source.bytes);
   try {
-    const refusal = await addAll(source, file, { notes, nowMicros, attachments: source.names });
-    if (refusal !== undefined) throw new Error(refusal);
-    return { ...(await file.finish()), notes, close: () => file.close() };
-  } catch (error) {
-    await file.close();
-    throw error;
+    progress.onSize(source.bytes);
+    const file = await ForeignFile.create(limits, notes, nowMicros);
+    try {
+      const refusal = await addAll(source, file, { notes, nowMicros, attachments: source.names });
+      if (refusal !== undefined) throw new Error(refusal);
+      return { ...(await file.finish()), notes, close: () => file.close() };
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
   } finally {
     await source.close();
   }

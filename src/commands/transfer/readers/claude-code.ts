@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "../../../domain/json.js";
 import { isObject } from "../shape.js";
-import { anthropicParts } from "./anthropic-parts.js";
 import { branchesOf, type TreeNode } from "./branches.js";
 import { messageOf } from "./claude-code-message.js";
 import { microsOf, objectAt, textAt } from "./fields.js";
@@ -112,7 +111,7 @@ function sessionOf(nodes: readonly Node[], { given, summaries }: Titles, documen
   const isSidechain = first.line.isSidechain === true;
   const common = commonOf(nodes);
   const titleOfMain = given.get(main) ?? nodes.map(({ uuid }) => summaries.get(uuid)).findLast((one) => one);
-  const prompt = said.find(({ isPrompt }) => isPrompt)?.line;
+  const prompt = said.find(({ isPrompt }) => isPrompt)?.message;
   const times = nodes.map(({ line }) => microsOf(line.timestamp)).filter((time) => time !== undefined);
   const { messages, forks } = branchesOf(turns(nodes, common), said.at(-1)?.uuid);
   return {
@@ -127,9 +126,8 @@ function sessionOf(nodes: readonly Node[], { given, summaries }: Titles, documen
   };
 }
 
-function textOf(line: Line | undefined): string {
-  const parts = anthropicParts(objectAt(line, "message").content);
-  return parts.find(({ type, text }) => type === "text" && text)?.text ?? "";
+function textOf(message: ForeignMessage | undefined): string {
+  return message?.parts.find(({ type, text }) => type === "text" && text)?.text ?? "";
 }
 
 function commonOf(nodes: readonly Node[]): JsonObject {

@@ -131,6 +131,7 @@ it("what Claude Code says in the user's name is not the user's, and commands rea
     ["q", "user"],
   ]);
   expect(messages[1]?.parts[0]).toMatchObject({ type: "text", text: "/model opus" });
+  expect(all[SESSION]?.session.title).toBe("/model opus");
   expect(messages[3]?.parts.filter(({ type }) => type === "text")).toMatchObject([{ text: "Hello" }]);
 });
 
