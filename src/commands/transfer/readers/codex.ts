@@ -1,11 +1,12 @@
 import type { JsonObject } from "../../../domain/json.js";
 import { isObject } from "../shape.js";
-import { branchesOf, type TreeNode } from "./branches.js";
+import { branchesOf } from "./branches.js";
 import { itemMessage } from "./codex-item.js";
 import { listAt, microsOf, objectAt, textAt } from "./fields.js";
 import { firstLine } from "./first-line.js";
 import { firstText, rest } from "./loose-fields.js";
 import type { ForeignMessage, ForeignSession, JsonReader, ReadContext } from "./reader.js";
+import { Turns } from "./turns.js";
 
 type Line = Record<string, unknown>;
 
@@ -70,17 +71,15 @@ function headOf(line: Line): Line | undefined {
 /** One session, as its lines come. */
 class Rollout {
   readonly #context: ReadContext;
-  readonly #nodes: TreeNode[] = [];
+  readonly #items = new Turns();
   /** Messages as events tell them, for rollouts without items. */
-  readonly #told: ForeignMessage[] = [];
+  readonly #told = new Turns();
   /** What the user typed, by which it is told from what Codex puts into messages of the user. */
   readonly #typed = new Set<string>();
   #head: Line | undefined;
   #title = "";
   #model = "";
   #count = 0;
-  /** The place of the newest message that is still there. */
-  #at: string | undefined;
   #start: number | undefined;
   #end: number | undefined;
 
@@ -110,10 +109,11 @@ class Rollout {
   }
 
   *sessions(): Generator<ForeignSession> {
-    const isTold = !this.#nodes.some(({ message }) => message?.role === "user" || message?.role === "assistant");
-    const nodes = isTold ? this.#told.map(linked) : this.#nodes.map((node) => this.#withTyped(node));
+    const isTold = !this.#items.nodes.some(({ message }) => message?.role === "user" || message?.role === "assistant");
+    const { nodes, last } = isTold ? this.#told : this.#items;
     if (nodes.length === 0) return;
-    const { messages, forks } = branchesOf(nodes, isTold ? undefined : (this.#at ?? nodes[0]?.id));
+    const said = nodes.map((node) => ({ ...node, message: node.message && this.#asTyped(node.message) }));
+    const { messages, forks } = branchesOf(said, last ?? nodes[0]?.id);
     const prompt = messages.find(({ role }) => role === "user");
     const text = prompt?.parts.find(({ type, text }) => type === "text" && text)?.text ?? "";
     const fields = rest(this.#head, "id", "timestamp") ?? {};
@@ -141,16 +141,15 @@ class Rollout {
     if (message === undefined) return;
     const id = `item-${this.#count}`;
     const model = message.role === "assistant" && this.#model !== "" && { metadata: { codex: { model: this.#model } } };
-    this.#nodes.push({ id, parent: this.#at, message: { ...message, ...model, id, timestampMicros } });
-    this.#at = id;
+    this.#items.add({ ...message, ...model, id, timestampMicros });
   }
 
   #addEvent(event: Line, timestampMicros: number | undefined): void {
     const text = firstText(event, "message", "text");
     const said = TOLD.get(event.type);
     if (said !== undefined && text !== "") {
-      const id = `event-${this.#told.length + 1}`;
-      this.#told.push({ id, role: said.role, timestampMicros, parts: [{ type: said.type, text }] });
+      const id = `event-${this.#told.nodes.length + 1}`;
+      this.#told.add({ id, role: said.role, timestampMicros, parts: [{ type: said.type, text }] });
     }
     if (event.type === "user_message" && text.trim() !== "") this.#typed.add(text.trim());
     else if (event.type === "thread_name_updated") this.#title = firstText(event, "thread_name", "name");
@@ -160,27 +159,18 @@ class Rollout {
     }
   }
 
-  /** Goes back to before the last turns of the user. */
   #takeBack(turns: number): void {
-    const byId = new Map(this.#nodes.map((node) => [node.id, this.#withTyped(node)]));
-    let left = turns;
-    while (left > 0 && this.#at !== undefined) {
-      const node = byId.get(this.#at);
-      if (node?.message?.role === "user") left -= 1;
-      this.#at = node?.parent;
-    }
+    this.#items.takeBack(turns, (message) => this.#asTyped(message).role === "user");
+    this.#told.takeBack(turns, ({ role }) => role === "user");
   }
 
-  /** The node with a message of the user as it is by what was typed, if events tell that. */
-  #withTyped(node: TreeNode): TreeNode {
-    const { message } = node;
-    if (message?.role !== "user" || this.#typed.size === 0) return node;
-    const text = message.parts
-      .map((part) => (part.type === "text" ? part.text : ""))
-      .join("")
-      .trim();
+  /** The message; one of the user that was not typed, if events tell what was, is one of the system. */
+  #asTyped(message: ForeignMessage): ForeignMessage {
+    if (message.role !== "user" || this.#typed.size === 0) return message;
+    const texts = message.parts.map(({ type, text = "" }) => (type === "text" ? text : ""));
+    const text = texts.join("").trim();
     const isTyped = text === "" || [...this.#typed].some((typed) => text.includes(typed) || typed.includes(text));
-    return isTyped ? node : { ...node, message: { ...message, role: "system" } };
+    return isTyped ? message : { ...message, role: "system" };
   }
 }
 
@@ -194,10 +184,6 @@ function compacted(payload: Line): Omit<ForeignMessage, "id"> {
   const text = textAt(payload, "message");
   const count = listAt(payload, "replacement_history").length;
   return { role: "system", parts: [{ type: "text", text: text || `(compacted to ${count} items)` }] };
-}
-
-function linked(message: ForeignMessage, i: number, all: readonly ForeignMessage[]): TreeNode {
-  return { id: message.id, parent: all[i - 1]?.id, message };
 }
 
 /** The id at the end of a rollout's name. */

@@ -143,6 +143,10 @@ it("rollouts of the first versions, and those that hold only events, are read, t
     ),
   );
   expect(outline(told[ID]!)).toEqual(["user: Hi", "assistant: Yes?"]);
+  const said = (message: string) => event({ type: "user_message", message });
+  const back = [meta(), said("one"), said("two"), event({ type: "thread_rolled_back", num_turns: 1 }), said("three")];
+  const rolled = await newTarget().import("rolled.jsonl", lines(...back));
+  expect(outline(rolled[ID]!)).toEqual(["user: one", "user: three"]);
   expect(target.last.leftOut).toBeGreaterThan(0);
 });
 
