@@ -15,6 +15,8 @@ import type { LineSource } from "./lines.js";
 
 /** How many sessions are written at the same time. */
 const AT_ONCE = 64;
+/** The same for files of other programs, whose conversations are long, so that memory holds few of them. */
+const FOREIGN_AT_ONCE = 4;
 
 export interface ImportReport {
   readonly imported: number;
@@ -41,6 +43,7 @@ export class Importer {
   #imported = 0;
   #existing = 0;
   #grown = 0;
+  readonly #isForeign: boolean;
   readonly #missing: Missing;
   readonly #notes: ImportNotes;
 
@@ -53,6 +56,7 @@ export class Importer {
   ) {
     this.#notes = notes;
     this.#storage = storage;
+    this.#isForeign = file.missing !== undefined;
     this.#missing = file.missing ?? new Map();
     this.#source = source;
     this.#file = file;
@@ -65,7 +69,7 @@ export class Importer {
       for await (const { done } of tasks) await done;
     };
     // All workers have ended before the store is closed, even if the first one failed.
-    const workers = await Promise.allSettled(Array.from({ length: AT_ONCE }, work));
+    const workers = await Promise.allSettled(Array.from({ length: this.#isForeign ? FOREIGN_AT_ONCE : AT_ONCE }, work));
     const failed = workers.find((outcome) => outcome.status === "rejected");
     if (failed) throw failed.reason;
     return { imported: this.#imported, existing: this.#existing, grown: this.#grown };

@@ -7,7 +7,7 @@ const NOT_A_NUMBER = /\b(?:NaN|Infinity)\b/;
 const TOKEN = /"|-?[0-9][0-9.eE+-]*|-?(?:NaN|Infinity)\b/g;
 
 /**
- * Parses JSON. Numbers that a double cannot hold become texts: integers beyond 2^53 unless they are exact, numbers
+ * Parses JSON. Numbers that a double cannot hold become texts: integers beyond 2^53 whose digits would change, numbers
  * beyond the largest double, and NaN and Infinity, which Python writes. Throws a SyntaxError.
  */
 export function parseEntry(text: string): unknown {
@@ -43,5 +43,6 @@ function isHeld(token: string): boolean {
   const value = Number(token);
   if (!Number.isFinite(value)) return false;
   if (/[.eE]/.test(token)) return true;
-  return String(value) === token || BigInt(value) === BigInt(token);
+  // Of what is larger, JavaScript writes other digits, even if the double is exact.
+  return Number.isSafeInteger(value) || String(value) === token;
 }
