@@ -82,7 +82,8 @@ function printReport(
   const to = targets.length > 1 ? ` to ${countNamespaces(targets.length)}` : "";
   const there = existing === 0 ? "" : `, ${count(existing)} ${existing === 1 ? "was" : "were"} there already`;
   const more = grown === 0 ? "" : `, ${count(grown)} of them ${grown === 1 ? "has" : "have"} new messages now`;
-  const none = targets.every(({ file }) => file.index.sessionCount === 0) ? ", because the file holds none" : "";
+  const isEmpty = targets.every(({ file }) => file.index.sessionCount === 0 && file.todos.length === 0);
+  const none = isEmpty ? ", because the file holds none" : "";
   const lines = [`Imported ${countSessions(imported)}${to}${there}${more}${none}`, ...(notes?.lines() ?? [])];
   process.stderr.write(lines.map((line) => `${line}\n`).join(""));
 }
