@@ -1,11 +1,11 @@
 import "./server/harden.js";
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { fail } from "./commands/fail.js";
 import { loadMcp } from "./commands/mcp/load-mcp.js";
 import { stopSignal } from "./commands/signals.js";
 import type { TodoFields } from "./commands/todo.js";
 import { addHealthOptions, addRetentionOption, addServeOptions, readRetention, readServeConfig } from "./config.js";
-import { parseScope, positive, wholeNumber } from "./flags.js";
+import { parseScope, parseText, positive, wholeNumber } from "./flags.js";
 import { addNamespaceOption, addStorageOption } from "./storage-flags.js";
 import { VERSION } from "./version.js";
 
@@ -23,6 +23,17 @@ const commands = {
   sweep: () => import("./commands/sweep.js"),
   todo: () => import("./commands/todo.js"),
 };
+
+const IMPORT_HELP = `
+The file is recognised by its content:
+  session-pool           what export and the console write
+  ChatGPT, Claude.ai     the ZIP archive as it was downloaded, or conversations.json
+  Claude Code, Codex CLI their JSONL files, or a folder of them
+  OpenCode               the output of opencode export, or opencode.db
+  LibreChat              a conversation exported as JSON
+  the AI SDK             a JSON list of UIMessages, or chats with messages
+  the OpenAI Agents SDK  the SQLite file of SQLiteSession
+`;
 
 /** The exit code of an import that left something out. */
 const INCOMPLETE = 3;
@@ -55,16 +66,31 @@ addNamespaceOption(addStorageOption(program.command("erase")))
   );
 
 addNamespaceOption(addStorageOption(program.command("export")))
-  .description("write all sessions, messages and todos as JSON Lines")
+  .description("write sessions with their messages, and the todos, as JSON Lines")
   .argument("[file]", "file to write, or - for standard output", "-")
-  .action(async (file: string, flags) => (await commands.export()).exportSessions(flags, file));
+  .option("--all-namespaces", "write every namespace of the store to the one file", false)
+  .addOption(
+    new Option("--session <id>", "write only this session, without the todos; may be repeated")
+      .argParser((id, ids: string[] = []) => [...ids, parseText(id)])
+      .conflicts("allNamespaces"),
+  )
+  .action(async (file: string, { session: sessions, ...flags }, command: Command) => {
+    const source = command.getOptionValueSource("namespace");
+    if (flags.allNamespaces && source === "cli") {
+      throw new Error("--namespace and --all-namespaces must not be given together");
+    }
+    const isNamespaceGiven = source !== "default";
+    await (await commands.export()).exportSessions({ ...flags, sessions, isNamespaceGiven }, file);
+  });
 
 addNamespaceOption(addStorageOption(program.command("import")))
   .description("read sessions that session-pool or another program exported; can be repeated")
   .argument("<file>", "file, archive or folder to read")
+  .addHelpText("after", IMPORT_HELP)
   .option("--strict", "refuse another program's file if something of it has to be mended or left out", false)
-  .action(async (file: string, flags) => {
-    const { leftOut } = await (await commands.import()).importSessions(flags, file);
+  .action(async (file: string, flags, command: Command) => {
+    const isNamespaceGiven = command.getOptionValueSource("namespace") !== "default";
+    const { leftOut } = await (await commands.import()).importSessions({ ...flags, isNamespaceGiven }, file);
     if (leftOut > 0) process.exitCode = INCOMPLETE;
   });
 

@@ -65,6 +65,11 @@ export class Pools {
     return idle.length;
   }
 
+  /** The namespaces that have sessions or todos, or had some that are still to be cleared away. */
+  listNamespaces(): Promise<readonly string[]> {
+    return this.#storage.listNamespaces();
+  }
+
   /** Resolves when the store answers; rejects with `unavailable`. */
   async ping(): Promise<void> {
     const use = this.use("default");

@@ -133,3 +133,33 @@ function inTarget<T>(work: (database: Database.Database) => T): T {
     database.close();
   }
 }
+
+it("an export says which namespaces it leaves out, and takes them, or single sessions, when it is told to", async () => {
+  const storage = `sqlite:${folder}/namespaces.db`;
+  const file = join(folder, "namespace.jsonl");
+  const all = join(folder, "all.jsonl");
+  const ids = ["one", "-x"];
+  const lines = [{ format: "session-pool", version: 1 }, ...ids.map((sessionId) => ({ session: { sessionId } }))];
+  writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  await run(["import", "--storage", storage, "--namespace", "team-a", file]);
+  const none = await run(["export", "--storage", storage]);
+  expect(none).toMatchObject({ code: 1, stdout: "" });
+  expect(none.stderr).toContain('there are some in "team-a"');
+  await run(["import", "--storage", storage, file]);
+  const left = await run(["export", "--storage", storage, join(folder, "default.jsonl")]);
+  expect(left).toMatchObject({ code: 0 });
+  expect(left.stderr).toMatch(/^Exported 2 sessions\nOnly the namespace "default" was exported; .* "team-a"/);
+  expect(await run(["export", "--storage", storage, "--all-namespaces", all])).toMatchObject({
+    code: 0,
+    stderr: "Exported 4 sessions from 2 namespaces\n",
+  });
+  const both = await run(["export", "--storage", storage, "--all-namespaces", "--namespace", "team-a"]);
+  expect(both).toMatchObject({ code: 1, stdout: "" });
+  const some = await run(["export", "--storage", storage, "--session", "-x", "--session", "one"]);
+  expect(some).toMatchObject({ code: 0, stderr: expect.stringContaining("Exported 2 sessions\n") });
+  const target = `sqlite:${folder}/namespaces-again.db`;
+  expect(await run(["import", "--storage", target, all])).toMatchObject({
+    code: 0,
+    stderr: "Imported 4 sessions to 2 namespaces\n",
+  });
+});

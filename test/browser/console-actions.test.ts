@@ -202,12 +202,16 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
         return;
       }
       expect(download.suggestedFilename()).toBe(`${id}.jsonl`);
-      const [first, ...messages] = saved
+      const [, { session }, ...lines] = saved
         .trimEnd()
         .split("\n")
         .map((line) => JSON.parse(line));
-      expect(first.session).toEqual(await call("GET", `/session/${id}/load`).then(({ session }) => session));
-      expect(messages).toEqual((await call("GET", `/session/${id}/message`)).messages);
+      expect(session).toMatchObject({ sessionId: id, messages: [[1, 4]] });
+      const { messages } = await call("GET", `/session/${id}/message`);
+      expect(lines.slice(0, -1).map(({ message }) => message)).toMatchObject(
+        messages.map(({ info: { id, role }, parts }: Answer) => ({ id, role, parts })),
+      );
+      expect(lines.at(-1)).toEqual({ todos: [] });
     });
 
     it("an edit gives a message new text, and can be undone", async () => {

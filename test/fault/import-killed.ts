@@ -93,7 +93,8 @@ export async function backupOf(store: LogStore): Promise<string> {
 async function importInto(store: LogStore, path: string): Promise<void> {
   const handle: FileHandle = await open(path);
   try {
-    await storeBackup(poolOf(store), await checkFile(handle, path));
+    const { source, sections } = await checkFile(handle, path);
+    for (const { file } of sections) await storeBackup(poolOf(store), { source, file });
   } finally {
     await handle.close();
   }

@@ -3,12 +3,14 @@ import { DomainError } from "../../domain/errors.js";
 import { onOneLine } from "../../domain/json.js";
 import type { BackupMessage, SessionSnapshot } from "../../domain/session-image.js";
 import type { RootPool } from "../../pool/root-pool.js";
+import type { Pools } from "../../pools.js";
 import type { StorageManager } from "../../storage/storage-manager.js";
 import { withPools } from "../with-pools.js";
+import { type BackupOptions, type ExportRequest, type ExportScope, exportScope } from "./export-scope.js";
 import { Numbering } from "./numbering.js";
 import { type Write, writeOutput } from "./output.js";
 import { progressBar } from "./progress-bar.js";
-import { countSessions, FILE_HEADER, type FileItem } from "./session-file.js";
+import { countNamespaces, countSessions, FILE_HEADER, type FileHeader, type FileItem } from "./session-file.js";
 import { Spool } from "./spool.js";
 
 export interface TransferTarget {
@@ -27,33 +29,52 @@ const PAGE = 1000;
 const MAX_ATTEMPTS = 5;
 
 /**
- * Writes all sessions with their histories, and the todos, to a file or to standard output (`-`). The store may be in
- * use.
+ * Writes sessions with their histories, and the todos, to a file or to standard output (`-`). The store may be in use.
+ * Throws an Error, and leaves an existing file alone, when the namespace holds nothing but others do, and when a
+ * session that was named does not exist.
  */
-export async function exportSessions({ storage, namespace }: TransferTarget, path: string): Promise<void> {
-  const { exported, deleted } = await withPools(storage, (pools) =>
-    writeOutput(path, (write) => writeBackup(pools.for(namespace), write)),
-  );
+export async function exportSessions(request: ExportRequest, path: string): Promise<void> {
+  const { exported, deleted, scope } = await withPools(request.storage, async (pools) => {
+    const scope = await exportScope(pools, request);
+    const report = await writeOutput(path, (write) => writeSections(pools, scope, write));
+    return { ...report, scope };
+  });
+  const from = request.allNamespaces ? ` from ${countNamespaces(scope.sections.length)}` : "";
   const note =
     deleted === 0 ? "" : `; ${deleted.toLocaleString("en-US")} ${deleted === 1 ? "was" : "were"} deleted meanwhile`;
-  process.stderr.write(`Exported ${countSessions(exported)}${note}\n`);
+  process.stderr.write(`Exported ${countSessions(exported)}${from}${note}\n`);
+  if (scope.note !== undefined) process.stderr.write(`${scope.note}\n`);
+}
+
+async function writeSections(pools: Pools, { sections }: ExportScope, write: Write): Promise<ExportReport> {
+  let [exported, deleted] = [0, 0];
+  for (const { namespace, options } of sections) {
+    const report = await writeBackup(pools.for(namespace), write, options);
+    exported += report.exported;
+    deleted += report.deleted;
+  }
+  return { exported, deleted };
 }
 
 /** Writes a backup of one namespace; see FILE_HEADER. */
-export async function writeBackup(pool: RootPool, write: Write): Promise<ExportReport> {
+export async function writeBackup(
+  pool: RootPool,
+  write: Write,
+  { namespace, sessions }: BackupOptions = {},
+): Promise<ExportReport> {
   const storage = pool.storage as StorageManager;
-  const keys = await sortedKeys(storage);
+  const keys = sessions === undefined ? await allKeys(storage) : await keysOf(storage, sessions);
   const numbering = new Numbering();
   const bar = progressBar("Exporting", "sessions");
   bar.start(keys.length, 0);
   let exported = 0;
   try {
-    await write(lineOf(FILE_HEADER));
-    for (const key of keys) {
+    await write(lineOf({ ...FILE_HEADER, namespace }));
+    for (const key of keys.sort(byCreateTime)) {
       if (await writeSession(storage, numbering, key, write)) exported += 1;
       bar.increment();
     }
-    const todos = await pool.todos.list();
+    const todos = sessions === undefined ? await pool.todos.list() : [];
     // A program that embeds the library may have stored other fields, too, which an import would refuse.
     await write(
       lineOf({ todos: todos.map(({ id, content, status, priority }) => ({ id, content, status, priority })) }),
@@ -69,8 +90,14 @@ interface Key {
   readonly createTimeMicros: number;
 }
 
-/** Sorted by create time, then session id, so that a source comes before its forks unless clocks disagree. */
-async function sortedKeys(storage: StorageManager): Promise<Key[]> {
+/** By create time, then session id, so that a source comes before its forks unless clocks disagree. */
+function byCreateTime(a: Key, b: Key): number {
+  return (
+    a.createTimeMicros - b.createTimeMicros || (a.sessionId < b.sessionId ? -1 : a.sessionId > b.sessionId ? 1 : 0)
+  );
+}
+
+async function allKeys(storage: StorageManager): Promise<Key[]> {
   const keys: Key[] = [];
   let after: string | undefined = "";
   while (after !== undefined) {
@@ -78,10 +105,16 @@ async function sortedKeys(storage: StorageManager): Promise<Key[]> {
     for (const key of page.keys) keys.push(key);
     after = page.next;
   }
-  return keys.sort(
-    (a, b) =>
-      a.createTimeMicros - b.createTimeMicros || (a.sessionId < b.sessionId ? -1 : a.sessionId > b.sessionId ? 1 : 0),
-  );
+  return keys;
+}
+
+async function keysOf(storage: StorageManager, sessionIds: readonly string[]): Promise<Key[]> {
+  const keys: Key[] = [];
+  for (const sessionId of new Set(sessionIds)) {
+    const snapshot = await storage.snapshotSession(sessionId);
+    if (snapshot !== null) keys.push({ sessionId, createTimeMicros: snapshot.createTimeMicros });
+  }
+  return keys;
 }
 
 /** Writes one session as of one moment. Resolves to false when it no longer exists. */
@@ -120,7 +153,7 @@ async function spoolMessages(
   }
 }
 
-function lineOf(line: FileItem | typeof FILE_HEADER): string {
+function lineOf(line: FileItem | FileHeader): string {
   return `${onOneLine(JSON.stringify(line))}\n`;
 }
 

@@ -6,17 +6,17 @@ import type { Pools } from "../../pools.js";
 import type { StorageManager } from "../../storage/storage-manager.js";
 import { withPools } from "../with-pools.js";
 import type { BackupFile } from "./backup-file.js";
-import type { TransferTarget } from "./export-sessions.js";
 import { BACKUP_LIMITS } from "./file-shapes.js";
-import { type ForeignBackup, planGrowth } from "./foreign/growth.js";
+import { planGrowth } from "./foreign/growth.js";
 import type { ImportNotes } from "./foreign/import-notes.js";
 import { readForeign } from "./foreign/read-foreign.js";
+import { type ImportRequest, importTargets } from "./import-targets.js";
 import { Importer, type ImportReport } from "./importer.js";
 import { FileLines, type LineSource } from "./lines.js";
 import { progressBar } from "./progress-bar.js";
-import { readBackup } from "./read-backup.js";
+import { type BackupSection, readBackup } from "./read-backup.js";
 import { readOldBackup } from "./read-old-backup.js";
-import { countSessions, FILE_HEADER } from "./session-file.js";
+import { countNamespaces, countSessions, FILE_HEADER } from "./session-file.js";
 import { isObject } from "./shape.js";
 
 /** The first line of a backup is shorter. */
@@ -25,13 +25,13 @@ const HEADER_BYTES = 4096;
 /** A file that was found to be complete, and the source of its lines. */
 interface Opened {
   readonly source: LineSource;
-  readonly file: BackupFile | ForeignBackup;
+  readonly sections: readonly BackupSection[];
   /** What was mended or left out of another program's file; absent for files of this program. */
   readonly notes?: ImportNotes;
   close?(): Promise<void>;
 }
 
-export interface ImportTarget extends TransferTarget {
+export interface ImportTarget extends ImportRequest {
   /** What sessions of other programs have to keep to. */
   readonly limits?: Limits | undefined;
   /** Refuses a file of which something would have to be mended or left out. */
@@ -48,34 +48,51 @@ export interface ImportSummary extends ImportReport {
  * before anything is stored. It can be repeated: sessions whose ids exist already are left alone, and an import that
  * was interrupted is completed. Prints what was stored, mended and left out.
  */
-export async function importSessions(
-  { storage, namespace, limits, strict }: ImportTarget,
-  path: string,
-): Promise<ImportSummary> {
-  const opened = await openImport(path, limits ?? DEFAULT_LIMITS);
+export async function importSessions(target: ImportTarget, path: string): Promise<ImportSummary> {
+  const { storage, limits = DEFAULT_LIMITS, strict } = target;
+  const opened = await openImport(path, limits);
   try {
-    const { notes } = opened;
+    const { source, sections, notes } = opened;
     if (strict && notes?.first !== undefined) throw new Error(`${path}: ${notes.first}; nothing was stored`);
-    const store = (pools: Pools) => storeBackup(pools.for(namespace), opened);
+    const targets = importTargets(target, sections, path);
+    const store = async (pools: Pools) => {
+      const total = { imported: 0, existing: 0, grown: 0 };
+      for (const { namespace, file } of targets) {
+        const report = await storeBackup(pools.for(namespace), { source, file, ...(notes && { notes }) });
+        total.imported += report.imported;
+        total.existing += report.existing;
+        total.grown += report.grown;
+      }
+      return total;
+    };
     const report = await withPools(storage, store, { create: true, limits: BACKUP_LIMITS });
-    printReport(report, opened);
+    printReport(report, targets, notes);
     return { ...report, leftOut: notes?.leftOutCount ?? 0 };
   } finally {
     await opened.close?.();
   }
 }
 
-function printReport({ imported, existing, grown }: ImportReport, { file, notes }: Opened): void {
+function printReport(
+  { imported, existing, grown }: ImportReport,
+  targets: readonly { readonly file: BackupFile }[],
+  notes: ImportNotes | undefined,
+): void {
   const count = (number: number) => number.toLocaleString("en-US");
+  const to = targets.length > 1 ? ` to ${countNamespaces(targets.length)}` : "";
   const there = existing === 0 ? "" : `, ${count(existing)} ${existing === 1 ? "was" : "were"} there already`;
   const more = grown === 0 ? "" : `, ${count(grown)} of them ${grown === 1 ? "has" : "have"} new messages now`;
-  const none = file.index.sessionCount === 0 ? ", because the file holds none" : "";
-  const lines = [`Imported ${countSessions(imported)}${there}${more}${none}`, ...(notes?.lines() ?? [])];
+  const isEmpty = targets.every(({ file }) => file.index.sessionCount === 0 && file.todos.length === 0);
+  const none = isEmpty ? ", because the file holds none" : "";
+  const lines = [`Imported ${countSessions(imported)}${to}${there}${more}${none}`, ...(notes?.lines() ?? [])];
   process.stderr.write(lines.map((line) => `${line}\n`).join(""));
 }
 
 /** Stores the sessions and todos of a file. */
-export async function storeBackup(pool: RootPool, { source, file, notes }: Opened): Promise<ImportReport> {
+export async function storeBackup(
+  pool: RootPool,
+  { source, file, notes }: Pick<Opened, "source" | "notes"> & Pick<BackupSection, "file">,
+): Promise<ImportReport> {
   const bar = progressBar("Importing", "sessions");
   bar.start(file.index.sessionCount, 0);
   const storage = pool.storage as StorageManager;
@@ -118,25 +135,30 @@ export async function checkFile(handle: FileHandle, path: string, limits: Limits
       if (!isChecked) bar.increment(bytes);
     });
     try {
-      return { source, file: await readOwn(source, version) };
+      return { source, sections: await readOwn(source, version) };
     } finally {
       isChecked = true;
     }
   });
 }
 
-function readOwn(lines: LineSource, version: unknown): Promise<BackupFile> {
+async function readOwn(lines: LineSource, version: unknown): Promise<readonly BackupSection[]> {
   if (version === FILE_HEADER.version) return readBackup(lines);
-  if (version === 1) return readOldBackup(lines);
+  if (version === 1) return [{ namespace: undefined, file: await readOldBackup(lines) }];
   const newest = FILE_HEADER.version;
   throw new Error(`the file has version ${JSON.stringify(version)}; this program reads versions up to ${newest}`);
 }
 
 /** Reads a file, an archive or a folder of another program. */
 function readOther(path: string, limits: Limits): Promise<Opened> {
-  return reading(path, (bar) =>
-    readForeign(path, limits, { onSize: (bytes) => bar.start(bytes, 0), onBytes: (bytes) => bar.increment(bytes) }),
-  );
+  return reading(path, async (bar) => {
+    const progress = {
+      onSize: (bytes: number) => bar.start(bytes, 0),
+      onBytes: (bytes: number) => bar.increment(bytes),
+    };
+    const { file, ...opened } = await readForeign(path, limits, progress);
+    return { ...opened, sections: [{ namespace: undefined, file }] };
+  });
 }
 
 /** Shows a progress bar while a file is read, and names the file in errors. */

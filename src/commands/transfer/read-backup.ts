@@ -9,20 +9,57 @@ import { BackupIndex } from "./backup-index.js";
 import { checkAncestry } from "./check-ancestry.js";
 import { checkInherited } from "./check-lineage.js";
 import { asPlainErrors, BACKUP_LIMITS, checkSession, sessionShape, todoShape } from "./file-shapes.js";
+import type { ForeignBackup } from "./foreign/growth.js";
 import type { Line, LineSource } from "./lines.js";
-import type { Numbers } from "./session-file.js";
-import { checkKnown, list } from "./shape.js";
+import { FILE_HEADER, type Numbers } from "./session-file.js";
+import { checkKnown, integer, list, object, optional, string } from "./shape.js";
 
 type Image = SessionImage<NumberRange>;
 
-/** Reads a whole file of version 2. Throws an Error that names the first invalid line. */
-export async function readBackup(source: LineSource): Promise<BackupFile> {
-  const scan = new Scan(source);
-  let isHeader = true;
+/** How each header begins, which no other line of a file does. */
+const HEADER_START = `{"format":"${FILE_HEADER.format}"`;
+
+const headerShape = object({ version: integer(), namespace: optional(string, undefined) });
+
+/** The sessions of one namespace in a file. */
+export interface BackupSection {
+  /** Absent when the sessions may go to any namespace. */
+  readonly namespace: string | undefined;
+  readonly file: BackupFile | ForeignBackup;
+}
+
+/**
+ * Reads a whole file of version 2, which has a section for each header. Throws an Error that names the first invalid
+ * line.
+ */
+export async function readBackup(source: LineSource): Promise<readonly BackupSection[]> {
+  const sections: BackupSection[] = [];
+  let section: { readonly namespace: string | undefined; readonly scan: Scan } | undefined;
+  const end = () => {
+    if (section) sections.push({ namespace: section.namespace, file: fileOf(source, section.scan) });
+  };
   for await (const line of source.lines()) {
-    if (!isHeader) scan.add(line);
-    isHeader = false;
+    const header = headerOf(source, line);
+    if (header) end();
+    if (header) section = { namespace: header.namespace, scan: new Scan(source) };
+    else section?.scan.add(line);
   }
+  end();
+  return sections;
+}
+
+function headerOf(source: LineSource, line: Line): { readonly namespace: string | undefined } | undefined {
+  if (line.number > 1 && !line.text.startsWith(HEADER_START)) return undefined;
+  return naming(source, line, () => {
+    const { version, namespace } = headerShape(JSON.parse(line.text), "");
+    if (version !== FILE_HEADER.version)
+      throw new Error(`version must be ${FILE_HEADER.version}, but it is ${version}`);
+    if (namespace === "") throw new Error("namespace must not be empty");
+    return { namespace };
+  });
+}
+
+function fileOf(source: LineSource, scan: Scan): BackupFile {
   const { index } = scan;
   return {
     index,

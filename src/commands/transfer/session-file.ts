@@ -11,6 +11,14 @@ import type { Todo } from "../../domain/todo.js";
  */
 export const FILE_HEADER = { format: "session-pool", version: 2 } as const;
 
+/** A file of several namespaces has one such line before the sessions of each. */
+export interface FileHeader {
+  readonly format: typeof FILE_HEADER.format;
+  readonly version: typeof FILE_HEADER.version;
+  /** Absent in a file of one namespace, which may be imported to any. */
+  readonly namespace?: string | undefined;
+}
+
 /** The numbers of the first and the last message, inclusive. */
 export type Numbers = readonly [first: number, last: number];
 
@@ -51,4 +59,8 @@ export type FileItem =
 /** A number of sessions as an export names it: `19,998 sessions`. */
 export function countSessions(count: number): string {
   return `${count.toLocaleString("en-US")} ${count === 1 ? "session" : "sessions"}`;
+}
+
+export function countNamespaces(count: number): string {
+  return `${count.toLocaleString("en-US")} ${count === 1 ? "namespace" : "namespaces"}`;
 }

@@ -64,7 +64,7 @@ describe("a backup of random histories", () => {
       await fill(from, sequence, 2);
       const first = await backupOf(from);
       const { imported } = await restore(to, first);
-      expect(await restore(to, first)).toEqual({ imported: 0, existing: imported });
+      expect(await restore(to, first)).toEqual({ imported: 0, existing: imported, grown: 0 });
       expect(await backupOf(to)).toBe(first);
     });
     await fc.assert(property, { numRuns: 20, seed });
@@ -128,7 +128,9 @@ async function restore(pool: RootPool, text: string) {
   await writeFile(path, text);
   const handle = await open(path);
   try {
-    return await storeBackup(pool, await checkFile(handle, path));
+    const { source, sections } = await checkFile(handle, path);
+    expect(sections).toHaveLength(1);
+    return await storeBackup(pool, { source, file: sections[0]!.file });
   } finally {
     await handle.close();
   }

@@ -3,6 +3,7 @@ import type { Limits } from "../../../domain/limits.js";
 import type { DatabaseReader, Entry, ForeignSession, JsonReader, ReadContext } from "../readers/reader.js";
 import { READERS } from "../readers/table.js";
 import { isObject } from "../shape.js";
+import { copyDatabase, type DatabaseCopy } from "./database-copy.js";
 import { tablesOf } from "./database-tables.js";
 import { openSource, type Source, type SourceDocument } from "./documents.js";
 import { ForeignFile } from "./foreign-file.js";
@@ -29,16 +30,18 @@ export interface ReadProgress {
 export async function readForeign(path: string, limits: Limits, progress: ReadProgress) {
   const notes = new ImportNotes();
   const nowMicros = Date.now() * 1000;
-  const file = await ForeignFile.create(limits, notes, nowMicros);
   const source = await openSource(path, progress.onBytes);
-  progress.onSize(source.bytes);
   try {
-    const refusal = await addAll(source, file, { notes, nowMicros, attachments: source.names });
-    if (refusal !== undefined) throw new Error(refusal);
-    return { ...(await file.finish()), notes, close: () => file.close() };
-  } catch (error) {
-    await file.close();
-    throw error;
+    progress.onSize(source.bytes);
+    const file = await ForeignFile.create(limits, notes, nowMicros);
+    try {
+      const refusal = await addAll(source, file, { notes, nowMicros, attachments: source.names });
+      if (refusal !== undefined) throw new Error(refusal);
+      return { ...(await file.finish()), notes, close: () => file.close() };
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
   } finally {
     await source.close();
   }
@@ -73,12 +76,24 @@ async function read(document: SourceDocument, context: ReadContext): Promise<Rea
 }
 
 async function readDatabase(path: string, context: ReadContext): Promise<Reading> {
-  const tables = await tablesOf(path);
+  const copy = await copyDatabase(path);
+  const tables = tablesOf(copy.path);
   const reader = databaseReaders.find((one) => one.tables.every((table) => tables.includes(table)));
-  if (reader) return { sessions: reader.readDatabase(path, context) };
+  if (reader) return { sessions: ofCopy(reader, copy, context) };
+  await copy.remove();
   const what =
     tables.length === 0 ? "without tables, or a damaged one" : `with the tables ${tables.slice(0, 8).join(", ")}`;
   return { refusal: `the file is a SQLite database ${what}; no program that can be imported writes such a database` };
+}
+
+async function* ofCopy(reader: DatabaseReader, copy: DatabaseCopy, context: ReadContext) {
+  try {
+    yield* reader.readDatabase(copy.path, context);
+  } catch (error) {
+    throw new Error(`the database of ${reader.name} cannot be read: ${(error as Error).message}`, { cause: error });
+  } finally {
+    await copy.remove();
+  }
 }
 
 async function readJson(document: SourceDocument, context: ReadContext): Promise<Reading> {
@@ -117,7 +132,7 @@ async function* replayed(first: readonly Entry[], rest: AsyncIterable<Entry>): A
 async function* none(): AsyncGenerator<ForeignSession> {}
 
 function refusalOf([first]: readonly Entry[]): string {
-  const programs = NAMES.format(["session-pool", ...READERS.map(({ name }) => name)]);
+  const programs = NAMES.format(new Set(["session-pool", ...READERS.map(({ name }) => name)]));
   if (first === undefined) return `the file is neither JSON nor an export of ${programs}`;
   const what = / line \d+$/.test(first.place) ? "JSON Lines" : "JSON";
   const fields = isObject(first.value) ? Object.keys(first.value).slice(0, 8).join(", ") : "";

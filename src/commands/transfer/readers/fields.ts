@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../../domain/json.js";
 import { isObject } from "../shape.js";
+import { isoMicros } from "./iso-micros.js";
 
 /** A field of a value that may be anything: its text, or empty. Numbers become text, as ids are sometimes numbers. */
 export function textAt(value: unknown, key: string): string {
@@ -39,6 +40,5 @@ export function microsOf(value: unknown): number | undefined {
   if (typeof number === "number" && Number.isFinite(number)) {
     return Math.round(number * (Math.abs(number) > MOST_SECONDS ? 1000 : 1_000_000));
   }
-  const millis = typeof value === "string" ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(millis) ? undefined : millis * 1000;
+  return typeof value === "string" ? isoMicros(value) : undefined;
 }

@@ -30,7 +30,7 @@ export interface DatabaseReader {
   readonly name: string;
   /** Tables that the databases of this format have, all of them. */
   readonly tables: readonly string[];
-  /** Yields the sessions of the database at this path, which must only be read. */
+  /** Yields the sessions of the database at this path, which is a copy. */
   readDatabase(path: string, context: ReadContext): AsyncIterable<ForeignSession>;
 }
 

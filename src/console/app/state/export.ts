@@ -1,7 +1,8 @@
-import { listMessages } from "../api/calls.js";
+import { getSession, listMessages } from "../api/calls.js";
 import type { Message, Session } from "../api/types.js";
 import type { PartView } from "../parts/part-view.js";
 import { viewsOf } from "../parts/recognise.js";
+import { backupLines } from "./backup-lines.js";
 
 export type ExportFormat = "json" | "markdown";
 
@@ -18,20 +19,21 @@ export async function exportSession(
   signal: AbortSignal,
   onRead: (count: number) => void,
 ): Promise<number> {
-  const pieces = [format === "json" ? `${JSON.stringify({ session })}\n` : `# ${session.title || session.sessionId}\n`];
-  let count = 0;
+  const messages: Message[] = [];
   let pageToken = "";
   do {
     const page = await listMessages(session.sessionId, { limit: LIMIT, pageToken }, signal);
-    for (const message of page.messages)
-      pieces.push(format === "json" ? `${JSON.stringify(message)}\n` : asMarkdown(message));
-    count += page.messages.length;
-    onRead(count);
+    for (const message of page.messages) messages.push(message);
+    onRead(messages.length);
     pageToken = page.nextPageToken;
   } while (pageToken !== "");
+  const pieces =
+    format === "json"
+      ? backupLines(await getSession(session.sessionId, signal), messages)
+      : [`# ${session.title || session.sessionId}\n`, ...messages.map(asMarkdown)];
   const [type, extension] = TYPES[format];
   save(new Blob(pieces, { type }), `${session.sessionId.replace(/[^\w.-]+/g, "_")}.${extension}`);
-  return count;
+  return messages.length;
 }
 
 function asMarkdown(message: Message): string {

@@ -1,0 +1,54 @@
+import { copyFile, mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+
+/** The files of a database: itself, what has not been written to it yet, and what takes back an unfinished write. */
+const SUFFIXES = ["", "-wal", "-journal"] as const;
+const ATTEMPTS = 20;
+const PAUSE_MS = 100;
+
+export interface DatabaseCopy {
+  readonly path: string;
+  remove(): Promise<void>;
+}
+
+/**
+ * Copies a SQLite database, with all that was committed, to a folder that only this user can read, as of one moment:
+ * opening the original would write to it, or to files beside it. Throws an Error when a program writes all the time.
+ */
+export async function copyDatabase(path: string): Promise<DatabaseCopy> {
+  const folder = await mkdtemp(join(tmpdir(), "session-pool-import-"));
+  const remove = () => rm(folder, { recursive: true, force: true });
+  const copy = join(folder, basename(path));
+  try {
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      const before = await stateOf(path);
+      await copyFiles(path, copy);
+      if ((await stateOf(path)) === before) return { path: copy, remove };
+      await setTimeout(PAUSE_MS);
+    }
+    throw new Error("a program is writing to the database all the time; stop it first");
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+async function copyFiles(path: string, copy: string): Promise<void> {
+  for (const suffix of SUFFIXES) {
+    await rm(`${copy}${suffix}`, { force: true });
+    await copyFile(`${path}${suffix}`, `${copy}${suffix}`).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOENT" || suffix === "") throw error;
+    });
+  }
+}
+
+/** Changes whenever one of the files does. */
+async function stateOf(path: string): Promise<string> {
+  const states = SUFFIXES.map(async (suffix) => {
+    const found = await stat(`${path}${suffix}`, { bigint: true }).catch(() => undefined);
+    return found ? [found.ino, found.size, found.mtimeNs, found.ctimeNs].join(" ") : "";
+  });
+  return (await Promise.all(states)).join("\n");
+}

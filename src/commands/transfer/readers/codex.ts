@@ -1,0 +1,192 @@
+import type { JsonObject } from "../../../domain/json.js";
+import { isObject } from "../shape.js";
+import { branchesOf } from "./branches.js";
+import { itemMessage } from "./codex-item.js";
+import { listAt, microsOf, objectAt, textAt } from "./fields.js";
+import { firstLine } from "./first-line.js";
+import { firstText, rest } from "./loose-fields.js";
+import type { ForeignMessage, ForeignSession, JsonReader, ReadContext } from "./reader.js";
+import { Turns } from "./turns.js";
+
+type Line = Record<string, unknown>;
+
+const TYPES: ReadonlySet<unknown> = new Set([
+  ...["session_meta", "response_item", "event_msg", "turn_context", "compacted"],
+]);
+
+/** Events that repeat what items say. */
+const TOLD: ReadonlyMap<unknown, { readonly role: string; readonly type: string }> = new Map([
+  ["user_message", { role: "user", type: "text" }],
+  ["agent_message", { role: "assistant", type: "text" }],
+  ["agent_reasoning", { role: "assistant", type: "reasoning" }],
+]);
+
+/**
+ * Rollouts of the Codex CLI, `~/.codex/sessions/…/rollout-….jsonl`, and those of its first versions, whose lines are
+ * items without an envelope. Each item is a message. Turns that the user took back become forks.
+ */
+export const codex: JsonReader = {
+  name: "Codex CLI",
+  isEntry: (value) => isObject(value) && (isRolloutLine(value) || isOldHead(value) || isItem(value)),
+  async *read(entries, context) {
+    let rollout = new Rollout(context);
+    for await (const { value, place } of entries) {
+      if (!isObject(value)) {
+        context.notes.leftOut("lines that are no items of a rollout", place);
+        continue;
+      }
+      const head = headOf(value);
+      if (head && rollout.isOver(head)) {
+        yield* rollout.sessions();
+        rollout = new Rollout(context);
+      }
+      if (head) rollout.begin(head);
+      else rollout.add(value);
+    }
+    yield* rollout.sessions();
+  },
+};
+
+function isRolloutLine(value: Line): boolean {
+  return TYPES.has(value.type) && isObject(value.payload);
+}
+
+/** A message of the Responses API, of a rollout without its first line. */
+function isItem(value: Line): boolean {
+  const types = listAt(value, "content").map((block) => textAt(block, "type"));
+  return value.type === "message" && types.some((type) => type === "input_text" || type === "output_text");
+}
+
+/** The first line of an old rollout. */
+function isOldHead(value: Line): boolean {
+  const isNamed = typeof value.id === "string" && typeof value.timestamp === "string";
+  return isNamed && value.type === undefined && ("instructions" in value || "git" in value);
+}
+
+function headOf(line: Line): Line | undefined {
+  if (line.type === "session_meta") return objectAt(line, "payload");
+  return isOldHead(line) ? line : undefined;
+}
+
+/** One session, as its lines come. */
+class Rollout {
+  readonly #context: ReadContext;
+  readonly #items = new Turns();
+  /** Messages as events tell them, for rollouts without items. */
+  readonly #told = new Turns();
+  /** What the user typed, by which it is told from what Codex puts into messages of the user. */
+  readonly #typed = new Set<string>();
+  #head: Line | undefined;
+  #title = "";
+  #model = "";
+  #count = 0;
+  #start: number | undefined;
+  #end: number | undefined;
+
+  constructor(context: ReadContext) {
+    this.#context = context;
+  }
+
+  /** Whether a head begins another session. A fork's or subagent's rollout repeats the head of its source. */
+  isOver(head: Line): boolean {
+    if (this.#head === undefined || head.id === this.#head.id) return false;
+    return textAt(this.#head, "forked_from_id") === "" && parentOf(this.#head) === undefined;
+  }
+
+  begin(head: Line): void {
+    this.#head ??= head;
+    this.#note(microsOf(head.timestamp));
+  }
+
+  add(line: Line): void {
+    const time = microsOf(line.timestamp);
+    this.#note(time);
+    const payload = isRolloutLine(line) ? objectAt(line, "payload") : line;
+    if (line.type === "event_msg") this.#addEvent(payload, time);
+    else if (line.type === "turn_context") this.#model = textAt(payload, "model") || this.#model;
+    else if (line.type === "compacted") this.#addMessage(compacted(payload), time);
+    else if (line.type !== "session_meta") this.#addMessage(itemMessage(payload), time);
+  }
+
+  *sessions(): Generator<ForeignSession> {
+    const isTold = !this.#items.nodes.some(({ message }) => message?.role === "user" || message?.role === "assistant");
+    const { nodes, last } = isTold ? this.#told : this.#items;
+    if (nodes.length === 0) return;
+    const said = nodes.map((node) => ({ ...node, message: node.message && this.#asTyped(node.message) }));
+    const { messages, forks } = branchesOf(said, last ?? nodes[0]?.id);
+    const prompt = messages.find(({ role }) => role === "user");
+    const text = prompt?.parts.find(({ type, text }) => type === "text" && text)?.text ?? "";
+    const fields = rest(this.#head, "id", "timestamp") ?? {};
+    yield {
+      sessionId: textAt(this.#head, "id") || idOf(this.#context.document),
+      parentId: parentOf(this.#head),
+      title: this.#title || firstLine(text),
+      metadata: { codex: { ...fields, ...(this.#model !== "" && { model: this.#model }) } as JsonObject },
+      createTimeMicros: this.#start,
+      updateTimeMicros: this.#end,
+      messages,
+      forks,
+    };
+  }
+
+  #note(time: number | undefined): void {
+    if (time === undefined) return;
+    this.#start = Math.min(this.#start ?? time, time);
+    this.#end = Math.max(this.#end ?? time, time);
+  }
+
+  #addMessage(message: Omit<ForeignMessage, "id"> | undefined, timestampMicros: number | undefined): void {
+    // Counted even if nothing comes of it, so that the ids stay when a later version understands more.
+    this.#count += 1;
+    if (message === undefined) return;
+    const id = `item-${this.#count}`;
+    const model = message.role === "assistant" && this.#model !== "" && { metadata: { codex: { model: this.#model } } };
+    this.#items.add({ ...message, ...model, id, timestampMicros });
+  }
+
+  #addEvent(event: Line, timestampMicros: number | undefined): void {
+    const text = firstText(event, "message", "text");
+    const said = TOLD.get(event.type);
+    if (said !== undefined && text !== "") {
+      const id = `event-${this.#told.nodes.length + 1}`;
+      this.#told.add({ id, role: said.role, timestampMicros, parts: [{ type: said.type, text }] });
+    }
+    if (event.type === "user_message" && text.trim() !== "") this.#typed.add(text.trim());
+    else if (event.type === "thread_name_updated") this.#title = firstText(event, "thread_name", "name");
+    else if (event.type === "thread_rolled_back") this.#takeBack(Number(event.num_turns) || 0);
+    else if (event.type === "error") {
+      this.#addMessage({ role: "system", parts: [{ type: "error", text }] }, timestampMicros);
+    }
+  }
+
+  #takeBack(turns: number): void {
+    this.#items.takeBack(turns, (message) => this.#asTyped(message).role === "user");
+    this.#told.takeBack(turns, ({ role }) => role === "user");
+  }
+
+  /** The message; one of the user that was not typed, if events tell what was, is one of the system. */
+  #asTyped(message: ForeignMessage): ForeignMessage {
+    if (message.role !== "user" || this.#typed.size === 0) return message;
+    const texts = message.parts.map(({ type, text = "" }) => (type === "text" ? text : ""));
+    const text = texts.join("").trim();
+    const isTyped = text === "" || [...this.#typed].some((typed) => text.includes(typed) || typed.includes(text));
+    return isTyped ? message : { ...message, role: "system" };
+  }
+}
+
+/** The session that started this one as its subagent. */
+function parentOf(head: Line | undefined): string | undefined {
+  const spawn = objectAt(objectAt(objectAt(head, "source"), "subagent"), "thread_spawn");
+  return textAt(spawn, "parent_thread_id") || undefined;
+}
+
+function compacted(payload: Line): Omit<ForeignMessage, "id"> {
+  const text = textAt(payload, "message");
+  const count = listAt(payload, "replacement_history").length;
+  return { role: "system", parts: [{ type: "text", text: text || `(compacted to ${count} items)` }] };
+}
+
+/** The id at the end of a rollout's name. */
+function idOf(document: string): string {
+  return /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(document)?.[0] ?? "";
+}
