@@ -1,7 +1,7 @@
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 
-/** What there is instead of what a call expected; the one of the three that the call named. */
+/** What there is instead of what a call expected; the one of these that the call named. */
 export interface Current {
   /** The position that the message would get. */
   readonly position?: number;
@@ -9,11 +9,13 @@ export interface Current {
   readonly revision?: number;
   /** The version of the draft. */
   readonly version?: number;
+  /** How many messages a revert would remove. */
+  readonly removedCount?: number;
 }
 
 /**
- * The error of a call that expected another position, revision or version. It is a ConnectError with the code `aborted`
- * like any other.
+ * The error of a call that expected another position, revision, version or number of messages. It is a ConnectError
+ * with the code `aborted` like any other.
  */
 export class ConflictError extends ConnectError {
   readonly current: Current;
@@ -54,10 +56,11 @@ function readCurrent(bytes: Uint8Array): Current | undefined {
       }
       const entry = new BinaryReader(info.bytes());
       entry.tag();
-      const name = /^current_(position|revision|version)$/.exec(entry.string())?.[1];
+      const name = /^current_(position|revision|version|removed_count)$/.exec(entry.string())?.[1];
       entry.tag();
       const value = Number(entry.string());
-      if (name !== undefined && Number.isSafeInteger(value)) return { [name]: value };
+      if (name !== undefined && Number.isSafeInteger(value))
+        return { [name === "removed_count" ? "removedCount" : name]: value };
     }
   } catch {
     // Another service between may have changed what it did not understand.

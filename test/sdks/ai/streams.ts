@@ -76,8 +76,8 @@ function step(chunks: readonly Chunk[]): Chunk[] {
 }
 
 /**
- * The streams of an SDK with these chunks, by name. Streams with chunks that the SDK lacks are left out. Throws when the
- * SDK has a chunk that is in no stream.
+ * The streams of an SDK with these chunks, by name. Streams with chunks that the SDK lacks are left out. Throws when
+ * the SDK has a chunk that is in no stream.
  */
 export function streamsOf(chunks: readonly ZodObject[]): Map<string, Chunk[]> {
   const samples = new Map(chunks.flatMap(samplesOf).map((sample) => [sample.type as string, [] as Chunk[]]));

@@ -18,13 +18,16 @@ const ERROR_INFO = "google.rpc.ErrorInfo";
 
 describe("withCurrent", () => {
   it("finds what there is among the details, and keeps the rest of the error", () => {
-    const name = fc.constantFrom("position", "revision", "version");
+    const names = fc.constantFrom(...["position", "revision", "version"].map((name) => [name, name] as const), [
+      "removed_count",
+      "removedCount",
+    ] as const);
     fc.assert(
-      fc.property(name, fc.maxSafeInteger(), (name, value) => {
+      fc.property(names, fc.maxSafeInteger(), ([name, field], value) => {
         const error = errorWith(Code.Aborted, ERROR_INFO, encodeErrorInfo({ name, value } as never));
         const conflict = withCurrent(error);
         expect(conflict).toBeInstanceOf(ConflictError);
-        expect(conflict).toMatchObject({ code: Code.Aborted, current: { [name]: value }, details: error.details });
+        expect(conflict).toMatchObject({ code: Code.Aborted, current: { [field]: value }, details: error.details });
         expect([conflict.message, conflict.rawMessage]).toEqual([error.message, error.rawMessage]);
         expect(conflict.metadata.get("x-request-id")).toBe("r");
         expect(ConnectError.from(conflict)).toBe(conflict);
