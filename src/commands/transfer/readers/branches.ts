@@ -1,4 +1,4 @@
-import type { ForeignFork, ForeignMessage, ForeignSession } from "./reader.js";
+import type { ForeignFork, ForeignMessage } from "./reader.js";
 
 /** A place in a conversation that is a tree. */
 export interface TreeNode {
@@ -9,7 +9,10 @@ export interface TreeNode {
   readonly message?: ForeignMessage | undefined;
 }
 
-type Branches = Required<Pick<ForeignSession, "messages" | "forks">>;
+interface Branches {
+  readonly messages: readonly ForeignMessage[];
+  readonly forks: readonly ForeignFork[];
+}
 
 /**
  * The branch that ends at a leaf, and all others as forks. Without a leaf, or with one that is not in the tree, the
