@@ -90,16 +90,17 @@ export async function backupOf(store: LogStore): Promise<string> {
   return text;
 }
 
-async function importInto(store: LogStore, path: string): Promise<void> {
+export async function importInto(store: LogStore, path: string): Promise<void> {
   const handle: FileHandle = await open(path);
   try {
-    await storeBackup(poolOf(store), await checkFile(handle, path));
+    const opened = await checkFile(handle, path);
+    await storeBackup(poolOf(store), opened).finally(() => opened.close?.());
   } finally {
     await handle.close();
   }
 }
 
-function fileOf(text: string): string {
+export function fileOf(text: string): string {
   const folder = mkdtempSync(join(tmpdir(), "session-pool-killed-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, "backup.jsonl"), text);
