@@ -90,17 +90,21 @@ export async function backupOf(store: LogStore): Promise<string> {
   return text;
 }
 
-async function importInto(store: LogStore, path: string): Promise<void> {
+export async function importInto(store: LogStore, path: string): Promise<void> {
   const handle: FileHandle = await open(path);
   try {
-    const { source, sections } = await checkFile(handle, path);
-    for (const { file } of sections) await storeBackup(poolOf(store), { source, file });
+    const opened = await checkFile(handle, path);
+    try {
+      for (const { file } of opened.sections) await storeBackup(poolOf(store), { ...opened, file });
+    } finally {
+      await opened.close?.();
+    }
   } finally {
     await handle.close();
   }
 }
 
-function fileOf(text: string): string {
+export function fileOf(text: string): string {
   const folder = mkdtempSync(join(tmpdir(), "session-pool-killed-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, "backup.jsonl"), text);

@@ -207,6 +207,18 @@ describe("an import", () => {
     );
   });
 
+  it("keeps what comes before the place where a packed file is cut off, and refuses one that is broken", async () => {
+    const target = importTarget();
+    const packed = gzipSync(JSON.stringify([good, line("more", [said("m", "user", "x".repeat(9))])]), { level: 0 });
+    const report = await target.importFile(packed.subarray(0, packed.length - 60));
+    expect([...(await target.sessions()).keys()]).toEqual(["good"]);
+    expect(report.text).toContain("file.json, entry 2: the file ends within it");
+    expect(report.leftOut).toBe(1);
+    const broken = Buffer.from(packed);
+    broken.fill(0xff, 10, 20);
+    await expect(target.importFile(broken)).rejects.toThrow(/file.json: /);
+  });
+
   it("reads a folder, a file packed with gzip, and UTF-16", async () => {
     const target = importTarget();
     mkdirSync(target.pathOf("folder/inner"), { recursive: true });

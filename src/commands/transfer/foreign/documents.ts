@@ -1,7 +1,8 @@
 import { createReadStream } from "node:fs";
 import { open, readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { createGunzip } from "node:zlib";
+import { pipeline } from "node:stream/promises";
+import { constants, createGunzip } from "node:zlib";
 import { type FileKind, kindOf } from "./file-kind.js";
 import type { Chunks } from "./split-json.js";
 import { withUtf8 } from "./utf8.js";
@@ -52,8 +53,12 @@ async function fileDocument(path: string, name: string, onBytes: (bytes: number)
 }
 
 async function* unpacked(chunks: Chunks): Chunks {
-  const { Readable } = await import("node:stream");
-  yield* Readable.from(chunks).compose(createGunzip()) as Chunks;
+  // Of a file that was cut off, all that is there comes out.
+  const gunzip = createGunzip({ finishFlush: constants.Z_SYNC_FLUSH });
+  // An error of either stream is thrown to the reader.
+  const done = pipeline(chunks, gunzip).catch((error: Error) => gunzip.destroy(error));
+  yield* gunzip;
+  await done;
 }
 
 async function* counted(chunks: Chunks, onBytes: (bytes: number) => void): Chunks {

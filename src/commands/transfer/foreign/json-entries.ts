@@ -11,9 +11,13 @@ const MAX_ENTRY_BYTES = 384 * 1024 * 1024;
 
 /** The entries of a JSON document, one at a time. What is not JSON is noted, and the others are read all the same. */
 export async function* readEntries({ name, chunks }: SourceDocument, notes: ImportNotes): AsyncGenerator<Entry> {
-  for await (const piece of splitJson(chunks(), MAX_ENTRY_BYTES)) {
-    const entry = entryOf(piece, name, notes);
-    if (entry) yield entry;
+  try {
+    for await (const piece of splitJson(chunks(), MAX_ENTRY_BYTES)) {
+      const entry = entryOf(piece, name, notes);
+      if (entry) yield entry;
+    }
+  } catch (error) {
+    notes.leftOut("files that are damaged, from some place on", `${name}: ${(error as Error).message}`);
   }
 }
 

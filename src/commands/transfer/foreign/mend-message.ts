@@ -2,6 +2,7 @@ import type { JsonObject } from "../../../domain/json.js";
 import type { Limits } from "../../../domain/limits.js";
 import type { ForeignMessage, ForeignPart } from "../readers/reader.js";
 import type { FileMessage } from "../session-file.js";
+import { cutText } from "./cut-text.js";
 import { cutMessage, moveBulky, splitParts } from "./fit-message.js";
 import { withSuffix } from "./mend-id.js";
 import { type OnMend, storableStruct, storableText } from "./storable.js";
@@ -30,7 +31,7 @@ export function mendMessage(
   }
   const message: FileMessage = {
     id,
-    role: storableText(role, onMend) || "unknown",
+    role: cutText(storableText(role, onMend), limits.idBytes) || "unknown",
     timestampMicros,
     parts: mended,
     ...(fields && Object.keys(fields.kept).length > 0 && { metadata: fields.kept }),

@@ -35,13 +35,14 @@ export class MessageReader {
     const id = textAt(message, "id") || nodeId;
     const { notes } = this.#context;
     const at = `${place}, message ${JSON.stringify(id)}`;
-    const role = textAt(message.author, "role");
+    const role = textAt(message.author, "role") || textAt(message, "author");
     const metadata = objectAt(message, "metadata");
     const isHidden = isHiddenMessage(message, metadata);
     const own = partsOf(message, callOf(parent), (kind) => notes.mended(kind, at));
     const parts = this.#withFiles(own, listAt(metadata, "attachments"));
-    if (parts.length === 0 && isObject(message.content)) return null;
-    if (!isObject(message.content)) notes.mended("messages without content, which have no text", at);
+    const hasContent = isObject(message.content) || typeof message.content === "string";
+    if (parts.length === 0 && hasContent) return null;
+    if (!hasContent) notes.mended("messages without content, which have no text", at);
     if (role === "") notes.mended("messages without a role", at);
     const kept = keptFields(message, metadata);
     return {
@@ -85,7 +86,7 @@ function fileIdOf(pointer: string): string | undefined {
 }
 
 function isHiddenMessage({ content }: Record<string, unknown>, metadata: JsonObject): boolean {
-  if (metadata.is_visually_hidden_from_conversation === true) return true;
+  if (metadata.is_visually_hidden_from_conversation === true || metadata.is_user_system_message === true) return true;
   return HIDDEN_TYPES.includes(textAt(content, "content_type"));
 }
 

@@ -42,7 +42,7 @@ export function partsOf(
   callId: string,
   onMend: (kind: string) => void,
 ): ForeignPart[] {
-  const content = objectAt(message, "content");
+  const content = contentOf(message);
   const to = textAt(message, "recipient");
   const named = {
     id: textAt(message, "id"),
@@ -56,6 +56,13 @@ export function partsOf(
     ({ text = "", data }) => text !== "" || (data !== undefined && Object.keys(data).length > 0),
   );
   return named.recipient !== "" && textAt(message.author, "role") === "assistant" ? asCall(parts, named) : [...parts];
+}
+
+/** Some tools save a content as its text alone, or with one text in place of the list. */
+function contentOf(message: Record<string, unknown>): JsonObject {
+  if (typeof message.content === "string") return { parts: [message.content], content_type: "text" };
+  const content = objectAt(message, "content");
+  return typeof content.parts === "string" ? { ...content, parts: [content.parts] } : content;
 }
 
 /** What the assistant writes to a tool is a call of it. */

@@ -65,6 +65,26 @@ describe("a document", () => {
     expect(valuesOf(await split(text))).toEqual(expected);
   });
 
+  it.each([",", "\n"])("is read no further than it has to be, with %j between its values", async (between) => {
+    const value = Buffer.from(`{"a":"${"x".repeat(10_000)}"}`);
+    let pulled = 0;
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      if (between === ",") yield Buffer.from("[");
+      for (;;) {
+        pulled += value.length + 1;
+        yield Buffer.concat([value, Buffer.from(between)]);
+      }
+    }
+    let taken = 0;
+    for await (const piece of splitJson(endless(), 1_000_000)) {
+      expect(piece.kind === "value" && value.equals(piece.bytes)).toBe(true);
+      taken += value.length + 1;
+      // What tells the form of the document is read first.
+      expect(pulled - taken).toBeLessThanOrEqual(Math.max(0, 300_000 - taken) + 3 * value.length);
+      if (taken > 5_000_000) break;
+    }
+  });
+
   it("loses only the values that are too long", async () => {
     const long = { a: "x".repeat(100) };
     const options = { maxBytes: 50 };

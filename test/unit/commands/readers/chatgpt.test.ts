@@ -161,6 +161,17 @@ describe("a message of ChatGPT", () => {
     expect((await parts(content)).parts).toMatchObject([{ type, text }]);
   });
 
+  it.each([
+    ["a text for its content", "just text"],
+    ["a text for its parts", { content_type: "text", parts: "just text" }],
+    ["its text beside the parts", { content_type: "text", parts: [], text: "just text" }],
+  ])("may have %s", async (_, content) => {
+    const message = { ...said("m", "user", ""), content };
+    const target = importTarget();
+    expect(await target.importFile([line("s", [message])])).toMatchObject({ leftOut: 0 });
+    expect((await target.sessions()).get("s")?.texts).toEqual(["user: just text"]);
+  });
+
   it("what was spoken is found", async () => {
     const target = importTarget();
     const content = {
