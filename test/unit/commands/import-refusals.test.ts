@@ -275,7 +275,11 @@ const OLD: typeof OWN = [
 ];
 
 const FOREIGN: readonly (readonly [string, string | Buffer, RegExp])[] = [
-  ["a file that is not JSON", "nonsense", /the file is neither JSON nor an export of session-pool, .* or the OpenAI Agents SDK$/],
+  [
+    "a file that is not JSON",
+    "nonsense",
+    /the file is neither JSON nor an export of session-pool, .* or the OpenAI Agents SDK$/,
+  ],
   ["an empty file", "", /the file is empty$/],
   ["JSON of another kind", '[{"a":1}]', /the file is JSON, but not an export of .*; its first entry has the fields a$/],
   ["a number", "[1]", /the file is JSON, but not an export of session-pool, .*ChatGPT/],
