@@ -51,7 +51,7 @@ export const comments: Readonly<Record<string, string>> = {
   "sessionpool.v1.DraftEnded.finished": "Whether the draft was finished. If so, `appended` with its message came right before this event, unless an edit has\nremoved the message since.",
   "sessionpool.v1.DraftEnded.message_id": "Id of the draft.",
   "sessionpool.v1.DraftExtended": "Additions to a draft.",
-  "sessionpool.v1.DraftExtended.deltas": "Deltas to apply, in order. They may come from several ExtendDraft calls.",
+  "sessionpool.v1.DraftExtended.deltas": "Deltas to apply, in order. They may come from several ExtendDraft calls. There are none if the draft was only\nrenewed.",
   "sessionpool.v1.DraftExtended.message_id": "Id of the draft.",
   "sessionpool.v1.DraftExtended.version": "Version of the draft after these deltas.",
   "sessionpool.v1.EraseMessageRequest.message_id": "Message to erase.",

@@ -20,6 +20,14 @@ export interface SaveOptions {
   readonly loaded?: readonly Pick<UIMessage, "id">[];
 }
 
+export interface LoadOptions<Message extends UIMessage> {
+  /**
+   * What the page has sent. It comes after the loaded messages, or in the place of the one with its id, such as one
+   * whose tool call the user has approved. Messages after that one are not loaded, and stay when these are saved.
+   */
+  readonly next?: Message;
+}
+
 /** How often a save is planned anew because others append meanwhile. */
 const MOST_ATTEMPTS = 10;
 
@@ -30,14 +38,25 @@ const MOST_ATTEMPTS = 10;
 export async function loadUIMessages<Message extends UIMessage = UIMessage>(
   client: SessionPoolClient,
   sessionId: string,
+  { next }: LoadOptions<Message> = {},
 ): Promise<Message[]> {
   const stored = await readAll(client, sessionId);
-  const messages = (stored ?? []).map((message) => toUIMessage<Message>(message));
-  for (const message of messages.slice(0, -1)) message.parts = withEndedCalls(message.parts);
   if (stored === undefined) forget(client, sessionId);
-  else if (stored.length > 0) meet(client, sessionId, messages);
-  note(sessionId, messages, messages.map(fromUIMessage), stored);
-  return messages;
+  else if (stored.length > 0)
+    meet(
+      client,
+      sessionId,
+      stored.map((message) => ({ id: idOf(message) })),
+    );
+  const replaced = stored?.findIndex((message) => idOf(message) === next?.id) ?? -1;
+  const shown = replaced < 0 ? stored : stored?.slice(0, replaced + 1);
+  const messages = (shown ?? []).map((message) => toUIMessage<Message>(message));
+  const isFollowed = next !== undefined && replaced < 0;
+  for (const message of isFollowed ? messages : messages.slice(0, -1)) message.parts = withEndedCalls(message.parts);
+  const given = messages.map(fromUIMessage);
+  if (next !== undefined && !isFollowed) messages[replaced] = next;
+  note(sessionId, messages, given, shown);
+  return isFollowed ? [...messages, next] : messages;
 }
 
 /**

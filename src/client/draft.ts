@@ -163,34 +163,38 @@ export class DraftWriter {
     try {
       // Waits first, so that text written in the same turn goes out together.
       await Promise.resolve();
-      while (this.#unanswered !== undefined || this.#waiting.length > 0) {
+      for (let isAgain = false; this.#unanswered !== undefined || this.#waiting.length > 0; ) {
         this.#unanswered ??= this.#waiting.splice(0) as unknown as DraftDelta[];
-        const { version } = await this.#messages.extendDraft({
-          ...this.#target(),
-          version: this.#version,
-          deltas: this.#unanswered,
-        });
-        this.#version = version;
-        this.#unanswered = undefined;
+        try {
+          await this.#extend(this.#unanswered);
+        } catch (error) {
+          if (isAgain || !this.#isMereRenewal(ConnectError.from(error))) throw error;
+          // The next renewal tries again, unless something is waiting for this one.
+          if (this.#isRenewed && this.#waiting.length === 0) return;
+          isAgain = true;
+        }
       }
-    } catch (thrown) {
-      const error = ConnectError.from(thrown, Code.Unknown);
-      if (this.#isMereRenewal(error)) return;
-      this.#error = error;
-      this.#ended.abort(error);
+    } catch (error) {
+      this.#error = ConnectError.from(error, Code.Unknown);
+      this.#ended.abort(this.#error);
     } finally {
       this.#sending = undefined;
       this.#renewLater();
     }
   }
 
+  async #extend(deltas: DraftDelta[]): Promise<void> {
+    const { version } = await this.#messages.extendDraft({ ...this.#target(), version: this.#version, deltas });
+    this.#version = version;
+    this.#unanswered = undefined;
+  }
+
   /**
-   * Whether what failed was only a renewal, which is tried again after a transient error. An earlier server, and one
-   * whose drafts have no room for another delta, refuse it as invalid.
+   * Whether what failed was only a renewal, which may fail. An earlier server, and one whose drafts have no room for
+   * another delta, refuse it as invalid.
    */
   #isMereRenewal(error: ConnectError): boolean {
-    const isRenewal = this.#unanswered !== undefined && this.#unanswered.length === 0 && this.#waiting.length === 0;
-    if (!isRenewal || !this.#isRenewed) return false;
+    if (this.#unanswered === undefined || this.#unanswered.length > 0) return false;
     if (error.code !== Code.InvalidArgument) return isTransient(error);
     this.#isRenewed = false;
     this.#unanswered = undefined;

@@ -97,6 +97,13 @@ const CALLS: readonly Call[] = [
     current: "s",
   },
   {
+    rpc: sessions.revertSession,
+    request: { sessionId: "s", toStart: true, expectedRemovedCount: "7" },
+    rest: "POST /revert",
+    body: { toStart: true, expectedRemovedCount: "7" },
+    current: { current_removed_count: "1" },
+  },
+  {
     rpc: sessions.updateSession,
     request: { sessionId: "s", title: "x", updateMask: "title", ...REVISION },
     rest: "PATCH ",

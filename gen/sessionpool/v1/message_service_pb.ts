@@ -1098,7 +1098,8 @@ export type DraftExtended = Message<"sessionpool.v1.DraftExtended"> & {
   version: bigint;
 
   /**
-   * Deltas to apply, in order. They may come from several ExtendDraft calls.
+   * Deltas to apply, in order. They may come from several ExtendDraft calls. There are none if the draft was only
+   * renewed.
    *
    * @generated from field: repeated sessionpool.v1.DraftDelta deltas = 3;
    */

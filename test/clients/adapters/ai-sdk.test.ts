@@ -340,6 +340,24 @@ describe("messages of the AI SDK that others save, too", () => {
     await expect(saveUIMessages(client, "both", mine)).rejects.toMatchObject({ code: Code.Aborted });
   });
 
+  it("are loaded with what the page has sent after them, or in the place of one", async () => {
+    const call = { type: "tool-pay", toolCallId: "c", state: "approval-requested", input: {}, approval: { id: "x" } };
+    const asked = { id: "a", role: "assistant", parts: [call] } as UIMessage;
+    const parts = [{ ...call, state: "approval-responded", approval: { id: "x", approved: true } }];
+    const approved = { ...asked, parts } as UIMessage;
+    await saveUIMessages(client, "next", [ask("q"), asked]);
+    const [, ended, question] = await loadUIMessages(client, "next", { next: ask("q2") });
+    expect([ended?.parts[0], question]).toMatchObject([{ state: "output-error" }, ask("q2")]);
+    const messages = await loadUIMessages(client, "next", { next: approved });
+    expect(messages).toEqual([ask("q"), approved]);
+    await saveUIMessages(client, "next", messages);
+    expect(await loadUIMessages(client, "next")).toEqual([ask("q"), approved]);
+    const again = await loadUIMessages(client, "next", { next: ask("q") });
+    expect(again).toEqual([ask("q")]);
+    await saveUIMessages(client, "next", [...again, reply("b")]);
+    expect(await idsOf("next")).toEqual(["q", "a", "b"]);
+  });
+
   it("do not come back after their session was deleted, until somebody knows that it is missing", async () => {
     const messages = [...(await loadUIMessages(client, "deleted")), ask("q")];
     await saveUIMessages(client, "deleted", messages);

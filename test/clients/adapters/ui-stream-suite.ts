@@ -276,7 +276,11 @@ export function describeUIStreams(name: string): void {
             const sessionId = `overtaken ${i} ${JSON.stringify(more)}`;
             const part = { type: "tool-t", toolCallId: "c", input: {}, ...fields, ...more };
             const answer = { id: "a", role: "assistant", parts: [part] } as UIMessage;
-            await saveUIMessages(client, sessionId, [question, answer, { ...question, id: "q2" }]);
+            await saveUIMessages(client, sessionId, [question, answer]);
+            expect((await loadUIMessages(client, sessionId))[1]).toEqual(answer);
+            const messages = await loadUIMessages(client, sessionId, { next: { ...question, id: "q2" } });
+            expect([fields.state, await answerTo(messages)]).toEqual([fields.state, "fine"]);
+            await saveUIMessages(client, sessionId, messages);
             expect([fields.state, await answerTo(await loadUIMessages(client, sessionId))]).toEqual([
               fields.state,
               "fine",

@@ -150,6 +150,20 @@ export function describeDraftFollowing(subject: StorageProviderSubject): void {
       await page.close();
     });
 
+    it("reports the version of a draft that was renewed", async () => {
+      await sessionWith(subject.provider, "s");
+      await subject.provider.startDraft("s", { id: "d", role: "assistant", parts: [] });
+      const page = new Page();
+      await page.open(subject.other);
+      await page.until(({ drafts }) => drafts.has("d"));
+      await subject.provider.extendDraft("s", "d", 1, []);
+      await page.until(({ drafts }) => drafts.get("d")?.version === 2);
+      await subject.provider.extendDraft("s", "d", 2, [says("on")]);
+      await page.until(({ drafts }) => drafts.get("d")?.version === 3);
+      expect(page.text("d")).toBe("on");
+      await page.close();
+    });
+
     it("repeats nothing to a follower that joins while a draft grows", async () => {
       await sessionWith(subject.provider, "s");
       await start("d");

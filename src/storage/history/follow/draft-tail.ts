@@ -76,9 +76,12 @@ export class DraftTail {
     if (!told) return false;
     const { ref, state } = told;
     for await (const entries of this.#entries(log, state)) {
-      const deltas = entries.flatMap((entry) => deltasOf(state.apply(entry)));
+      const steps = entries.map((entry) => state.apply(entry));
+      const deltas = steps.flatMap(deltasOf);
       const { messageId } = ref;
-      if (deltas.length > 0) this.#tell({ kind: "draft_extended", messageId, version: state.version, deltas }, false);
+      // A renewal has no deltas, but whoever wants to finish the draft must know its version.
+      const isExtended = deltas.length > 0 || steps.some((step) => step?.kind === "extended");
+      if (isExtended) this.#tell({ kind: "draft_extended", messageId, version: state.version, deltas }, false);
       if (state.end === "discarded") this.#end(told, false, true);
     }
     return state.end === null;
