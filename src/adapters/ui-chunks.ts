@@ -35,6 +35,8 @@ export class ChunkMaker {
     if (!isGrown) {
       // Only ai 7 drops parts, those after the beginning of the step.
       kept = before.slice(0, before.findLastIndex(({ type }) => type === "step-start") + 1);
+      // The reader forgets with the step which texts are open, those of earlier steps included.
+      for (const place of [...this.#open.values()]) if (place < kept.length) chunks.push(...this.#endOf(place));
       this.#open.clear();
       chunks.push({ type: "reset-step" });
     }

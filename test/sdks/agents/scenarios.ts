@@ -51,7 +51,7 @@ export class Stage {
       const streamed = result as { completed?: Promise<void>; toTextStream?: () => AsyncIterable<string> };
       if (streamed.toTextStream !== undefined) for await (const _ of streamed.toTextStream());
       await streamed.completed;
-      this.told.push(result.finalOutput);
+      this.told.push(result.interruptions.length > 0 ? "interrupted" : result.finalOutput);
       return result;
     } catch (error) {
       this.told.push((error as Error).name);
