@@ -8,7 +8,7 @@ export const comments: Readonly<Record<string, string>> = {
   "sessionpool.v1.AppendMessageResponse.message_id": "Id of the message.",
   "sessionpool.v1.AppendMessageResponse.position": "Current position of the message.",
   "sessionpool.v1.AppendMessagesRequest.create_session": "Create the session first if it is missing: empty, without title or parent, as CreateSession does.",
-  "sessionpool.v1.AppendMessagesRequest.expected_position": "Append only if the first message gets this position, and each of the others the next one. Where messages are older\nthan the last one of the session, only the first is compared, and not if the session already has it.",
+  "sessionpool.v1.AppendMessagesRequest.expected_position": "Append only if the first message gets this position, or has it, and each of the others the next one.",
   "sessionpool.v1.AppendMessagesRequest.messages": "Messages, in order: 1 to 1,000, of at most 3 MiB each and 8 MiB in total.",
   "sessionpool.v1.AppendMessagesRequest.session_id": "Session to append to.",
   "sessionpool.v1.AppendMessagesResponse.message_ids": "Ids of the messages, in the order of the request.",

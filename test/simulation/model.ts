@@ -179,8 +179,9 @@ function append(state: ModelState, session: ModelSession, operation: Of<"append"
   const ids = operation.messages.map((m) => m.id);
   const position = messages.findIndex((m) => m.id === ids[0]);
   if (fresh.length === 0) return [state, { ids, position }];
-  const expects = operation.expected !== null && fresh[0] === operation.messages[0];
-  if (expects && operation.expected !== position) return [state, refuse("aborted")];
+  const { expected } = operation;
+  const isMisplaced = (id: string, i: number) => messages.findIndex((m) => m.id === id) !== (expected ?? 0) + i;
+  if (expected !== null && ids.some(isMisplaced)) return [state, refuse("aborted")];
   return [put(state, operation.id, { ...session, messages, undo: null }), { ids, position }];
 }
 

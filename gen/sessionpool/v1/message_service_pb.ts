@@ -243,8 +243,7 @@ export type AppendMessagesRequest = Message<"sessionpool.v1.AppendMessagesReques
   messages: MessageWithParts[];
 
   /**
-   * Append only if the first message gets this position, and each of the others the next one. Where messages are older
-   * than the last one of the session, only the first is compared, and not if the session already has it.
+   * Append only if the first message gets this position, or has it, and each of the others the next one.
    *
    * @generated from field: optional int64 expected_position = 3;
    */

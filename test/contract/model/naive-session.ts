@@ -143,11 +143,7 @@ export function append(
   const position = messages.findIndex(({ id }) => id === first);
   if (expectedPosition !== undefined && given.some(({ id }) => !known.has(id))) {
     const placeOf = ({ id }: { readonly id: string }) => messages.findIndex((message) => message.id === id);
-    const fresh = given.filter(({ id }) => !known.has(id));
-    // Where messages go among older ones, only the place of the first is compared.
-    const isAtEnd = fresh.every((message, i) => placeOf(message) === known.size + i);
-    const compared = isAtEnd ? given : given.slice(0, known.has(first) ? 0 : 1);
-    if (compared.some((message, i) => placeOf(message) !== expectedPosition + i))
+    if (given.some((message, i) => placeOf(message) !== expectedPosition + i))
       throw new DomainError("aborted", "A message would get another position");
   }
   return { messages, position };

@@ -128,6 +128,23 @@ export function describeBatches(subject: StorageProviderSubject): void {
       expect(await history(subject.other, "s")).toEqual(["m1", "m2"]);
     });
 
+    it("compares the place of each message of a batch with older messages, too", async () => {
+      const [m1, m2] = [messageAt("m1", 10), messageAt("m2", 20)];
+      await sessionWith(subject.provider, "s", [m1, m2]);
+      for (const [batch, expectedPosition] of [
+        [[m1, messageAt("b", 5)], 0],
+        [[m1, messageAt("b", 5)], 1],
+        [[messageAt("b", 15), messageAt("c", 5)], 2],
+        [[messageAt("b", 5), m2], 0],
+      ] as const) {
+        await refusal(subject.provider.logMessages("s", batch, { expectedPosition }), "aborted");
+      }
+      expect(await history(subject.other, "s")).toEqual(["m1", "m2"]);
+      const batch = [m1, messageAt("b", 15), m2];
+      expect(await subject.provider.logMessages("s", batch, { expectedPosition: 0 })).toMatchObject({ position: 0 });
+      expect(await history(subject.other, "s")).toEqual(["m1", "b", "m2"]);
+    });
+
     it("never shows a reader part of a batch", async () => {
       await subject.provider.createSession({ sessionId: "s" });
       const size = 40;

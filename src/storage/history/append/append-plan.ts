@@ -19,7 +19,8 @@ export type Plan =
       readonly kind: "older";
       readonly messageIds: readonly string[];
       readonly fresh: readonly MessageWithId[];
-      readonly first: number | undefined;
+      /** Where the messages of the call that the session already has are now, by id. */
+      readonly places: ReadonlyMap<string, number>;
     };
 
 export type OlderPlan = Extract<Plan, { kind: "older" }>;
@@ -62,17 +63,19 @@ export function planAppend(end: Head, known: Known, job: Job, nowMicros: number)
   const fresh = given.filter(({ id }) => !known.has(id));
   const refusal = refusalByDrafts(end, fresh, job);
   if (refusal) return { kind: "refuse", error: refusal };
-  const first = known.get(messageIds[0] as string);
+  const places = new Map([...known].map(([id, { position }]) => [id, position]));
+  const [firstId = ""] = messageIds;
   // Rule: repeated-id-ignores-position.
-  if (fresh.length === 0) return { kind: "known", result: { messageIds, position: (first as Located).position } };
+  if (fresh.length === 0) return { kind: "known", result: { messageIds, position: places.get(firstId) as number } };
   const entries = entriesAt(end, fresh, nowMicros);
   const isOlder = entries.some(
     ({ timestampMicros }, i) => timestampMicros < (entries[i - 1]?.timestampMicros ?? endMicros(end)),
   );
-  if (isOlder) return { kind: "older", messageIds, fresh, first: first?.position };
-  const error = expectedPosition === undefined ? null : misplacement(messageIds, expectedPosition, end.count, known);
+  if (isOlder) return { kind: "older", messageIds, fresh, places };
+  for (const [i, { id }] of fresh.entries()) places.set(id, end.count + i);
+  const error = misplacement(messageIds, expectedPosition, places);
   if (error) return { kind: "refuse", error };
-  return { kind: "write", entries, result: { messageIds, position: first ? first.position : end.count } };
+  return { kind: "write", entries, result: { messageIds, position: places.get(firstId) as number } };
 }
 
 /**
@@ -179,18 +182,16 @@ export class Refusal extends Error {
  */
 export function answerPlaced(
   { expectedPosition }: Job,
-  { messageIds, first }: OlderPlan,
+  { messageIds, places: before }: OlderPlan,
   messages: readonly Unplaced[],
   positions: readonly number[],
 ): LogResult {
-  if (first !== undefined) {
-    return { messageIds, position: first + positions.filter((position, i) => position - i <= first).length };
-  }
-  const position = positions[messages.findIndex(({ id }) => id === messageIds[0])] as number;
-  if (expectedPosition !== undefined && expectedPosition !== position) {
-    throw new Refusal(misplaced(expectedPosition, position));
-  }
-  return { messageIds, position };
+  const places = new Map(messages.map(({ id }, i) => [id, positions[i] as number]));
+  for (const [id, place] of before)
+    places.set(id, place + positions.filter((position, i) => position - i <= place).length);
+  const error = misplacement(messageIds, expectedPosition, places);
+  if (error) throw new Refusal(error);
+  return { messageIds, position: places.get(messageIds[0] as string) as number };
 }
 
 function isOlderThanEnd(end: Head, { message }: MessageWithId): boolean {
@@ -207,11 +208,15 @@ export function takenWithOtherContent(messageId: string, sessionId: string): Dom
   return new DomainError("already_exists", text);
 }
 
-/** The refusal of the first message that would not get its place, counted from the place of the first one. */
-function misplacement(ids: readonly string[], expected: number, end: number, known: Known): DomainError | null {
-  let next = end;
+/** The refusal of the first message whose place is not the one that the caller expected; null when there is none. */
+function misplacement(
+  ids: readonly string[],
+  expected: number | undefined,
+  places: ReadonlyMap<string, number>,
+): DomainError | null {
+  if (expected === undefined) return null;
   for (const [i, id] of ids.entries()) {
-    const position = known.get(id)?.position ?? next++;
+    const position = places.get(id) as number;
     if (position === expected + i) continue;
     if (i === 0) return misplaced(expected, position);
     const text = `expected_position is ${expected}, but message ${i + 1} of the batch would get position ${position}, not ${expected + i}`;

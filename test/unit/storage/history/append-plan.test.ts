@@ -96,7 +96,7 @@ describe("planAppend", () => {
     expect(plan).toEqual({ kind: "known", result: { messageIds: ["a"], position: 1 } });
   });
 
-  it("writes the rest of a batch that is known in part, whatever position is expected", () => {
+  it("writes the rest of a batch that is known in part", () => {
     const plan = planAppend(headOf(3, 30), knownAt(2, { id: "a" }), jobOf([{ id: "a" }, { id: "b" }], 2), NOW);
     expect(plan).toMatchObject({ kind: "write", entries: [{ id: "b", seq: 4 }], result: { position: 2 } });
   });
@@ -113,7 +113,7 @@ describe("planAppend", () => {
 
   it("recognises messages that are older than the last one or than the one before them in the batch", () => {
     const older = planAppend(headOf(3, 30), NONE, jobOf([{ id: "a", timestampMicros: 29 }]), NOW);
-    expect(older).toMatchObject({ kind: "older", fresh: [{ id: "a" }], first: undefined });
+    expect(older).toMatchObject({ kind: "older", fresh: [{ id: "a" }], places: new Map() });
     const unsorted = [
       { id: "a", timestampMicros: 50 },
       { id: "b", timestampMicros: 40 },
@@ -174,23 +174,33 @@ describe("planAppend in a session with drafts", () => {
 });
 
 describe("answerPlaced", () => {
-  const plan = (messageIds: readonly string[], first?: number): OlderPlan => ({
-    ...{ kind: "older", messageIds, first },
-    fresh: [],
+  const plan = (messageIds: readonly string[], known: Readonly<Record<string, number>> = {}): OlderPlan => ({
+    ...{ kind: "older", messageIds, fresh: [] },
+    places: new Map(Object.entries(known)),
   });
-  const unplaced = [{ id: "b" }] as unknown as readonly Unplaced[];
+  const unplaced = (...ids: string[]) => ids.map((id) => ({ id })) as unknown as readonly Unplaced[];
 
   it("moves the position of a known message by the messages that are placed before it", () => {
-    const batch = jobOf([{ id: "a" }, { id: "b" }], 9);
-    expect(answerPlaced(batch, plan(["a", "b"], 2), unplaced, [1])).toEqual({ messageIds: ["a", "b"], position: 3 });
-    expect(answerPlaced(batch, plan(["a", "b"], 2), unplaced, [3])).toEqual({ messageIds: ["a", "b"], position: 2 });
+    const batch = jobOf([{ id: "a" }, { id: "b" }]);
+    const known = plan(["a", "b"], { a: 2 });
+    expect(answerPlaced(batch, known, unplaced("b"), [1])).toEqual({ messageIds: ["a", "b"], position: 3 });
+    expect(answerPlaced(batch, known, unplaced("b"), [3])).toEqual({ messageIds: ["a", "b"], position: 2 });
     // The first one moves the known message to position 3, where the second one is then placed before it.
-    expect(answerPlaced(batch, plan(["a", "b"], 2), [...unplaced, ...unplaced], [1, 3])).toMatchObject({ position: 4 });
+    expect(answerPlaced(batch, known, unplaced("b", "c"), [1, 3])).toMatchObject({ position: 4 });
   });
 
   it("refuses a position other than the expected one", () => {
-    expect(answerPlaced(jobOf([{ id: "b" }], 1), plan(["b"]), unplaced, [1])).toMatchObject({ position: 1 });
-    expect(() => answerPlaced(jobOf([{ id: "b" }], 2), plan(["b"]), unplaced, [1])).toThrow(Refusal);
+    expect(answerPlaced(jobOf([{ id: "b" }], 1), plan(["b"]), unplaced("b"), [1])).toMatchObject({ position: 1 });
+    expect(() => answerPlaced(jobOf([{ id: "b" }], 2), plan(["b"]), unplaced("b"), [1])).toThrow(Refusal);
+  });
+
+  it("compares the place of each message, known or not", () => {
+    const ids = ["a", "b"];
+    const batch = jobOf([{ id: "a" }, { id: "b" }], 2);
+    expect(answerPlaced(batch, plan(ids, { a: 2 }), unplaced("b"), [3])).toMatchObject({ position: 2 });
+    expect(answerPlaced(batch, plan(ids, { b: 2 }), unplaced("a"), [2])).toMatchObject({ position: 2 });
+    expect(() => answerPlaced(batch, plan(ids, { a: 2 }), unplaced("b"), [1])).toThrow(Refusal);
+    expect(() => answerPlaced(batch, plan(ids, { b: 3 }), unplaced("a"), [2])).toThrow(Refusal);
   });
 });
 
