@@ -52,8 +52,9 @@ export function cutEntry(json: string): { readonly text: string; readonly trunca
   while (bytesOf(text) > MOST_BYTES) {
     // What is left is many short texts or numbers, which are cut as JSON text.
     const [name, value] = largestOf(entry);
-    if (jsonBytesOf(value) <= 2 * SHORT) entry = withFieldsAsText(entry);
-    else entry[name] = typeof value === "string" ? value : JSON.stringify(value);
+    const valueText = typeof value === "string" ? value : JSON.stringify(value);
+    if (valueText.length <= 2 * SHORT) entry = withFieldsAsText(entry);
+    else entry[name] = valueText;
     shrink();
   }
   warn(entry, truncated);

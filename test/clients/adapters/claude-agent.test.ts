@@ -186,7 +186,10 @@ describe("a store of the Claude Agent SDK", () => {
   it("keeps the form of an entry over 3 MiB whatever it consists of", async () => {
     const key = { projectKey: "-work", sessionId: "forms" };
     const texts = Array.from({ length: 1500 }, (_none, n) => ({ type: "text", text: `${n}`.padEnd(5000, "x") }));
-    const fields = Array.from({ length: 20_000 }, (_none, n) => [`field${n}`, "v".repeat(200)]);
+    const fields = Array.from({ length: 20_000 }, (_none, n) => [
+      `field${n}`,
+      n % 9 ? "v".repeat(200) : "\0".repeat(500),
+    ]);
     await store.append(key, [
       { type: "user", uuid: uuid(6101), message: { role: "user", content: texts } },
       {
