@@ -3,6 +3,8 @@ const MOST_BYTES = 3 * 1024 * 1024 - 20 * 1024;
 /** Shorter texts are left as they are, and shorter ones are not left of what is cut. */
 const SHORT = 256;
 const MOST_MARKS = 20;
+/** What the SDK needs of any entry. */
+const OWN = ["type", "uuid", "parentUuid", "sessionId", "timestamp"];
 const LONGEST_PATH = 200;
 const MOST_WARNED = 1000;
 
@@ -29,24 +31,30 @@ const warned = new Set<string>();
 /** The JSON of an entry, with its largest texts cut if it does not fit into a message. The cut depends on it alone. */
 export function cutEntry(json: string): { readonly text: string; readonly truncated: Mark[] } {
   const truncated: Mark[] = [];
+  const paths = new Set<string>();
   if (bytesOf(json) <= MOST_BYTES) return { text: json, truncated };
-  const entry = JSON.parse(json) as Fields;
+  let entry = JSON.parse(json) as Fields;
   let text = json;
   const shrink = () => {
+    let excess = bytesOf(text) - MOST_BYTES;
     for (const place of placesIn(entry, "").sort((a, b) => b.text.length - a.text.length)) {
-      const excess = bytesOf(text) - MOST_BYTES;
-      if (excess <= 0 || place.text.length <= 2 * SHORT) return;
-      place.set(cut(place, excess));
+      if (excess <= 0 || place.text.length <= 2 * SHORT) break;
+      const shortened = cut(place, excess);
+      place.set(shortened);
+      excess -= jsonBytesOf(place.text) - jsonBytesOf(shortened);
       const path = place.path.slice(0, LONGEST_PATH);
-      if (!truncated.some((mark) => mark.path === path)) truncated.push({ path, length: place.text.length });
-      text = JSON.stringify(entry);
+      if (!paths.has(path)) truncated.push({ path, length: place.text.length });
+      paths.add(path);
     }
+    text = JSON.stringify(entry);
   };
   shrink();
   while (bytesOf(text) > MOST_BYTES) {
     // What is left is many short texts or numbers, which are cut as JSON text.
     const [name, value] = largestOf(entry);
-    entry[name] = typeof value === "string" ? value : JSON.stringify(value);
+    const valueText = typeof value === "string" ? value : JSON.stringify(value);
+    if (valueText.length <= 2 * SHORT) entry = withFieldsAsText(entry);
+    else entry[name] = valueText;
     shrink();
   }
   warn(entry, truncated);
@@ -55,9 +63,12 @@ export function cutEntry(json: string): { readonly text: string; readonly trunca
 
 function cut({ text, file }: Place, excess: number): unknown {
   if (file !== undefined) return { type: "text", text: `[truncated: ${file} of ${text.length} characters]` };
-  const bytes = bytesOf(JSON.stringify(text));
-  const share = Math.max(0, bytes - excess - SHORT) / bytes;
-  const kept = text.slice(0, Math.max(SHORT, Math.floor(text.length * share))).replace(/[\ud800-\udbff]$/, "");
+  const most = Math.max(SHORT, jsonBytesOf(text) - excess - SHORT);
+  let kept = text;
+  // Characters that are escaped take more, and may be anywhere in the text.
+  for (let bytes = jsonBytesOf(kept); bytes > most && kept.length > SHORT; bytes = jsonBytesOf(kept))
+    kept = text.slice(0, Math.max(SHORT, Math.floor((kept.length * most) / bytes)));
+  kept = kept.replace(/[\ud800-\udbff]$/, "");
   return `${kept}… [truncated: ${kept.length} of ${text.length} characters]`;
 }
 
@@ -79,6 +90,18 @@ function largestOf(entry: Fields): [string, unknown] {
   const sized = Object.entries(entry).map(([name, value]) => ({ name, value, length: JSON.stringify(value).length }));
   const { name, value } = sized.reduce((most, one) => (one.length > most.length ? one : most));
   return [name, value];
+}
+
+/** An entry of thousands of short fields, or with long names, with the JSON text of most of them as one field. */
+function withFieldsAsText(entry: Fields): Fields {
+  const [own, others] = [true, false].map((isOwn) =>
+    Object.fromEntries(Object.entries(entry).filter(([name]) => OWN.includes(name) === isOwn)),
+  );
+  return { ...own, others: JSON.stringify(others) };
+}
+
+function jsonBytesOf(value: unknown): number {
+  return bytesOf(JSON.stringify(value));
 }
 
 function bytesOf(text: string): number {

@@ -63,7 +63,7 @@ function cut(message: Fitting): Fitting {
   if (message.parts.length > MOST_PARTS) leaveOut(message, MOST_PARTS, marks);
   if (isOver(message)) packValues(message.parts);
   const texts = message.parts.flatMap((part, i) => textsIn(part as JsonObject, `parts[${i}]`));
-  cutTexts(texts, () => inSteps(sizeOf(message as NewMessage) - MOST_BYTES), marks);
+  cutTexts(texts, () => sizeOf(message as NewMessage) - MOST_BYTES, marks, STEP_BYTES);
   // What is left is many short texts.
   while (isOver(message)) leaveOut(message, Math.floor(message.parts.length / 2), marks);
   if (marks.length === 0) return message;
@@ -93,17 +93,23 @@ function packValues(parts: readonly Part[]): void {
       if (countValues(value) > MANY_VALUES) set({ $json: JSON.stringify(value) });
 }
 
-/** Cuts texts, the largest first, until `excess` is 0 or no large text is left. */
-function cutTexts(texts: readonly Place[], excess: () => number, marks: Mark[]): void {
+/**
+ * Cuts texts, the largest first, until `excess` is 0 or no large text is left. There may be thousands of texts, so the
+ * whole message is measured only when the cuts should be enough.
+ */
+function cutTexts(texts: readonly Place[], excess: () => number, marks: Mark[], step = 1): void {
   let rest = excess();
   if (rest <= 0) return;
   const sized = texts.map((place) => ({ ...place, text: place.value as string, bytes: byteLength(place.value) }));
   for (const { path, text, bytes, set } of sized.sort((a, b) => b.bytes - a.bytes)) {
+    if (rest <= 0) rest = excess();
     if (rest <= 0 || bytes <= SHORT_BYTES) return;
-    const kept = beginningOf(text, Math.max(SHORT_BYTES / 2, bytes - rest - SHORT_BYTES / 2));
-    set(`${kept}… [truncated: ${kept.length} of ${text.length} characters]`);
+    const over = Math.ceil(rest / step) * step;
+    const kept = beginningOf(text, Math.max(SHORT_BYTES / 2, bytes - over - SHORT_BYTES / 2));
+    const shortened = `${kept}… [truncated: ${kept.length} of ${text.length} characters]`;
+    set(shortened);
     marks.push({ path, length: text.length });
-    rest = excess();
+    rest -= bytes - byteLength(shortened);
   }
 }
 
@@ -131,10 +137,6 @@ function placesIn(object: JsonObject, path: string): Place[] {
 function leaveOut(message: Fitting, count: number, marks: Mark[]): void {
   if (!marks.some(({ path }) => path === "parts")) marks.unshift({ path: "parts", length: message.parts.length });
   message.parts = message.parts.slice(0, count);
-}
-
-function inSteps(excess: number): number {
-  return excess <= 0 ? 0 : Math.ceil(excess / STEP_BYTES) * STEP_BYTES;
 }
 
 function metadataSize(metadata: unknown): number {

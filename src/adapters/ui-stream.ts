@@ -25,6 +25,8 @@ export interface KeepOptions {
  * is aborted, or is finished by somebody else is kept as far as it came, with `interrupted: true` in its metadata.
  * Never rejects: resolves to whether a message is stored, and calls `onStop` with the error that kept the whole answer
  * from being stored. A missing session is made, unless this process has loaded it or saved in it before.
+ *
+ * Not for an answer that continues a stored message, as after an approval: save that in `onFinish`.
  */
 export async function keepUIMessageStream(
   client: SessionPoolClient,

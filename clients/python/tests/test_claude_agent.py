@@ -305,6 +305,19 @@ async def test_entries_over_3_mib_are_cut(
     assert len(caplog.records) == 2
 
 
+async def test_entries_of_many_fields_or_long_names_are_cut(async_client: AsyncSessionPoolClient) -> None:
+    store = SessionPoolStore(async_client)
+    key: Any = {"project_key": new_id(), "session_id": "s"}
+    own = {"type": "user", "uuid": new_id(), "parentUuid": None}
+    fields = {f"field{n}": "v" * 200 if n % 9 else "\0" * 500 for n in range(20_000)}
+    entries: list[Any] = [{**own, **fields}, {**own, "uuid": new_id(), "k" * 4_000_000: 1}]
+    await store.append(key, entries)
+    loaded: Any = await store.load(key)
+    assert [list(entry) for entry in loaded] == [[*own, "others"]] * 2
+    assert loaded[0].items() >= own.items()
+    assert all("… [truncated: " in entry["others"] for entry in loaded)
+
+
 @pytest.mark.parametrize("uuid", ["", 3, None, "x" * 200, "a\nb", ".", "\ud800"])
 async def test_an_odd_uuid_costs_nothing(async_client: AsyncSessionPoolClient, uuid: Any) -> None:
     store = SessionPoolStore(async_client)

@@ -183,6 +183,33 @@ describe("a store of the Claude Agent SDK", () => {
     });
   });
 
+  it("keeps the form of an entry over 3 MiB whatever it consists of", async () => {
+    const key = { projectKey: "-work", sessionId: "forms" };
+    const texts = Array.from({ length: 1500 }, (_none, n) => ({ type: "text", text: `${n}`.padEnd(5000, "x") }));
+    const fields = Array.from({ length: 20_000 }, (_none, n) => [
+      `field${n}`,
+      n % 9 ? "v".repeat(200) : "\0".repeat(500),
+    ]);
+    await store.append(key, [
+      { type: "user", uuid: uuid(6101), message: { role: "user", content: texts } },
+      {
+        type: "user",
+        uuid: uuid(6102),
+        message: { role: "user", content: `${"\n".repeat(2 ** 21)}${"x".repeat(2 ** 21)}` },
+      },
+      { type: "user", uuid: uuid(6103), parentUuid: uuid(6102), ...Object.fromEntries(fields) },
+      { type: "user", uuid: uuid(6104), ["k".repeat(2 ** 22)]: 1 },
+    ]);
+    const loaded = (await store.load(key)) as unknown as { message: { content: readonly unknown[] } }[];
+    expect(loaded[0]?.message.content.slice(-1)).toEqual(texts.slice(-1));
+    expect(loaded).toMatchObject([
+      { uuid: uuid(6101), message: { role: "user", content: texts.map(() => ({ type: "text" })) } },
+      { uuid: uuid(6102), message: { role: "user", content: expect.stringMatching(/^\n+… \[truncated: /) } },
+      { uuid: uuid(6103), parentUuid: uuid(6102), others: expect.stringMatching(/^{"field0":.*… \[truncated: /) },
+      { type: "user", uuid: uuid(6104), others: expect.stringMatching(/^{"kkk.*… \[truncated: /) },
+    ]);
+  });
+
   it("is not made again after it was deleted, by whoever has seen it", async () => {
     const key = { projectKey: "-work", sessionId: "deleted" };
     const subagent = { ...key, subpath: "subagents/a" };

@@ -5,6 +5,8 @@ import { fromStorable } from "../../../src/adapters/storable.js";
 import type { NewMessage } from "../../../src/client/index.js";
 import { DEFAULT_LIMITS } from "../../../src/domain/limits.js";
 
+vi.mock("../../../src/adapters/batches.js", { spy: true });
+
 const MIB = 1024 * 1024;
 let lines: string[] = [];
 
@@ -34,6 +36,20 @@ describe("a message that is made to fit", () => {
     const message = messageOf("small", [{ type: "text", text: "x".repeat(2 * MIB) }], { a: 1 });
     expect(fitted(message)).toBe(message);
     expect(lines).toEqual([]);
+  });
+
+  it("is measured only a few times, however many texts have to be cut", () => {
+    const outputs = Array.from({ length: 1000 }, (_none, i) => `${i}`.padEnd(6000, "x"));
+    const message = messageOf(
+      "many",
+      outputs.map((output) => ({ type: "tool-read", data: { output } })),
+    );
+    vi.mocked(sizeOf).mockClear();
+    const cut = fitted(message);
+    expect(vi.mocked(sizeOf).mock.calls.length).toBeLessThan(20);
+    expectFits(cut);
+    expect(partsOf(cut)).toHaveLength(outputs.length);
+    expect(partsOf(cut).at(-1)?.data).toEqual({ output: outputs.at(-1) });
   });
 
   it("has its largest text cut and marked, and is logged once", () => {

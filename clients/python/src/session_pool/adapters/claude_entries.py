@@ -24,6 +24,11 @@ _MOST_JSON_BYTES = MOST_BYTES - 4096
 # Fields that the entries of a transcript have in common.
 _COMMON = ("sessionId", "isSidechain", "agentId", "userType", "cwd", "version", "gitBranch")
 
+# Texts of this size are not cut.
+_SHORT_BYTES = 512
+# What the SDK needs of any entry.
+_OWN = ("type", "uuid", "parentUuid", "sessionId", "timestamp")
+
 
 def to_message(entry: SessionStoreEntry) -> MessageWithParts:
     """Converts an entry to a message with the exact JSON of the entry, after the words that people look for.
@@ -90,8 +95,13 @@ def _cut(text: str) -> tuple[str, list[dict[str, Any]]]:
     while len((text := _to_json(fields)).encode()) > _MOST_JSON_BYTES:
         # What is left is escapes, which are longer as JSON, or many small values.
         largest = max(fields, key=lambda key: len(_to_json({key: fields[key]})))
-        if not isinstance(fields[largest], str):
-            fields[largest] = _to_json(fields[largest])
+        value = fields[largest] if isinstance(fields[largest], str) else _to_json(fields[largest])
+        if len(value.encode(errors="surrogatepass")) <= _SHORT_BYTES:
+            # Thousands of short fields, or long names.
+            own = {name: fields.pop(name) for name in _OWN if name in fields}
+            fields = {**own, "others": _to_json(fields)}
+        else:
+            fields[largest] = value
         marks += cut_texts(fields, 2 * (len(text.encode()) - _MOST_JSON_BYTES))
     return text, marks
 
