@@ -9,7 +9,7 @@ import type { StorageManager } from "../../../storage/storage-manager.js";
 import { type BackupFile, readNumbers } from "../backup-file.js";
 import type { LineSource } from "../lines.js";
 import { type HistoryNode, HistoryTree, lastCommon } from "./history-tree.js";
-import { freeId, withSuffix } from "./mend-id.js";
+import { TakenIds, withSuffix } from "./mend-id.js";
 import { afterFirst } from "./ranges.js";
 
 type Image = SessionImage<NumberRange>;
@@ -86,12 +86,12 @@ class ConversationPlan {
   readonly #main: Stored;
   readonly #idBytes: number;
   readonly #names = new Map<number, string>();
-  readonly #taken: Set<string>;
+  readonly #taken: TakenIds;
 
   constructor(tree: HistoryTree<Stored>, stored: readonly [Stored, ...Stored[]], idBytes: number) {
     this.#tree = tree;
     this.#main = stored[0];
-    this.#taken = new Set(stored.map(({ name }) => name));
+    this.#taken = new TakenIds(stored.map(({ name }) => name));
     this.#idBytes = idBytes;
   }
 
@@ -136,7 +136,7 @@ class ConversationPlan {
   }
 
   #free(wanted: string): string {
-    return freeId(wanted, (id) => this.#taken.has(id), this.#idBytes);
+    return this.#taken.free(wanted, this.#idBytes);
   }
 }
 
