@@ -1,4 +1,5 @@
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
+import { StorageManager } from "../../../src/storage/storage-manager.js";
 import { said, tree } from "../../support/chatgpt-export.js";
 import { importTarget } from "../../support/importing.js";
 
@@ -48,6 +49,29 @@ it("branches of branches are found again, whichever is the current one", async (
   const { texts, reports } = await grow(all, others, all);
   expect(texts).toEqual({ s: "u1bd", "s~a": "u1a", "s~c": "u1bc" });
   for (const report of reports.slice(1)) expect(report).toMatchObject({ imported: 0, existing: 3, grown: 0 });
+});
+
+it("messages that many branches share are read once", async () => {
+  const count = 60;
+  const chain: Nodes = Array.from({ length: count }, (_, i) => {
+    const id = `m${i}`;
+    return [id, i === 0 ? "root" : `m${i - 1}`, said(id, "user", id)] as const;
+  });
+  const others: Nodes = chain.map(([id]) => [`${id}x`, id, said(`${id}x`, "assistant", id)] as const);
+  const file = [tree("s", [["root", null], ...others, ...chain])];
+  const target = importTarget();
+  await target.importFile(file);
+  const read = vi.spyOn(StorageManager.prototype, "readStored");
+  try {
+    expect(await target.importFile(file)).toMatchObject({ imported: 0, existing: count, grown: 0 });
+    const pages = await Promise.all(read.mock.results.map(({ value }) => value as Promise<readonly unknown[]>));
+    // Once to find the branches, and once to compare what they share.
+    const messages = pages.reduce((sum, page) => sum + page.length, 0);
+    expect(messages).toBeGreaterThanOrEqual(2 * count - 1);
+    expect(messages).toBeLessThan(6 * count);
+  } finally {
+    read.mockRestore();
+  }
 });
 
 it("a session that was continued here stays, and what the file adds is a fork", async () => {

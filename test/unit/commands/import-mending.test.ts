@@ -1,4 +1,5 @@
 import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { strToU8, zipSync } from "fflate";
 import { describe, expect, it } from "vitest";
@@ -231,4 +232,17 @@ describe("an import", () => {
     expect(await target.importFile(wide)).toMatchObject({ imported: 1 });
     expect((await target.sessions()).get("wide")?.texts).toEqual(["user: ü"]);
   });
+});
+
+it("a file of a folder that is cut off in its only conversation is left out, not passed over", async () => {
+  const target = importTarget();
+  const folder = target.pathOf("export");
+  mkdirSync(folder);
+  const content = JSON.stringify([line("good", [said("u", "user", "hi")])]);
+  writeFileSync(join(folder, "a.json"), content);
+  writeFileSync(join(folder, "b.json"), content.slice(0, -20));
+  writeFileSync(join(folder, "settings.json"), "{}");
+  const report = await target.importPath(folder);
+  expect(report).toMatchObject({ imported: 1, leftOut: 1 });
+  expect(report.text).toContain("b.json, entry 1: the file ends within it");
 });

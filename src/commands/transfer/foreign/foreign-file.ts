@@ -9,7 +9,7 @@ import { type Family, linkFamilies } from "./families.js";
 import type { ForeignBackup } from "./growth.js";
 import type { ImportNotes } from "./import-notes.js";
 import { LineWriter } from "./line-writer.js";
-import { digestOf, freeId, mendId, withSuffix } from "./mend-id.js";
+import { digestOf, mendId, TakenIds, withSuffix } from "./mend-id.js";
 import { mendMessage } from "./mend-message.js";
 import { type MendedFields, mendFields } from "./mend-session.js";
 import { MessageTimes } from "./message-times.js";
@@ -34,7 +34,7 @@ interface Spot {
 interface Conversation {
   readonly fields: MendedFields;
   readonly name: string;
-  readonly ids: Set<string>;
+  readonly ids: TakenIds;
   readonly spots: Map<ForeignMessage, Spot>;
   readonly times: MessageTimes;
   readonly onMend: OnMend;
@@ -48,7 +48,7 @@ interface Conversation {
 export class ForeignFile {
   readonly #index = new BackupIndex();
   readonly #families: Family[] = [];
-  readonly #sessions = new Map<string, number>();
+  readonly #ids = new TakenIds();
   /** The first session with each id, as the file has it. */
   readonly #originals = new Map<string, number>();
   /** The sessions of each conversation, the one with its id first. */
@@ -77,7 +77,7 @@ export class ForeignFile {
     const onMend = (kind: string) => this.#notes.mended(kind, name);
     const times = new MessageTimes(this.#nowMicros, onMend);
     const fields = mendFields(session, this.#limits, onMend);
-    const conversation = { fields, name, ids: new Set<string>(), spots: new Map(), times, onMend };
+    const conversation = { fields, name, ids: new TakenIds(), spots: new Map(), times, onMend };
     const main = await this.#addMain(session, sessionId, conversation);
     if (!this.#originals.has(given)) this.#originals.set(given, main);
     const sessions = [main];
@@ -172,8 +172,8 @@ export class ForeignFile {
     times: Pick<SessionLine, "createTimeMicros" | "updateTimeMicros">,
   ) {
     const { moved: _moved, ...kept } = fields;
-    const session = this.#sessions.size;
-    this.#sessions.set(sessionId, session);
+    const session = this.#ids.size;
+    this.#ids.add(sessionId);
     this.#index.addSession(await this.#writer.add({ session: { sessionId }, fields: { ...kept, ...times } }));
     return session;
   }
@@ -204,7 +204,7 @@ export class ForeignFile {
     start: number,
   ): Promise<NumberRange[]> {
     const ranges: NumberRange[] = [];
-    const ids = new Set<string>();
+    const ids = new TakenIds();
     let latest = start;
     for (const message of undo) {
       const spot = conversation.spots.get(message);
@@ -222,11 +222,11 @@ export class ForeignFile {
     message: ForeignMessage,
     timestampMicros: number,
     { name, onMend }: Conversation,
-    ids: Set<string>,
+    ids: TakenIds,
   ): Promise<{ readonly last: FileMessage; readonly numbers: NumberRange }> {
     const { idBytes } = this.#limits;
     const wanted = mendId(message.id || `message-${ids.size + 1}`, idBytes, onMend);
-    const id = freeId(wanted, (other) => ids.has(other), idBytes);
+    const id = ids.free(wanted, idBytes);
     const place = `${name}, message ${JSON.stringify(id)}`;
     if (id !== wanted) this.#notes.mended("ids that occur twice, which were renamed", place);
     const kinds = new Set<string>();
@@ -243,7 +243,7 @@ export class ForeignFile {
   #newId(given: string, place: string): string {
     const { idBytes } = this.#limits;
     const wanted = mendId(given, idBytes, (kind) => this.#notes.mended(kind, place));
-    const id = freeId(wanted, (other) => this.#sessions.has(other), idBytes);
+    const id = this.#ids.free(wanted, idBytes);
     if (id !== wanted)
       this.#notes.mended("ids that occur twice, which were renamed", `${place}, now ${JSON.stringify(id)}`);
     return id;

@@ -1,8 +1,15 @@
-import type { NumberRange, SessionImage, SessionSnapshot } from "../../../domain/session-image.js";
+import type {
+  BackupMessage,
+  NumberRange,
+  SessionImage,
+  SessionSnapshot,
+  StoredRange,
+} from "../../../domain/session-image.js";
 import type { StorageManager } from "../../../storage/storage-manager.js";
 import { type BackupFile, readNumbers } from "../backup-file.js";
 import type { LineSource } from "../lines.js";
-import { freeId, withSuffix } from "./mend-id.js";
+import { type HistoryNode, HistoryTree, lastCommon } from "./history-tree.js";
+import { TakenIds, withSuffix } from "./mend-id.js";
 import { afterFirst } from "./ranges.js";
 
 type Image = SessionImage<NumberRange>;
@@ -26,15 +33,16 @@ export interface GrownBackup extends BackupFile {
 interface Stored {
   readonly name: string;
   readonly snapshot: SessionSnapshot;
-  readonly ids: readonly string[];
-  isTaken: boolean;
+  readonly end: End;
 }
 
-/** A branch of the file, with the ids of its messages. */
+type End = HistoryNode<Stored>;
+
+/** A branch of the file, and where its history ends. */
 interface Path {
   readonly session: number;
   readonly image: Image;
-  readonly ids: readonly string[];
+  readonly end: End;
 }
 
 /**
@@ -55,8 +63,9 @@ export async function planGrowth(
     const { sessionId } = await file.session(main);
     const snapshot = await storage.snapshotSession(sessionId);
     if (snapshot === null) continue;
-    const paths = await pathsOf(source, file, conversation);
-    const plan = new ConversationPlan(sessionId, await storedOf(storage, snapshot, paths, idBytes), idBytes);
+    const tree = new HistoryTree<Stored>();
+    const paths = await pathsOf(source, file, conversation, tree);
+    const plan = new ConversationPlan(tree, await putStored(storage, snapshot, paths, tree, idBytes), idBytes);
     for (const path of paths) {
       const { change, more } = plan.place(path, file.sourceOf(path.session));
       changes.set(path.session, change);
@@ -73,56 +82,49 @@ export async function planGrowth(
 
 /** Decides where the branches of one conversation go. */
 class ConversationPlan {
-  readonly #mainId: string;
-  readonly #stored: readonly Stored[];
+  readonly #tree: HistoryTree<Stored>;
+  readonly #main: Stored;
   readonly #idBytes: number;
   readonly #names = new Map<number, string>();
+  readonly #taken: TakenIds;
 
-  constructor(mainId: string, stored: readonly Stored[], idBytes: number) {
-    this.#mainId = mainId;
-    this.#stored = stored;
+  constructor(tree: HistoryTree<Stored>, stored: readonly [Stored, ...Stored[]], idBytes: number) {
+    this.#tree = tree;
+    this.#main = stored[0];
+    this.#taken = new TakenIds(stored.map(({ name }) => name));
     this.#idBytes = idBytes;
   }
 
   place(path: Path, source: number | undefined): { readonly change: Partial<Image>; readonly more: NumberRange[] } {
-    const { image, ids, session } = path;
-    const known = this.#begunBy(ids);
+    const { image, session } = path;
+    const known = this.#tree.take(path.end);
     if (known !== undefined) {
-      known.isTaken = true;
       this.#names.set(session, known.name);
       const isUnchanged = known.snapshot.revision === image.revision;
-      const more = isUnchanged ? afterFirst(image.messages, known.ids.length) : [];
+      const more = isUnchanged ? afterFirst(image.messages, known.end.count) : [];
       return { change: { sessionId: known.name }, more };
     }
     const change = source === undefined ? this.#besideMain(path) : this.#branch(path, source);
-    this.#names.set(session, change.sessionId ?? image.sessionId);
+    const name = change.sessionId ?? image.sessionId;
+    this.#names.set(session, name);
+    this.#taken.add(name);
     return { change, more: [] };
   }
 
-  /** The free session with the longest history that begins this one, or that this one begins. */
-  #begunBy(ids: readonly string[]): Stored | undefined {
-    let best: Stored | undefined;
-    for (const stored of this.#stored) {
-      const common = commonLength(stored.ids, ids);
-      const isBegun = common === stored.ids.length || common === ids.length;
-      if (isBegun && !stored.isTaken && common >= (best ? commonLength(best.ids, ids) : 0)) best = stored;
-    }
-    return best;
-  }
-
   /** The first branch of the file when its id belongs to a session with other messages: a fork of that one. */
-  #besideMain({ ids }: Path): Partial<Image> {
-    const main = this.#stored.find(({ name }) => name === this.#mainId) as Stored;
-    const count = commonLength(main.ids, ids);
+  #besideMain({ end }: Path): Partial<Image> {
+    const { name, end: mainEnd } = this.#main;
+    const { id: forkPointId, count } = lastCommon(mainEnd, end);
     // Nothing in common: the session is not this conversation, and stays as it is.
     if (count === 0) return {};
-    const forkPointId = ids[count - 1] as string;
+    let next = end;
+    while (next.before && next.before.count > count) next = next.before;
     return {
-      sessionId: this.#free(withSuffix(this.#mainId, `~${ids[count]}`, this.#idBytes)),
-      parentId: this.#mainId,
+      sessionId: this.#free(withSuffix(name, `~${next.id}`, this.#idBytes)),
+      parentId: name,
       forkPointId,
       inheritedCount: count,
-      origin: { kind: "fork", sourceSessionId: this.#mainId, upToMessageId: forkPointId, sourceLives: true },
+      origin: { kind: "fork", sourceSessionId: name, upToMessageId: forkPointId, sourceLives: true },
     };
   }
 
@@ -134,78 +136,102 @@ class ConversationPlan {
   }
 
   #free(wanted: string): string {
-    const isTaken = (id: string) => this.#isStored(id) || [...this.#names.values()].includes(id);
-    return freeId(wanted, isTaken, this.#idBytes);
-  }
-
-  #isStored(id: string): boolean {
-    return this.#stored.some(({ name }) => name === id);
+    return this.#taken.free(wanted, this.#idBytes);
   }
 }
 
-async function pathsOf(source: LineSource, file: ForeignBackup, sessions: readonly number[]): Promise<Path[]> {
+async function pathsOf(
+  source: LineSource,
+  file: ForeignBackup,
+  sessions: readonly number[],
+  tree: HistoryTree<Stored>,
+): Promise<Path[]> {
+  const ids = new MessageIds();
+  const read = (range: NumberRange) => readNumbers(source, file.index, range);
   const paths: Path[] = [];
   for (const session of sessions) {
     const image = await file.session(session);
-    const ids: string[] = [];
-    for (const range of image.messages) {
-      for await (const batch of readNumbers(source, file.index, range)) ids.push(...batch.map(({ id }) => id));
-    }
-    paths.push({ session, image, ids });
+    const ranges = image.messages.map((range) => ({ log: "", ...range }));
+    paths.push({ session, image, end: tree.end(await ids.of(ranges, read)) });
   }
   return paths;
 }
 
-/** The sessions that earlier imports may have made of a conversation: one, and one for each way on that it has had. */
-async function storedOf(
+/** Puts the sessions into the tree that earlier imports may have made: one, and one for each way on there has been. */
+async function putStored(
   storage: StorageManager,
   main: SessionSnapshot,
   paths: readonly Path[],
+  tree: HistoryTree<Stored>,
   idBytes: number,
-): Promise<Stored[]> {
-  const stored: Stored[] = [];
-  const add = async (name: string, snapshot: SessionSnapshot | null) => {
-    if (snapshot) stored.push({ name, snapshot, ids: await idsOf(storage, snapshot), isTaken: false });
+): Promise<[Stored, ...Stored[]]> {
+  const ids = new MessageIds();
+  const starts = new Set(waysOn(tree.root));
+  const put = async (snapshot: SessionSnapshot): Promise<Stored> => {
+    const end = tree.end(await ids.of(snapshot.messages, (range) => readStored(storage, snapshot, range)));
+    const stored = { name: snapshot.sessionId, snapshot, end };
+    tree.put(end, stored);
+    return stored;
   };
-  await add(main.sessionId, main);
-  const [{ ids: mainIds } = { ids: [] }] = stored;
-  const starts = new Set(waysOn(paths));
-  for (const { ids } of paths) {
-    const next = ids[commonLength(mainIds, ids)];
-    if (next !== undefined) starts.add(next);
+  const stored: [Stored, ...Stored[]] = [await put(main)];
+  for (let node: End | undefined = stored[0].end; node; node = node.before) {
+    // The stored history is in the tree now, so a way on that leaves it stands beside it, or comes after it.
+    if (node.next.size > 1 || node === stored[0].end) for (const id of node.next.keys()) starts.add(id);
   }
   const names = new Set([...starts].map((start) => withSuffix(main.sessionId, `~${start}`, idBytes)));
   for (const { image } of paths.slice(1)) names.add(image.sessionId);
-  for (const name of names) await add(name, await storage.snapshotSession(name));
+  for (const name of names) {
+    const snapshot = await storage.snapshotSession(name);
+    if (snapshot) stored.push(await put(snapshot));
+  }
   return stored;
 }
 
-/** The messages that follow a message, or the beginning, after which there is more than one way on. */
-function waysOn(paths: readonly Path[]): string[] {
-  const followers = new Map<string, Set<string>>();
-  for (const { ids } of paths) {
-    for (const [i, id] of ids.entries()) {
-      const before = ids[i - 1] ?? "";
-      followers.set(before, (followers.get(before) ?? new Set()).add(id));
-    }
+/** The messages that follow a place after which there is more than one way on. */
+function waysOn(root: End): string[] {
+  const starts: string[] = [];
+  const nodes = [root];
+  for (let node = nodes.pop(); node; node = nodes.pop()) {
+    nodes.push(...node.next.values());
+    if (node.next.size > 1) starts.push(...node.next.keys());
   }
-  return [...followers.values()].flatMap((ways) => (ways.size > 1 ? [...ways] : []));
+  return starts;
 }
 
-async function idsOf(storage: StorageManager, snapshot: SessionSnapshot): Promise<string[]> {
-  const ids: string[] = [];
-  for (const range of snapshot.messages) {
-    for (let first = range.first; first <= range.last; ) {
-      const messages = await storage.readStored(snapshot, { ...range, first });
-      ids.push(...messages.map(({ id }) => id));
-      first += messages.length;
+type ReadRange = (range: StoredRange) => AsyncIterable<readonly BackupMessage[]>;
+
+/** The ids of messages, each read once, because the branches of a conversation share most of them. */
+class MessageIds {
+  readonly #logs = new Map<string, Map<number, string>>();
+
+  async of(ranges: readonly StoredRange[], read: ReadRange): Promise<string[]> {
+    const ids: string[] = [];
+    for (const range of ranges) {
+      const known = this.#logs.get(range.log) ?? new Map<number, string>();
+      this.#logs.set(range.log, known);
+      for (let number = range.first; number <= range.last; number++) {
+        if (!known.has(number)) await learn(known, { ...range, first: number }, read);
+        ids.push(known.get(number) as string);
+      }
     }
+    return ids;
   }
-  return ids;
 }
 
-function commonLength(a: readonly string[], b: readonly string[]): number {
-  const end = Math.min(a.length, b.length);
-  for (let i = 0; i < end; i++) if (a[i] !== b[i]) return i;
-  return end;
+async function learn(known: Map<number, string>, range: StoredRange, read: ReadRange): Promise<void> {
+  let number = range.first;
+  for await (const messages of read(range)) {
+    for (const { id } of messages) {
+      known.set(number, id);
+      number += 1;
+    }
+  }
+}
+
+async function* readStored(storage: StorageManager, snapshot: SessionSnapshot, { log, first, last }: StoredRange) {
+  for (let next = first; next <= last; ) {
+    const messages = await storage.readStored(snapshot, { log, first: next, last });
+    yield messages;
+    next += messages.length;
+  }
 }

@@ -19,10 +19,38 @@ export function mendId(id: string, idBytes: number, onMend: OnMend): string {
   return mended;
 }
 
-/** The id, or `id~2`, `id~3` and so on, until it is not taken. */
-export function freeId(id: string, isTaken: (id: string) => boolean, idBytes: number): string {
-  for (let count = 1, free = id; ; count++, free = withSuffix(id, `~${count}`, idBytes))
-    if (!isTaken(free)) return free;
+/** Ids that are taken already. */
+export class TakenIds {
+  readonly #ids: Set<string>;
+  /** Where the search for a free id ended, so that an id can occur any number of times. */
+  readonly #counts = new Map<string, number>();
+
+  constructor(ids: Iterable<string> = []) {
+    this.#ids = new Set(ids);
+  }
+
+  get size(): number {
+    return this.#ids.size;
+  }
+
+  has(id: string): boolean {
+    return this.#ids.has(id);
+  }
+
+  add(id: string): void {
+    this.#ids.add(id);
+  }
+
+  /** The id, or the first of `id~2`, `id~3` and so on that is not taken. */
+  free(id: string, idBytes: number): string {
+    if (!this.#ids.has(id)) return id;
+    for (let count = this.#counts.get(id) ?? 2; ; count++) {
+      const free = withSuffix(id, `~${count}`, idBytes);
+      if (this.#ids.has(free)) continue;
+      this.#counts.set(id, count);
+      return free;
+    }
+  }
 }
 
 /** The id with a suffix, cut so that both fit. */

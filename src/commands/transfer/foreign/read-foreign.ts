@@ -111,6 +111,8 @@ async function readJson(document: SourceDocument, context: ReadContext): Promise
   if (reader) return { sessions: sessionsOf(reader, replayed(first, entries), notes, context) };
   await entries.return(undefined);
   if (first.length === 0 && notes.first === undefined) return { sessions: none() };
+  // Beside others, such a file would be missed without a word.
+  if (first.length === 0) context.notes.add(notes);
   return { refusal: refusalOf(first) };
 }
 

@@ -8,8 +8,8 @@ const CLOSE_OBJECT = 0x7d;
 const SPACE = 0x20;
 
 /**
- * Finds the ends of values in JSON without parsing it: of the items of one list, or of objects and lists that stand one
- * after another. It counts brackets outside of texts, so a value that is invalid within does not cost the next one.
+ * Finds the ends of values in JSON without parsing it: of the items of a list and of lists of objects that follow it, or
+ * of objects and lists that stand one after another. It counts brackets outside of texts, so a value that is invalid within does not cost the next one.
  */
 export class ValueScanner {
   readonly #maxBytes: number;
@@ -19,6 +19,8 @@ export class ValueScanner {
   #inText = false;
   #isEscaped = false;
   #isClosed = false;
+  /** Whether a bracket stands after the list, which begins another list if an object follows. */
+  #isOpening = false;
   #value: Uint8Array[] = [];
   #bytes = 0;
   #outside = 0;
@@ -42,7 +44,13 @@ export class ValueScanner {
       if (byte <= SPACE) continue;
       if (this.#isClosed) {
         this.#outside += 1;
-        continue;
+        if (!this.#isOpening || byte !== OPEN_OBJECT) {
+          this.#isOpening = byte === OPEN_LIST;
+          continue;
+        }
+        this.#outside -= 2;
+        this.#isOpening = false;
+        this.#isClosed = false;
       }
       const isBetween = this.#depth === this.#base;
       if (isBetween && (byte === COMMA || (this.#base === 1 && byte === CLOSE_LIST))) {

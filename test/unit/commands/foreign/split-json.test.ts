@@ -55,6 +55,20 @@ describe("a document is split into", () => {
   });
 });
 
+it("several lists, one after another, as when files are joined, and text between them", async () => {
+  const lists = fc.array(fc.array(fc.dictionary(fc.string(), fc.jsonValue()), { minLength: 1 }), { minLength: 1 });
+  const between = fc.constantFrom("", "\n", ",\n", "\n[done] 1 {\n");
+  await fc.assert(
+    fc.asyncProperty(lists, between, fc.integer({ min: 1, max: 40 }), async (all, text, chunkBytes) => {
+      const pieces = await split(all.map((list) => JSON.stringify(list)).join(text), { chunkBytes });
+      const outside = (all.length - 1) * text.replaceAll(/\s/g, "").length;
+      const skipped = outside > 0 ? [{ kind: "skipped", bytes: outside }] : [];
+      expect(valuesOf(pieces.filter(({ kind }) => kind === "value"))).toEqual(JSON.parse(JSON.stringify(all.flat())));
+      expect(pieces.filter(({ kind }) => kind !== "value")).toEqual(skipped);
+    }),
+  );
+});
+
 describe("a document", () => {
   it.each([
     ["a byte order mark", '\ufeff[{"a":1}]', [{ a: 1 }]],
