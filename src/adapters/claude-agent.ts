@@ -71,18 +71,19 @@ export class SessionPoolStore {
 
   /** The main transcripts of a project. One of which only subagents' transcripts were written is not among them. */
   async listSessions(projectKey: string): Promise<{ sessionId: string; mtime: number }[]> {
-    const sessions = await this.#children(await idOf({ projectKey }), SessionView.FULL);
+    const sessions = await this.#transcripts(await idOf({ projectKey }), SessionView.FULL);
     const written = sessions.filter(({ messageCount }) => (messageCount ?? 0) > 0);
-    return written.map((session) => ({
-      sessionId: keptOf(session).session_id ?? "",
-      mtime: session.updateTime === undefined ? 0 : Math.floor(timestampMs(session.updateTime)),
-    }));
+    return written.flatMap((session) => {
+      const sessionId = keptOf(session).session_id;
+      const mtime = session.updateTime === undefined ? 0 : Math.floor(timestampMs(session.updateTime));
+      return sessionId === undefined ? [] : [{ sessionId, mtime }];
+    });
   }
 
   /** Deletes a transcript; a main transcript together with those of its subagents. */
   async delete(key: SessionKey): Promise<void> {
     const sessionId = await idOf(key);
-    const subagents = key.subpath === undefined ? await this.#children(sessionId) : [];
+    const subagents = key.subpath === undefined ? await this.#transcripts(sessionId) : [];
     for (const id of [...subagents.map((session) => session.sessionId), sessionId])
       await unlessMissing(() => this.#client.sessions.deleteSession({ sessionId: id }));
   }
@@ -90,8 +91,8 @@ export class SessionPoolStore {
   /** The subpaths of a session's subagents. */
   async listSubkeys(key: { projectKey: string; sessionId: string }): Promise<string[]> {
     const { projectKey, sessionId } = key;
-    const sessions = await this.#children(await idOf({ projectKey, sessionId }));
-    return sessions.map((session) => keptOf(session).subpath ?? "");
+    const sessions = await this.#transcripts(await idOf({ projectKey, sessionId }));
+    return sessions.flatMap((session) => keptOf(session).subpath ?? []);
   }
 
   /** Makes the transcript's session, and those above it, if they are missing. */
@@ -134,12 +135,13 @@ export class SessionPoolStore {
     await this.#client.sessions.createSession({ sessionId, parentId, metadata: { [KEPT]: fields } });
   }
 
-  async #children(parentId: string, view = SessionView.BASIC): Promise<Session[]> {
+  /** The transcripts below a session, without its forks and what else others have put there. */
+  async #transcripts(parentId: string, view = SessionView.BASIC): Promise<Session[]> {
     const sessions: Session[] = [];
     let pageToken = "";
     do {
       const page = await this.#client.sessions.listSessions({ parentId, view, pageToken, limit: 1000 });
-      sessions.push(...page.sessions);
+      sessions.push(...page.sessions.filter((session) => session.sessionId.startsWith(`${parentId}-`)));
       pageToken = page.nextPageToken;
     } while (pageToken !== "");
     return sessions;

@@ -250,6 +250,39 @@ async def test_a_main_transcript_exists_only_once_it_was_written(async_client: A
     assert await store.list_subkeys(key) == []
 
 
+async def test_forks_and_other_sessions_beside_transcripts_are_left_alone(
+    async_client: AsyncSessionPoolClient,
+) -> None:
+    store = SessionPoolStore(async_client)
+    key: Any = {"project_key": new_id(), "session_id": new_id()}
+    uuids = [new_id(), new_id()]
+    await store.append(key, [{"type": "user", "uuid": uuids[0]}])
+    await store.append({**key, "subpath": "subagents/a"}, [{"type": "user", "uuid": uuids[1]}])
+    main = await session_of(async_client, uuids[0])
+    project = (await async_client.get_session(main)).parent_id
+    fork = (await async_client.fork_session(main)).session_id
+    notes = [(await async_client.create_session(parent_id=parent)).session_id for parent in (main, project)]
+    for note in notes:
+        await async_client.append(note, text("user", "A note."))
+    assert await store.list_subkeys(key) == ["subagents/a"]
+    assert [one["session_id"] for one in await store.list_sessions(key["project_key"])] == [key["session_id"]]
+    await store.delete(key)
+    assert await store.load({**key, "subpath": "subagents/a"}) is None
+    for kept in (fork, *notes):
+        assert await async_client.count_messages(kept) == 1
+
+
+async def test_a_transcript_whose_metadata_was_replaced_costs_the_others_nothing(
+    async_client: AsyncSessionPoolClient,
+) -> None:
+    store = SessionPoolStore(async_client)
+    project, uuid = new_id(), new_id()
+    for session_id, one in (("a", uuid), ("b", new_id())):
+        await store.append({"project_key": project, "session_id": session_id}, [{"type": "user", "uuid": one}])
+    await async_client.update_session(await session_of(async_client, uuid), metadata={"claude_agent": "mine"})
+    assert [one["session_id"] for one in await store.list_sessions(project)] == ["b"]
+
+
 async def test_halves_of_characters_in_keys_cost_nothing(async_client: AsyncSessionPoolClient) -> None:
     store = SessionPoolStore(async_client)
     main: Any = {"project_key": new_id() + "\udce9", "session_id": "\udce9"}
@@ -316,6 +349,22 @@ async def test_entries_of_many_fields_or_long_names_are_cut(async_client: AsyncS
     assert [list(entry) for entry in loaded] == [[*own, "others"]] * 2
     assert loaded[0].items() >= own.items()
     assert all("… [truncated: " in entry["others"] for entry in loaded)
+
+
+@pytest.mark.parametrize("content", ["x" * 4_000_000 + "\ud83d", "\ud83d" * 1_000_000])
+async def test_an_entry_over_3_mib_with_half_a_character_is_cut(
+    async_client: AsyncSessionPoolClient, content: str
+) -> None:
+    store = SessionPoolStore(async_client)
+    key: Any = {"project_key": new_id(), "session_id": "s"}
+    entries: list[Any] = [
+        {"type": "user", "uuid": new_id(), "toolUseResult": content, "name": "caf\udce9"},
+        {"type": "user", "uuid": new_id()},
+    ]
+    await store.append(key, entries)
+    first, second = await store.load(key) or []
+    assert first.get("name") == "caf\udce9" and second == entries[1]
+    assert str(first.get("toolUseResult")).endswith(f" of {len(content)} characters]")
 
 
 @pytest.mark.parametrize("uuid", ["", 3, None, "x" * 200, "a\nb", ".", "\ud800"])

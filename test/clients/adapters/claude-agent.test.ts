@@ -74,6 +74,18 @@ describe("a store of the Claude Agent SDK", () => {
     expect(await store.load(key)).toEqual([...many, ...large]);
   });
 
+  it("leaves a fork of a transcript alone", async () => {
+    const key = { projectKey: "-forked", sessionId: "s" };
+    await store.append(key, entries);
+    const { sessions } = await client.sessions.listSessions({ limit: 1 });
+    const fork = await client.sessions.forkSession({ sessionId: sessions[0]!.sessionId });
+    expect(await store.listSubkeys(key)).toEqual([]);
+    await store.delete(key);
+    expect(await store.load(key)).toBeNull();
+    const kept = await client.sessions.getSession({ sessionId: fork.session!.sessionId });
+    expect(kept.parentId).toBe(sessions[0]!.sessionId);
+  });
+
   it("keeps projects and subagents apart, also under long names, and deletes a session with its subagents", async () => {
     const projectKey = `-home-${"ü".repeat(200)}`;
     const main = { projectKey, sessionId: "s" };

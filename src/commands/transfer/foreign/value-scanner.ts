@@ -8,8 +8,9 @@ const CLOSE_OBJECT = 0x7d;
 const SPACE = 0x20;
 
 /**
- * Finds the ends of values in JSON without parsing it: of the items of a list and of lists of objects that follow it, or
- * of objects and lists that stand one after another. It counts brackets outside of texts, so a value that is invalid within does not cost the next one.
+ * Finds the ends of values in JSON without parsing it: of the items of a list and of lists of objects that follow it,
+ * or of objects and lists that stand one after another. It counts brackets outside of texts, so a value that is invalid
+ * within does not cost the next one.
  */
 export class ValueScanner {
   readonly #maxBytes: number;

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import grpc
 from claude_agent_sdk import SessionStore
@@ -76,29 +77,37 @@ class SessionPoolStore(SessionStore):
 
         A main transcript of which only subagents' transcripts were written is not one of them.
         """
-        sessions = self._client.list_sessions(parent_id=_project_id(project_key), view="full", page_size=1000)
         return [
-            {"session_id": _kept(session)["session_id"], "mtime": session.update_time.ToMilliseconds()}
-            async for session in sessions
-            if session.message_count > 0
+            {"session_id": session_id, "mtime": session.update_time.ToMilliseconds()}
+            async for session in self._transcripts(_project_id(project_key), view="full")
+            if session.message_count > 0 and (session_id := _kept(session, "session_id")) is not None
         ]
 
     async def delete(self, key: SessionKey) -> None:
         """Deletes a transcript, and with a main transcript those of its subagents. A missing one is no error."""
         if "subpath" not in key:
-            children = [one.session_id async for one in self._client.list_sessions(parent_id=_id_of(key))]
-            for child in children:
+            for child in [one.session_id async for one in self._transcripts(_id_of(key))]:
                 await self._delete(child)
         await self._delete(_id_of(key))
 
     async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
         """Returns the subpaths of the transcripts of subagents."""
         parent = _id_of(cast("SessionKey", key))
-        return [_kept(session)["subpath"] async for session in self._client.list_sessions(parent_id=parent)]
+        return [
+            subpath
+            async for session in self._transcripts(parent)
+            if (subpath := _kept(session, "subpath")) is not None
+        ]
 
     # The SDK knows by the inherited method that a store has no summaries. Naming it here tells type checkers that the
     # class is not abstract.
     list_session_summaries = SessionStore.list_session_summaries
+
+    async def _transcripts(self, parent_id: str, *, view: Literal["basic", "full"] = "basic") -> AsyncIterator[Session]:
+        """Yields the transcripts below a session, without its forks and what else others have put there."""
+        async for session in self._client.list_sessions(parent_id=parent_id, view=view, page_size=1000):
+            if session.session_id.startswith(f"{parent_id}-"):
+                yield session
 
     async def _append(self, session_id: str, batch: list[MessageWithParts]) -> None:
         try:
@@ -164,8 +173,11 @@ def _short(text: str) -> str:
     return sha256(well_formed(text).encode()).hexdigest()[:24]
 
 
-def _kept(session: Session) -> dict[str, Any]:
-    return cast("dict[str, Any]", from_struct(session.metadata)[KEPT])
+def _kept(session: Session, field: str) -> str | None:
+    """Returns a field of the transcript's key, or None if somebody has replaced the session's metadata."""
+    kept = from_struct(session.metadata).get(KEPT)
+    value = kept.get(field) if isinstance(kept, dict) else None
+    return value if isinstance(value, str) else None
 
 
 def _ignore(error: grpc.RpcError, code: grpc.StatusCode) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from google.protobuf.struct_pb2 import ListValue, Struct
 from sessionpool.v1.message_service_pb2 import MessageWithParts
 
-from session_pool.adapters.storable import json_text
+from session_pool.adapters.storable import json_text, well_formed
 from session_pool.values import from_struct, to_struct
 
 _log = logging.getLogger("session_pool")
@@ -142,6 +142,8 @@ def _texts(value: Any, path: str) -> Iterator[_Place]:
         at = f"{path}[{key}]" if isinstance(value, list) else f"{path}.{key}" if path else str(key)
         text = one["$json"] if isinstance(one, dict) and list(one) == ["$json"] else one
         if isinstance(text, str):
+            # An entry of a transcript may hold half of a character, which has no size in bytes.
+            text = well_formed(text)
             size = len(text) if text.isascii() else len(text.encode())
             yield _Place(at, text, size, partial(value.__setitem__, key))
         else:
