@@ -45,7 +45,7 @@ const SHARED: SharedLimits = {
   inFlightCalls: 1024,
   watchers: 4096,
   connections: 8192,
-  // The process takes two to three times as much, because freed memory is collected only now and then.
+  // The process takes about three times as much, because freed memory is collected only now and then.
   bufferedBytes: 96 * 1024 * 1024,
 };
 
