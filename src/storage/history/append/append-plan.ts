@@ -63,19 +63,21 @@ export function planAppend(end: Head, known: Known, job: Job, nowMicros: number)
   const fresh = given.filter(({ id }) => !known.has(id));
   const refusal = refusalByDrafts(end, fresh, job);
   if (refusal) return { kind: "refuse", error: refusal };
-  const places = new Map([...known].map(([id, { position }]) => [id, position]));
-  const [firstId = ""] = messageIds;
+  const first = known.get(messageIds[0] as string);
   // Rule: repeated-id-ignores-position.
-  if (fresh.length === 0) return { kind: "known", result: { messageIds, position: places.get(firstId) as number } };
+  if (fresh.length === 0) return { kind: "known", result: { messageIds, position: (first as Located).position } };
   const entries = entriesAt(end, fresh, nowMicros);
   const isOlder = entries.some(
     ({ timestampMicros }, i) => timestampMicros < (entries[i - 1]?.timestampMicros ?? endMicros(end)),
   );
-  if (isOlder) return { kind: "older", messageIds, fresh, places };
-  for (const [i, { id }] of fresh.entries()) places.set(id, end.count + i);
-  const error = misplacement(messageIds, expectedPosition, places);
-  if (error) return { kind: "refuse", error };
-  return { kind: "write", entries, result: { messageIds, position: places.get(firstId) as number } };
+  if (isOlder) return { kind: "older", messageIds, fresh, places: placesOf(known) };
+  if (expectedPosition !== undefined) {
+    const places = placesOf(known);
+    for (const [i, { id }] of fresh.entries()) places.set(id, end.count + i);
+    const error = misplacement(messageIds, expectedPosition, places);
+    if (error) return { kind: "refuse", error };
+  }
+  return { kind: "write", entries, result: { messageIds, position: first ? first.position : end.count } };
 }
 
 /**
@@ -189,7 +191,7 @@ export function answerPlaced(
   const places = new Map(messages.map(({ id }, i) => [id, positions[i] as number]));
   for (const [id, place] of before)
     places.set(id, place + positions.filter((position, i) => position - i <= place).length);
-  const error = misplacement(messageIds, expectedPosition, places);
+  const error = expectedPosition === undefined ? null : misplacement(messageIds, expectedPosition, places);
   if (error) throw new Refusal(error);
   return { messageIds, position: places.get(messageIds[0] as string) as number };
 }
@@ -208,13 +210,16 @@ export function takenWithOtherContent(messageId: string, sessionId: string): Dom
   return new DomainError("already_exists", text);
 }
 
+function placesOf(known: Known): Map<string, number> {
+  return new Map([...known].map(([id, { position }]) => [id, position]));
+}
+
 /** The refusal of the first message whose place is not the one that the caller expected; null when there is none. */
 function misplacement(
   ids: readonly string[],
-  expected: number | undefined,
+  expected: number,
   places: ReadonlyMap<string, number>,
 ): DomainError | null {
-  if (expected === undefined) return null;
   for (const [i, id] of ids.entries()) {
     const position = places.get(id) as number;
     if (position === expected + i) continue;
