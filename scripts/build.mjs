@@ -1,5 +1,5 @@
-// Bundles the program, the library and the client. Only packages that every start of the program needs are in its
-// bundle. All others stay outside, and drivers load lazily.
+// Bundles the program and the library, and the client, which is a package of its own. Only packages that every start of
+// the program needs are in its bundle. All others stay outside, and drivers load lazily.
 import { chmod, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -28,19 +28,16 @@ const BUNDLED = [
 const BANNER = `#!/usr/bin/env node
 import { createRequire as createRequireOfBundle } from "node:module";
 const require = createRequireOfBundle(import.meta.url);`;
-/**
- * The entry points that browsers import, too. They share no file with the server, so a bundler finds nothing of the
- * server in them.
- */
+/** The entry points of the client's package. */
 const CLIENT = {
-  "client/index": "src/client/index.ts",
-  "client/gen": "src/gen.ts",
-  "client/adapters/ai-sdk": "src/adapters/ai-sdk.ts",
-  "client/adapters/claude-agent": "src/adapters/claude-agent.ts",
-  "client/adapters/openai-agents": "src/adapters/openai-agents.ts",
+  index: "clients/typescript/src/index.ts",
+  gen: "clients/typescript/src/gen.ts",
+  "adapters/ai-sdk": "clients/typescript/src/adapters/ai-sdk.ts",
+  "adapters/claude-agent": "clients/typescript/src/adapters/claude-agent.ts",
+  "adapters/openai-agents": "clients/typescript/src/adapters/openai-agents.ts",
 };
 
-/** Builds into a folder, and removes what an earlier build left there. */
+/** Builds the program and the library into a folder, and removes what an earlier build left there. */
 export async function buildInto(folder) {
   const builds = await Promise.all([
     bundle(folder, PROGRAM, {
@@ -50,15 +47,23 @@ export async function buildInto(folder) {
       external: await unbundled(),
     }),
     bundle(folder, LIBRARY, { platform: "node" }),
-    bundle(folder, CLIENT, { platform: "neutral", chunkNames: "client/[name]-[hash]" }),
   ]);
-  const outputs = builds.flatMap(({ outputs }) => Object.keys(outputs));
-  const built = new Set(outputs.map((path) => relative(folder, join(ROOT, path))).concat(LICENSES));
   await writeFile(join(folder, LICENSES), await licensesOf(Object.keys(builds[0].inputs)));
   // The program reads the web page's files at run time, from a folder next to its code.
   await buildConsole(join(folder, "assets"));
   await chmod(join(folder, "main.js"), 0o755);
-  const isKept = (path) => built.has(path) || path.startsWith("assets") || path.startsWith("types");
+  await removeStale(folder, builds, (path) => path === LICENSES || path.startsWith("assets"));
+}
+
+/** Builds the client's package for browsers and Node.js into a folder, and removes what an earlier build left there. */
+export async function buildClientInto(folder) {
+  await removeStale(folder, [await bundle(folder, CLIENT, { platform: "neutral" })], () => false);
+}
+
+async function removeStale(folder, builds, isOther) {
+  const outputs = builds.flatMap(({ outputs }) => Object.keys(outputs));
+  const built = new Set(outputs.map((path) => relative(folder, join(ROOT, path))));
+  const isKept = (path) => built.has(path) || path.startsWith("types") || isOther(path);
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   const stale = files.filter((path) => !isKept(relative(folder, path)));
@@ -109,4 +114,6 @@ async function bundle(folder, entryPoints, options) {
   return metafile;
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await buildInto(resolve(ROOT, "dist"));
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await Promise.all([buildInto(resolve(ROOT, "dist")), buildClientInto(resolve(ROOT, "clients/typescript/dist"))]);
+}

@@ -12,7 +12,7 @@ import {
   text,
   textOf,
   timestampOf,
-} from "../../src/client/index.js";
+} from "../../clients/typescript/src/index.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 
 let server: TestServer;

@@ -9,7 +9,7 @@ import {
   createSessionPoolClient,
   type SessionPoolClientOptions,
   text,
-} from "../../src/client/index.js";
+} from "../../clients/typescript/src/index.js";
 import { DEFAULT_LOAD } from "../../src/config.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 

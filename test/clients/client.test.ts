@@ -1,6 +1,6 @@
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Code, createSessionPoolClient, text, textOf } from "../../src/client/index.js";
+import { Code, createSessionPoolClient, text, textOf } from "../../clients/typescript/src/index.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 
 let server: TestServer;

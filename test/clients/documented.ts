@@ -57,9 +57,8 @@ function findsPackages(alias: Readonly<Record<string, string>>): Plugin {
   return {
     name: "packages",
     setup({ onResolve }) {
-      onResolve({ filter: /^session-pool\/client$/ }, () => ({ path: join(ROOT, "src/client/index.ts") }));
-      onResolve({ filter: /^session-pool\/adapters\// }, ({ path }) => ({
-        path: `${join(ROOT, "src", path.slice("session-pool/".length))}.ts`,
+      onResolve({ filter: /^session-pool-client(\/|$)/ }, ({ path }) => ({
+        path: `${join(ROOT, "clients/typescript/src", path.slice("session-pool-client/".length) || "index")}.ts`,
       }));
       onResolve({ filter: /^@/ }, ({ path: name }) => {
         const path = alias[name];

@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startDraft } from "../../src/client/draft.js";
-import { Code, ConnectError, createSessionPoolClient, type SessionPoolClient, textOf } from "../../src/client/index.js";
+import { startDraft } from "../../clients/typescript/src/draft.js";
+import {
+  Code,
+  ConnectError,
+  createSessionPoolClient,
+  type SessionPoolClient,
+  textOf,
+} from "../../clients/typescript/src/index.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 
 let server: TestServer;

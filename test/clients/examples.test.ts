@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { UIMessage } from "ai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { loadUIMessages } from "../../src/adapters/ai-sdk.js";
-import { createSessionPoolClient } from "../../src/client/index.js";
+import { loadUIMessages } from "../../clients/typescript/src/adapters/ai-sdk.js";
+import { createSessionPoolClient } from "../../clients/typescript/src/index.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith, ROOT, run } from "../support/toolchain.js";
 import { CLAUDE_SDK_MAIN, installClaudeSdk, SESSION, writeTranscripts } from "./adapters/claude-sdk.js";
@@ -45,7 +45,7 @@ describe("the examples of docs/clients.md in TypeScript", () => {
 
   it("write a draft, word by word", async () => {
     const program = `
-      import { createSessionPoolClient, textOf } from "session-pool/client";
+      import { createSessionPoolClient, textOf } from "session-pool-client";
       const client = createSessionPoolClient({ baseUrl: "http://127.0.0.1:8080" });
       await client.sessions.createSession({ sessionId: "kyoto" }).catch(() => {});
       const words = ["Late ", "April"];

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { createSessionPoolClient, text, textOf } from "../../src/client/index.js";
+import { createSessionPoolClient, text, textOf } from "../../clients/typescript/src/index.js";
 import { Child } from "../support/child.js";
 import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { startTestServer, type TestServer } from "../support/server.js";

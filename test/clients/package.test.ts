@@ -15,14 +15,24 @@ const QUIET = ["--loglevel", "error", "--no-audit", "--no-fund", "--prefer-offli
 /** The packages whose types pass between this package and the programs that use it. */
 const SHARED = ["@bufbuild/protobuf", "@connectrpc/connect", "@connectrpc/connect-node", "@connectrpc/connect-web"];
 
-/** Packs the repository, and installs the package into an empty folder without its optional dependencies. */
-async function packAndInstall(): Promise<{ readonly tarball: string; readonly claude: string }> {
+interface Packed {
+  /** The packages of the server and of the client. */
+  readonly tarballs: readonly string[];
+  readonly claude: string;
+}
+
+/** Packs both packages, and installs them into an empty folder without their optional dependencies. */
+async function packAndInstall(): Promise<Packed> {
   const claude = await installClaudeSdk();
-  const packed = await run("npm", ["pack", "--loglevel", "error", "--pack-destination", folder]);
-  const tarball = join(folder, packed.trim().split("\n").at(-1) ?? "");
+  const tarballs = [await pack(), await pack("--workspace", "session-pool-client")];
   writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }));
-  await install("npm", ["install", ...QUIET, tarball], { cwd: folder });
-  return { tarball, claude };
+  await install("npm", ["install", ...QUIET, ...tarballs], { cwd: folder });
+  return { tarballs, claude };
+}
+
+async function pack(...workspace: readonly string[]): Promise<string> {
+  const packed = await run("npm", ["pack", ...workspace, "--loglevel", "error", "--pack-destination", folder]);
+  return join(folder, packed.trim().split("\n").at(-1) ?? "");
 }
 
 const packing = packAndInstall();
@@ -34,7 +44,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 await describeWith(
   "the package as npm installs it",
   () => packing,
-  ({ tarball, claude }) => {
+  ({ tarballs, claude }) => {
     let server: TestServer;
 
     beforeAll(async () => {
@@ -46,8 +56,8 @@ await describeWith(
     it("keeps a conversation through its client", async () => {
       writeFileSync(
         join(folder, "use.js"),
-        `import { createSessionPoolClient, text, textOf } from "session-pool/client";
-       import { MessageService } from "session-pool/gen";
+        `import { createSessionPoolClient, text, textOf } from "session-pool-client";
+       import { MessageService } from "session-pool-client/gen";
        const client = createSessionPoolClient({ baseUrl: ${JSON.stringify(server.httpUrl)} });
        await client.append("s", text("user", "Hello"), { createSession: true });
        for await (const message of client.history("s")) console.log(textOf(message), MessageService.typeName);`,
@@ -68,10 +78,13 @@ await describeWith(
       expect(existsSync(join(folder, "gen/sessionpool/v1/message_service_pb.ts"))).toBe(true);
     });
 
-    it("has types for every kind of module resolution that a new project may use", async () => {
-      // attw exits with an error when it finds a problem.
-      await run(bin("attw"), [tarball, "--profile", "esm-only"]);
-    });
+    it.each(tarballs)(
+      "has types for every kind of module resolution that a new project may use: %s",
+      async (tarball) => {
+        // attw exits with an error when it finds a problem.
+        await run(bin("attw"), [tarball, "--profile", "esm-only"]);
+      },
+    );
 
     it.each([
       ["node16", "node16"],
@@ -105,12 +118,12 @@ await describeWith(
 
 /** The project of somebody who follows docs/clients.md and installs the newest version of each package it names. */
 async function installBesideNewest(): Promise<string> {
-  const { tarball } = await packing;
+  const { tarballs } = await packing;
   const project = join(folder, "newest");
   mkdirSync(project);
   writeFileSync(join(project, "package.json"), JSON.stringify({ private: true, type: "module" }));
   const named = ["@bufbuild/protobuf", "@connectrpc/connect@2.1", "@connectrpc/connect-node@2.1"];
-  await install("npm", ["install", ...QUIET, tarball, ...named], { cwd: project });
+  await install("npm", ["install", ...QUIET, ...tarballs, ...named], { cwd: project });
   return project;
 }
 
@@ -121,7 +134,7 @@ await describeWith("the package beside the newest @bufbuild/protobuf", installBe
     expect(copies.map((line) => line.split(":")[1]?.replace(/@[^@]+$/, "")).toSorted()).toEqual(SHARED);
   });
 
-  it("compiles strictly, and talks to a server through session-pool/gen and over gRPC", async () => {
+  it("compiles strictly, and talks to a server through session-pool-client/gen and over gRPC", async () => {
     const server = await startTestServer();
     onTestFinished(() => server.stop());
     link(join(ROOT, "node_modules/@types/node"), join(project, "node_modules/@types/node"));

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { DescService } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { createSessionPoolClient, type SessionPoolClient } from "../../src/client/index.js";
+import { createSessionPoolClient, type SessionPoolClient } from "../../clients/typescript/src/index.js";
 import { describeWith, ROOT, run } from "../support/toolchain.js";
 import { PYTHON_CLIENT, preparePythonClient } from "./python.js";
 

@@ -12,9 +12,9 @@ import {
   Usage,
 } from "@openai/agents-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hasCode } from "../../../src/adapters/missing.js";
-import { SessionPoolSession } from "../../../src/adapters/openai-agents.js";
-import { Code, createSessionPoolClient, type SessionPoolClient, text } from "../../../src/client/index.js";
+import { hasCode } from "../../../clients/typescript/src/adapters/missing.js";
+import { SessionPoolSession } from "../../../clients/typescript/src/adapters/openai-agents.js";
+import { Code, createSessionPoolClient, type SessionPoolClient, text } from "../../../clients/typescript/src/index.js";
 import { startTestServer, type TestServer } from "../../support/server.js";
 
 let server: TestServer;

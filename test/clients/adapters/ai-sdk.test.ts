@@ -1,7 +1,7 @@
 import type { UIMessage } from "ai";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { loadUIMessages, saveUIMessages } from "../../../src/adapters/ai-sdk.js";
-import { Code, createSessionPoolClient, type SessionPoolClient, text } from "../../../src/client/index.js";
+import { loadUIMessages, saveUIMessages } from "../../../clients/typescript/src/adapters/ai-sdk.js";
+import { Code, createSessionPoolClient, type SessionPoolClient, text } from "../../../clients/typescript/src/index.js";
 import { startTestServer, type TestServer } from "../../support/server.js";
 
 let server: TestServer;

@@ -2,9 +2,9 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { SessionPoolStore } from "../../../src/adapters/claude-agent.js";
-import { hasCode } from "../../../src/adapters/missing.js";
-import { Code, createSessionPoolClient, type SessionPoolClient, text } from "../../../src/client/index.js";
+import { SessionPoolStore } from "../../../clients/typescript/src/adapters/claude-agent.js";
+import { hasCode } from "../../../clients/typescript/src/adapters/missing.js";
+import { Code, createSessionPoolClient, type SessionPoolClient, text } from "../../../clients/typescript/src/index.js";
 import { startTestServer, type TestServer } from "../../support/server.js";
 import { describeWith } from "../../support/toolchain.js";
 import {

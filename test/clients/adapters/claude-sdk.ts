@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { SessionPoolStore, SessionStoreEntry } from "../../../src/adapters/claude-agent.js";
+import type { SessionPoolStore, SessionStoreEntry } from "../../../clients/typescript/src/adapters/claude-agent.js";
 import { cached, install } from "../../support/toolchain.js";
 
 export const CLAUDE_SDK_MAIN = "node_modules/@anthropic-ai/claude-agent-sdk/sdk.mjs";

@@ -1,10 +1,10 @@
 import type { AgentInputItem } from "@openai/agents-core";
 import type { UIMessage } from "ai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { saveUIMessages } from "../../../src/adapters/ai-sdk.js";
-import { SessionPoolStore } from "../../../src/adapters/claude-agent.js";
-import { SessionPoolSession } from "../../../src/adapters/openai-agents.js";
-import { createSessionPoolClient, type SessionPoolClient } from "../../../src/client/index.js";
+import { saveUIMessages } from "../../../clients/typescript/src/adapters/ai-sdk.js";
+import { SessionPoolStore } from "../../../clients/typescript/src/adapters/claude-agent.js";
+import { SessionPoolSession } from "../../../clients/typescript/src/adapters/openai-agents.js";
+import { createSessionPoolClient, type SessionPoolClient } from "../../../clients/typescript/src/index.js";
 import type { Message } from "../../../src/console/app/api/types.js";
 import { CallIndex } from "../../../src/console/app/parts/call-index.js";
 import { outcomeOf } from "../../../src/console/app/parts/outcome.js";

@@ -1,7 +1,7 @@
 import type { AgentInputItem } from "@openai/agents-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { SessionPoolSession } from "../../../src/adapters/openai-agents.js";
-import { createSessionPoolClient, type SessionPoolClient, text } from "../../../src/client/index.js";
+import { SessionPoolSession } from "../../../clients/typescript/src/adapters/openai-agents.js";
+import { createSessionPoolClient, type SessionPoolClient, text } from "../../../clients/typescript/src/index.js";
 import { startTestServer, type TestServer } from "../../support/server.js";
 
 let server: TestServer;

@@ -19,8 +19,8 @@ import {
   loadUIMessages,
   resumeUIMessageStream,
   saveUIMessages,
-} from "../../../src/adapters/ai-sdk.js";
-import { Code, createSessionPoolClient, type SessionPoolClient } from "../../../src/client/index.js";
+} from "../../../clients/typescript/src/adapters/ai-sdk.js";
+import { Code, createSessionPoolClient, type SessionPoolClient } from "../../../clients/typescript/src/index.js";
 import { poll } from "../../support/poll.js";
 import { startTestServer, type TestServer } from "../../support/server.js";
 import { SCENARIOS } from "./ui-scenarios.js";

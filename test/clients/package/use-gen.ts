@@ -1,10 +1,10 @@
-// A program that uses `session-pool/gen` with the packages that docs/clients.md names. Its arguments are the addresses
-// of a server's HTTP port and gRPC port.
+// A program that uses `session-pool-client/gen` with the packages that docs/clients.md names. Its arguments are the
+// addresses of a server's HTTP port and gRPC port.
 import { create, toJson } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
-import { createSessionPoolClient, text, textOf } from "session-pool/client";
-import { MessageService, PartSchema } from "session-pool/gen";
+import { createSessionPoolClient, text, textOf } from "session-pool-client";
+import { MessageService, PartSchema } from "session-pool-client/gen";
 
 const [, , httpUrl = "", grpcUrl = ""] = process.argv;
 const client = createSessionPoolClient({ transport: createGrpcTransport({ baseUrl: grpcUrl }) });

@@ -3,9 +3,6 @@ import { query, type SessionStore } from "@anthropic-ai/claude-agent-sdk";
 import type { Session as AgentSession } from "@openai/agents-core";
 import type { UIMessage } from "ai";
 import { RootPool, SqliteStorageProvider } from "session-pool";
-import { loadUIMessages, saveUIMessages } from "session-pool/adapters/ai-sdk";
-import { SessionPoolStore } from "session-pool/adapters/claude-agent";
-import { SessionPoolSession } from "session-pool/adapters/openai-agents";
 import {
   ConflictError,
   createSessionPoolClient,
@@ -17,8 +14,11 @@ import {
   text,
   textOf,
   timestampOf,
-} from "session-pool/client";
-import { MessageService, type MessageWithParts } from "session-pool/gen";
+} from "session-pool-client";
+import { loadUIMessages, saveUIMessages } from "session-pool-client/adapters/ai-sdk";
+import { SessionPoolStore } from "session-pool-client/adapters/claude-agent";
+import { SessionPoolSession } from "session-pool-client/adapters/openai-agents";
+import { MessageService, type MessageWithParts } from "session-pool-client/gen";
 
 const client: SessionPoolClient = createSessionPoolClient({ baseUrl: "http://127.0.0.1:8080", key: async () => "key" });
 

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { UIMessage, UIMessageChunk } from "ai";
 import { build, type Plugin } from "esbuild";
-import type * as Adapter from "../../../src/adapters/ai-sdk.js";
-import type * as Client from "../../../src/client/index.js";
+import type * as Adapter from "../../../clients/typescript/src/adapters/ai-sdk.js";
+import type * as Client from "../../../clients/typescript/src/index.js";
 import { ROOT } from "../../support/toolchain.js";
 import { installNewest, versionOf } from "../npm.js";
 import type { ZodObject } from "./samples.js";
@@ -52,8 +52,8 @@ export async function prepareAiSdk(major: string): Promise<AiSdk> {
 }
 
 const OURS = `
-export * from ${JSON.stringify(join(ROOT, "src/adapters/ai-sdk.ts"))};
-export * from ${JSON.stringify(join(ROOT, "src/client/index.ts"))};`;
+export * from ${JSON.stringify(join(ROOT, "clients/typescript/src/adapters/ai-sdk.ts"))};
+export * from ${JSON.stringify(join(ROOT, "clients/typescript/src/index.ts"))};`;
 
 function schemasOf(sdk: string): string {
   return `

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { toUIMessage } from "../../../../src/adapters/ui-message.js";
+import { toUIMessage } from "../../../../clients/typescript/src/adapters/ui-message.js";
 import { newTarget, outline } from "./imported.js";
 
 const MESSAGES = [

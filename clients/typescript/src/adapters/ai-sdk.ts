@@ -1,0 +1,161 @@
+// `session-pool-client/adapters/ai-sdk`: keeps the UIMessages of the Vercel AI SDK (`ai` 6 and 7), and its streams.
+import type { UIMessage } from "ai";
+import { Code, type NewMessage, type SessionPoolClient, type StoredMessage } from "../index.js";
+import { batchesOf } from "./batches.js";
+import { hasCode, unlessMissing } from "./missing.js";
+import { changedMeanwhile, idOf, isErased, planSave, type SavePlan } from "./save-plan.js";
+import { deletedSince, forget, hasMet, lastMet, lastSeen, meet, note, seenWith } from "./seen.js";
+import { withEndedCalls } from "./ui-calls.js";
+import { fromUIMessage, isSame, toUIMessage } from "./ui-message.js";
+
+export { resumeUIMessageStream } from "./ui-resume.js";
+export { type KeepOptions, keepUIMessageStream } from "./ui-stream.js";
+
+export interface SaveOptions {
+  /**
+   * The messages that the caller has loaded. Those that it no longer gives are dropped. Needed only where no message
+   * that is given is an object that `loadUIMessages` returned or `saveUIMessages` was given, such as when a page sends
+   * all messages. For an empty list, what this process has loaded or saved last is taken for loaded.
+   */
+  readonly loaded?: readonly Pick<UIMessage, "id">[];
+}
+
+export interface LoadOptions<Message extends UIMessage> {
+  /**
+   * What the page has sent. It comes after the loaded messages, or in the place of the one with its id, such as one
+   * whose tool call the user has approved. Messages after that one are not loaded, and stay when these are saved.
+   */
+  readonly next?: Message;
+}
+
+/** How often a save is planned anew because others append meanwhile. */
+const MOST_ATTEMPTS = 10;
+
+/**
+ * The messages of a chat, oldest first, for `useChat({ messages })`; none when the session is missing. They can be sent
+ * to a model: tool calls that were interrupted, or that a later message has overtaken, end with an error.
+ */
+export async function loadUIMessages<Message extends UIMessage = UIMessage>(
+  client: SessionPoolClient,
+  sessionId: string,
+  { next }: LoadOptions<Message> = {},
+): Promise<Message[]> {
+  const stored = await readAll(client, sessionId);
+  if (stored === undefined) forget(client, sessionId);
+  else if (stored.length > 0)
+    meet(
+      client,
+      sessionId,
+      stored.map((message) => ({ id: idOf(message) })),
+    );
+  const replaced = stored?.findIndex((message) => idOf(message) === next?.id) ?? -1;
+  const shown = replaced < 0 ? stored : stored?.slice(0, replaced + 1);
+  const messages = (shown ?? []).map((message) => toUIMessage<Message>(message));
+  const isFollowed = next !== undefined && replaced < 0;
+  for (const message of isFollowed ? messages : messages.slice(0, -1)) message.parts = withEndedCalls(message.parts);
+  const given = messages.map(fromUIMessage);
+  if (next !== undefined && !isFollowed) messages[replaced] = next;
+  note(sessionId, messages, given, shown);
+  return isFollowed ? [...messages, next] : messages;
+}
+
+/**
+ * Makes the session hold these messages. Use it as
+ * `onFinish: ({ messages }) => saveUIMessages(client, chatId, messages)`.
+ *
+ * New messages are appended at the end, up to 1,000 messages and 7 MiB together. A message that has grown, for example
+ * by the result of a tool, gets its new content. Messages that the caller has loaded and no longer gives, as after a
+ * regeneration, are removed. What it has not seen stays: other messages, other programs' changes of messages that it
+ * has not changed, and erased messages. Saving the same messages again changes nothing. The first save makes the
+ * session.
+ *
+ * `aborted`: others have changed what this save would change, or have saved the same turn; load the messages again.
+ * `not_found`: the session was deleted after this process has loaded it or saved in it.
+ */
+export async function saveUIMessages(
+  client: SessionPoolClient,
+  sessionId: string,
+  messages: readonly UIMessage[],
+  { loaded = [] }: SaveOptions = {},
+): Promise<void> {
+  const wanted = messages.map(fromUIMessage);
+  const seen = messages.length > 0 ? seenWith(sessionId, messages) : new Set(lastMet(client, sessionId));
+  for (const { id } of loaded) seen.add(id);
+  const isNew = seen.size === 0 && !hasMet(client, sessionId);
+  for (let attempt = 1; ; attempt++) {
+    const stored = await readAll(client, sessionId);
+    if (stored === undefined && !isNew) throw deletedSince(sessionId);
+    const plan = planSave(stored ?? [], wanted, seen);
+    const changed = changedOf(sessionId, plan, messages);
+    try {
+      await remove(client, sessionId, plan);
+      for (const message of changed) await update(client, sessionId, message);
+      await appendAll(client, sessionId, plan, stored === undefined, seen);
+      break;
+    } catch (error) {
+      // Others have appended meanwhile. Their messages stay, and the rest goes after them.
+      if (!hasCode(error, Code.Aborted) || attempt === MOST_ATTEMPTS) throw error;
+    }
+  }
+  if (messages.length > 0) meet(client, sessionId, messages);
+  note(sessionId, messages, wanted);
+}
+
+/** Undefined when the session is missing. */
+async function readAll(client: SessionPoolClient, sessionId: string): Promise<StoredMessage[] | undefined> {
+  return unlessMissing(async () => {
+    const stored: StoredMessage[] = [];
+    for await (const message of client.history(sessionId, { pageSize: 1000 })) stored.push(message);
+    return stored;
+  });
+}
+
+/** Reverts dropped messages at the end, unless a revert would also discard the drafts of others; deletes any others. */
+async function remove(client: SessionPoolClient, sessionId: string, plan: SavePlan): Promise<void> {
+  const { removed, isTail, keptId } = plan;
+  if (removed.length === 0) return;
+  if (isTail && (await client.messages.listDrafts({ sessionId })).drafts.length === 0) {
+    const upTo = keptId === undefined ? { toStart: true } : { upToMessageId: keptId };
+    await client.sessions.revertSession({ sessionId, ...upTo, expectedRemovedCount: removed.length });
+  } else {
+    for (const messageId of removed) await unlessMissing(() => client.messages.deleteMessage({ sessionId, messageId }));
+  }
+}
+
+/** The stored messages that the caller has changed. `aborted`: another program has changed one of them, too. */
+function changedOf(sessionId: string, { kept }: SavePlan, messages: readonly UIMessage[]): NewMessage[] {
+  const changed: NewMessage[] = [];
+  for (const [i, { message, stored }] of kept.entries()) {
+    if (isErased(stored) || isSame(message, stored)) continue;
+    const before = lastSeen(sessionId, messages[i] as UIMessage);
+    if (before !== undefined && isSame(message, before.given)) continue;
+    if (before !== undefined && !isSame(fromUIMessage(toUIMessage(stored)), before.stored)) throw changedMeanwhile();
+    changed.push(message);
+  }
+  return changed;
+}
+
+async function update(client: SessionPoolClient, sessionId: string, message: NewMessage): Promise<void> {
+  await client.messages.updateMessage({
+    sessionId,
+    messageId: idOf(message),
+    message,
+    updateMask: { paths: ["parts", "info.metadata", "info.role"] },
+  });
+}
+
+/** Appends messages in as few calls as possible, and adds them to those that were seen. */
+async function appendAll(
+  client: SessionPoolClient,
+  sessionId: string,
+  { added, position }: SavePlan,
+  createSession: boolean,
+  seen: Set<string>,
+): Promise<void> {
+  let expectedPosition = position;
+  for (const batch of batchesOf(added)) {
+    await client.append(sessionId, batch, { createSession, expectedPosition });
+    expectedPosition += batch.length;
+    for (const message of batch) seen.add(idOf(message));
+  }
+}

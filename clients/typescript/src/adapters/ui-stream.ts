@@ -1,0 +1,163 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
+import type { NewMessage, SessionPoolClient } from "../index.js";
+import { FittedState } from "./fitted-state.js";
+import { hasMet, meet } from "./seen.js";
+import { hasOpenCalls } from "./ui-calls.js";
+import { DROPPED, type StoredPart, wellFormed } from "./ui-message.js";
+
+type Writer = Awaited<ReturnType<SessionPoolClient["startDraft"]>>;
+
+export interface KeepOptions {
+  /**
+   * Called at most once, within seconds after somebody else has ended the draft, for example with a stop button, or
+   * when it cannot be written any more. Stop the model then.
+   */
+  readonly onStop?: (error: unknown) => void;
+}
+
+/**
+ * Keeps an answer while it is streamed. Use it as
+ * `consumeSseStream: ({ stream }) => keepUIMessageStream(client, chatId, stream)`.
+ *
+ * The answer is a draft of the session, which `resumeUIMessageStream` reads, and becomes a message at the end. This
+ * needs `generateMessageId`, and takes the place of `saveUIMessages` in `onFinish`. An answer that ends with an error,
+ * is aborted, or is finished by somebody else is kept as far as it came, with `interrupted: true` in its metadata.
+ * Never rejects: resolves to whether a message is stored, and calls `onStop` with the error that kept the whole answer
+ * from being stored. A missing session is made, unless this process has loaded it or saved in it before.
+ *
+ * Not for an answer that continues a stored message, as after an approval: save that in `onFinish`.
+ */
+export async function keepUIMessageStream(
+  client: SessionPoolClient,
+  sessionId: string,
+  stream: ReadableStream<string>,
+  { onStop }: KeepOptions = {},
+): Promise<boolean> {
+  let isStopped = false;
+  const stop = (error: unknown) => {
+    if (!isStopped) onStop?.(error);
+    isStopped = true;
+  };
+  const keeper = new Keeper(client, sessionId, stop);
+  try {
+    return await keeper.keep(stream);
+  } catch (error) {
+    stop(error);
+    return await keeper.markInterrupted();
+  }
+}
+
+/** Writes one answer as a draft. */
+class Keeper {
+  readonly #client: SessionPoolClient;
+  readonly #sessionId: string;
+  readonly #onEnd: (error: unknown) => void;
+  #draft: Writer | undefined;
+  readonly #state = new FittedState();
+  #kept: readonly StoredPart[] = [];
+  #metadata: JsonObject = {};
+  /** Whether the stream was aborted, and whether it said that it is complete. */
+  #isAborted = false;
+  #isComplete = false;
+  #hasOpenCalls = false;
+
+  /** `onEnd` is called as soon as the draft can no longer be written. */
+  constructor(client: SessionPoolClient, sessionId: string, onEnd: (error: unknown) => void) {
+    this.#client = client;
+    this.#sessionId = sessionId;
+    this.#onEnd = onEnd;
+  }
+
+  async keep(stream: ReadableStream<string>): Promise<boolean> {
+    const errors: unknown[] = [];
+    const chunks = chunksOfSse(stream, (chunk) => {
+      if (chunk.type === "abort") this.#isAborted = true;
+      if (chunk.type === "finish") this.#isComplete = true;
+    });
+    try {
+      const onError = (error: unknown) => void errors.push(error);
+      for await (const state of readUIMessageStream<UIMessage>({ stream: chunks, onError })) {
+        this.#draft ??= await this.#start(state);
+        this.#write(state);
+        this.#hasOpenCalls = hasOpenCalls(state.parts);
+      }
+    } catch (error) {
+      errors.push(error);
+      if (this.#draft !== undefined) this.#onEnd(error);
+    }
+    if (this.#draft === undefined) throw errors[0] ?? new Error("The stream ended before it began a message");
+    // A complete answer may leave calls to the page. One that just ends has not been able to finish them.
+    const isCut = this.#hasOpenCalls && !this.#isComplete;
+    const isInterrupted = errors.length > 0 || this.#isAborted || isCut;
+    await this.#draft.finish({ metadata: { ...this.#metadata, ...(isInterrupted && { interrupted: true }) } });
+    return true;
+  }
+
+  /**
+   * Marks the message as interrupted if somebody else has finished the draft. Resolves to whether there is such a
+   * message.
+   */
+  async markInterrupted(): Promise<boolean> {
+    const messageId = this.#draft?.messageId;
+    if (messageId === undefined) return false;
+    const sessionId = this.#sessionId;
+    try {
+      const { info } = await this.#client.messages.getMessage({ sessionId, messageId });
+      const metadata = { ...info?.metadata, interrupted: true };
+      const message = { info: { metadata } } as NewMessage;
+      await this.#client.messages.updateMessage({
+        sessionId,
+        messageId,
+        message,
+        updateMask: { paths: ["info.metadata"] },
+      });
+      return true;
+    } catch {
+      // It was discarded, or the session was deleted.
+      return false;
+    }
+  }
+
+  async #start({ id, role }: UIMessage): Promise<Writer> {
+    const createSession = !hasMet(this.#client, this.#sessionId);
+    const draft = await this.#client.startDraft(this.#sessionId, { info: { id, role } }, { createSession });
+    if (createSession) meet(this.#client, this.#sessionId, []);
+    draft.signal.addEventListener("abort", () => this.#onEnd(draft.signal.reason));
+    return draft;
+  }
+
+  #write(state: UIMessage): void {
+    const { parts, metadata } = this.#state.next(state);
+    this.#metadata = metadata;
+    for (const [i, part] of parts.entries()) this.#writePart(part, this.#kept[i]);
+    // After a step was reset, the parts that it had are gone.
+    for (const { id } of this.#kept.slice(parts.length)) this.#draft?.put({ id, type: DROPPED });
+    this.#kept = parts;
+  }
+
+  #writePart(part: StoredPart, old: StoredPart | undefined): void {
+    const { id, type, text, data } = part;
+    const hasGrown = old !== undefined && type === old.type && data === old.data;
+    if (!hasGrown || !text.startsWith(old.text)) this.#draft?.put(wellFormed(part));
+    else if (text !== old.text) this.#draft?.write(text.slice(old.text.length), id);
+  }
+}
+
+/** The chunks of Server-Sent Events, one event each, as the AI SDK writes them. */
+function chunksOfSse(
+  stream: ReadableStream<string>,
+  onChunk: (chunk: UIMessageChunk) => void,
+): ReadableStream<UIMessageChunk> {
+  return stream.pipeThrough(
+    new TransformStream<string, UIMessageChunk>({
+      transform(event, controller) {
+        const data = event.startsWith("data: ") ? event.slice("data: ".length).trim() : "";
+        if (data === "" || data === "[DONE]") return;
+        const chunk = JSON.parse(data) as UIMessageChunk;
+        onChunk(chunk);
+        controller.enqueue(chunk);
+      },
+    }),
+  );
+}

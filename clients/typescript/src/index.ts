@@ -1,0 +1,22 @@
+// What `session-pool-client` exports: a client for browsers and Node.js. It contains nothing of the server.
+export { Code, ConnectError } from "@connectrpc/connect";
+export { SessionView } from "../../../gen/sessionpool/v1/session_service_pb.js";
+export { createSessionPoolClient, type SessionPoolClient, type SessionPoolClientOptions } from "./client.js";
+export { ConflictError, type Current } from "./conflict-error.js";
+export { dateOf, timestampOf } from "./dates.js";
+export type { DraftOptions, DraftWriter } from "./draft.js";
+export type { NumberInit, WithNumbers } from "./int64.js";
+export type { ListSessionsOptions, SearchHit, SearchOptions, Session } from "./lists.js";
+export {
+  type Appended,
+  type AppendOptions,
+  type HistoryOptions,
+  type NewMessage,
+  type StoredMessage,
+  type TextOptions,
+  text,
+  textOf,
+} from "./messages.js";
+export type { PageOptions } from "./pages.js";
+export type { ServiceClient } from "./service-client.js";
+export type { WatchEvent, WatchOptions } from "./watch.js";

@@ -1,0 +1,52 @@
+import type { MessageService, SearchHit as SearchHitMessage } from "../../../gen/sessionpool/v1/message_service_pb.js";
+import type {
+  SessionService,
+  SessionView,
+  Session as StoredSession,
+} from "../../../gen/sessionpool/v1/session_service_pb.js";
+import type { WithNumbers } from "./int64.js";
+import { type PageOptions, pages } from "./pages.js";
+import type { ServiceClient } from "./service-client.js";
+
+/** A session as the service returns it, with numbers for its 64-bit integers. */
+export type Session = WithNumbers<StoredSession>;
+
+/** A message that a search has found. */
+export type SearchHit = WithNumbers<SearchHitMessage>;
+
+export interface ListSessionsOptions extends PageOptions {
+  /** Only sessions with this parent. */
+  readonly parentId?: string;
+  /** Only sessions with all of these labels, each written `key=value`; at most 32. */
+  readonly label?: readonly string[];
+  /** How much of each session to return; `SessionView.FULL` adds `messageCount` and `lastMessage`. */
+  readonly view?: SessionView;
+}
+
+/** All sessions, the most recently updated first. */
+export async function* listSessions(
+  sessions: ServiceClient<typeof SessionService>,
+  { label = [], parentId = "", view = 0, ...paging }: ListSessionsOptions = {},
+): AsyncGenerator<Session, void, undefined> {
+  const filter = { label: [...label], parentId, view };
+  const all = pages(paging, (page, call) => sessions.listSessions({ ...filter, ...page }, call));
+  for await (const page of all) yield* page.sessions;
+}
+
+export interface SearchOptions extends PageOptions {
+  /** Only messages of sessions with all of these labels, each written `key=value`; at most 32. */
+  readonly label?: readonly string[];
+  /** Only messages of this session. */
+  readonly sessionId?: string;
+}
+
+/** All messages that hold the words of `q`, in the order of SearchMessages. */
+export async function* search(
+  messages: ServiceClient<typeof MessageService>,
+  q: string,
+  { label = [], sessionId = "", ...paging }: SearchOptions = {},
+): AsyncGenerator<SearchHit, void, undefined> {
+  const filter = { q, label: [...label], sessionId };
+  const all = pages(paging, (page, call) => messages.searchMessages({ ...filter, ...page }, call));
+  for await (const page of all) yield* page.hits;
+}

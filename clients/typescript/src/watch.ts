@@ -1,0 +1,128 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { MessageService, WatchMessagesResponse } from "../../../gen/sessionpool/v1/message_service_pb.js";
+import type { WithNumbers } from "./int64.js";
+import { delayAfter, forTimer, isTransient, pause } from "./retry.js";
+import type { ServiceClient } from "./service-client.js";
+
+/** An event of a session; `event.case` says which. */
+export type WatchEvent = WithNumbers<WatchMessagesResponse>;
+
+export interface WatchOptions {
+  /**
+   * Begins with the message at this position; begins now when neither this nor `resumeToken` is given. In that case
+   * only the number of messages is known until the first event or, after 15 seconds, the first heartbeat: if the
+   * connection breaks before, and messages are removed before it is back, what was appended in between can be missed.
+   */
+  readonly fromPosition?: number;
+  /** The `resumeToken` of an earlier event, after which the watch continues. Excludes `fromPosition`. */
+  readonly resumeToken?: string;
+  /** Ends the watch: the iteration ends without an error. */
+  readonly signal?: AbortSignal;
+  /** Called with each error before the watch connects again. */
+  readonly onRetry?: (error: ConnectError) => void;
+  /** Also yields heartbeats, every 15 seconds without another event. */
+  readonly heartbeats?: boolean;
+  /**
+   * A connection that is silent for this long is given up; the default is three heartbeats, 45,000 ms. None is given up
+   * with Infinity.
+   */
+  readonly silenceMs?: number;
+}
+
+type Start = { readonly fromPosition: number } | { readonly resumeToken: string };
+
+const SILENCE_MS = 45_000;
+
+/**
+ * Follows a session as long as it is iterated, and reconnects after transient errors without missing or repeating
+ * anything. Throws the service's error when the session is unknown or deleted (`not_found`), or the key or the
+ * arguments are refused.
+ */
+export async function* watch(
+  messages: ServiceClient<typeof MessageService>,
+  sessionId: string,
+  options: WatchOptions = {},
+): AsyncGenerator<WatchEvent, void, undefined> {
+  const { signal } = options;
+  const { fromPosition, resumeToken } = options;
+  let start: Start | undefined =
+    resumeToken !== undefined ? { resumeToken } : fromPosition !== undefined ? { fromPosition } : undefined;
+  const isPinned = start !== undefined;
+  for (let failures = 0; !isAborted(signal); failures++) {
+    try {
+      // "Now" is the moment of the call, even when the first connection breaks before its first event.
+      start ??= { fromPosition: await countMessages(messages, sessionId, signal) };
+      for await (const event of connect(messages, sessionId, start, options)) {
+        failures = 0;
+        start = { resumeToken: event.resumeToken };
+        if (event.event.case !== "heartbeat" || options.heartbeats === true) yield event;
+      }
+    } catch (thrown) {
+      if (isAborted(signal)) return;
+      // Errors of a call are ConnectErrors. Any other says that an argument or an answer has no valid form.
+      if (!(thrown instanceof ConnectError)) throw thrown;
+      const error = thrown;
+      // Messages were removed after they were counted.
+      const isStale =
+        !isPinned && error.code === Code.InvalidArgument && start !== undefined && "fromPosition" in start;
+      if (isStale) start = undefined;
+      else if (!isTransient(error) && !isBehind(error, failures)) throw error;
+      options.onRetry?.(error);
+      await pause(delayAfter(error, failures), signal);
+    }
+  }
+}
+
+async function countMessages(
+  messages: ServiceClient<typeof MessageService>,
+  sessionId: string,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  return (await messages.countMessages({ sessionId }, signal === undefined ? {} : { signal })).count;
+}
+
+/** One connection. Fails with `unavailable` when it is silent for too long or ends without a reason. */
+async function* connect(
+  messages: ServiceClient<typeof MessageService>,
+  sessionId: string,
+  start: Start,
+  { signal, silenceMs = SILENCE_MS }: WatchOptions,
+): AsyncGenerator<WatchEvent, void, undefined> {
+  const connection = new AbortController();
+  const end = () => connection.abort();
+  signal?.addEventListener("abort", end);
+  let isSilent = false;
+  const giveUp = () => {
+    isSilent = true;
+    end();
+  };
+  const waitForEvent = () => {
+    const waitMs = forTimer(silenceMs);
+    return waitMs === undefined ? undefined : setTimeout(giveUp, waitMs);
+  };
+  let timer = waitForEvent();
+  try {
+    for await (const event of messages.watchMessages({ sessionId, ...start }, { signal: connection.signal })) {
+      clearTimeout(timer);
+      yield event;
+      timer = waitForEvent();
+    }
+  } catch (error) {
+    if (!isSilent) throw error;
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", end);
+    end();
+  }
+  throw new ConnectError(isSilent ? `No event for ${silenceMs} ms` : "The stream ended", Code.Unavailable);
+}
+
+/** A reader that did not keep up is cut off, and may continue where it was. */
+function isBehind(error: ConnectError, failures: number): boolean {
+  return error.code === Code.ResourceExhausted && failures === 0;
+}
+
+/** A function, so that the compiler does not take the state for constant while the watch waits. */
+function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true;
+}
