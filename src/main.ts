@@ -1,12 +1,18 @@
-import "./server/harden.js";
+import "./harden.js";
 import { Command, Option } from "commander";
 import { fail } from "./commands/fail.js";
 import { loadMcp } from "./commands/mcp/load-mcp.js";
 import { stopSignal } from "./commands/signals.js";
 import type { TodoFields } from "./commands/todo.js";
-import { addHealthOptions, addRetentionOption, addServeOptions, readRetention, readServeConfig } from "./config.js";
-import { parseScope, parseText, positive, wholeNumber } from "./flags.js";
-import { addNamespaceOption, addStorageOption } from "./storage-flags.js";
+import {
+  addHealthOptions,
+  addRetentionOption,
+  addServeOptions,
+  readRetention,
+  readServeConfig,
+} from "./config/config.js";
+import { parseScope, parseText, positive, wholeNumber } from "./config/flags.js";
+import { addNamespaceOption, addStorageOption } from "./config/storage-flags.js";
 import { VERSION } from "./version.js";
 
 /** Each command is loaded when it is called, because each needs only part of the program. */

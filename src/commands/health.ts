@@ -1,6 +1,6 @@
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { parseAddress } from "../config.js";
+import { parseAddress } from "../config/config.js";
 
 const TIMEOUT_MS = 3000;
 

@@ -1,5 +1,5 @@
 import cluster from "node:cluster";
-import { type ServeConfig, warningsOf } from "../config.js";
+import { type ServeConfig, warningsOf } from "../config/config.js";
 import { createLogger } from "../server/logging.js";
 import { startService } from "./service.js";
 import { stopInTime } from "./stop-in-time.js";

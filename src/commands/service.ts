@@ -1,4 +1,4 @@
-import { formatAddress, type ServeConfig } from "../config.js";
+import { formatAddress, type ServeConfig } from "../config/config.js";
 import { type Page, readPages, withSearch } from "../console/pages.js";
 import type { Call } from "../domain/call.js";
 import { Pools } from "../pools.js";

@@ -14,10 +14,10 @@ import {
 import { messageMethods } from "../api/message-service.js";
 import type { ApiContext } from "../api/method-table.js";
 import { sessionMethods } from "../api/session-service.js";
+import { jsonMessageWriter } from "../codec/json-writer.js";
 import { textOf } from "../domain/byte-string.js";
 import { onOneLine } from "../domain/json.js";
 import { DEFAULT_LIMITS } from "../domain/limits.js";
-import { jsonMessageWriter } from "../server/codec/json-writer.js";
 import { print, printInTurn } from "./print.js";
 import { eventText, messageText, sessionLine, sessionText } from "./session-text.js";
 import { stopSignal } from "./signals.js";

@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import type { ServeConfig } from "../config.js";
+import type { ServeConfig } from "../config/config.js";
 
 const BEAT_MS = 250;
 /** The main thread may compute without a pause for `--shutdown-s` and a second, within these bounds. */

@@ -1,5 +1,5 @@
 import { AggregatorRegistry } from "prom-client";
-import type { ServeConfig } from "../config.js";
+import type { ServeConfig } from "../config/config.js";
 import { Metrics } from "../server/call/metrics.js";
 import type { Logger } from "../server/logging.js";
 import { type Service, startService } from "./service.js";

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { Writable } from "node:stream";
 import { type Logger, type LoggerOptions, pino } from "pino";
-import type { LogLevel } from "../config.js";
+import type { LogLevel } from "../config/config.js";
 
 export type { Logger };
 

@@ -1,5 +1,5 @@
 import { API_METHODS } from "../api/method-table.js";
-import { isKeyed, type ServeConfig } from "../config.js";
+import { isKeyed, type ServeConfig } from "../config/config.js";
 import { endsBy } from "../domain/call.js";
 import { VERSION } from "../version.js";
 import {
@@ -10,15 +10,15 @@ import {
 } from "./auth/authenticator.js";
 import { KeyFile } from "./auth/key-file.js";
 import { type CallPipelineOptions, CheckedCallPipeline } from "./call/call-pipeline.js";
+import type { CallPipeline } from "./call/front-call.js";
 import type { Tracing } from "./call/load-tracing.js";
 import { METRICS_CONTENT_TYPE, type Metrics } from "./call/metrics.js";
-import type { CallPipeline } from "./front-call.js";
 import { type GrpcServer, startGrpcServer } from "./grpc/grpc-server.js";
-import { makeHostCheck } from "./hosts.js";
+import { makeHostCheck } from "./http/hosts.js";
 import type { HttpListener } from "./http/listener.js";
 import { type StaticAnswer, StaticRoutes } from "./http/static-routes.js";
 import { createHttpListener, createMetricsListener } from "./http-server.js";
-import { Connections } from "./load/connections.js";
+import { Connections } from "./limits/connections.js";
 import type { Logger } from "./logging.js";
 import { Readiness } from "./readiness.js";
 import { openApiDocument } from "./rest/openapi/openapi.js";

@@ -1,4 +1,4 @@
-import "../../src/server/harden.js";
+import "../../src/harden.js";
 import { once } from "node:events";
 import { get, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { gunzipSync } from "node:zlib";

@@ -9,7 +9,7 @@ import {
   HealthCheckResponseSchema,
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from "../../gen/grpc/health/v1/health_pb.js";
-import { DEFAULT_LOAD, type LoadLimits } from "../../src/config.js";
+import { DEFAULT_LOAD, type LoadLimits } from "../../src/config/config.js";
 import { PREFACE } from "../support/http2-frames.js";
 import { poll } from "../support/poll.js";
 import { startTestServer, type TestServer } from "../support/server.js";

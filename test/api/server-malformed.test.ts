@@ -5,7 +5,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CountMessagesRequestSchema, MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
-import { DEFAULT_LOAD } from "../../src/config.js";
+import { DEFAULT_LOAD } from "../../src/config/config.js";
 import { GrpcClient } from "../support/grpc-client.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { expectStillServing } from "../support/still-serving.js";

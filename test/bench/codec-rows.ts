@@ -18,12 +18,12 @@ import {
 } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { ListTodosResponseSchema } from "../../gen/sessionpool/v1/todo_service_pb.js";
 import { UndecodedMessage } from "../../src/api/undecoded-message.js";
+import { binaryMessageWriter } from "../../src/codec/binary-writer.js";
+import { messageReader } from "../../src/codec/json-reader.js";
+import { jsonMessageWriter } from "../../src/codec/json-writer.js";
+import { decodeStruct } from "../../src/codec/struct-codec.js";
 import { toByteString, toBytes } from "../../src/domain/byte-string.js";
 import { MessageBody } from "../../src/domain/message-body.js";
-import { binaryMessageWriter } from "../../src/server/codec/binary-writer.js";
-import { messageReader } from "../../src/server/codec/json-reader.js";
-import { jsonMessageWriter } from "../../src/server/codec/json-writer.js";
-import { decodeStruct } from "../../src/server/codec/struct-codec.js";
 import { encodeStruct } from "../support/encode-struct.js";
 import type { Row } from "./row.js";
 import { NEW_MESSAGE_JSON, PAGE, sampleTodos, storedMessage } from "./samples.js";

@@ -10,7 +10,7 @@ import {
   type SessionPoolClientOptions,
   text,
 } from "../../clients/typescript/src/index.js";
-import { DEFAULT_LOAD } from "../../src/config.js";
+import { DEFAULT_LOAD } from "../../src/config/config.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 
 const BODY_BYTES = 64 * 1024;

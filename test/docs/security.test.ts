@@ -9,7 +9,7 @@ const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 const TESTS: readonly [string, ...(readonly [string, string])[]][] = [
   [
     "A server without `--keys-file` and `--jwks` refuses to listen on anything but loopback addresses.",
-    ["test/unit/config.test.ts", "without keys, and accepts it with keys"],
+    ["test/unit/config/config.test.ts", "without keys, and accepts it with keys"],
   ],
   [
     "It also refuses requests that name another host, unless `--allowed-hosts` names it, so that no web page can reach the server through a host name that resolves to this machine (DNS rebinding).",

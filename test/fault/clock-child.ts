@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ServeConfig } from "../../src/config.js";
+import type { ServeConfig } from "../../src/config/config.js";
 import { Pools } from "../../src/pools.js";
 import { Metrics } from "../../src/server/call/metrics.js";
 import { createLogger } from "../../src/server/logging.js";

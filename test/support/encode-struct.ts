@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { BackwardWriter } from "../../src/server/codec/backward-writer.js";
-import { writeStruct } from "../../src/server/codec/struct-codec.js";
+import { BackwardWriter } from "../../src/codec/backward-writer.js";
+import { writeStruct } from "../../src/codec/struct-codec.js";
 
 /** Encodes a google.protobuf.Struct on its own, as the server's codec encodes it inside messages. */
 export function encodeStruct(struct: JsonObject): Uint8Array {

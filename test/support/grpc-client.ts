@@ -1,7 +1,7 @@
 import type { DescMethod, DescService, JsonValue, Message } from "@bufbuild/protobuf";
 import { fromJson, toJson } from "@bufbuild/protobuf";
 import { Client, type ClientReadableStream, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
-import { wireMethod } from "../../src/server/codec/binary-codec.js";
+import { wireMethod } from "../../src/codec/binary-codec.js";
 
 export interface CallOptions {
   readonly key?: string;

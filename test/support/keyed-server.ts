@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ServeConfig } from "../../src/config.js";
+import type { ServeConfig } from "../../src/config/config.js";
 import type { Page } from "../../src/console/pages.js";
 import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
 import { startTestServer, type TestServer } from "./server.js";

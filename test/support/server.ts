@@ -1,5 +1,5 @@
 import { startService } from "../../src/commands/service.js";
-import { DEFAULT_LOAD, type ServeConfig } from "../../src/config.js";
+import { DEFAULT_LOAD, type ServeConfig } from "../../src/config/config.js";
 import type { Page } from "../../src/console/pages.js";
 import { DEFAULT_LIMITS } from "../../src/domain/limits.js";
 import { createLogger, type Logger } from "../../src/server/logging.js";

@@ -1,7 +1,7 @@
 import { API_METHODS, type ApiContext, type ApiMethod } from "../../api/method-table.js";
+import { messageReader } from "../../codec/json-reader.js";
+import { jsonMessageWriter } from "../../codec/json-writer.js";
 import { textOf } from "../../domain/byte-string.js";
-import { messageReader } from "../../server/codec/json-reader.js";
-import { jsonMessageWriter } from "../../server/codec/json-writer.js";
 import type { Json } from "./cut-document.js";
 
 /** Calls a unary RPC by its name, such as `MessageService.GetMessage`, with JSON and for the JSON of REST. */

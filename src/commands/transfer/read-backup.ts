@@ -1,9 +1,9 @@
+import { checkIntegers } from "../../codec/json-integers.js";
+import { checkJsonText } from "../../codec/json-text.js";
 import type { NumberRange, SessionImage } from "../../domain/session-image.js";
 import type { Todo } from "../../domain/todo.js";
 import { checkText } from "../../domain/validate.js";
 import { checkTodos } from "../../pool/check-todos.js";
-import { checkIntegers } from "../../server/codec/json-integers.js";
-import { checkJsonText } from "../../server/codec/json-text.js";
 import { type BackupFile, itemOf, lineAt, messageOf, naming } from "./backup-file.js";
 import { BackupIndex } from "./backup-index.js";
 import { checkAncestry } from "./check-ancestry.js";

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { ApiError } from "../../api/api-error.js";
-import type { Principal, RequestFacts } from "../principal.js";
+import type { Principal, RequestFacts } from "./principal.js";
 
 /** Finds out whose key a request carries. */
 export interface Authenticator {

@@ -14,9 +14,8 @@ import {
 } from "jose";
 import { ApiError } from "../../api/api-error.js";
 import { SCOPES, type Scope } from "../../api/api-method.js";
-import { isKeySetUrl, type JwtConfig } from "../../config.js";
+import { isKeySetUrl, type JwtConfig } from "../../config/config.js";
 import type { Logger } from "../logging.js";
-import type { Principal } from "../principal.js";
 import { RepeatedLines } from "../repeated-lines.js";
 import { type WatchedFiles, watchFiles } from "../watched-files.js";
 import type { CredentialChecker } from "./authenticator.js";
@@ -24,6 +23,7 @@ import { fetchKeySet } from "./fetch-key-set.js";
 import { isNamespace } from "./key-file.js";
 import { sha256 } from "./key-hash.js";
 import { PresentKeys } from "./present-keys.js";
+import type { Principal } from "./principal.js";
 
 /** How long a verified token is accepted without being verified again, and how many are remembered. */
 const BELIEVED_MS = 60_000;

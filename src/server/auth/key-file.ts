@@ -2,10 +2,10 @@ import { setMaxListeners } from "node:events";
 import { readFileSync } from "node:fs";
 import { isScope, SCOPES } from "../../api/api-method.js";
 import type { Logger } from "../logging.js";
-import type { Principal } from "../principal.js";
 import { type WatchedFiles, watchFiles } from "../watched-files.js";
 import type { CredentialChecker } from "./authenticator.js";
 import { type KeyHash, matchesHash, parseKeyHash, sha256 } from "./key-hash.js";
+import type { Principal } from "./principal.js";
 import { SlowChecks } from "./slow-checks.js";
 
 interface KeyEntry {

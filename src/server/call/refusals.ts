@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { ApiError } from "../../api/api-error.js";
 import { SCOPES } from "../../api/api-method.js";
 import type { ApiMethod } from "../../api/method-table.js";
-import type { Principal } from "../principal.js";
+import type { Principal } from "../auth/principal.js";
 
 /** Throws unless the scope of the key covers the method. */
 export function checkScope(method: ApiMethod, { name, scope }: Principal): void {

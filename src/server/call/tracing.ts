@@ -10,9 +10,9 @@ import {
 import { NodeSDK, resources } from "@opentelemetry/sdk-node";
 import type { ApiError } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
-import type { FrontCall } from "../front-call.js";
-import type { RequestFacts } from "../principal.js";
+import type { RequestFacts } from "../auth/principal.js";
 import { codeName } from "./code-name.js";
+import type { FrontCall } from "./front-call.js";
 
 const headerGetter: TextMapGetter<RequestFacts> = {
   keys: () => ["traceparent", "tracestate", "baggage"],

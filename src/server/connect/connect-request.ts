@@ -2,14 +2,14 @@ import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { createAsyncIterable, encodeEnvelope, type UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { ApiError, invalidArgument } from "../../api/api-error.js";
-import { wireMethod } from "../codec/binary-codec.js";
-import { messageReader } from "../codec/json-reader.js";
-import { parseJson } from "../codec/json-text.js";
+import { wireMethod } from "../../codec/binary-codec.js";
+import { messageReader } from "../../codec/json-reader.js";
+import { parseJson } from "../../codec/json-text.js";
 import { type BodyLimits, readBody } from "../http/body.js";
 import type { HttpRequest } from "../http/exchange.js";
-import type { Admission } from "../load/admissions.js";
-import { bodyTooLarge, severalMessages, unknownFlags, unnamedCompression } from "../load/body-refusals.js";
-import { type Compression, inflate } from "../load/inflate.js";
+import type { Admission } from "../limits/admissions.js";
+import { bodyTooLarge, severalMessages, unknownFlags, unnamedCompression } from "../limits/body-refusals.js";
+import { type Compression, inflate } from "../limits/inflate.js";
 
 /** What a Connect, gRPC-Web or gRPC request says about its own format. */
 export interface RequestFormat {

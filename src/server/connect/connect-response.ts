@@ -5,8 +5,8 @@ import { type ByteString, toBytes } from "../../domain/byte-string.js";
 import { chooseEncoding, compress, type Encoding, MIN_COMPRESSED_BYTES } from "../http/compression.js";
 import type { HttpRequest, HttpResponse } from "../http/exchange.js";
 import { abandonUnread, writeHead } from "../http/respond.js";
-import type { Admission } from "../load/admissions.js";
-import { withinStallTime } from "../load/stall.js";
+import type { Admission } from "../limits/admissions.js";
+import { withinStallTime } from "../limits/stall.js";
 import { COMPRESSED_FLAG, type RequestFormat } from "./connect-request.js";
 import { withGrpcMessage } from "./grpc-trailers.js";
 

@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { encodeEnvelope, type UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
-import { toGrpcMessage } from "../grpc-message.js";
+import { toGrpcMessage } from "../http/grpc-message.js";
 import { COMPRESSED_FLAG, ENVELOPE_BYTES } from "./connect-request.js";
 
 const MESSAGE = "grpc-message";

@@ -1,5 +1,5 @@
 import { Metadata, type ServerInterceptor } from "@grpc/grpc-js";
-import { REQUEST_ID, requestIdFrom } from "../request-id.js";
+import { REQUEST_ID, requestIdFrom } from "../call/request-id.js";
 
 export type InterceptedCall = Parameters<ServerInterceptor>[1];
 

@@ -8,7 +8,7 @@ import {
   HEADERS_TOO_LARGE,
   MAX_HEADER_PAIRS,
   refuseTrailers,
-} from "../load/header-limit.js";
+} from "../limits/header-limit.js";
 
 /** What grpc-js keeps private. */
 interface WithHttp2 {

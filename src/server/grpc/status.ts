@@ -1,6 +1,6 @@
 import { Metadata, type status } from "@grpc/grpc-js";
 import { toApiError } from "../../api/error-mapping.js";
-import { encodeStatus } from "../error-info.js";
+import { encodeStatus } from "../call/error-info.js";
 
 export interface Status {
   readonly code: status;

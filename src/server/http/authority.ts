@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
-import { type HostCheck, notServed } from "../hosts.js";
 import type { HttpRequest } from "./exchange.js";
+import { type HostCheck, notServed } from "./hosts.js";
 import { HttpProblem } from "./problem.js";
 
 const AUTHORITY = /^(?:\[[0-9A-Fa-f:.]+\]|[^\s/?#@:[\]%\\<>^`{|}]+)(?::(\d{1,5}))?$/;

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
-import type { Admission } from "../load/admissions.js";
-import { bodyTooLarge, bodyTooSlow, clientGone } from "../load/body-refusals.js";
-import { inflate } from "../load/inflate.js";
+import type { Admission } from "../limits/admissions.js";
+import { bodyTooLarge, bodyTooSlow, clientGone } from "../limits/body-refusals.js";
+import { inflate } from "../limits/inflate.js";
 import type { HttpRequest } from "./exchange.js";
 import { isGone } from "./is-gone.js";
 import { HttpProblem, problemOf } from "./problem.js";

@@ -1,6 +1,6 @@
 import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
-import type { Connection } from "../load/connections.js";
+import type { Connection } from "../limits/connections.js";
 import type { HttpRequest } from "./exchange.js";
 
 const connections = new WeakMap<Socket | ServerHttp2Session, Connection>();

@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 import type { Socket } from "node:net";
-import { CallSignal } from "../call-signal.js";
+import { CallSignal } from "../call/call-signal.js";
 import type { HttpRequest, HttpResponse } from "./exchange.js";
 import { isGone } from "./is-gone.js";
 

@@ -1,7 +1,7 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
-import type { LoadLimits } from "../../config.js";
-import { endAged } from "../load/connection-age.js";
-import { ownChunks } from "../load/own-chunks.js";
+import type { LoadLimits } from "../../config/config.js";
+import { endAged } from "../limits/connection-age.js";
+import { ownChunks } from "../limits/own-chunks.js";
 
 const PING_INTERVAL_MS = 60_000;
 const PING_ANSWER_MS = 20_000;

@@ -2,19 +2,19 @@ import { createServer as createHttp1Server, type Server as Http1Server, type Ser
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import type { Address, LoadLimits } from "../../config.js";
-import { joinAuthorization } from "../join-authorization.js";
-import type { Connections } from "../load/connections.js";
-import { awaitFirstBytes } from "../load/first-bytes.js";
+import type { Address, LoadLimits } from "../../config/config.js";
+import { joinAuthorization } from "../auth/join-authorization.js";
+import type { Connections } from "../limits/connections.js";
+import { awaitFirstBytes } from "../limits/first-bytes.js";
 import {
   areHeadersTooLarge,
   HEADER_SETTINGS,
   MAX_HEADER_BYTES,
   MAX_HEADER_PAIRS,
   refuseTrailers,
-} from "../load/header-limit.js";
-import { LiveSessions } from "../load/live-sessions.js";
-import { HANDSHAKE_TIMEOUT_MS, peerOf, TcpPort } from "../load/tcp-port.js";
+} from "../limits/header-limit.js";
+import { LiveSessions } from "../limits/live-sessions.js";
+import { HANDSHAKE_TIMEOUT_MS, peerOf, TcpPort } from "../limits/tcp-port.js";
 import type { TlsFiles } from "../tls-files.js";
 import { readAbsoluteForm } from "./absolute-form.js";
 import { bindConnection, connectionOf } from "./connection-of.js";

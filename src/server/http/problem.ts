@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { ApiError, type ApiErrorOptions } from "../../api/api-error.js";
 import { toApiError } from "../../api/error-mapping.js";
-import { ERROR_INFO, errorInfo } from "../error-info.js";
+import { ERROR_INFO, errorInfo } from "../call/error-info.js";
 
 export interface HttpProblemOptions extends Pick<ApiErrorOptions, "isLasting" | "current"> {
   readonly status?: number;

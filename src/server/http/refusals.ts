@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { Code } from "@connectrpc/connect";
-import { HEADERS_TOO_LARGE } from "../load/header-limit.js";
-import { REQUEST_ID, requestIdFrom } from "../request-id.js";
+import { REQUEST_ID, requestIdFrom } from "../call/request-id.js";
+import { HEADERS_TOO_LARGE } from "../limits/header-limit.js";
 import { PRIVATE_HEADERS } from "./caching.js";
 import type { HttpRequest, HttpResponse } from "./exchange.js";
 import { HttpProblem, problemJson } from "./problem.js";

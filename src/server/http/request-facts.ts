@@ -1,4 +1,4 @@
-import type { RequestFacts } from "../principal.js";
+import type { RequestFacts } from "../auth/principal.js";
 import type { HttpRequest } from "./exchange.js";
 import { requestIdOf } from "./request-id.js";
 

@@ -1,4 +1,4 @@
-import { REQUEST_ID, requestIdFrom } from "../request-id.js";
+import { REQUEST_ID, requestIdFrom } from "../call/request-id.js";
 import type { HttpRequest } from "./exchange.js";
 
 const ID = Symbol("request id");

@@ -1,9 +1,9 @@
 import type { ServerResponse } from "node:http";
 import { constants } from "node:http2";
 import { type ByteString, toByteString, toBytes } from "../../domain/byte-string.js";
-import type { Admission } from "../load/admissions.js";
-import { STALL_MS } from "../load/stall.js";
-import { REQUEST_ID } from "../request-id.js";
+import { REQUEST_ID } from "../call/request-id.js";
+import type { Admission } from "../limits/admissions.js";
+import { STALL_MS } from "../limits/stall.js";
 import { hasBody } from "./body.js";
 import { addCaching, type Headers } from "./caching.js";
 import { chooseEncoding, compress, MIN_COMPRESSED_BYTES } from "./compression.js";

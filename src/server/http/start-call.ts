@@ -1,6 +1,6 @@
 import type { ApiMethod } from "../../api/method-table.js";
-import { readDeadline } from "../deadline.js";
-import type { Arrival, CallPipeline, FrontCall } from "../front-call.js";
+import { readDeadline } from "../call/deadline.js";
+import type { Arrival, CallPipeline, FrontCall } from "../call/front-call.js";
 import { connectionOf } from "./connection-of.js";
 import type { HttpExchange } from "./exchange.js";
 import { goneSignal } from "./gone-signal.js";

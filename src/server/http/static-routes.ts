@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { Code } from "@connectrpc/connect";
-import type { CallPipeline } from "../front-call.js";
+import type { CallPipeline } from "../call/front-call.js";
 import type { Logger } from "../logging.js";
 import { chooseEncoding, compress, type Encoding, MIN_COMPRESSED_BYTES } from "./compression.js";
 import type { HttpRequest, HttpResponse } from "./exchange.js";

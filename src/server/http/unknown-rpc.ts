@@ -1,10 +1,10 @@
 import type { ServerResponse } from "node:http";
 import { Code } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
-import { toGrpcMessage } from "../grpc-message.js";
-import { REQUEST_ID } from "../request-id.js";
+import { REQUEST_ID } from "../call/request-id.js";
 import { addCaching } from "./caching.js";
 import type { HttpRequest, HttpResponse } from "./exchange.js";
+import { toGrpcMessage } from "./grpc-message.js";
 import { HttpProblem } from "./problem.js";
 import { requestIdOf } from "./request-id.js";
 import { sendProblem, writeHead } from "./respond.js";

@@ -14,7 +14,7 @@ import {
 } from "../../../gen/sessionpool/v1/message_service_pb.js";
 import { type Session, SessionService } from "../../../gen/sessionpool/v1/session_service_pb.js";
 import { ApiError } from "../../api/api-error.js";
-import type { ExactObject, ExactValue } from "../codec/exact-json.js";
+import type { ExactObject, ExactValue } from "../../codec/exact-json.js";
 import { toItem, toMessage } from "./items.js";
 import type { ListName, ListPlaces } from "./list-places.js";
 import { asList, asObject, badParameter, refuseOthers } from "./read.js";

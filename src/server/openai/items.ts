@@ -5,7 +5,7 @@ import type {
   Part,
   PartSchema,
 } from "../../../gen/sessionpool/v1/message_service_pb.js";
-import type { ExactObject, ExactValue } from "../codec/exact-json.js";
+import type { ExactObject, ExactValue } from "../../codec/exact-json.js";
 import { asList, asObject, badParameter } from "./read.js";
 import { fromStored, toStored } from "./stored-values.js";
 

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { ExactNumber, type ExactObject, type ExactValue } from "../codec/exact-json.js";
+import { ExactNumber, type ExactObject, type ExactValue } from "../../codec/exact-json.js";
 import { HttpProblem } from "../http/problem.js";
 
 /** A request that the server does not accept. `param` names the parameter, as OpenAI's errors do. */

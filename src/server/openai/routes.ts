@@ -2,7 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { MessageService } from "../../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../../gen/sessionpool/v1/session_service_pb.js";
-import type { ExactObject } from "../codec/exact-json.js";
+import type { ExactObject } from "../../codec/exact-json.js";
 import {
   type ConversationRequest,
   createConversation,

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { ExactNumber, type ExactObject, type ExactValue, readExactJson } from "../codec/exact-json.js";
+import { ExactNumber, type ExactObject, type ExactValue, readExactJson } from "../../codec/exact-json.js";
 
 /** The most levels of objects and lists in a Struct, the Struct itself included. */
 const STRUCT_LEVELS = 24;

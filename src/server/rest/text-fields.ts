@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { FieldError } from "../../api/api-error.js";
-import { messageReader } from "../codec/json-reader.js";
+import { messageReader } from "../../codec/json-reader.js";
 import { isWellKnown } from "./binding.js";
 
 const PLAIN_DECIMAL = /^(0|-?[1-9][0-9]*)$/;

@@ -1,8 +1,8 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import { FieldError, invalidArgument } from "../../api/api-error.js";
-import { messageReader } from "../codec/json-reader.js";
-import { fieldWriter, jsonMessageWriter, type MessageWriter } from "../codec/json-writer.js";
-import { tooManyValues, type ValueRoom } from "../codec/value-room.js";
+import { messageReader } from "../../codec/json-reader.js";
+import { fieldWriter, jsonMessageWriter, type MessageWriter } from "../../codec/json-writer.js";
+import { tooManyValues, type ValueRoom } from "../../codec/value-room.js";
 import { type Binding, findField } from "./binding.js";
 import type { MatchedVariable } from "./router.js";
 import { decodePercent, decodeSegments, parseQuery } from "./target.js";

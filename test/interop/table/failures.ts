@@ -1,6 +1,6 @@
-import type { LoadLimits } from "../../../src/config.js";
+import type { LoadLimits } from "../../../src/config/config.js";
+import { VALUE_BYTES } from "../../../src/config/server-limits.js";
 import { DomainError } from "../../../src/domain/errors.js";
-import { VALUE_BYTES } from "../../../src/load-limits.js";
 import { StorageProvider } from "../../../src/storage/storage-provider.js";
 import type { ExpectedError, Row } from "./row.js";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { MessageService } from "../../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../../gen/sessionpool/v1/session_service_pb.js";
-import { DEFAULT_LOAD, type LoadLimits, type ServeConfig } from "../../../src/config.js";
+import { DEFAULT_LOAD, type LoadLimits, type ServeConfig } from "../../../src/config/config.js";
 import { DEFAULT_LIMITS } from "../../../src/domain/limits.js";
 import { RootPool } from "../../../src/pool/root-pool.js";
 import { Pools } from "../../../src/pools.js";

@@ -1,4 +1,4 @@
-import "../../../src/server/harden.js";
+import "../../../src/harden.js";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { textOf } from "../../../src/domain/byte-string.js";

@@ -1,5 +1,5 @@
 // protobuf-es is the reference. It keeps the key `__proto__`, which fast-check often generates, only after this import.
-import "../../../src/server/harden.js";
+import "../../../src/harden.js";
 import { create, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { StructSchema } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";

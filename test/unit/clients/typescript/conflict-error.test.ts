@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ConflictError, withCurrent } from "../../../../clients/typescript/src/conflict-error.js";
-import { encodeErrorInfo } from "../../../../src/server/error-info.js";
+import { encodeErrorInfo } from "../../../../src/server/call/error-info.js";
 
 /** An error as a transport reads it from the wire. */
 function errorWith(code: Code, type: string, value: Uint8Array): ConnectError {

@@ -7,7 +7,7 @@ import { createGzip, type Gzip, gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import type { JwtConfig } from "../../../../src/config.js";
+import type { JwtConfig } from "../../../../src/config/config.js";
 import { fetchKeySet } from "../../../../src/server/auth/fetch-key-set.js";
 import { JwtChecker } from "../../../../src/server/auth/jwt.js";
 import { poll } from "../../../support/poll.js";

@@ -3,8 +3,8 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
 import { AppendMessageRequestSchema, MessageService } from "../../../../gen/sessionpool/v1/message_service_pb.js";
 import { ApiError } from "../../../../src/api/api-error.js";
+import type { RequestFacts } from "../../../../src/server/auth/principal.js";
 import { CallLog, type EndedCall } from "../../../../src/server/call/call-log.js";
-import type { RequestFacts } from "../../../../src/server/principal.js";
 import { TestLogger } from "../../../support/test-logger.js";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";

@@ -4,10 +4,10 @@ import { connect, createServer, type Http2ServerRequest } from "node:http2";
 import { type AddressInfo, Socket } from "node:net";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
-import { DEFAULT_LOAD } from "../../../../src/config.js";
+import { DEFAULT_LOAD } from "../../../../src/config/config.js";
 import { readBody } from "../../../../src/server/http/body.js";
 import type { HttpRequest } from "../../../../src/server/http/exchange.js";
-import { Admissions } from "../../../../src/server/load/admissions.js";
+import { Admissions } from "../../../../src/server/limits/admissions.js";
 
 describe("a body whose client had gone before it was read, as while the key was checked, is given up at once", () => {
   it("over HTTP/1.1", async () => {

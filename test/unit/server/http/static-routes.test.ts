@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { CallPipeline } from "../../../../src/server/front-call.js";
+import type { CallPipeline } from "../../../../src/server/call/front-call.js";
 import { compress } from "../../../../src/server/http/compression.js";
 import { StaticRoutes } from "../../../../src/server/http/static-routes.js";
 import { TestLogger } from "../../../support/test-logger.js";

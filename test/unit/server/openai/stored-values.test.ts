@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { type ExactObject, parseExactJson, writeExactJson } from "../../../../src/codec/exact-json.js";
 import { DEFAULT_LIMITS } from "../../../../src/domain/limits.js";
 import { checkStruct } from "../../../../src/domain/validate-struct.js";
-import { type ExactObject, parseExactJson, writeExactJson } from "../../../../src/server/codec/exact-json.js";
 import { fromStored, toStored } from "../../../../src/server/openai/stored-values.js";
 
 const ROOM = { mostValues: 100_000, holdValues: () => {} };

@@ -8,9 +8,9 @@ import { SessionService } from "../../../../gen/sessionpool/v1/session_service_p
 import { TodoService, TodoTrackerService } from "../../../../gen/sessionpool/v1/todo_service_pb.js";
 import type { ApiError } from "../../../../src/api/api-error.js";
 import type { ApiMethod } from "../../../../src/api/method-table.js";
-import { DEFAULT_LOAD, type LoadLimits } from "../../../../src/config.js";
-import type { Arrival, CallPipeline, FrontCall } from "../../../../src/server/front-call.js";
-import { type Admission, type AdmissionKind, Admissions } from "../../../../src/server/load/admissions.js";
+import { DEFAULT_LOAD, type LoadLimits } from "../../../../src/config/config.js";
+import type { Arrival, CallPipeline, FrontCall } from "../../../../src/server/call/front-call.js";
+import { type Admission, type AdmissionKind, Admissions } from "../../../../src/server/limits/admissions.js";
 import { createRestHandler, type RestOptions } from "../../../../src/server/rest/handler.js";
 
 /** The table of methods without implementations: the fake pipeline answers. */

@@ -1,0 +1,99 @@
+import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { InvalidArgumentError, Option } from "commander";
+import { isScope, type Scope } from "../api/api-method.js";
+
+/** The values that commander has read, by camel-case flag name. */
+export type Flags = Record<string, unknown>;
+
+/** Makes a flag that can also be given as an environment variable, SESSION_POOL_ and its name in capitals. */
+export function flag(names: string, description: string): Option {
+  const option = new Option(names, description);
+  return option.env(`SESSION_POOL_${option.name().replaceAll("-", "_").toUpperCase()}`);
+}
+
+/** Parses the scope of a key. */
+export function parseScope(text: string): Scope {
+  if (isScope(text)) return text;
+  throw new InvalidArgumentError("It must be read, write or admin.");
+}
+
+export function parseText(text: string): string {
+  if (text === "") throw new InvalidArgumentError("It must not be empty.");
+  return text;
+}
+
+export function parseWorkers(text: string): number {
+  return text === "auto" ? availableParallelism() : positive(text);
+}
+
+function parseList(text: string): string[] {
+  const items = text.split(",").map((item) => item.trim());
+  return items.filter((item) => item !== "");
+}
+
+export function parseHosts(text: string): readonly string[] {
+  const hosts = parseList(text);
+  for (const host of hosts) {
+    if (!/^(?:[\w.-]+|\[[0-9a-f:.]+\])$/i.test(host))
+      throw new InvalidArgumentError(`${host} is not a host such as sessions.example.com, without a port.`);
+  }
+  return hosts;
+}
+
+export function parseOrigins(text: string): readonly string[] {
+  const origins = parseList(text);
+  for (const origin of origins) {
+    const isOrigin = origin === "*" || (URL.canParse(origin) && new URL(origin).origin === origin);
+    if (!isOrigin) throw new InvalidArgumentError(`${origin} is not an origin such as https://example.com.`);
+  }
+  return origins;
+}
+
+export function positive(text: string): number {
+  const value = wholeNumber(text);
+  if (value === 0) throw new InvalidArgumentError("It must be above 0.");
+  return value;
+}
+
+/**
+ * Node fires a timer of more than 24 days at once. The limit leaves room for waits that are lengthened by a tenth.
+ */
+const LONGEST_WAIT_DAYS = 20;
+
+/** Parses a time that something waits. */
+export function seconds(text: string): number {
+  return waited(positive(text), 1);
+}
+
+/** The same, where 0 has a meaning of its own. */
+export function secondsOrZero(text: string): number {
+  return waited(wholeNumber(text), 1);
+}
+
+export function milliseconds(text: string): number {
+  return waited(positive(text), 1000);
+}
+
+function waited(value: number, perSecond: number): number {
+  const most = LONGEST_WAIT_DAYS * 24 * 60 * 60 * perSecond;
+  if (value <= most) return value;
+  throw new InvalidArgumentError(`It must be at most ${most}, which is ${LONGEST_WAIT_DAYS} days.`);
+}
+
+export function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) throw new InvalidArgumentError("It must be a whole number.");
+  return value;
+}
+
+export function readLine(name: string, path: string): string {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8").trim();
+  } catch (cause) {
+    throw new Error(`${name} cannot be read: ${(cause as Error).message}`, { cause });
+  }
+  if (text === "" || text.includes("\n")) throw new Error(`${name}: ${path} must hold one line`);
+  return text;
+}

@@ -1,0 +1,24 @@
+import type { Scope } from "../../api/api-method.js";
+
+/** Who is calling. `CallPipeline.authenticate` makes it from the headers of a request. */
+export interface Principal {
+  /** The name of the key, for logs; never the key itself. */
+  readonly name: string;
+  /** The namespace that the caller sees. Namespaces share nothing. */
+  readonly namespace: string;
+  readonly scope: Scope;
+  /** When the credential expires, in milliseconds since 1970. */
+  readonly expiresMs?: number | undefined;
+  /** Aborted when the credential is revoked. */
+  readonly revoked?: AbortSignal | undefined;
+}
+
+/** The facts about a request that authentication and log lines need. */
+export interface RequestFacts {
+  /** The id that names the request in log lines and answers. */
+  readonly requestId: string;
+  /** Takes the name in lower case. */
+  header(name: string): string | undefined;
+  /** The address of the client, or of the proxy it came through, without a port. */
+  peer(): string;
+}

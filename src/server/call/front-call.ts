@@ -1,0 +1,63 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { ApiMethod } from "../../api/method-table.js";
+import type { Principal, RequestFacts } from "../auth/principal.js";
+import type { Admission, AdmissionKind } from "../limits/admissions.js";
+import type { Connection } from "../limits/connections.js";
+
+/** A request of a front, after authentication. */
+export interface Arrival {
+  readonly front: "grpc" | "connect" | "rest" | "openai";
+  readonly principal: Principal;
+  /** The connection that it came by, where connections are counted. */
+  readonly connection?: Connection | undefined;
+  /** Absent for calls without a request. */
+  readonly facts?: RequestFacts | undefined;
+}
+
+/** A request of a front that has been admitted. */
+export interface FrontCall extends Arrival {
+  /**
+   * What `CallPipeline.admit` returned: the place of the call and the memory that it holds. The front ends it when the
+   * answer has been sent.
+   */
+  readonly admission: Admission;
+  /**
+   * When the client stops waiting, in milliseconds since 1970. Unary calls end after `LoadLimits.unaryDeadlineMs` in
+   * any case.
+   */
+  readonly deadlineMs?: number | undefined;
+  /** Aborted when the client has gone. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The only way from a front to an implementation. It wraps every call once in scope, limits, deadline, error mapping,
+ * log, metric and span. Everything here rejects only with ApiError, ready to be sent.
+ */
+export interface CallPipeline {
+  /** Resolves to the owner of the key in the `authorization` header; `unauthenticated` without a valid one. */
+  authenticate(request: RequestFacts): Promise<Principal>;
+
+  /**
+   * Gives the call its place before its body is read: `permission_denied` when the key's scope does not cover the
+   * method, `resource_exhausted` beyond a limit of the process or of the key, `unavailable` when the server is
+   * stopping.
+   */
+  admit(method: ApiMethod, arrival: Arrival): Admission;
+
+  /** The same for requests that need no key: health and pages. */
+  admitAnyone(kind: AdmissionKind, connection: Connection | undefined): Admission;
+
+  /**
+   * Answers `deadline_exceeded` at the deadline even if the store hangs. Tells the implementation when the client has
+   * gone; if it had gone before, rejects with `canceled`.
+   */
+  unary(method: ApiMethod, request: Message, call: FrontCall): Promise<Message>;
+
+  /**
+   * Resolves when the stream has begun, which is when headers should be sent. Iterating rejects with ApiError:
+   * `canceled`, `deadline_exceeded`, `unauthenticated` when the credential expires or is revoked, `unavailable` when
+   * the server is stopping, or the error that ends the implementation. A front that stops reading calls `return()`.
+   */
+  stream(method: ApiMethod, request: Message, call: FrontCall): Promise<AsyncIterable<Message>>;
+}
