@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { builtPages } from "../support/console-pages.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith } from "../support/toolchain.js";
-import { SAMPLES } from "../unit/console/samples.js";
+import { SAMPLES } from "../unit/console/app/parts/samples.js";
 import { DESKTOP, findBrowser, openBrowser, PHONE } from "./browser.js";
 
 const MARKDOWN = `# Heading\n\nA **text** with \`code\`, [a link](https://example.com) and a table:\n

@@ -1,0 +1,196 @@
+import { describe, expect, it } from "vitest";
+import type { JsonObject, Message, Part } from "../../../../../src/console/app/api/types.js";
+import { argsLine, errorLine, outcomeOf } from "../../../../../src/console/app/parts/outcome.js";
+import type { CallView } from "../../../../../src/console/app/parts/part-view.js";
+import { KNOWN_TYPES, recognise, viewsOf } from "../../../../../src/console/app/parts/recognise.js";
+import { SAMPLES } from "./samples.js";
+
+const part = (type: string, data?: JsonObject, text = ""): Part => ({ id: "", type, text, ...(data && { data }) });
+
+const message = (parts: Part[], metadata?: JsonObject): Message => ({
+  info: { id: "m", role: "tool", timestamp: "2026-11-20T09:14:00Z", ...(metadata && { metadata }) },
+  parts,
+});
+
+describe("parts of messages", () => {
+  it.each(SAMPLES.map((sample) => [`${sample.from}: ${sample.part.type}`, sample] as const))(
+    "%s",
+    (_, { part, view }) => {
+      expect(recognise(part)).toMatchObject([view]);
+    },
+  );
+
+  it("are not shown for steps without content", () => {
+    expect(recognise(part("step-start"))).toEqual([]);
+  });
+
+  it("show a text once when another part holds the whole message, and always when none does", () => {
+    const entry = JSON.stringify({ type: "user", message: { content: "Hello" } });
+    const item = { type: "message", role: "user", content: "Hello" };
+    const hello = { kind: "text", text: "Hello" };
+    for (const whole of [part("claude_agent", undefined, entry), part("message", item)])
+      expect(viewsOf(message([part("text", undefined, "Hello"), whole]))).toEqual([hello]);
+    for (const other of [part("message", { subject: "x" }), part("claude_agent", undefined, "{")])
+      expect(viewsOf(message([part("text", undefined, "Hello"), other]))[0]).toEqual(hello);
+  });
+
+  it("keep their text and data when their type is unknown", () => {
+    expect(recognise(part("telemetry", { a: 1 }, "hello"))).toEqual([
+      { kind: "data", type: "telemetry", text: "hello", data: { a: 1 } },
+    ]);
+  });
+
+  it.each([...KNOWN_TYPES, "tool-x", "data-x", "constructor", "__proto__"])("of type %s may hold any data", (type) => {
+    const unprintable = { toString: 1, valueOf: 1 };
+    const values = [
+      null,
+      1,
+      "x",
+      [],
+      [null],
+      [unprintable],
+      {},
+      unprintable,
+      { type: "text" },
+      { type: "image", source: 1 },
+    ];
+    const names = [
+      "content",
+      "output",
+      "input",
+      "state",
+      "function",
+      "source",
+      "image_url",
+      "toolInvocation",
+      "file",
+      "files",
+      "attempt",
+      "error",
+      "text",
+    ];
+    for (const name of names) {
+      for (const value of values) expect(recognise(part(type, { [name]: value, state: value }))).toBeInstanceOf(Array);
+    }
+    expect(recognise(part(type))).toBeInstanceOf(Array);
+  });
+
+  it.each(["constructor", "toString", "hasOwnProperty", "__proto__"])(
+    "may say %s where they say what they are",
+    (word) => {
+      const data = { name: word, status: word, state: word, input: {} };
+      const line = { type: "user", message: { content: [{ type: word }] } };
+      expect(recognise(part("function_call", data))[0]).not.toHaveProperty("status");
+      expect(recognise(part("tool-x", data))[0]).not.toHaveProperty("status");
+      expect(recognise(part("tool", { state: data }))[0]).not.toHaveProperty("status");
+      expect(recognise(part("claude_agent", undefined, JSON.stringify(line)))).toEqual([
+        { kind: "data", type: word, text: "", data: { type: word } },
+      ]);
+    },
+  );
+
+  it("read JSON in a text, unless it is very deep", () => {
+    const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
+    const outputOf = (text: string) => recognise(part("tool_result", { content: text }));
+    expect(outputOf(nested(24))).toMatchObject([{ output: { json: JSON.parse(nested(24)) } }]);
+    expect(outputOf(nested(25))).toMatchObject([{ output: { text: nested(25) } }]);
+    expect(outputOf(nested(100_000))).toMatchObject([{ output: { text: nested(100_000) } }]);
+  });
+
+  it.each([
+    "data:image/svg+xml;base64,PHN2Zz4=",
+    "data:text/html;base64,PHA+",
+    "data:image/png,notbase64",
+    'data:image/png;base64,AA"onerror=',
+    "javascript:alert(1)",
+    "https://example.com/a.png",
+  ])("show no picture with the URL %s", (url) => {
+    for (const view of recognise(part("image_url", { image_url: { url } }))) expect(view).not.toHaveProperty("source");
+  });
+
+  it("show no picture larger than 6 MB", () => {
+    const [view] = recognise(part("image", { source: { media_type: "image/png", data: "A".repeat(9 * 1024 * 1024) } }));
+    expect(view).not.toHaveProperty("source");
+  });
+});
+
+describe("messages of Chat Completions", () => {
+  it("show the calls that callers keep in metadata", () => {
+    const toolCalls = [{ id: "call_1", type: "function", function: { name: "add", arguments: '{"a":1}' } }];
+    expect(viewsOf(message([part("text", undefined, "Adding")], { tool_calls: toolCalls }))).toMatchObject([
+      { kind: "text" },
+      { kind: "call", callId: "call_1", name: "add", args: { a: 1 } },
+    ]);
+  });
+
+  it("with a tool_call_id show their text as the result of that call", () => {
+    expect(viewsOf(message([part("text", undefined, "3")], { tool_call_id: "call_1" }))).toMatchObject([
+      { kind: "result", callId: "call_1", output: { text: "3" } },
+    ]);
+  });
+});
+
+describe("outcomes", () => {
+  const call: CallView = { kind: "call", callId: "c", name: "bash", args: {} };
+  const result = { kind: "result", callId: "c", name: "", isError: true, output: { text: "no", images: [] } } as const;
+
+  it("come from the result, whose time ends the duration", () => {
+    const found = { result, position: 4, timestamp: "2026-11-20T09:14:02.5Z" };
+    expect(outcomeOf(call, "2026-11-20T09:14:00Z", found)).toEqual({
+      status: "failed",
+      output: result.output,
+      durationMs: 2500,
+    });
+  });
+
+  it("are unknown until there is a result", () => {
+    expect(outcomeOf(call, "2026-11-20T09:14:00Z", undefined).status).toBeUndefined();
+  });
+
+  it.each([
+    ["running", "writing", "running"],
+    ["running", "last", "unended"],
+    ["pending", "over", "unended"],
+    ["asking", "writing", "asking"],
+    ["asking", "last", "asking"],
+    ["asking", "over", "unended"],
+    ["done", "over", "done"],
+    [undefined, "over", undefined],
+  ] as const)("of a call that is %s in a message that is %s are %s", (status, stage, expected) => {
+    const open = status === undefined ? call : { ...call, status };
+    expect(outcomeOf(open, "2026-11-20T09:14:00Z", undefined, stage).status).toBe(expected);
+    const found = { result, position: 4, timestamp: "2026-11-20T09:14:02.5Z" };
+    expect(outcomeOf(open, "2026-11-20T09:14:00Z", found, stage).status).toBe("failed");
+  });
+
+  it.each([
+    [{ command: "ls -la" }, "ls -la"],
+    [{ path: "a.ts", tail: 40 }, "path: a.ts, tail: 40"],
+    ["two\nlines", "two lines"],
+    [undefined, ""],
+    [{ text: "x".repeat(500) }, `${"x".repeat(159)}…`],
+  ])("show the arguments %j in one line", (args, line) => {
+    expect(argsLine(args)).toBe(line);
+  });
+
+  it.each([
+    ["FAIL a.test.ts\nAssertionError: expected 1 to be 2\n  at a.test.ts:4", "AssertionError: expected 1 to be 2"],
+    ["reading orders.csv\nline 4211: unexpected column", "line 4211: unexpected column"],
+    ["nothing to see", "nothing to see"],
+  ])("show why %j failed", (text, line) => {
+    expect(errorLine({ text, images: [] })).toBe(line);
+  });
+
+  it("show the error message of a failure in JSON", () => {
+    expect(errorLine({ json: { code: 5, message: "Not here" }, images: [] })).toBe("Not here");
+  });
+});
+
+describe("outputs of terminals", () => {
+  it("are read without their colours", () => {
+    const [view] = recognise(
+      part("tool_result", undefined, "\u001b[32mok\u001b[0m 7 ms \u001b]0;title\u0007\u001b[2Kdone"),
+    );
+    expect(view).toMatchObject({ output: { text: "ok 7 ms done" } });
+  });
+});

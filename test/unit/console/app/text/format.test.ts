@@ -1,0 +1,28 @@
+import { describe, expect, it } from "vitest";
+import { duration, firstLine, withoutMarks } from "../../../../../src/console/app/text/format.js";
+
+describe("texts of the console", () => {
+  it.each([
+    [420, "420 ms"],
+    [6500, "6.5 s"],
+    [59_000, "59 s"],
+    [840_000, "14 min"],
+    [119_900, "1 min 59 s"],
+    [5_400_000, "1.5 h"],
+  ])("show %d ms as %s", (ms, text) => {
+    expect(duration(ms)).toBe(text);
+  });
+
+  it.each([
+    ["# What is **new** in `2.4`", "What is new in 2.4"],
+    ["- a list with *stars* and _lines_", "a list with stars and lines"],
+    ["snake_case_names and 2 * 3 * 4 stay", "snake_case_names and 2 * 3 * 4 stay"],
+    ["", ""],
+  ])("omit Markdown's markup: %s", (text, plain) => {
+    expect(withoutMarks(text)).toBe(plain);
+  });
+
+  it("are shortened to the start of the first line that has text", () => {
+    expect(firstLine("---\n\n## Heading and more", 8)).toBe("Heading…");
+  });
+});
