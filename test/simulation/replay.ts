@@ -8,7 +8,7 @@ function describeFailure(seed: number, options: SimOptions, failure: SimFailure)
   );
   const head = `Seed ${seed} on the ${options.store} store: ${failure.message}`;
   const profile = options.profile ? ` SIM_PROFILE=${options.profile}` : "";
-  const again = `Again: SIM_SEED=${seed}${profile} npx vitest run --config test/vitest.config.ts test/simulation/${options.store}`;
+  const again = `Again: SIM_SEED=${seed}${profile} npx vitest run test/simulation/${options.store}`;
   return [head, again, "", "What clients saw:", ...seen, "", "Schedule:", ...failure.trace].join("\n");
 }
 

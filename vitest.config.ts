@@ -1,11 +1,9 @@
-import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
-import { TotalsReporter } from "./sdks/totals.js";
-import { BREAKABLE_RULES } from "./simulation/rules.js";
-import { brokenRules } from "./support/broken-rules.js";
-import { LongestFirst } from "./support/longest-first.js";
+import { TotalsReporter } from "./test/sdks/totals.js";
+import { BREAKABLE_RULES } from "./test/simulation/rules.js";
+import { brokenRules } from "./test/support/broken-rules.js";
+import { LongestFirst } from "./test/support/longest-first.js";
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const LONG = "test/**/*.long.test.ts";
 const SDKS = "test/**/*.sdks.test.ts";
 
@@ -14,8 +12,7 @@ const SDKS = "test/**/*.sdks.test.ts";
  * also written to a file for the totals.
  */
 export default defineConfig(({ mode }) => ({
-  root: ROOT,
-  plugins: [brokenRules(BREAKABLE_RULES, ROOT)],
+  plugins: [brokenRules(BREAKABLE_RULES, import.meta.dirname)],
   test: {
     include: [{ long: LONG, sdks: SDKS }[mode] ?? "test/**/*.test.ts"],
     exclude: [LONG, SDKS].filter((pattern) => pattern !== { long: LONG, sdks: SDKS }[mode]),
