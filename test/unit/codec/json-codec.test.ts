@@ -1,6 +1,7 @@
+import "../../../src/harden.js";
 import { create, type DescMessage, fromJson, type JsonValue, type Message, toJson } from "@bufbuild/protobuf";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { HttpRuleSchema } from "../../../gen/google/api/http_pb.js";
 import {
   AppendMessageRequestSchema,
@@ -13,15 +14,6 @@ import { SessionSchema, UpdateSessionRequestSchema } from "../../../gen/sessionp
 import { messageReader } from "../../../src/codec/json-reader.js";
 import { jsonMessageWriter } from "../../../src/codec/json-writer.js";
 import { textOf } from "../../../src/domain/byte-string.js";
-
-// protobuf-es keeps the key `__proto__` only when this accessor is gone. The server removes it, too.
-const accessor = Object.getOwnPropertyDescriptor(Object.prototype, "__proto__") as PropertyDescriptor;
-beforeAll(() => {
-  Reflect.deleteProperty(Object.prototype, "__proto__");
-});
-afterAll(() => {
-  Object.defineProperty(Object.prototype, "__proto__", accessor);
-});
 
 const text = fc.string({ unit: "grapheme" });
 const key = fc.oneof(text, fc.constantFrom("__proto__", "constructor", "toJSON", "", "a.b", "$set", "\u0000", "1"));

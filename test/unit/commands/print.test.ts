@@ -1,8 +1,15 @@
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { print, printInTurn } from "../../../src/commands/print.js";
+import { afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
 
 const said: string[] = [];
 const others = process.stdout.listeners("error");
+let print: typeof import("../../../src/commands/print.js").print;
+let printInTurn: typeof import("../../../src/commands/print.js").printInTurn;
+
+// The module listens once. Other tests may have loaded it already.
+beforeAll(async () => {
+  vi.resetModules();
+  ({ print, printInTurn } = await import("../../../src/commands/print.js"));
+});
 
 beforeEach(() => {
   said.length = 0;

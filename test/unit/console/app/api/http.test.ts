@@ -1,4 +1,4 @@
-import { beforeAll, expect, it, onTestFinished, vi } from "vitest";
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from "vitest";
 import { poll } from "../../../../support/poll.js";
 
 interface Followed {
@@ -16,6 +16,7 @@ beforeAll(async () => {
   const page = "../../../../../src/console/app/api/http.js";
   ({ follow } = await import(page));
 });
+afterAll(() => void vi.unstubAllGlobals());
 
 /** Follows a stream of which only this text has come so far. */
 function following(text: string, onOpen = async () => {}) {

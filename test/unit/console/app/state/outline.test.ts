@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Message, Part } from "../../../../../src/console/app/api/types.js";
 
 interface Outline {
@@ -25,6 +25,7 @@ beforeAll(async () => {
   const { Outline } = await import(page);
   newOutline = () => new Outline("s");
 });
+afterAll(() => void vi.unstubAllGlobals());
 
 beforeEach(() => {
   messages = [];

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
 
 interface Shown {
   readonly text: string;
@@ -16,6 +16,7 @@ beforeAll(async () => {
   const page = "../../../../../src/console/app/state/toasts.js";
   ({ toasts, toast, dismissAbout } = await import(page));
 });
+afterAll(() => void vi.unstubAllGlobals());
 
 beforeEach(() => void vi.useFakeTimers());
 
