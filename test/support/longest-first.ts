@@ -3,6 +3,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Test files and folders that take half a minute or more, and so must not be the last ones to start. */
 const LONG = [
+  "test/clients/python",
   "test/contract/storage-provider.mongodb",
   "test/contract/storage-provider.sqlite",
   "test/browser/console-",
@@ -12,7 +13,8 @@ const LONG = [
   "test/simulation/",
   "test/contract/model.",
   "test/fault/clock-chaos",
-  "test/clients/python",
+  "test/interop/",
+  "test/clients/adapters/ui-stream",
   "test/contract/",
   "test/fault/",
 ];
