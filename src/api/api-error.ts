@@ -55,7 +55,7 @@ export class FieldError extends ApiError {
     this.reason = reason;
   }
 
-  /** The same error with its path inside another value: the name of a field, or an index such as `[2]`. */
+  /** This error with its path inside another value: the name of a field, or an index such as `[2]`. */
   within(name: string): FieldError {
     const joint = this.path === "" || this.path.startsWith("[") ? "" : ".";
     return new FieldError(name + joint + this.path, this.reason);
@@ -71,4 +71,10 @@ function shortened(message: string): string {
   const begin = message.slice(0, MAX_MESSAGE_LENGTH - KEPT_OF_END);
   // The cut may have split a surrogate pair. Buffer.from replaces the halves, so that the text stays well-formed.
   return Buffer.from(`${begin}…${message.slice(-KEPT_OF_END)}`).toString();
+}
+
+/** gRPC's name of a code in lower case; `ok` for 0. */
+export function codeName(code: number): string {
+  const name = Code[code];
+  return name === undefined ? "ok" : name.replace(/(?!^)[A-Z]/g, "_$&").toLowerCase();
 }

@@ -22,7 +22,7 @@ export interface FrontCall extends Arrival {
    */
   readonly admission: Admission;
   /**
-   * When the client stops waiting, in milliseconds since 1970. Unary calls end after `LoadLimits.unaryDeadlineMs` in
+   * When the client stops waiting, in milliseconds since 1970. Unary calls end after `ServerLimits.unaryDeadlineMs` in
    * any case.
    */
   readonly deadlineMs?: number | undefined;
@@ -45,7 +45,7 @@ export interface CallPipeline {
    */
   admit(method: ApiMethod, arrival: Arrival): Admission;
 
-  /** The same for requests that need no key: health and pages. */
+  /** Gives a request that needs no key, of health or for a page, its place, as {@link admit} does for calls. */
   admitAnyone(kind: AdmissionKind, connection: Connection | undefined): Admission;
 
   /**

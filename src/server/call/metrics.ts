@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from "prom-client";
+import { codeName } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
-import { codeName } from "./code-name.js";
 import type { FrontCall } from "./front-call.js";
 
 export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
@@ -49,11 +49,11 @@ export class Metrics {
   }
 
   /** Adds gauges of running calls, open streams and the bytes they hold, which are read when metrics are asked for. */
-  track(load: { readonly inFlight: number; readonly openStreams: number; readonly bufferedBytes: number }): void {
-    this.#gauge("session_pool_calls_in_flight", "Unary calls being answered", () => load.inFlight);
-    this.#gauge("session_pool_watchers", "Streams being followed", () => load.openStreams);
+  track(current: { readonly inFlight: number; readonly openStreams: number; readonly bufferedBytes: number }): void {
+    this.#gauge("session_pool_calls_in_flight", "Unary calls being answered", () => current.inFlight);
+    this.#gauge("session_pool_watchers", "Streams being followed", () => current.openStreams);
     const buffered = "Bytes of requests that are not answered yet, and of answers that are not read yet";
-    this.#gauge("session_pool_buffered_bytes", buffered, () => load.bufferedBytes);
+    this.#gauge("session_pool_buffered_bytes", buffered, () => current.bufferedBytes);
   }
 
   /** Counts one call; `code` is undefined when it succeeded. */

@@ -1,12 +1,9 @@
 import type { JsonObject } from "../../../domain/json.js";
 import { isObject } from "../shape.js";
-import { branchesOf } from "./branches.js";
+import { branchesOf, type TreeNode } from "./branches.js";
 import { itemMessage } from "./codex-item.js";
-import { listAt, microsOf, objectAt, textAt } from "./fields.js";
-import { firstLine } from "./first-line.js";
-import { firstText, rest } from "./loose-fields.js";
+import { firstLine, firstText, listAt, microsOf, objectAt, rest, textAt } from "./fields.js";
 import type { ForeignMessage, ForeignSession, JsonReader, ReadContext } from "./reader.js";
-import { Turns } from "./turns.js";
 
 type Line = Record<string, unknown>;
 
@@ -23,7 +20,7 @@ const TOLD: ReadonlyMap<unknown, { readonly role: string; readonly type: string 
 
 /**
  * Rollouts of the Codex CLI, `~/.codex/sessions/…/rollout-….jsonl`, and those of its first versions, whose lines are
- * items without an envelope. Each item is a message. Turns that the user took back become forks.
+ * items without an envelope. Each item is a message. What the user took back becomes a fork.
  */
 export const codex: JsonReader = {
   name: "Codex CLI",
@@ -71,9 +68,9 @@ function headOf(line: Line): Line | undefined {
 /** One session, as its lines come. */
 class Rollout {
   readonly #context: ReadContext;
-  readonly #items = new Turns();
+  readonly #items = new MessageTree();
   /** Messages as events tell them, for rollouts without items. */
-  readonly #told = new Turns();
+  readonly #told = new MessageTree();
   /** What the user typed, by which it is told from what Codex puts into messages of the user. */
   readonly #typed = new Set<string>();
   #head: Line | undefined;
@@ -159,9 +156,9 @@ class Rollout {
     }
   }
 
-  #takeBack(turns: number): void {
-    this.#items.takeBack(turns, (message) => this.#asTyped(message).role === "user");
-    this.#told.takeBack(turns, ({ role }) => role === "user");
+  #takeBack(prompts: number): void {
+    this.#items.takeBack(prompts, (message) => this.#asTyped(message).role === "user");
+    this.#told.takeBack(prompts, ({ role }) => role === "user");
   }
 
   /** The message; one of the user that was not typed, if events tell what was, is one of the system. */
@@ -189,4 +186,26 @@ function compacted(payload: Line): Omit<ForeignMessage, "id"> {
 /** The id at the end of a rollout's name. */
 function idOf(document: string): string {
   return /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(document)?.[0] ?? "";
+}
+
+/** The messages of a conversation that is told from its beginning, and of which the last ones may be taken back. */
+class MessageTree {
+  readonly nodes: TreeNode[] = [];
+  /** The newest message that was not taken back; undefined when there is none. */
+  last: string | undefined;
+
+  add(message: ForeignMessage): void {
+    this.nodes.push({ id: message.id, parent: this.last, message });
+    this.last = message.id;
+  }
+
+  /** Goes back to before the last messages of the user, as many as `count`. */
+  takeBack(count: number, isUsers: (message: ForeignMessage) => boolean): void {
+    const byId = new Map(this.nodes.map((node) => [node.id, node]));
+    for (let left = count; left > 0 && this.last !== undefined; ) {
+      const node = byId.get(this.last);
+      if (node?.message && isUsers(node.message)) left -= 1;
+      this.last = node?.parent;
+    }
+  }
 }
