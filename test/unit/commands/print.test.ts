@@ -3,12 +3,12 @@ import { afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
 const said: string[] = [];
 const others = process.stdout.listeners("error");
 let print: typeof import("../../../src/commands/print.js").print;
-let printInTurn: typeof import("../../../src/commands/print.js").printInTurn;
+let printAndDrain: typeof import("../../../src/commands/print.js").printAndDrain;
 
 // The module listens once. Other tests may have loaded it already.
 beforeAll(async () => {
   vi.resetModules();
-  ({ print, printInTurn } = await import("../../../src/commands/print.js"));
+  ({ print, printAndDrain } = await import("../../../src/commands/print.js"));
 });
 
 beforeEach(() => {
@@ -46,14 +46,14 @@ it("waits for a slow reader, until it is told to stop", async () => {
   vi.spyOn(process.stdout, "writableNeedDrain", "get").mockReturnValue(true);
   const stopped = new AbortController();
   let isPrinted = false;
-  const printed = printInTurn("a line", stopped.signal).then(() => {
+  const printed = printAndDrain("a line", stopped.signal).then(() => {
     isPrinted = true;
   });
   await new Promise(setImmediate);
   expect(isPrinted).toBe(false);
   process.stdout.emit("drain");
   await printed;
-  const waiting = printInTurn("another line", stopped.signal);
+  const waiting = printAndDrain("another line", stopped.signal);
   stopped.abort();
   await expect(waiting).rejects.toThrow("aborted");
 });
