@@ -95,6 +95,9 @@ await describeWith("the page on moving to another store", findServer, (mongo) =>
     const text = { version: "1", deltas: [{ appendText: { text: "half an answer" } }] };
     await callRest(old.httpUrl, key, "POST", "/session/trip/draft/d1:extend", text);
 
+    const other = ["import", "--namespace", "team-a", "--storage", `sqlite:${folder}/data/session-pool.db`];
+    expect(await run([...other, join(folder, "old-sessions.jsonl")])).toMatchObject({ code: 0 });
+
     await page.run("2. Stop the writers");
     await poll(async () => {
       const answer = await say(old.httpUrl, "quiet-fork", "late");
@@ -108,7 +111,7 @@ await describeWith("the page on moving to another store", findServer, (mongo) =>
     const before = await storeAnswers(ending.url);
     await ending.stop();
 
-    await page.run("3. Export and import");
+    expect(await page.run("3. Export and import")).toContain("Imported 12 sessions to 2 namespaces\n");
     await page.run("4. Compare");
     await page.run("5. Start the server on the new store");
     const moved = await page.serve("5. Start the server on the new store", 1);

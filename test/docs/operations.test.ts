@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { addServeOptions } from "../../src/config/config.js";
+import { VERSION } from "../../src/version.js";
 
 const ROOT = join(import.meta.dirname, "../..");
 const FOLDER = "docs/operations";
@@ -22,6 +23,12 @@ describe("the pages for operators", () => {
     expect(Buffer.byteLength(entry)).toBeLessThan(4096);
     const linked = new Set([...entry.matchAll(/\(operations\/([\w-]+\.md)/g)].map(([, name]) => name));
     expect([...linked].sort()).toEqual([...pages].sort());
+  });
+
+  it("name this version where they show the program or its package", () => {
+    const texts = pages.map((name) => readFileSync(join(ROOT, FOLDER, name), "utf8")).join("\n");
+    const versions = [...texts.matchAll(/session-pool[ -](\d+\.\d+\.\d+)/g)].map(([, version]) => version);
+    expect(new Set(versions)).toEqual(new Set([VERSION]));
   });
 
   it("explain every metric of the service", () => {

@@ -79,10 +79,12 @@ for (const [name, { args, configure }] of Object.entries(proxies)) {
         await server.stop();
       });
 
-      it("passes on REST and gRPC, and what a watcher is told at once", async () => {
+      it("passes on REST, Connect and gRPC, and what a watcher is told at once", async () => {
         expect(await textOf(await send("GET", "/readyz"))).toContain("ok");
         const created = await send("POST", "/session", { sessionId: "s" });
         expect(JSON.parse(await textOf(created))).toMatchObject({ sessionId: "s" });
+        const counted = await send("POST", "/sessionpool.v1.MessageService/CountMessages", { sessionId: "s" });
+        expect(JSON.parse(await textOf(counted))).toEqual({});
 
         const watch = await send("GET", "/session/s/message:watch?from_position=0");
         const client = new GrpcClient(`localhost:${proxy.port}`, credentials.createSsl(proxy.certificate));
