@@ -23,7 +23,7 @@ import { repeat, smallRequests } from "./value-attacks.js";
 
 const APPEND = "/sessionpool.v1.MessageService/AppendMessage";
 const ROUND_MS = 15_000;
-/** What docs/operations.md tells operators to plan above the memory after the start, in MiB. */
+/** What docs/operations/limits.md tells operators to plan above the memory after the start, in MiB. */
 const PLANNED_MIB = plannedMemory();
 const WATCHERS = 50;
 
@@ -133,10 +133,10 @@ function watch(client: GrpcClient, seen: { events: number; ends: string[] }, isO
 }
 
 function plannedMemory(): number {
-  const text = readFileSync(fileURLToPath(new URL("../../docs/operations.md", import.meta.url)), "utf8");
+  const text = readFileSync(fileURLToPath(new URL("../../docs/operations/limits.md", import.meta.url)), "utf8");
   const [, mib] = /plan for [^.]*?(\d+) MiB above the memory after the start/.exec(text) ?? [];
   if (mib === undefined) {
-    throw new Error("docs/operations.md no longer says how much memory to plan");
+    throw new Error("docs/operations/limits.md no longer says how much memory to plan");
   }
   return Number(mib);
 }

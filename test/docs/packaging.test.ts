@@ -91,6 +91,6 @@ describe("the package for operators", () => {
     const bases = [...image.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base);
     expect(bases.filter((base) => base?.slice(1) !== "{NODE_IMAGE}")).toEqual([]);
     expect(bases).toHaveLength(2);
-    expect(read("docs/operations.md")).toContain("In the image that user is `node`, with id 1000.");
+    expect(read("docs/operations/secure.md")).toContain("In the image that user is `node`, with id 1000.");
   });
 });

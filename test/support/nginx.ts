@@ -14,12 +14,16 @@ export interface Nginx {
   stop(): Promise<void>;
 }
 
-/** Resolves to the program. Debian keeps it in a folder that the PATH of an ordinary user lacks. */
-export async function findNginx(): Promise<string> {
+/** Resolves to the program. Debian keeps such programs in a folder that the PATH of an ordinary user lacks. */
+export async function findProgram(name: string): Promise<string> {
   const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin"];
-  const found = folders.map((folder) => join(folder, "nginx")).find(existsSync);
-  if (found === undefined) throw new NotHere("no nginx on the PATH");
+  const found = folders.map((folder) => join(folder, name)).find(existsSync);
+  if (found === undefined) throw new NotHere(`no ${name} on the PATH`);
   return found;
+}
+
+export function findNginx(): Promise<string> {
+  return findProgram("nginx");
 }
 
 /**
@@ -68,7 +72,7 @@ export async function startNginx(program: string, locations: string): Promise<Ng
   };
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;

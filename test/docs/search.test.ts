@@ -1,0 +1,69 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Database from "libsql";
+import { MongoClient } from "mongodb";
+import { afterAll, describe, expect, it } from "vitest";
+import { parseSearch } from "../../src/domain/search.js";
+import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
+import { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
+import { SqliteLogDatabase } from "../../src/storage/sqlite/sqlite-log-database.js";
+import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
+import { documentedProgram } from "../support/page-commands.js";
+
+const folder = mkdtempSync(join(tmpdir(), "session-pool-search-"));
+const mongo = await startMongoServer();
+afterAll(async () => {
+  await mongo?.stop();
+  rmSync(folder, { recursive: true });
+});
+
+/** Stores a message, with an index of words or without, and says whether the words of all messages are found. */
+async function writeTo(url: string, id: string, search: boolean): Promise<number | "off"> {
+  const database = url.startsWith("sqlite:")
+    ? await SqliteLogDatabase.open(url.slice("sqlite:".length), { search })
+    : await MongoLogDatabase.connect(url, { search });
+  try {
+    const provider = new LogHistoryProvider(database.namespace("default"), { search });
+    const message = { id, role: "user", parts: [{ id: "", type: "text", text: "azaleas bloom" }] };
+    await provider.createSession({ sessionId: "s" });
+    await provider.logMessages("s", [message]);
+    if (!search) return "off";
+    await database.searchBuilt();
+    return (await provider.searchMessages({ terms: parseSearch("azaleas"), limit: 10 })).hits.length;
+  } finally {
+    await database.close();
+  }
+}
+
+describe("the page's way to remove an index of words", () => {
+  it("leaves a SQLite file without any of it, and one can be added again", async () => {
+    const path = join(folder, "pool.db");
+    const url = `sqlite:${path}`;
+    expect(await writeTo(url, "m1", true)).toBe(1);
+    const db = new Database(path);
+    db.exec(documentedProgram("sql", "DROP TABLE search_texts"));
+    const left = db.prepare("SELECT name FROM sqlite_schema WHERE name LIKE 'search%'").all([]);
+    db.close();
+    expect(left).toEqual([]);
+    await writeTo(url, "m2", false);
+    expect(await writeTo(url, "m3", true)).toBe(3);
+  });
+
+  it.skipIf(mongo === null)("leaves a MongoDB database without any of it, and one can be added again", async () => {
+    const url = freshDatabaseUrl(mongo!);
+    expect(await writeTo(url, "m1", true)).toBe(1);
+    const client = await MongoClient.connect(url);
+    const messages = client.db().collection("messages");
+    await new Function("db", `return Promise.all([${documentedProgram("js", "dropIndex").trim().replace("\n", ",")}])`)(
+      {
+        messages,
+      },
+    );
+    expect(await messages.indexExists("words_time")).toBe(false);
+    expect(await messages.countDocuments({ words: { $exists: true } })).toBe(0);
+    await client.close();
+    await writeTo(url, "m2", false);
+    expect(await writeTo(url, "m3", true)).toBe(3);
+  });
+});
