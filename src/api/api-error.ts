@@ -72,3 +72,9 @@ function shortened(message: string): string {
   // The cut may have split a surrogate pair. Buffer.from replaces the halves, so that the text stays well-formed.
   return Buffer.from(`${begin}…${message.slice(-KEPT_OF_END)}`).toString();
 }
+
+/** gRPC's name of a code in lower case; `ok` for 0. */
+export function codeName(code: number): string {
+  const name = Code[code];
+  return name === undefined ? "ok" : name.replace(/(?!^)[A-Z]/g, "_$&").toLowerCase();
+}

@@ -16,6 +16,8 @@ import type {
   ListMessagesResponse,
   MessageService,
   MessageWithParts,
+  SearchMessagesRequest,
+  SearchMessagesResponse,
   TruncateMessagesRequest,
   TruncateMessagesResponse,
   UpdateMessageRequest,
@@ -28,12 +30,22 @@ import type { FollowPosition, MessageQuery } from "../domain/page.js";
 import { pageLimit } from "../domain/validate-page.js";
 import type { ApiContext, ServiceMethods } from "./api-method.js";
 import { callOf, exactCount, keptOf, optionalText } from "./call-options.js";
-import { fromMessageChange, fromMessageWithParts, toMessageWithParts, toWatchResponse } from "./convert.js";
+import {
+  fromMessageChange,
+  fromMessageWithParts,
+  toMessageWithParts,
+  toSearchHit,
+  toWatchResponse,
+} from "./convert.js";
 import { discardDraft, extendDraft, finishDraft, listDrafts, startDraft } from "./draft-handlers.js";
 import { maskedFields } from "./field-mask.js";
-import { mapEach } from "./map-each.js";
-import { decodeMessageToken, decodeResumeToken, encodeMessageToken } from "./page-token.js";
-import { searchMessages } from "./search-handler.js";
+import {
+  decodeMessageToken,
+  decodeResumeToken,
+  decodeSearchToken,
+  encodeMessageToken,
+  encodeSearchToken,
+} from "./page-token.js";
 import { checkBoundsOrder, fromBoundTimestamp } from "./timestamps.js";
 
 export const messageMethods: ServiceMethods<typeof MessageService> = {
@@ -188,6 +200,24 @@ async function eraseMessage(
   return { $typeName: "sessionpool.v1.EraseMessageResponse", copyCount: BigInt(copies) };
 }
 
+async function searchMessages(request: SearchMessagesRequest, context: ApiContext): Promise<SearchMessagesResponse> {
+  const { q, label: labels, sessionId, pageToken } = request;
+  const filter = { namespace: context.namespace, q, labels, sessionId };
+  const page = await context.rootPool.sessions.searchMessages({
+    q,
+    labels,
+    sessionId: optionalText(sessionId),
+    limit: pageLimit(request.limit, context.limits),
+    cursor: pageToken === "" ? undefined : decodeSearchToken(pageToken, filter),
+    ...callOf(context),
+  });
+  return {
+    $typeName: "sessionpool.v1.SearchMessagesResponse",
+    hits: page.hits.map(toSearchHit),
+    nextPageToken: page.next === undefined ? "" : encodeSearchToken(page.next, filter),
+  };
+}
+
 async function watchMessages(
   request: WatchMessagesRequest,
   context: ApiContext,
@@ -201,4 +231,26 @@ function startOf({ fromPosition, resumeToken }: WatchMessagesRequest): number | 
   if (resumeToken === "") return exactCount("from_position", fromPosition);
   if (fromPosition !== undefined) throw invalidArgument("from_position and resume_token exclude each other");
   return decodeResumeToken(resumeToken);
+}
+
+/**
+ * Maps each item of an iterable. Unlike a generator, it ends the source even when nothing was read from it, so that
+ * nothing stays open.
+ */
+function mapEach<From, To>(source: AsyncIterable<From>, map: (item: From) => To): AsyncIterable<To> {
+  return {
+    [Symbol.asyncIterator]() {
+      const iterator = source[Symbol.asyncIterator]();
+      return {
+        async next() {
+          const result = await iterator.next();
+          return result.done ? { done: true, value: undefined } : { done: false, value: map(result.value) };
+        },
+        async return() {
+          await iterator.return?.();
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
 }

@@ -1,6 +1,4 @@
-import { numberAt } from "./json-integers.js";
-import { closingQuote } from "./json-scan.js";
-import { checkJsonText, parseText, textOfBody } from "./json-text.js";
+import { checkJsonText, closingQuote, numberAt, parseText, textOfBody } from "./json-text.js";
 import type { ValueRoom } from "./value-room.js";
 
 /** A number whose value no double has, as JSON text: `9223372036854775807`. */

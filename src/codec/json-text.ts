@@ -1,15 +1,20 @@
 import { isUtf8 } from "node:buffer";
-import { invalidArgument } from "../api/api-error.js";
-import { checkIntegers } from "./json-integers.js";
-import { closingQuote, countValues } from "./json-scan.js";
-import { MAX_DEPTH, tooDeep, type ValueRoom } from "./value-room.js";
+import { FieldError, invalidArgument } from "../api/api-error.js";
+import { MAX_DEPTH, tooDeep, tooManyValues, type ValueRoom } from "./value-room.js";
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const OPEN_LIST = 0x5b;
+const BACKSLASH = 0x5c;
 const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
+
+/** Integers with fewer digits are exact as doubles. */
+const MAY_BE_INEXACT = /[0-9]{16}/;
+/** A pattern that repeats over the digits instead would run out of stack on millions of them. */
+const AFTER_NUMBER = /[^0-9.eE+-]/g;
+const FRACTION_OR_EXPONENT = /[.eE]/;
 
 /**
  * Parses JSON text, and refuses what JSON.parse accepts: a repeated key in an object, lone surrogates, unlimited
@@ -88,4 +93,109 @@ function checkString(literal: string, name: string): void {
   } catch {
     throw invalidArgument(`${name} has a lone surrogate, which is not a character`);
   }
+}
+
+/**
+ * Counts the values in UTF-8 that may be JSON, without parsing it: an opening bracket begins the first value of an
+ * object or a list, and a comma the next one. Stops at the first value above `limit`, and at too deep a level. In text
+ * that is not JSON, JSON.parse gets no further.
+ */
+export function countValues(bytes: Uint8Array, limit: number): number {
+  let values = 1;
+  let depth = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    switch (bytes[i]) {
+      case OPEN_OBJECT:
+      case OPEN_LIST:
+        depth += 1;
+        if (depth > MAX_DEPTH) throw tooDeep("The request");
+        values += 1;
+        break;
+      case CLOSE_OBJECT:
+      case CLOSE_LIST:
+        depth -= 1;
+        break;
+      case COMMA:
+        values += 1;
+        break;
+      case QUOTE:
+        for (i++; i < bytes.length && bytes[i] !== QUOTE; i++) if (bytes[i] === BACKSLASH) i++;
+        break;
+    }
+    if (values > limit) throw tooManyValues(limit);
+  }
+  return values;
+}
+
+/** The end of the string that begins at `open`, in JSON that JSON.parse has accepted. */
+export function closingQuote(text: string, open: number): number {
+  let close = text.indexOf('"', open + 1);
+  while (isEscaped(text, close)) close = text.indexOf('"', close + 1);
+  return close;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let backslashes = 0;
+  while (text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++;
+  return backslashes % 2 === 1;
+}
+
+/**
+ * Refuses an integer literal that no double represents exactly, because JSON.parse would return a different number.
+ * `text` is JSON that JSON.parse has accepted.
+ */
+export function checkIntegers(text: string): void {
+  if (!MAY_BE_INEXACT.test(text)) return;
+  // The current path: a key for each open object, an index for each open list.
+  const path: (string | number)[] = [];
+  let expectsKey = false;
+  for (let i = 0; i < text.length; i++) {
+    const character = text[i] as string;
+    if (character === "{" || character === "[") {
+      expectsKey = character === "{";
+      path.push(expectsKey ? "" : 0);
+    } else if (character === "}" || character === "]") {
+      path.pop();
+      expectsKey = false;
+    } else if (character === ",") {
+      const last = path.pop() as string | number;
+      expectsKey = typeof last === "string";
+      path.push(typeof last === "string" ? last : last + 1);
+    } else if (character === '"') {
+      const close = closingQuote(text, i);
+      if (expectsKey) path[path.length - 1] = JSON.parse(text.slice(i, close + 1)) as string;
+      expectsKey = false;
+      i = close;
+    } else if (character === "-" || (character >= "0" && character <= "9")) {
+      const literal = numberAt(text, i);
+      if (isInexact(literal)) throw inexact(literal, path);
+      i += literal.length - 1;
+    }
+  }
+}
+
+/** The number literal that begins at `at`, in JSON that JSON.parse has accepted. */
+export function numberAt(text: string, at: number): string {
+  AFTER_NUMBER.lastIndex = at;
+  return text.slice(at, AFTER_NUMBER.exec(text)?.index);
+}
+
+/**
+ * A double's own shortest text is accepted even though the double may be a different integer, because this server and
+ * JavaScript write it.
+ */
+function isInexact(literal: string): boolean {
+  if (FRACTION_OR_EXPONENT.test(literal)) return false;
+  const value = Number(literal);
+  if (!Number.isFinite(value)) return true;
+  return String(value) !== literal && BigInt(value) !== BigInt(literal);
+}
+
+function inexact(literal: string, path: readonly (string | number)[]): FieldError {
+  const place = path.reduce<string>((joined, step) => {
+    if (typeof step === "number") return `${joined}[${step}]`;
+    return joined === "" ? step : `${joined}.${step}`;
+  }, "");
+  const shown = literal.length > 40 ? `${literal.slice(0, 40)}…` : literal;
+  return new FieldError(place, `the integer ${shown} is not exact as a double; send it as a string`);
 }

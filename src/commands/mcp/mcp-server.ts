@@ -1,9 +1,9 @@
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { z } from "zod";
+import { codeName } from "../../api/api-error.js";
 import { toApiError } from "../../api/error-mapping.js";
 import type { ApiContext } from "../../api/method-table.js";
-import { codeName } from "../../server/call/code-name.js";
 import { VERSION } from "../../version.js";
 import { methodOf, rpcCaller } from "./call-rpc.js";
 import { type Tool, toolsFor } from "./tools.js";

@@ -1,5 +1,4 @@
-import { checkIntegers } from "../../codec/json-integers.js";
-import { checkJsonText } from "../../codec/json-text.js";
+import { checkIntegers, checkJsonText } from "../../codec/json-text.js";
 import type { NumberRange, SessionImage } from "../../domain/session-image.js";
 import type { Todo } from "../../domain/todo.js";
 import { checkText } from "../../domain/validate.js";

@@ -1,6 +1,9 @@
+import type { IncomingHttpHeaders } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { ApiError } from "../../api/api-error.js";
 import type { Principal, RequestFacts } from "./principal.js";
+
+const HEADER = "authorization";
 
 /** Finds out whose key a request carries. */
 export interface Authenticator {
@@ -43,7 +46,7 @@ export class BearerAuthenticator implements Authenticator {
   }
 
   async authenticate(request: RequestFacts): Promise<Principal> {
-    const credential = bearerCredential(request.header("authorization"));
+    const credential = bearerCredential(request.header(HEADER));
     const peer = request.peer();
     for (const checker of this.#checkers) {
       const principal = await checker.check(credential, peer);
@@ -68,4 +71,17 @@ function bearerCredential(authorization: string | undefined): string {
   if (match === null)
     throw new ApiError(Code.Unauthenticated, "A request must have one Authorization header: Bearer <key>");
   return match[1]!;
+}
+
+/**
+ * Joins several `Authorization` headers of an HTTP/2 request, so that they are refused. By itself Node takes the first
+ * one, but a proxy may have decided by another.
+ */
+export function joinAuthorization(headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
+  let joined: string | undefined;
+  // HTTP/2 allows only lower case.
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i] === HEADER) joined = joined === undefined ? rawHeaders[i + 1] : `${joined}, ${rawHeaders[i + 1]}`;
+  }
+  if (joined !== headers[HEADER]) headers[HEADER] = joined;
 }

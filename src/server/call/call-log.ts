@@ -1,12 +1,11 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import type { Span } from "@opentelemetry/api";
-import type { ApiError } from "../../api/api-error.js";
+import { type ApiError, codeName } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
 import type { RequestFacts } from "../auth/principal.js";
 import type { Logger } from "../logging.js";
 import { type LineLevel, RepeatedLines } from "../repeated-lines.js";
-import { codeName } from "./code-name.js";
 import type { Arrival } from "./front-call.js";
 
 /** A call that has ended. */

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from "prom-client";
+import { codeName } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
-import { codeName } from "./code-name.js";
 import type { FrontCall } from "./front-call.js";
 
 export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;

@@ -8,10 +8,9 @@ import {
   trace,
 } from "@opentelemetry/api";
 import { NodeSDK, resources } from "@opentelemetry/sdk-node";
-import type { ApiError } from "../../api/api-error.js";
+import { type ApiError, codeName } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
 import type { RequestFacts } from "../auth/principal.js";
-import { codeName } from "./code-name.js";
 import type { FrontCall } from "./front-call.js";
 
 const headerGetter: TextMapGetter<RequestFacts> = {

@@ -1,5 +1,5 @@
 import { Metadata, type ServerInterceptor } from "@grpc/grpc-js";
-import { REQUEST_ID, requestIdFrom } from "../call/request-id.js";
+import { REQUEST_ID, requestIdFrom } from "../http/request-facts.js";
 
 export type InterceptedCall = Parameters<ServerInterceptor>[1];
 

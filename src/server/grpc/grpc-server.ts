@@ -20,7 +20,7 @@ import type { ApiMethod } from "../../api/method-table.js";
 import { type WireMethod, wireMethod } from "../../codec/binary-codec.js";
 import type { Address, LoadLimits } from "../../config/config.js";
 import { GRPC_EXTRA_BYTES } from "../../config/server-limits.js";
-import { joinAuthorization } from "../auth/join-authorization.js";
+import { joinAuthorization } from "../auth/authenticator.js";
 import { CallSignal } from "../call/call-signal.js";
 import type { CallPipeline, FrontCall } from "../call/front-call.js";
 import type { HostCheck } from "../http/hosts.js";

@@ -1,8 +1,8 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { ApiError, invalidArgument } from "../../api/api-error.js";
-import { REQUEST_ID, requestIdFrom } from "../call/request-id.js";
 import { toGrpcMessage } from "../http/grpc-message.js";
+import { REQUEST_ID, requestIdFrom } from "../http/request-facts.js";
 
 /** Messages as protobuf. */
 const CONTENT_TYPE = /^application\/grpc(?:\+proto)?\s*(?:;|$)/i;

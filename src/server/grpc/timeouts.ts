@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { LONGEST_TIMER_MS } from "../../domain/call-end.js";
-import { readGrpcTimeout } from "../call/deadline.js";
+import { readGrpcTimeout } from "../http/start-call.js";
 
 const HEADER = "grpc-timeout";
 

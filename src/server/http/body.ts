@@ -2,8 +2,7 @@ import { Code } from "@connectrpc/connect";
 import type { Admission } from "../limits/admissions.js";
 import { bodyTooLarge, bodyTooSlow, clientGone } from "../limits/body-refusals.js";
 import { inflate } from "../limits/inflate.js";
-import type { HttpRequest } from "./exchange.js";
-import { isGone } from "./is-gone.js";
+import { type HttpRequest, isGone } from "./exchange.js";
 import { HttpProblem, problemOf } from "./problem.js";
 
 /** Limits of a request body. */

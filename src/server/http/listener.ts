@@ -3,7 +3,7 @@ import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Se
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Address, LoadLimits } from "../../config/config.js";
-import { joinAuthorization } from "../auth/join-authorization.js";
+import { joinAuthorization } from "../auth/authenticator.js";
 import type { Connections } from "../limits/connections.js";
 import { awaitFirstBytes } from "../limits/first-bytes.js";
 import {
@@ -16,11 +16,9 @@ import {
 import { LiveSessions } from "../limits/live-sessions.js";
 import { HANDSHAKE_TIMEOUT_MS, peerOf, TcpPort } from "../limits/tcp-port.js";
 import type { TlsFiles } from "../tls-files.js";
-import { readAbsoluteForm } from "./absolute-form.js";
-import { bindConnection, connectionOf } from "./connection-of.js";
-import type { HttpRequest, HttpResponse } from "./exchange.js";
+import { readAbsoluteForm } from "./authority.js";
+import { bindConnection, connectionOf, type HttpRequest, type HttpResponse, isGone } from "./exchange.js";
 import { inTurn, type LastAnswers } from "./in-turn.js";
-import { isGone } from "./is-gone.js";
 import { keepSession, LINGER_MS } from "./keep-session.js";
 import { refuseExpectation, refuseHeaders, refuseMalformed, refuseTunnel } from "./refusals.js";
 

@@ -1,11 +1,10 @@
 import type { Duplex } from "node:stream";
 import { Code } from "@connectrpc/connect";
-import { REQUEST_ID, requestIdFrom } from "../call/request-id.js";
 import { HEADERS_TOO_LARGE } from "../limits/header-limit.js";
-import { PRIVATE_HEADERS } from "./caching.js";
 import type { HttpRequest, HttpResponse } from "./exchange.js";
 import { HttpProblem, problemJson } from "./problem.js";
-import { sendProblem } from "./respond.js";
+import { REQUEST_ID, requestIdFrom } from "./request-facts.js";
+import { PRIVATE_HEADERS, sendProblem } from "./respond.js";
 import { sendInProtocol } from "./unknown-rpc.js";
 
 const MALFORMED = {

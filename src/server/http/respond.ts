@@ -1,16 +1,16 @@
 import type { ServerResponse } from "node:http";
 import { constants } from "node:http2";
 import { type ByteString, toByteString, toBytes } from "../../domain/byte-string.js";
-import { REQUEST_ID } from "../call/request-id.js";
 import type { Admission } from "../limits/admissions.js";
 import { STALL_MS } from "../limits/stall.js";
 import { hasBody } from "./body.js";
-import { addCaching, type Headers } from "./caching.js";
 import { chooseEncoding, compress, MIN_COMPRESSED_BYTES } from "./compression.js";
-import type { HttpRequest, HttpResponse } from "./exchange.js";
-import { isGone } from "./is-gone.js";
+import { type HttpRequest, type HttpResponse, isGone } from "./exchange.js";
 import { type HttpProblem, problemJson } from "./problem.js";
-import { requestIdOf } from "./request-id.js";
+import { REQUEST_ID, requestIdOf } from "./request-facts.js";
+
+/** Headers of an answer, by their names in lower case. */
+export type Headers = Record<string, string | number>;
 
 const SENT_AS_STRING_BYTES = 64 * 1024;
 
@@ -126,3 +126,19 @@ export function header(request: HttpRequest, name: string): string | undefined {
   const value = request.headers[name];
   return typeof value === "string" ? value : undefined;
 }
+
+/**
+ * Keeps caches from giving an answer to a caller with another key, or with none. An answer that says itself how long it
+ * may be kept is for everybody.
+ */
+export function addCaching(response: HttpResponse, headers: Headers): void {
+  const isForEverybody = headers["cache-control"] !== undefined;
+  headers["cache-control"] ??= "no-store";
+  // Set before, for example for CORS.
+  const already = response.getHeader("vary");
+  const own = isForEverybody ? [] : ["Authorization"];
+  headers.vary = [already, headers.vary, ...own].filter((name) => name !== undefined).join(", ");
+}
+
+/** The same for an answer whose head is written by hand. */
+export const PRIVATE_HEADERS = ["cache-control: no-store", "vary: Authorization"];

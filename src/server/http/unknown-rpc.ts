@@ -1,13 +1,11 @@
 import type { ServerResponse } from "node:http";
 import { Code } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
-import { REQUEST_ID } from "../call/request-id.js";
-import { addCaching } from "./caching.js";
 import type { HttpRequest, HttpResponse } from "./exchange.js";
 import { toGrpcMessage } from "./grpc-message.js";
 import { HttpProblem } from "./problem.js";
-import { requestIdOf } from "./request-id.js";
-import { sendProblem, writeHead } from "./respond.js";
+import { REQUEST_ID, requestIdOf } from "./request-facts.js";
+import { addCaching, sendProblem, writeHead } from "./respond.js";
 
 const RPC_PATH = /^\/[^/]+\.[^/]+\/[^/]+$/;
 

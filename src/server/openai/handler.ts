@@ -1,11 +1,10 @@
 import { create, type Message } from "@bufbuild/protobuf";
-import { ApiError } from "../../api/api-error.js";
+import { ApiError, codeName } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
 import { type ExactValue, parseExactJson, writeExactJson } from "../../codec/exact-json.js";
 import { DEFAULT_LOAD } from "../../config/config.js";
 import { toByteString } from "../../domain/byte-string.js";
 import { CallSignal } from "../call/call-signal.js";
-import { codeName } from "../call/code-name.js";
 import type { CallPipeline, FrontCall } from "../call/front-call.js";
 import { type BodyLimits, checkBodyHeaders, hasBody, readBody } from "../http/body.js";
 import type { HttpExchange, HttpRequest, HttpResponse } from "../http/exchange.js";

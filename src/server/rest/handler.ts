@@ -8,7 +8,7 @@ import { type BodyLimits, checkBodyHeaders, hasBody, readBody } from "../http/bo
 import type { HttpRequest, HttpResponse } from "../http/exchange.js";
 import { hearErrors } from "../http/listener.js";
 import { HttpProblem, toProblem } from "../http/problem.js";
-import { requestIdOf } from "../http/request-id.js";
+import { requestIdOf } from "../http/request-facts.js";
 import { header, sendAllowed, sendJson, sendProblem } from "../http/respond.js";
 import { startCall } from "../http/start-call.js";
 import type { Admission } from "../limits/admissions.js";

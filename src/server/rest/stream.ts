@@ -6,8 +6,7 @@ import { resumption as resumptionOption } from "../../../gen/sessionpool/v1/opti
 import type { MessageWriter } from "../../codec/json-writer.js";
 import { type ByteString, textOf } from "../../domain/byte-string.js";
 import { onOneLine } from "../../domain/json.js";
-import type { HttpRequest, HttpResponse } from "../http/exchange.js";
-import { isGone } from "../http/is-gone.js";
+import { type HttpRequest, type HttpResponse, isGone } from "../http/exchange.js";
 import { HttpProblem, problemJson, toProblem } from "../http/problem.js";
 import { header, writeHead } from "../http/respond.js";
 

@@ -11,7 +11,7 @@ import {
   UpdateSessionRequestSchema,
 } from "../../../gen/sessionpool/v1/session_service_pb.js";
 import { binaryScan } from "../../../src/codec/binary-scan.js";
-import { countValues } from "../../../src/codec/json-scan.js";
+import { countValues } from "../../../src/codec/json-text.js";
 import { KINDS } from "./kinds.js";
 
 const MANY = 1000;

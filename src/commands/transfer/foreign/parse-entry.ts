@@ -1,4 +1,4 @@
-import { closingQuote } from "../../../codec/json-scan.js";
+import { closingQuote } from "../../../codec/json-text.js";
 
 /** Integers with fewer digits are exact as doubles. */
 const MAY_BE_INEXACT = /[0-9]{16}|[0-9][eE]\+?[0-9]{3}/;

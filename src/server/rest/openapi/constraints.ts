@@ -1,10 +1,12 @@
-import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import { protoCamelCase } from "@bufbuild/protobuf/reflect";
+import { FieldBehavior, field_behavior as fieldBehavior } from "../../../../gen/google/api/field_behavior_pb.js";
 import { maskableFields } from "../../../api/field-mask.js";
 import type { Limits } from "../../../domain/limits.js";
 import { MOST_QUERY_BYTES } from "../../../domain/search.js";
-import { isRequired } from "./behavior.js";
-import type { Schema } from "./json-schema.js";
+
+/** A JSON Schema as in OpenAPI 3.1. */
+export type Schema = { readonly [keyword: string]: unknown };
 
 /**
  * Constraints on values beyond their type. Ids, numbers of requests and field masks are recognised in every message, so
@@ -109,4 +111,14 @@ function maskOf(fields: readonly string[]): Schema {
   const paths = fields.map(protoCamelCase);
   const one = `(${paths.map((path) => path.replace(".", "\\.")).join("|")})`;
   return { pattern: `^${one}(,${one})*$`, examples: [paths[0]] };
+}
+
+/** A request needs the field. */
+export function isRequired(field: DescField): boolean {
+  return getOption(field, fieldBehavior).includes(FieldBehavior.REQUIRED);
+}
+
+/** Only the service sets the field. */
+export function isOutputOnly(field: DescField): boolean {
+  return getOption(field, fieldBehavior).includes(FieldBehavior.OUTPUT_ONLY);
 }

@@ -1,4 +1,4 @@
-import type { Schema } from "./json-schema.js";
+import type { Schema } from "./constraints.js";
 import { describedBy } from "./schema.js";
 
 /** Descriptions of the error codes, by HTTP status; docs/api.md has the full table. */

@@ -5,11 +5,9 @@ import { DEFAULT_LIMITS } from "../../../domain/limits.js";
 import { type Binding, readBindings } from "../binding.js";
 import { STREAM_TYPES } from "../stream.js";
 import { isTextual } from "../text-fields.js";
-import { isRequired } from "./behavior.js";
-import { constraintsFor } from "./constraints.js";
+import { constraintsFor, isRequired, type Schema } from "./constraints.js";
 import { ERROR_SCHEMA, errorResponses, referErrors } from "./errors.js";
 import { exampleBody, exampleInPath, exampleInQuery } from "./examples.js";
-import type { Schema } from "./json-schema.js";
 import { commentOf, describedBy, SchemaBook } from "./schema.js";
 
 const DESCRIPTION = [

@@ -1,9 +1,7 @@
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { comments } from "../../../../gen/comments.js";
 import { DEFAULT_LIMITS } from "../../../domain/limits.js";
-import { isOutputOnly, isRequired } from "./behavior.js";
-import { type Constraints, constraintsFor } from "./constraints.js";
-import type { Schema } from "./json-schema.js";
+import { type Constraints, constraintsFor, isOutputOnly, isRequired, type Schema } from "./constraints.js";
 
 /** Schemas of messages in their proto3 JSON form. Each is written once and then referred to by name. */
 export class SchemaBook {

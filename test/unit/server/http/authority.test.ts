@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { expect, it } from "vitest";
-import { readAbsoluteForm } from "../../../../src/server/http/absolute-form.js";
+import { readAbsoluteForm } from "../../../../src/server/http/authority.js";
 
 it("leaves several hosts, which Node has joined, to be refused", () => {
   const request = { url: "http://a/session", headers: { host: "a, b" } } as IncomingMessage;
