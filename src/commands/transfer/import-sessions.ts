@@ -10,7 +10,6 @@ import { BACKUP_LIMITS } from "./file-shapes.js";
 import { planGrowth } from "./foreign/growth.js";
 import type { ImportNotes } from "./foreign/import-notes.js";
 import { readForeign } from "./foreign/read-foreign.js";
-import { type ImportRequest, importTargets } from "./import-targets.js";
 import { Importer, type ImportReport } from "./importer.js";
 import { FileLines, type LineSource } from "./lines.js";
 import { progressBar } from "./progress-bar.js";
@@ -31,7 +30,12 @@ interface Opened {
   close?(): Promise<void>;
 }
 
-export interface ImportTarget extends ImportRequest {
+/** Where a caller wants the sessions of a file. */
+export interface ImportTarget {
+  readonly storage: string;
+  readonly namespace: string;
+  /** Whether the caller named the namespace, rather than took the default. */
+  readonly isNamespaceGiven?: boolean | undefined;
   /** What sessions of other programs have to keep to. */
   readonly limits?: Limits | undefined;
   /** Refuses a file of which something would have to be mended or left out. */
@@ -202,4 +206,23 @@ async function openForReading(path: string): Promise<FileHandle> {
   }
   await handle.close();
   throw new Error(`${path}: it is neither a file nor a folder`);
+}
+
+/**
+ * The namespace that each section of a file goes to: its own, unless the caller named one. Then only the section of
+ * that namespace is taken. A section without a namespace goes to the caller's. Throws an Error when nothing is left.
+ */
+function importTargets(
+  { namespace, isNamespaceGiven = false }: ImportTarget,
+  sections: readonly BackupSection[],
+  path: string,
+): readonly (BackupSection & { readonly namespace: string })[] {
+  const wanted = isNamespaceGiven
+    ? sections.filter((section) => (section.namespace ?? namespace) === namespace)
+    : sections;
+  if (wanted.length === 0) {
+    const names = sections.map((section) => JSON.stringify(section.namespace)).join(", ");
+    throw new Error(`${path}: it holds no namespace ${JSON.stringify(namespace)}, but ${names}`);
+  }
+  return wanted.map(({ namespace: own = namespace, file }) => ({ namespace: own, file }));
 }

@@ -5,7 +5,6 @@ import { pipeline } from "node:stream/promises";
 import { constants, createGunzip } from "node:zlib";
 import { type FileKind, kindOf } from "./file-kind.js";
 import type { Chunks } from "./split-json.js";
-import { withUtf8 } from "./utf8.js";
 import { openZip } from "./zip.js";
 
 /** A file to be imported, or one of an archive or a folder. */
@@ -101,4 +100,22 @@ async function openArchive(path: string, onBytes: (bytes: number) => void): Prom
   }));
   const bytes = chosen.reduce((sum, { size }) => sum + size, 0);
   return { documents, names: files.map(({ name }) => basename(name)), isCollection: true, bytes, close };
+}
+
+/** Text as UTF-8. Windows writes UTF-16 with a mark in front when the output of a program goes to a file. */
+async function* withUtf8(chunks: Chunks): Chunks {
+  let decoder: InstanceType<typeof TextDecoder> | undefined;
+  let isFirst = true;
+  for await (const chunk of chunks) {
+    if (isFirst) decoder = utf16Decoder(chunk);
+    isFirst = false;
+    yield decoder ? Buffer.from(decoder.decode(chunk, { stream: true })) : chunk;
+  }
+  if (decoder) yield Buffer.from(decoder.decode());
+}
+
+function utf16Decoder([first, second]: Uint8Array): InstanceType<typeof TextDecoder> | undefined {
+  if (first === 0xff && second === 0xfe) return new TextDecoder("utf-16le");
+  if (first === 0xfe && second === 0xff) return new TextDecoder("utf-16be");
+  return undefined;
 }

@@ -1,10 +1,10 @@
 import { basename } from "node:path";
+import Database from "libsql";
 import type { Limits } from "../../../domain/limits.js";
 import type { DatabaseReader, Entry, ForeignSession, JsonReader, ReadContext } from "../readers/reader.js";
 import { READERS } from "../readers/table.js";
 import { isObject } from "../shape.js";
 import { copyDatabase, type DatabaseCopy } from "./database-copy.js";
-import { tablesOf } from "./database-tables.js";
 import { openSource, type Source, type SourceDocument } from "./documents.js";
 import { ForeignFile } from "./foreign-file.js";
 import { ImportNotes } from "./import-notes.js";
@@ -140,4 +140,19 @@ function refusalOf([first]: readonly Entry[]): string {
   const fields = isObject(first.value) ? Object.keys(first.value).slice(0, 8).join(", ") : "";
   const shown = fields === "" ? "" : `; its first entry has the fields ${fields}`;
   return `the file is ${what}, but not an export of ${programs}${shown}`;
+}
+
+/** The names of the tables of a SQLite database; empty when it is damaged. */
+function tablesOf(path: string): readonly string[] {
+  try {
+    const database = new Database(path, { readonly: true, fileMustExist: true } as object);
+    try {
+      const rows = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").all();
+      return (rows as { readonly name: string }[]).map(({ name }) => name);
+    } finally {
+      database.close();
+    }
+  } catch {
+    return [];
+  }
 }

@@ -1,7 +1,6 @@
 import type { JsonObject } from "../../../domain/json.js";
 import { isObject } from "../shape.js";
-import { listAt, objectAt, textAt } from "./fields.js";
-import { firstText, rest } from "./loose-fields.js";
+import { firstText, listAt, objectAt, rest, textAt } from "./fields.js";
 import type { ForeignPart } from "./reader.js";
 
 type Fields = Record<string, unknown>;

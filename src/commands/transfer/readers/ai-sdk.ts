@@ -1,8 +1,7 @@
 import type { JsonObject } from "../../../domain/json.js";
 import { isObject } from "../shape.js";
 import { partsOf } from "./ai-sdk-parts.js";
-import { microsOf, objectAt, textAt } from "./fields.js";
-import { firstText, rest } from "./loose-fields.js";
+import { firstText, microsOf, objectAt, rest, textAt } from "./fields.js";
 import type { Entry, ForeignMessage, ForeignSession, JsonReader, ReadContext } from "./reader.js";
 
 type Fields = Record<string, unknown>;

@@ -1,6 +1,5 @@
 import { isObject } from "../shape.js";
-import { textAt } from "./fields.js";
-import { firstText, rest } from "./loose-fields.js";
+import { firstText, rest, textAt } from "./fields.js";
 import type { ForeignPart } from "./reader.js";
 
 /** The parts of a content of Anthropic's Messages API: a text, or a list of blocks. */

@@ -2,9 +2,8 @@ import type { JsonObject } from "../../../domain/json.js";
 import { isObject } from "../shape.js";
 import { anthropicParts } from "./anthropic-parts.js";
 import { branchesOf } from "./branches.js";
-import { listAt, microsOf, textAt } from "./fields.js";
+import { firstText, listAt, microsOf, rest, textAt } from "./fields.js";
 import { forEachEntry } from "./for-each-entry.js";
-import { firstText, rest } from "./loose-fields.js";
 import type { ForeignMessage, ForeignPart, ForeignSession, JsonReader } from "./reader.js";
 
 type Fields = Record<string, unknown>;

@@ -1,7 +1,6 @@
 import { anthropicParts } from "./anthropic-parts.js";
-import { microsOf, objectAt, textAt } from "./fields.js";
+import { microsOf, objectAt, rest, textAt } from "./fields.js";
 import { injectedTag } from "./injected.js";
-import { rest } from "./loose-fields.js";
 import type { ForeignMessage, ForeignPart } from "./reader.js";
 
 type Line = Record<string, unknown>;

@@ -3,9 +3,7 @@ import type { JsonObject } from "../../../domain/json.js";
 import { isObject } from "../shape.js";
 import { branchesOf, type TreeNode } from "./branches.js";
 import { messageOf } from "./claude-code-message.js";
-import { microsOf, objectAt, textAt } from "./fields.js";
-import { firstLine } from "./first-line.js";
-import { firstText, rest } from "./loose-fields.js";
+import { firstLine, firstText, microsOf, objectAt, rest, textAt } from "./fields.js";
 import type { ForeignMessage, ForeignSession, JsonReader } from "./reader.js";
 
 type Line = Record<string, unknown>;

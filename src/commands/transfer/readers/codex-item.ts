@@ -1,8 +1,7 @@
 import type { JsonObject } from "../../../domain/json.js";
 import { isObject } from "../shape.js";
-import { listAt, objectAt, textAt } from "./fields.js";
+import { listAt, objectAt, rest, textAt } from "./fields.js";
 import { injectedTag } from "./injected.js";
-import { rest } from "./loose-fields.js";
 import type { ForeignMessage, ForeignPart } from "./reader.js";
 
 type Item = Record<string, unknown>;

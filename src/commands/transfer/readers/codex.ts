@@ -1,12 +1,9 @@
 import type { JsonObject } from "../../../domain/json.js";
 import { isObject } from "../shape.js";
-import { branchesOf } from "./branches.js";
+import { branchesOf, type TreeNode } from "./branches.js";
 import { itemMessage } from "./codex-item.js";
-import { listAt, microsOf, objectAt, textAt } from "./fields.js";
-import { firstLine } from "./first-line.js";
-import { firstText, rest } from "./loose-fields.js";
+import { firstLine, firstText, listAt, microsOf, objectAt, rest, textAt } from "./fields.js";
 import type { ForeignMessage, ForeignSession, JsonReader, ReadContext } from "./reader.js";
-import { Turns } from "./turns.js";
 
 type Line = Record<string, unknown>;
 
@@ -189,4 +186,26 @@ function compacted(payload: Line): Omit<ForeignMessage, "id"> {
 /** The id at the end of a rollout's name. */
 function idOf(document: string): string {
   return /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(document)?.[0] ?? "";
+}
+
+/** A conversation that is told from its beginning, and of which turns may be taken back. */
+class Turns {
+  readonly nodes: TreeNode[] = [];
+  /** The newest message that was not taken back; undefined when there is none. */
+  last: string | undefined;
+
+  add(message: ForeignMessage): void {
+    this.nodes.push({ id: message.id, parent: this.last, message });
+    this.last = message.id;
+  }
+
+  /** Goes back to before the last messages of the user, as many as `count`. */
+  takeBack(count: number, isUsers: (message: ForeignMessage) => boolean): void {
+    const byId = new Map(this.nodes.map((node) => [node.id, node]));
+    for (let left = count; left > 0 && this.last !== undefined; ) {
+      const node = byId.get(this.last);
+      if (node?.message && isUsers(node.message)) left -= 1;
+      this.last = node?.parent;
+    }
+  }
 }

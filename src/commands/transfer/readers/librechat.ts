@@ -1,9 +1,8 @@
 import type { JsonObject } from "../../../domain/json.js";
 import { isObject } from "../shape.js";
 import { branchesOf, type TreeNode } from "./branches.js";
-import { listAt, microsOf, objectAt, textAt } from "./fields.js";
+import { firstText, listAt, microsOf, objectAt, rest, textAt } from "./fields.js";
 import { forEachEntry } from "./for-each-entry.js";
-import { firstText, rest } from "./loose-fields.js";
 import type { ForeignMessage, ForeignPart, ForeignSession, JsonReader } from "./reader.js";
 
 type Fields = Record<string, unknown>;

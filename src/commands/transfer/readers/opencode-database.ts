@@ -1,7 +1,7 @@
 import Database from "libsql";
 import { parseEntry } from "../foreign/parse-entry.js";
 import { isObject } from "../shape.js";
-import { rest } from "./loose-fields.js";
+import { rest } from "./fields.js";
 import { opencode } from "./opencode.js";
 import type { DatabaseReader, Entry, ReadContext } from "./reader.js";
 
