@@ -10,7 +10,7 @@ export const todoMethods: ServiceMethods<typeof TodoService> = {
 
 /**
  * Caches the answer for lists that the store returns frozen: always for the memory store, and for SQLite until the list
- * changes. The answers are frozen too, so that a front can reuse its encoding. An agent reads the list in every turn,
+ * changes. The answers are frozen too, so that a front can reuse its encoding. An agent reads the list again and again,
  * and it seldom changes.
  */
 const answers = new WeakMap<readonly Todo[], ListTodosResponse>();

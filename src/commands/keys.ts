@@ -5,7 +5,7 @@ import type { Scope } from "../api/api-method.js";
 import { parseEntry, readKeyFile } from "../server/auth/key-file.js";
 import { hashChosenKey, hashRandomKey, newKey } from "../server/auth/key-hash.js";
 import { print } from "./print.js";
-import { shownInLine } from "./shown.js";
+import { printableInLine } from "./printable.js";
 
 export interface NewKey {
   readonly name: string;
@@ -33,7 +33,7 @@ export async function addKey(path: string, { name, namespace, scope }: NewKey): 
 /** Prints what each key may do, but never its hash. */
 export async function listKeys(path: string, { json }: { readonly json: boolean }): Promise<void> {
   for (const { name, namespace, scope } of await readEntries(path)) {
-    const line = json ? JSON.stringify({ name, namespace, scope }) : shownInLine(`${name}  ${scope}  ${namespace}`);
+    const line = json ? JSON.stringify({ name, namespace, scope }) : printableInLine(`${name}  ${scope}  ${namespace}`);
     print(line);
   }
 }

@@ -14,7 +14,7 @@ export function print(line: string): void {
  * Prints a line, and resolves when standard output takes the next one, however slow its reader is. Rejects when the
  * signal is aborted before that.
  */
-export async function printInTurn(line: string, signal: AbortSignal): Promise<void> {
+export async function printAndDrain(line: string, signal: AbortSignal): Promise<void> {
   print(line);
   if (process.stdout.writableNeedDrain) await once(process.stdout, "drain", { signal });
 }

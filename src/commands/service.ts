@@ -2,7 +2,7 @@ import { formatAddress, type ServeConfig } from "../config/config.js";
 import { type Page, readPages, withSearch } from "../console/pages.js";
 import type { Call } from "../domain/call.js";
 import { Pools } from "../pools.js";
-import { loadTracing } from "../server/call/load-tracing.js";
+import type { Tracing } from "../server/call/call-pipeline.js";
 import { Metrics } from "../server/call/metrics.js";
 import type { Logger } from "../server/logging.js";
 import { RunningServer } from "../server/server.js";
@@ -94,6 +94,22 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
     await pools.close();
     await stopTracing?.();
     throw error;
+  }
+}
+
+/**
+ * Loads OpenTelemetry, which is large and an optional dependency. Rejects with a one-line message when it is not
+ * installed.
+ */
+async function loadTracing(): Promise<Tracing> {
+  try {
+    return await import("../server/call/tracing.js");
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
+    throw new Error(
+      "OTEL_ variables are set, but OpenTelemetry is not installed: install @opentelemetry/api and @opentelemetry/sdk-node, or unset them",
+      { cause },
+    );
   }
 }
 

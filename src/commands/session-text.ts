@@ -1,11 +1,11 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import type { MessageWithParts, Part, WatchMessagesResponse } from "../../gen/sessionpool/v1/message_service_pb.js";
 import type { Session } from "../../gen/sessionpool/v1/session_service_pb.js";
-import { shown, shownInLine } from "./shown.js";
+import { printable, printableInLine } from "./printable.js";
 
 /** A session in a list: the time of its last update, its id and its title. */
 export function sessionLine({ updateTime, sessionId, title }: Session): string {
-  return shownInLine(`${timeText(updateTime)}  ${sessionId}  ${title}`.trimEnd());
+  return printableInLine(`${timeText(updateTime)}  ${sessionId}  ${title}`.trimEnd());
 }
 
 /** All fields of a session, one a line. */
@@ -21,13 +21,13 @@ export function sessionText(session: Session): string {
     ["metadata", session.metadata === undefined ? "" : JSON.stringify(session.metadata)],
   ] as const;
   const given = fields.filter(([, value]) => value !== "");
-  return given.map(([name, value]) => shownInLine(`${name.padEnd(9)} ${value}`)).join("\n");
+  return given.map(([name, value]) => printableInLine(`${name.padEnd(9)} ${value}`)).join("\n");
 }
 
 /** A message: a line with its position, time, role and id, followed by its parts. */
 export function messageText({ info, parts }: MessageWithParts): string {
   const place = info?.position === undefined ? "" : `#${info.position} `;
-  const head = shownInLine(`${place}${timeText(info?.timestamp)} ${info?.role} ${info?.id}`);
+  const head = printableInLine(`${place}${timeText(info?.timestamp)} ${info?.role} ${info?.id}`);
   return ["", head, ...parts.map(partText)].join("\n");
 }
 
@@ -36,7 +36,7 @@ export function eventText({ event }: WatchMessagesResponse): string {
   if (event.case === "appended") return messageText(event.value);
   if (event.case === "updated") return `\n-- updated:${messageText(event.value)}`;
   if (event.case === "deleted") {
-    return `\n${shownInLine(`-- deleted: #${event.value.position ?? 0n} ${event.value.messageId}`)}`;
+    return `\n${printableInLine(`-- deleted: #${event.value.position ?? 0n} ${event.value.messageId}`)}`;
   }
   if (event.case === "truncated") return `\n-- cut: ${event.value.messageCount ?? 0n} messages still stand`;
   return `\n-- ${event.case}`;
@@ -45,7 +45,7 @@ export function eventText({ event }: WatchMessagesResponse): string {
 function partText({ type, text, data }: Part): string {
   const structured = data === undefined ? "" : JSON.stringify(data);
   const content = [text, structured].filter((piece) => piece !== "").join(" ");
-  return shown(type === "text" ? content : `[${shownInLine(type)}] ${content}`)
+  return printable(type === "text" ? content : `[${printableInLine(type)}] ${content}`)
     .split("\n")
     .map((line) => `  ${line}`)
     .join("\n");

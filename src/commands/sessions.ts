@@ -18,7 +18,7 @@ import { jsonMessageWriter } from "../codec/json-writer.js";
 import { textOf } from "../domain/byte-string.js";
 import { onOneLine } from "../domain/json.js";
 import { DEFAULT_LIMITS } from "../domain/limits.js";
-import { print, printInTurn } from "./print.js";
+import { print, printAndDrain } from "./print.js";
 import { eventText, messageText, sessionLine, sessionText } from "./session-text.js";
 import { stopSignal } from "./signals.js";
 import { watchStore } from "./watchdog.js";
@@ -93,7 +93,7 @@ export function tailSession(
       const events = await messageMethods.watchMessages.handle(request, { ...context, signal: stopped.signal });
       for await (const event of events) {
         if (event.event.case === "heartbeat") continue;
-        await printInTurn(target.json ? eventJson(event) : eventText(event), stopped.signal);
+        await printAndDrain(target.json ? eventJson(event) : eventText(event), stopped.signal);
       }
     } catch (error) {
       if (!stopped.signal.aborted) throw error;

@@ -1,7 +1,7 @@
 import type { Command, Option } from "commander";
 import type { Limits } from "../domain/limits.js";
 import { authFlags, isKeySetUrl, type JwtConfig, readJwt, readTls, type TlsConfig, tlsCertFlag } from "./auth-flags.js";
-import { limitFlags, readLimits } from "./content-limits.js";
+import { contentLimitFlags, readContentLimits } from "./content-limits.js";
 import {
   type Flags,
   flag,
@@ -12,11 +12,11 @@ import {
   secondsOrZero,
   wholeNumber,
 } from "./flags.js";
-import { type LoadLimits, loadFlags, readLoad } from "./server-limits.js";
+import { readServerLimits, type ServerLimits, serverLimitFlags } from "./server-limits.js";
 import { addStorageOption } from "./storage-flags.js";
 
 export { isKeySetUrl, type JwtConfig } from "./auth-flags.js";
-export { DEFAULT_LOAD, type LoadLimits } from "./server-limits.js";
+export { DEFAULT_SERVER_LIMITS, type ServerLimits } from "./server-limits.js";
 
 /** An address to listen on. Port 0 picks a free port. */
 export interface Address {
@@ -57,7 +57,7 @@ export interface ServeConfig {
   readonly keysFile?: string | undefined;
   readonly jwt?: JwtConfig | undefined;
   readonly limits: Limits;
-  readonly load: LoadLimits;
+  readonly serverLimits: ServerLimits;
   /** 0 turns sweeping off. */
   readonly sweepIntervalMs: number;
   /** How long a draft may go without being extended before it is finished or discarded. */
@@ -99,7 +99,7 @@ export function addServeOptions(command: Command): Command {
     flag("--openai", "serve OpenAI's conversations below /v1 of the HTTP port").default(false),
     flag("--search", "find messages by their words: gives the database an index").default(false),
     ...authFlags(),
-    ...loadFlags(),
+    ...serverLimitFlags(),
     flag("--sweep-interval-s <n>", "seconds between sweeps, 0 for none").default(300).argParser(secondsOrZero),
     flag("--namespace-idle-s <n>", "seconds without a call before a namespace leaves the memory")
       .default(900)
@@ -109,7 +109,7 @@ export function addServeOptions(command: Command): Command {
       .argParser(seconds),
     retentionFlag(),
     flag("--shutdown-s <n>", "seconds that running calls get at the end").default(10).argParser(secondsOrZero),
-    ...limitFlags(),
+    ...contentLimitFlags(),
   ];
   for (const option of options) command.addOption(option);
   return command;
@@ -156,8 +156,8 @@ export function readServeConfig(flags: Flags): ServeConfig {
     tls: readTls(flags),
     keysFile: flags.keysFile as string | undefined,
     jwt: readJwt(flags),
-    limits: readLimits(flags),
-    load: readLoad(flags),
+    limits: readContentLimits(flags),
+    serverLimits: readServerLimits(flags),
     sweepIntervalMs: (flags.sweepIntervalS as number) * 1000,
     draftTimeoutMs: (flags.draftTimeoutS as number) * 1000,
     namespaceIdleMs: (flags.namespaceIdleS as number) * 1000,

@@ -32,7 +32,7 @@ const MADE_ID_BYTES = 49;
 const LIMIT_KEYS = Object.keys(LIMIT_TEXTS) as (keyof Limits)[];
 
 /** The flags of the limits on what is stored. */
-export function limitFlags(): Option[] {
+export function contentLimitFlags(): Option[] {
   return LIMIT_KEYS.map((key) =>
     flag(`--limit-${kebab(key)} <n>`, `limit: ${LIMIT_TEXTS[key]}`)
       .default(DEFAULT_LIMITS[key])
@@ -40,7 +40,7 @@ export function limitFlags(): Option[] {
   );
 }
 
-export function readLimits(flags: Flags): Limits {
+export function readContentLimits(flags: Flags): Limits {
   const entries = LIMIT_KEYS.map((key) => [key, flags[camel(`limit-${kebab(key)}`)]]);
   return Object.fromEntries(entries) as Limits;
 }

@@ -13,7 +13,7 @@ export interface SharedLimits {
 }
 
 /** How much one process takes on at once; beyond that it answers `resource_exhausted`. */
-export interface LoadLimits extends SharedLimits {
+export interface ServerLimits extends SharedLimits {
   /** Limits of each key. On a server with keys, all callers without one share one such allowance. */
   readonly perKey: SharedLimits;
   /** The longest a unary call may take. */
@@ -49,7 +49,7 @@ const SHARED: SharedLimits = {
   bufferedBytes: 96 * 1024 * 1024,
 };
 
-export const DEFAULT_LOAD: LoadLimits = {
+export const DEFAULT_SERVER_LIMITS: ServerLimits = {
   ...SHARED,
   perKey: {
     inFlightCalls: half(SHARED.inFlightCalls),
@@ -72,8 +72,8 @@ const CONNECTIONS_SHARE = 3 / 4;
 /**
  * The flags of these limits. Unless given, the limits of one key are half of the process's, and a quarter for memory.
  */
-export function loadFlags(): Option[] {
-  const { unaryDeadlineMs, bodyBytes, bodyTimeoutMs, connectionIdleMs, connectionAgeMs } = DEFAULT_LOAD;
+export function serverLimitFlags(): Option[] {
+  const { unaryDeadlineMs, bodyBytes, bodyTimeoutMs, connectionIdleMs, connectionAgeMs } = DEFAULT_SERVER_LIMITS;
   return [
     flag("--max-calls <n>", "calls answered at a time").default(SHARED.inFlightCalls).argParser(positive),
     flag("--max-calls-per-key <n>", "the same for one key; half by default").argParser(positive),
@@ -91,7 +91,7 @@ export function loadFlags(): Option[] {
     flag("--max-body-bytes <n>", "largest request body").default(bodyBytes).argParser(positive),
     flag(
       "--max-body-values <n>",
-      `values of a request; by default ${DEFAULT_LOAD.bodyValues}, or what fits into memory`,
+      `values of a request; by default ${DEFAULT_SERVER_LIMITS.bodyValues}, or what fits into memory`,
     ).argParser(positive),
     flag("--body-timeout-s <n>", "longest a request body may take")
       .default(bodyTimeoutMs / 1000)
@@ -106,7 +106,7 @@ export function loadFlags(): Option[] {
 }
 
 /** Reads the limits. Throws an Error with a one-line message when they contradict each other. */
-export function readLoad(flags: Flags): LoadLimits {
+export function readServerLimits(flags: Flags): ServerLimits {
   const shared: SharedLimits = {
     inFlightCalls: flags.maxCalls as number,
     watchers: flags.maxWatchers as number,
@@ -128,7 +128,8 @@ export function readLoad(flags: Flags): LoadLimits {
     );
   }
   const fittingValues = Math.floor((roomBytes - requestBytes) / VALUE_BYTES);
-  const bodyValues = (flags.maxBodyValues as number | undefined) ?? Math.min(DEFAULT_LOAD.bodyValues, fittingValues);
+  const bodyValues =
+    (flags.maxBodyValues as number | undefined) ?? Math.min(DEFAULT_SERVER_LIMITS.bodyValues, fittingValues);
   if (bodyValues > fittingValues) {
     throw new Error(
       `--max-body-values must be at most ${fittingValues}: each value counts for ${VALUE_BYTES} bytes of --max-buffered-bytes-per-key, besides the largest request`,
@@ -141,7 +142,7 @@ export function readLoad(flags: Flags): LoadLimits {
     bodyBytes,
     bodyValues,
     bodyTimeoutMs: (flags.bodyTimeoutS as number) * 1000,
-    connectionStreams: DEFAULT_LOAD.connectionStreams,
+    connectionStreams: DEFAULT_SERVER_LIMITS.connectionStreams,
     connectionIdleMs: (flags.connectionIdleS as number) * 1000,
     connectionAgeMs: (flags.connectionAgeS as number) * 1000,
   };

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { DEFAULT_LIMITS, type Limits } from "../domain/limits.js";
-import { limitFlags, readLimits } from "./content-limits.js";
+import { contentLimitFlags, readContentLimits } from "./content-limits.js";
 import { type Flags, flag, parseText, readLine } from "./flags.js";
 
 const DEFAULT_STORAGE = "sqlite:./data/session-pool.db";
@@ -36,7 +36,7 @@ function readStorageFile(command: Command): void {
  * because they should keep to the same limits as the server when both have the same environment.
  */
 export function addNamespaceOption(command: Command): Command {
-  for (const option of limitFlags()) command.addOption(option.hideHelp());
+  for (const option of contentLimitFlags()) command.addOption(option.hideHelp());
   return command
     .addOption(flag("--namespace <name>", "namespace to work on").default("default").argParser(parseText))
     .hook("preAction", (_this, called) => void called.setOptionValue("limits", commandLimits(called.opts())));
@@ -45,5 +45,5 @@ export function addNamespaceOption(command: Command): Command {
 /** The limits of the server, but not those of pages: no client has to take these. */
 function commandLimits(flags: Flags): Limits {
   const { pageMessages, pageBytes } = DEFAULT_LIMITS;
-  return { ...readLimits(flags), pageMessages, pageBytes };
+  return { ...readContentLimits(flags), pageMessages, pageBytes };
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { Code } from "@connectrpc/connect";
 import type { ApiMethod } from "../api/method-table.js";
-import { type Address, isLoopback, type LoadLimits } from "../config/config.js";
+import { type Address, isLoopback, type ServerLimits } from "../config/config.js";
 import type { CallPipeline } from "./call/front-call.js";
 import { createConnectHandler } from "./connect/connect.js";
 import { makeAuthorityCheck } from "./http/authority.js";
@@ -25,7 +25,7 @@ export interface HttpServerOptions {
   readonly address: Address;
   readonly methods: readonly ApiMethod[];
   readonly pipeline: CallPipeline;
-  readonly load: LoadLimits;
+  readonly serverLimits: ServerLimits;
   readonly connections: Connections;
   readonly corsOrigins: readonly string[];
   readonly isServedHost: HostCheck;
@@ -44,14 +44,14 @@ const METRICS_CONNECTIONS = 64;
 
 /** Serves REST, Connect, gRPC-Web, gRPC and the pages on one port. */
 export function createHttpListener(options: HttpServerOptions): HttpListener {
-  const { address, methods, pipeline, load, connections, tls, staticRoutes, logger } = options;
+  const { address, methods, pipeline, serverLimits, connections, tls, staticRoutes, logger } = options;
   const cors = makeCors(options.corsOrigins);
   const checkAuthority = makeAuthorityCheck(options.isServedHost);
-  const connect = createConnectHandler({ methods, pipeline, limits: load, logger });
+  const connect = createConnectHandler({ methods, pipeline, limits: serverLimits, logger });
   const lines = new RepeatedLines(logger);
   const report = (text: string) => (err: unknown) => lines.log("error", `${text}: ${err}`, text, () => ({ err }));
   const reportRequest = report("A request failed unexpectedly");
-  const front = { methods, pipeline, limits: load };
+  const front = { methods, pipeline, limits: serverLimits };
   const rest = createRestHandler({ ...front, onUnexpected: report("A REST request failed unexpectedly") });
   const onUnexpected = report("A request to OpenAI's API failed unexpectedly");
   const openAi = options.openAi ? createOpenAiHandler({ ...front, onUnexpected }) : refuseOpenAi;
@@ -78,7 +78,7 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
     }
   }
 
-  return new HttpListener({ address, handler, load, connections, tls });
+  return new HttpListener({ address, handler, serverLimits, connections, tls });
 }
 
 /** Refuses paths of OpenAI's API where that is off, with an answer that says so. */
@@ -94,7 +94,7 @@ function refuseOpenAi(path: string): false {
 export function createMetricsListener(
   address: Address,
   routes: StaticRoutes,
-  { pipeline, load, isServedHost }: Pick<HttpServerOptions, "load" | "pipeline" | "isServedHost">,
+  { pipeline, serverLimits, isServedHost }: Pick<HttpServerOptions, "serverLimits" | "pipeline" | "isServedHost">,
 ): HttpListener {
   const checkAuthority = isLoopback(address.host) ? makeAuthorityCheck(isServedHost) : () => undefined;
   const handler = (request: HttpRequest, response: HttpResponse): void => {
@@ -111,7 +111,7 @@ export function createMetricsListener(
   return new HttpListener({
     address,
     handler,
-    load: { ...load, connectionStreams: METRICS_STREAMS },
+    serverLimits: { ...serverLimits, connectionStreams: METRICS_STREAMS },
     connections: new Connections(METRICS_CONNECTIONS),
   });
 }

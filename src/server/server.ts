@@ -9,9 +9,8 @@ import {
   openAuthenticator,
 } from "./auth/authenticator.js";
 import { KeyFile } from "./auth/key-file.js";
-import { type CallPipelineOptions, CheckedCallPipeline } from "./call/call-pipeline.js";
+import { type CallPipelineOptions, CheckedCallPipeline, type Tracing } from "./call/call-pipeline.js";
 import type { CallPipeline } from "./call/front-call.js";
-import type { Tracing } from "./call/load-tracing.js";
 import { METRICS_CONTENT_TYPE, type Metrics } from "./call/metrics.js";
 import { type GrpcServer, startGrpcServer } from "./grpc/grpc-server.js";
 import { makeHostCheck } from "./http/hosts.js";
@@ -74,17 +73,25 @@ export class RunningServer {
   /** Listens on all ports. Rejects with a one-line message when a port or a file cannot be used. */
   static async start(options: ServerOptions): Promise<RunningServer> {
     const { config, usePool, pingStorage, metrics, logger, tracing } = options;
-    const { load, limits, shutdownMs } = config;
+    const { serverLimits, limits, shutdownMs } = config;
     const readiness = new Readiness(pingStorage, logger);
     const authenticator = await makeAuthenticator(config, logger);
     const listeners: HttpListener[] = [];
     let tls: TlsFiles | undefined;
     try {
       tls = config.tls && new TlsFiles(config.tls, logger);
-      const pipeline = new CheckedCallPipeline({ authenticator, usePool, limits, load, metrics, logger, tracing });
+      const pipeline = new CheckedCallPipeline({
+        authenticator,
+        usePool,
+        limits,
+        serverLimits,
+        metrics,
+        logger,
+        tracing,
+      });
       const isServedHost = makeHostCheck({ allowed: config.allowedHosts, isKeyed: isKeyed(config) });
-      const connections = new Connections(load.connections);
-      const shared = { methods: API_METHODS, pipeline, load, connections, tls, logger, isServedHost };
+      const connections = new Connections(serverLimits.connections);
+      const shared = { methods: API_METHODS, pipeline, serverLimits, connections, tls, logger, isServedHost };
       const staticRoutes = makeStaticRoutes(options, pipeline, readiness);
       const { httpAddress: address, corsOrigins, openAi } = config;
       listeners.push(createHttpListener({ ...shared, address, corsOrigins, openAi, staticRoutes }));
@@ -92,7 +99,7 @@ export class RunningServer {
         // Metrics need no key, whether the server has keys or not.
         const isServedHost = makeHostCheck({ allowed: config.allowedHosts, isKeyed: false });
         const routes = makeMetricsRoutes(options);
-        listeners.push(createMetricsListener(config.metricsAddress, routes, { pipeline, load, isServedHost }));
+        listeners.push(createMetricsListener(config.metricsAddress, routes, { pipeline, serverLimits, isServedHost }));
       }
       const ports = await Promise.all(listeners.map((listener) => listener.listen()));
       const grpc = await startGrpcServer({ ...shared, address: config.grpcAddress, reflection: config.reflection });

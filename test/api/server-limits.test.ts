@@ -9,7 +9,7 @@ import {
   HealthCheckResponseSchema,
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from "../../gen/grpc/health/v1/health_pb.js";
-import { DEFAULT_LOAD, type LoadLimits } from "../../src/config/config.js";
+import { DEFAULT_SERVER_LIMITS, type ServerLimits } from "../../src/config/config.js";
 import { PREFACE } from "../support/http2-frames.js";
 import { poll } from "../support/poll.js";
 import { startTestServer, type TestServer } from "../support/server.js";
@@ -26,8 +26,8 @@ afterEach(async () => {
   await server.stop();
 });
 
-async function start(load: Partial<LoadLimits> = {}): Promise<void> {
-  server = await startTestServer({ load: { ...DEFAULT_LOAD, ...load } });
+async function start(serverLimits: Partial<ServerLimits> = {}): Promise<void> {
+  server = await startTestServer({ serverLimits: { ...DEFAULT_SERVER_LIMITS, ...serverLimits } });
 }
 
 describe("grpc.health.v1", () => {

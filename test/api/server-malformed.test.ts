@@ -5,7 +5,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CountMessagesRequestSchema, MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
-import { DEFAULT_LOAD } from "../../src/config/config.js";
+import { DEFAULT_SERVER_LIMITS } from "../../src/config/config.js";
 import { GrpcClient } from "../support/grpc-client.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { expectStillServing } from "../support/still-serving.js";
@@ -23,7 +23,7 @@ let server: TestServer;
 let grpc: GrpcClient;
 
 beforeAll(async () => {
-  server = await startTestServer({ load: { ...DEFAULT_LOAD, bodyBytes: BODY_BYTES } });
+  server = await startTestServer({ serverLimits: { ...DEFAULT_SERVER_LIMITS, bodyBytes: BODY_BYTES } });
   grpc = new GrpcClient(server.grpcAddress);
 });
 

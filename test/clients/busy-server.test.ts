@@ -10,7 +10,7 @@ import {
   type SessionPoolClientOptions,
   text,
 } from "../../clients/typescript/src/index.js";
-import { DEFAULT_LOAD } from "../../src/config/config.js";
+import { DEFAULT_SERVER_LIMITS } from "../../src/config/config.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 
 const BODY_BYTES = 64 * 1024;
@@ -20,7 +20,7 @@ const sockets: Socket[] = [];
 
 beforeEach(async () => {
   server = await startTestServer({
-    load: { ...DEFAULT_LOAD, inFlightCalls: 1, watchers: 1, bodyBytes: BODY_BYTES },
+    serverLimits: { ...DEFAULT_SERVER_LIMITS, inFlightCalls: 1, watchers: 1, bodyBytes: BODY_BYTES },
   });
 });
 

@@ -1,5 +1,5 @@
 import { startService } from "../../src/commands/service.js";
-import { DEFAULT_LOAD, type ServeConfig } from "../../src/config/config.js";
+import { DEFAULT_SERVER_LIMITS, type ServeConfig } from "../../src/config/config.js";
 import type { Page } from "../../src/console/pages.js";
 import { DEFAULT_LIMITS } from "../../src/domain/limits.js";
 import { createLogger, type Logger } from "../../src/server/logging.js";
@@ -31,7 +31,7 @@ export const TEST_CONFIG: ServeConfig = {
   openAi: false,
   search: false,
   limits: DEFAULT_LIMITS,
-  load: DEFAULT_LOAD,
+  serverLimits: DEFAULT_SERVER_LIMITS,
   retentionMs: Number.POSITIVE_INFINITY,
   sweepIntervalMs: 0,
   draftTimeoutMs: 900_000,

@@ -8,8 +8,8 @@ import type {
   WrittenRange,
 } from "../../domain/session-image.js";
 import type { StorageManager } from "../../storage/storage-manager.js";
-import { adopt } from "./adopt.js";
 import { type BackupFile, readNumbers } from "./backup-file.js";
+import { findStored } from "./find-stored.js";
 import { ImportNotes } from "./foreign/import-notes.js";
 import type { LineSource } from "./lines.js";
 
@@ -119,7 +119,7 @@ export class Importer {
     if (outcome.kind === "restored") this.#imported += 1;
     else await this.#grow(session, image);
     if (outcome.kind === "restored") this.#note(session, outcome.written);
-    else if (index.isNamedLater(session)) this.#note(session, await adopt(this.#storage, image, read));
+    else if (index.isNamedLater(session)) this.#note(session, await findStored(this.#storage, image, read));
     this.#underWay.delete(session);
     this.#onSession();
   }

@@ -48,7 +48,7 @@ export class SlowChecks {
    */
   async run(peer: string, isRight: () => Promise<boolean>): Promise<boolean> {
     const address = this.#addressOf(networkOf(peer));
-    const lane = await this.#turn(address);
+    const lane = await this.#awaitLane(address);
     try {
       const right = await isRight();
       if (!right) {
@@ -63,8 +63,8 @@ export class SlowChecks {
     }
   }
 
-  #turn(address: Address): Promise<Lane> {
-    if (load(address) >= PER_ADDRESS) return Promise.reject(tooMany());
+  #awaitLane(address: Address): Promise<Lane> {
+    if (weightOf(address) >= PER_ADDRESS) return Promise.reject(tooMany());
     return new Promise((resolve, reject) => {
       address.open += 1;
       this.#waiters.push({ address, begin: resolve, refuse: reject });
@@ -79,7 +79,7 @@ export class SlowChecks {
    */
   #refuseOne(): void {
     const lane = this.#waiters.some(({ address }) => this.#laneOf(address) === "suspect") ? "suspect" : "clean";
-    const waiter = this.#take(lane, (a, b) => load(a) > load(b));
+    const waiter = this.#take(lane, (a, b) => weightOf(a) > weightOf(b));
     if (waiter === undefined) return;
     waiter.address.open -= 1;
     waiter.refuse(tooMany());
@@ -124,7 +124,7 @@ export class SlowChecks {
   }
 }
 
-function load({ failures, open }: Address): number {
+function weightOf({ failures, open }: Address): number {
   return failures + open;
 }
 

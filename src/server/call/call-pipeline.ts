@@ -4,7 +4,7 @@ import type { Span } from "@opentelemetry/api";
 import { ApiError } from "../../api/api-error.js";
 import { toApiError } from "../../api/error-mapping.js";
 import type { ApiContext, ApiMethod } from "../../api/method-table.js";
-import type { LoadLimits } from "../../config/config.js";
+import type { ServerLimits } from "../../config/config.js";
 import type { Call } from "../../domain/call.js";
 import { onCallEnd, untilCallEnd } from "../../domain/call-end.js";
 import type { Authenticator } from "../auth/authenticator.js";
@@ -12,12 +12,14 @@ import type { Principal, RequestFacts } from "../auth/principal.js";
 import { type Admission, type AdmissionKind, Admissions } from "../limits/admissions.js";
 import type { Connection } from "../limits/connections.js";
 import type { Logger } from "../logging.js";
+import { canceledError, checkScope, deadlineError, expiredError, stoppingError } from "./call-errors.js";
 import { CallLog } from "./call-log.js";
 import type { Arrival, CallPipeline, FrontCall } from "./front-call.js";
-import type { Tracing } from "./load-tracing.js";
 import type { Metrics } from "./metrics.js";
-import { canceledError, checkScope, deadlineError, expiredError, stoppingError } from "./refusals.js";
 import { WatchedStream } from "./watched-stream.js";
+
+/** OpenTelemetry and the code that uses it. It is loaded only when tracing is asked for. */
+export type Tracing = typeof import("./tracing.js");
 
 /** The pool of a namespace, which stays open until `release` is called, once. */
 export interface PoolUse extends Pick<ApiContext, "rootPool"> {
@@ -29,7 +31,7 @@ export interface CallPipelineOptions {
   /** Keeps the pool of a namespace open for one call or stream. */
   readonly usePool: (namespace: string) => PoolUse;
   readonly limits: ApiContext["limits"];
-  readonly load: LoadLimits;
+  readonly serverLimits: ServerLimits;
   readonly metrics: Metrics;
   readonly logger: Logger;
   /** Makes spans; without it none are made. */
@@ -50,7 +52,7 @@ export class CheckedCallPipeline implements CallPipeline {
   constructor(options: CallPipelineOptions) {
     this.#options = options;
     this.#callLog = new CallLog(options.logger);
-    this.#admissions = new Admissions(options.load, {
+    this.#admissions = new Admissions(options.serverLimits, {
       perKey: options.authenticator.everyone === undefined,
       onCallsEnded: () => this.#tellIdle(),
     });
@@ -187,7 +189,7 @@ export class CheckedCallPipeline implements CallPipeline {
   /** Throws unless the call may begin; returns how long it may take. */
   #checkUnary(call: FrontCall): number {
     if (call.signal.aborted) throw canceledError();
-    const { unaryDeadlineMs } = this.#options.load;
+    const { unaryDeadlineMs } = this.#options.serverLimits;
     if (call.deadlineMs === undefined) return unaryDeadlineMs;
     const leftMs = Math.min(call.deadlineMs - Date.now(), unaryDeadlineMs);
     if (leftMs <= 0) throw deadlineError();
@@ -232,7 +234,7 @@ export class CheckedCallPipeline implements CallPipeline {
     // A stream may last, but whether it begins is answered as soon as other calls are.
     const beginsByMs = Math.min(
       call.deadlineMs ?? Number.POSITIVE_INFINITY,
-      Date.now() + this.#options.load.unaryDeadlineMs,
+      Date.now() + this.#options.serverLimits.unaryDeadlineMs,
     );
     const beginning = method.stream(
       request,

@@ -22,7 +22,7 @@ export interface FrontCall extends Arrival {
    */
   readonly admission: Admission;
   /**
-   * When the client stops waiting, in milliseconds since 1970. Unary calls end after `LoadLimits.unaryDeadlineMs` in
+   * When the client stops waiting, in milliseconds since 1970. Unary calls end after `ServerLimits.unaryDeadlineMs` in
    * any case.
    */
   readonly deadlineMs?: number | undefined;

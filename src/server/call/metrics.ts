@@ -49,11 +49,11 @@ export class Metrics {
   }
 
   /** Adds gauges of running calls, open streams and the bytes they hold, which are read when metrics are asked for. */
-  track(load: { readonly inFlight: number; readonly openStreams: number; readonly bufferedBytes: number }): void {
-    this.#gauge("session_pool_calls_in_flight", "Unary calls being answered", () => load.inFlight);
-    this.#gauge("session_pool_watchers", "Streams being followed", () => load.openStreams);
+  track(current: { readonly inFlight: number; readonly openStreams: number; readonly bufferedBytes: number }): void {
+    this.#gauge("session_pool_calls_in_flight", "Unary calls being answered", () => current.inFlight);
+    this.#gauge("session_pool_watchers", "Streams being followed", () => current.openStreams);
     const buffered = "Bytes of requests that are not answered yet, and of answers that are not read yet";
-    this.#gauge("session_pool_buffered_bytes", buffered, () => load.bufferedBytes);
+    this.#gauge("session_pool_buffered_bytes", buffered, () => current.bufferedBytes);
   }
 
   /** Counts one call; `code` is undefined when it succeeded. */

@@ -8,7 +8,7 @@ import { parseJson } from "../../codec/json-text.js";
 import { type BodyLimits, readBody } from "../http/body.js";
 import type { HttpRequest } from "../http/exchange.js";
 import type { Admission } from "../limits/admissions.js";
-import { bodyTooLarge, severalMessages, unknownFlags, unnamedCompression } from "../limits/body-refusals.js";
+import { bodyTooLarge, severalMessages, unknownFlags, unnamedCompression } from "../limits/body-errors.js";
 import { type Compression, inflate } from "../limits/inflate.js";
 
 /** What a Connect, gRPC-Web or gRPC request says about its own format. */

@@ -1,7 +1,7 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { ApiError } from "../../api/api-error.js";
 import type { Admission } from "../limits/admissions.js";
-import { bodyTooLarge, bodyTooSlow } from "../limits/body-refusals.js";
+import { bodyTooLarge, bodyTooSlow } from "../limits/body-errors.js";
 
 export interface BodyGuard {
   /** The most bytes that the client may send on the stream. */

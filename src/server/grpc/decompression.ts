@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { ApiError } from "../../api/api-error.js";
 import type { Admission } from "../limits/admissions.js";
-import { severalMessages, unknownFlags, unnamedCompression } from "../limits/body-refusals.js";
+import { severalMessages, unknownFlags, unnamedCompression } from "../limits/body-errors.js";
 import { inflate } from "../limits/inflate.js";
 import type { InterceptedCall } from "./call-answers.js";
 import { toStatus } from "./status.js";

@@ -3,7 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { type Metadata, ServerInterceptingCall, type ServerInterceptor } from "@grpc/grpc-js";
 import { ApiError } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
-import type { LoadLimits } from "../../config/config.js";
+import type { ServerLimits } from "../../config/config.js";
 import type { Principal, RequestFacts } from "../auth/principal.js";
 import type { CallPipeline } from "../call/front-call.js";
 import { type HostCheck, notServed } from "../http/hosts.js";
@@ -32,7 +32,7 @@ export interface GateOptions {
   readonly methods: readonly ApiMethod[];
   readonly openMethods: ReadonlyMap<string, OpenMethod>;
   readonly pipeline: CallPipeline;
-  readonly load: LoadLimits;
+  readonly serverLimits: ServerLimits;
   readonly isServedHost: HostCheck;
   /** The most bytes of one request with its frame. */
   readonly maxBytes: number;
@@ -142,7 +142,7 @@ class GatedCall {
     });
     guardBody(this.#stream, call.admission, {
       maxBytes,
-      timeoutMs: this.#options.load.bodyTimeoutMs,
+      timeoutMs: this.#options.serverLimits.bodyTimeoutMs,
       refuse: (error) => this.#refuse(error),
     });
     proceed(call);

@@ -18,7 +18,7 @@ import {
 import { ApiError } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
 import { type WireMethod, wireMethod } from "../../codec/binary-codec.js";
-import type { Address, LoadLimits } from "../../config/config.js";
+import type { Address, ServerLimits } from "../../config/config.js";
 import { GRPC_EXTRA_BYTES } from "../../config/server-limits.js";
 import { joinAuthorization } from "../auth/authenticator.js";
 import { CallSignal } from "../call/call-signal.js";
@@ -47,7 +47,7 @@ export interface GrpcServerOptions {
   readonly address: Address;
   readonly methods: readonly ApiMethod[];
   readonly pipeline: CallPipeline;
-  readonly load: LoadLimits;
+  readonly serverLimits: ServerLimits;
   readonly connections: Connections;
   readonly isServedHost: HostCheck;
   readonly reflection: boolean;
@@ -71,20 +71,20 @@ const CLIENT_GONE = new ApiError(Code.Canceled, "The call was canceled");
 
 /** Serves native gRPC, with health and reflection. Rejects with a one-line message when it cannot listen. */
 export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcServer> {
-  const { address, methods, pipeline, load, connections, isServedHost, tls, logger } = options;
+  const { address, methods, pipeline, serverLimits, connections, isServedHost, tls, logger } = options;
   tellPackageToLog(logger);
-  const maxBytes = load.bodyBytes + GRPC_EXTRA_BYTES;
+  const maxBytes = serverLimits.bodyBytes + GRPC_EXTRA_BYTES;
   const gate = makeGate({
     methods,
     openMethods: new Map([...Health.openMethods, ...(options.reflection ? REFLECTION_METHODS : [])]),
     pipeline,
-    load,
+    serverLimits,
     isServedHost,
     maxBytes: maxBytes + FRAME_BYTES,
     connectionAt: (peer) => port.connectionAt(peer),
     logger,
   });
-  const server = new Server({ ...channelOptions(load, maxBytes), interceptors: [gate] });
+  const server = new Server({ ...channelOptions(serverLimits, maxBytes), interceptors: [gate] });
   addMethods(server, options);
   const services = [...new Set(methods.map(({ desc }) => desc.parent))];
   const health = new Health(services.map(({ typeName }) => typeName));
@@ -104,7 +104,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const live = new LiveSessions();
   onSession(server, (session) => {
     // grpc-js would choose a time of its own for each connection, and leave a list of timers behind.
-    endAged(session, load.connectionAgeMs);
+    endAged(session, serverLimits.connectionAgeMs);
     const connection = port.connectionAt(peerOf(session.socket));
     if (connection !== undefined) live.add(session, () => connection.destroy());
   });
@@ -137,14 +137,14 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
 }
 
 /** `maxBytes`: the largest message that a client may send. */
-function channelOptions(load: LoadLimits, maxBytes: number): ServerOptions {
+function channelOptions(serverLimits: ServerLimits, maxBytes: number): ServerOptions {
   return {
     "grpc.max_receive_message_length": maxBytes,
     "grpc.max_send_message_length": -1,
-    "grpc.max_concurrent_streams": load.connectionStreams,
+    "grpc.max_concurrent_streams": serverLimits.connectionStreams,
     "grpc.keepalive_time_ms": 60_000,
     "grpc.keepalive_timeout_ms": 20_000,
-    "grpc.max_connection_idle_ms": load.connectionIdleMs,
+    "grpc.max_connection_idle_ms": serverLimits.connectionIdleMs,
   };
 }
 

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import type { Admission } from "../limits/admissions.js";
-import { bodyTooLarge, bodyTooSlow, clientGone } from "../limits/body-refusals.js";
+import { bodyTooLarge, bodyTooSlow, clientGone } from "../limits/body-errors.js";
 import { inflate } from "../limits/inflate.js";
 import { type HttpRequest, isGone } from "./exchange.js";
 import { HttpProblem, problemOf } from "./problem.js";

@@ -1,5 +1,5 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
-import type { LoadLimits } from "../../config/config.js";
+import type { ServerLimits } from "../../config/config.js";
 import { endAged } from "../limits/connection-age.js";
 import { ownChunks } from "../limits/own-chunks.js";
 
@@ -12,12 +12,12 @@ export const LINGER_MS = 5000;
  * Ends HTTP/2 sessions whose client has gone, is idle, or has been connected for long, and streams whose request does
  * not end.
  */
-export function keepSession(session: ServerHttp2Session, load: LoadLimits): void {
-  endAged(session, load.connectionAgeMs);
-  const endings = [endIdle(session, load.connectionIdleMs), endGone(session)];
+export function keepSession(session: ServerHttp2Session, serverLimits: ServerLimits): void {
+  endAged(session, serverLimits.connectionAgeMs);
+  const endings = [endIdle(session, serverLimits.connectionIdleMs), endGone(session)];
   session.on("stream", (stream) => {
     ownChunks(stream);
-    endUnfinished(stream, load.bodyTimeoutMs + LINGER_MS);
+    endUnfinished(stream, serverLimits.bodyTimeoutMs + LINGER_MS);
   });
   session.once("close", () => {
     for (const stop of endings) stop();

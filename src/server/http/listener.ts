@@ -2,7 +2,7 @@ import { createServer as createHttp1Server, type Server as Http1Server, type Ser
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import type { Address, LoadLimits } from "../../config/config.js";
+import type { Address, ServerLimits } from "../../config/config.js";
 import { joinAuthorization } from "../auth/authenticator.js";
 import type { Connections } from "../limits/connections.js";
 import { awaitFirstBytes } from "../limits/first-bytes.js";
@@ -18,7 +18,7 @@ import { HANDSHAKE_TIMEOUT_MS, peerOf, TcpPort } from "../limits/tcp-port.js";
 import type { TlsFiles } from "../tls-files.js";
 import { readAbsoluteForm } from "./authority.js";
 import { bindConnection, connectionOf, type HttpRequest, type HttpResponse, isGone } from "./exchange.js";
-import { inTurn, type LastAnswers } from "./in-turn.js";
+import { inOrder, type LastAnswers } from "./in-order.js";
 import { keepSession, LINGER_MS } from "./keep-session.js";
 import { refuseExpectation, refuseHeaders, refuseMalformed, refuseTunnel } from "./refusals.js";
 
@@ -28,7 +28,7 @@ export type HttpHandler = (request: HttpRequest, response: HttpResponse) => void
 export interface HttpListenerOptions {
   readonly address: Address;
   readonly handler: HttpHandler;
-  readonly load: LoadLimits;
+  readonly serverLimits: ServerLimits;
   readonly connections: Connections;
   readonly tls?: TlsFiles | undefined;
 }
@@ -51,10 +51,10 @@ export class HttpListener {
   #isDraining = false;
 
   constructor(options: HttpListenerOptions) {
-    const { address, connections, tls, load } = options;
+    const { address, connections, tls, serverLimits } = options;
     this.#http1 = makeHttp1Server(options, this.#lastAnswers, () => this.#isDraining);
     this.#http2 = makeHttp2Server(options);
-    this.#http2.on("session", (session) => this.#keep(session, load));
+    this.#http2.on("session", (session) => this.#keep(session, serverLimits));
     this.#port = new TcpPort({
       name: "HTTP",
       address,
@@ -103,7 +103,7 @@ export class HttpListener {
     this.#port.destroyAll();
   }
 
-  #keep(session: ServerHttp2Session, load: LoadLimits): void {
+  #keep(session: ServerHttp2Session, serverLimits: ServerLimits): void {
     this.#sessions.add(session);
     session.once("close", () => this.#sessions.delete(session));
     session.on("error", ignore);
@@ -112,19 +112,19 @@ export class HttpListener {
       bindConnection(session, connection);
       this.#live.add(session, () => connection.destroy());
     }
-    keepSession(session, load);
+    keepSession(session, serverLimits);
   }
 }
 
 function makeHttp1Server(
-  { handler, load }: HttpListenerOptions,
+  { handler, serverLimits }: HttpListenerOptions,
   lastAnswers: LastAnswers,
   isDraining: () => boolean,
 ): Http1Server {
   const server = createHttp1Server(
     {
       headersTimeout: HANDSHAKE_TIMEOUT_MS,
-      requestTimeout: Math.max(load.bodyTimeoutMs, HANDSHAKE_TIMEOUT_MS) + LINGER_MS,
+      requestTimeout: Math.max(serverLimits.bodyTimeoutMs, HANDSHAKE_TIMEOUT_MS) + LINGER_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
       // The handler answers requests without a Host header, as it answers all errors.
@@ -134,9 +134,9 @@ function makeHttp1Server(
       joinDuplicateHeaders: true,
       noDelay: true,
     },
-    inTurn((request, response) => {
+    inOrder((request, response) => {
       const connection = connectionOf(request);
-      const isOld = connection !== undefined && connection.ageMs > load.connectionAgeMs;
+      const isOld = connection !== undefined && connection.ageMs > serverLimits.connectionAgeMs;
       if (isOld || isDraining()) announceEnd(response);
       readAbsoluteForm(request);
       handler(request, response);
@@ -171,7 +171,7 @@ function isAwaited(answer: ServerResponse | undefined): boolean {
   return answer.req.complete || answer.headersSent || answer.socket === null;
 }
 
-function makeHttp2Server({ handler, load: { connectionStreams } }: HttpListenerOptions): Http2Server {
+function makeHttp2Server({ handler, serverLimits: { connectionStreams } }: HttpListenerOptions): Http2Server {
   const server = createHttp2Server(
     {
       maxHeaderListPairs: MAX_HEADER_PAIRS,

@@ -1,11 +1,11 @@
 import { Code } from "@connectrpc/connect";
 import { ApiError } from "../../api/api-error.js";
-import type { LoadLimits } from "../../config/config.js";
+import type { ServerLimits } from "../../config/config.js";
 import { VALUE_BYTES } from "../../config/server-limits.js";
 import type { Principal } from "../auth/principal.js";
 import type { Connection } from "./connections.js";
 import { CHUNK_BYTES } from "./own-chunks.js";
-import { Turns } from "./turns.js";
+import { TaskLimit } from "./task-limit.js";
 
 /**
  * A call, a stream that goes on until somebody ends it, or a page, which does not count towards the limits of calls and
@@ -25,7 +25,7 @@ class Share {
   streams = 0;
   bytes = 0;
   readonly connections = new Set<Connection>();
-  readonly reads = new Turns(READS);
+  readonly reads = new TaskLimit(READS);
 
   constructor(
     readonly limits: {
@@ -74,16 +74,22 @@ export class Admissions {
    */
   readonly #shares: Map<string, Share> | undefined;
 
-  constructor(load: LoadLimits, options: AdmissionsOptions) {
-    const { inFlightCalls: calls, watchers: streams, bufferedBytes: bytes, connections, bodyValues: values } = load;
+  constructor(serverLimits: ServerLimits, options: AdmissionsOptions) {
+    const {
+      inFlightCalls: calls,
+      watchers: streams,
+      bufferedBytes: bytes,
+      connections,
+      bodyValues: values,
+    } = serverLimits;
     const limits = { calls, streams, bytes, connections, values };
     this.#process = new Share(limits, "The server", options.onCallsEnded);
     this.#pages = new Share({ ...limits, bytes: PAGE_BYTES }, "Pages");
     this.#limits = {
-      calls: load.perKey.inFlightCalls,
-      streams: load.perKey.watchers,
-      bytes: load.perKey.bufferedBytes,
-      connections: load.perKey.connections,
+      calls: serverLimits.perKey.inFlightCalls,
+      streams: serverLimits.perKey.watchers,
+      bytes: serverLimits.perKey.bufferedBytes,
+      connections: serverLimits.perKey.connections,
       values,
     };
     this.#shares = options.perKey ? new Map() : undefined;
@@ -142,7 +148,7 @@ export class Admission {
   readonly #onEnd: () => void;
   #bytes = 0;
   #hasPlace = true;
-  #endTurn: (() => void) | undefined;
+  #endRead: (() => void) | undefined;
   #hasEnded = false;
 
   constructor(
@@ -200,10 +206,10 @@ export class Admission {
     if (!this.#hasEnded) this.#keep(-bytes);
   }
 
-  /** Runs a read when it is its key's turn, which is at once unless the key has many reads already. */
+  /** Runs a read as soon as its key has few enough reads running, which is at once unless it has many already. */
   read(run: () => void): void {
     if (this.#share === undefined) run();
-    else this.#endTurn = this.#share.reads.take(run);
+    else this.#endRead = this.#share.reads.start(run);
   }
 
   /**
@@ -212,7 +218,7 @@ export class Admission {
   leave(): void {
     if (!this.#hasPlace) return;
     this.#hasPlace = false;
-    this.#endTurn?.();
+    this.#endRead?.();
     this.#move(-1);
   }
 

@@ -17,7 +17,7 @@ export const HEADER_SETTINGS = { maxHeaderListSize: MAX_HEADER_BYTES } as const;
 /** With this `maxHeaderListPairs` the number of headers is not limited further. */
 export const MAX_HEADER_PAIRS = MAX_HEADER_BYTES / FIELD_BYTES;
 
-/** Whether what came with an HTTP/2 stream exceeds the limit. Names and values take turns in it. */
+/** Whether what came with an HTTP/2 stream exceeds the limit. Names and values alternate in it. */
 export function areHeadersTooLarge(rawHeaders: readonly string[]): boolean {
   let bytes = (rawHeaders.length / 2) * FIELD_BYTES;
   for (const text of rawHeaders) bytes += text.length;

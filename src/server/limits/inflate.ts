@@ -2,7 +2,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { Semaphore } from "async-mutex";
 import { type ApiError, invalidArgument } from "../../api/api-error.js";
 import type { Admission } from "./admissions.js";
-import { bodyTooLarge, clientGone } from "./body-refusals.js";
+import { bodyTooLarge, clientGone } from "./body-errors.js";
 
 const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress };
 

@@ -2,7 +2,7 @@ import { create, type Message } from "@bufbuild/protobuf";
 import { ApiError, codeName } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
 import { type ExactValue, parseExactJson, writeExactJson } from "../../codec/exact-json.js";
-import { DEFAULT_LOAD } from "../../config/config.js";
+import { DEFAULT_SERVER_LIMITS } from "../../config/config.js";
 import { toByteString } from "../../domain/byte-string.js";
 import { CallSignal } from "../call/call-signal.js";
 import type { CallPipeline, FrontCall } from "../call/front-call.js";
@@ -39,7 +39,7 @@ export function createOpenAiHandler({
   limits = {},
   onUnexpected = () => {},
 }: OpenAiOptions): OpenAiHandler {
-  const bodyLimits: BodyLimits = { ...DEFAULT_LOAD, ...limits };
+  const bodyLimits: BodyLimits = { ...DEFAULT_SERVER_LIMITS, ...limits };
   const calls = new Calls(methods, pipeline);
   const places = new ListPlaces();
   return (path, request, response) => {

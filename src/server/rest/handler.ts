@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { ApiError } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
 import { parseJson } from "../../codec/json-text.js";
-import { DEFAULT_LOAD } from "../../config/config.js";
+import { DEFAULT_SERVER_LIMITS } from "../../config/config.js";
 import type { CallPipeline } from "../call/front-call.js";
 import { type BodyLimits, checkBodyHeaders, hasBody, readBody } from "../http/body.js";
 import type { HttpRequest, HttpResponse } from "../http/exchange.js";
@@ -62,7 +62,7 @@ export function createRestHandler({
 }: RestOptions): RestHandler {
   const router = makeRouter(methods);
   const { stalledMs = STALL_MS } = limits;
-  const bodyLimits: BodyLimits = { ...DEFAULT_LOAD, ...limits };
+  const bodyLimits: BodyLimits = { ...DEFAULT_SERVER_LIMITS, ...limits };
   const report = (error: unknown): void => {
     if (!(error instanceof ApiError)) onUnexpected(error);
   };

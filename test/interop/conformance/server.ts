@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
-import { DEFAULT_LOAD } from "../../../src/config/config.js";
+import { DEFAULT_SERVER_LIMITS } from "../../../src/config/config.js";
 import type { CallPipeline, FrontCall } from "../../../src/server/call/front-call.js";
 import { readDeadline } from "../../../src/server/http/start-call.js";
 import { StaticRoutes } from "../../../src/server/http/static-routes.js";
@@ -35,7 +35,7 @@ interface Keys {
 
 type Asked = Message & { readonly messageReceiveLimit: number; readonly serverCreds?: Keys };
 
-const admissions = new Admissions(DEFAULT_LOAD, { perKey: false });
+const admissions = new Admissions(DEFAULT_SERVER_LIMITS, { perKey: false });
 
 const pipeline: CallPipeline = {
   authenticate: () => Promise.resolve({ name: "runner", namespace: "default", scope: "read" }),
@@ -78,8 +78,8 @@ async function serve(runner: Socket): Promise<void> {
     address: { host: "127.0.0.1", port: 0 },
     methods: API_METHODS,
     pipeline,
-    load: { ...DEFAULT_LOAD, bodyBytes: asked.messageReceiveLimit || DEFAULT_LOAD.bodyBytes },
-    connections: new Connections(DEFAULT_LOAD.connections),
+    serverLimits: { ...DEFAULT_SERVER_LIMITS, bodyBytes: asked.messageReceiveLimit || DEFAULT_SERVER_LIMITS.bodyBytes },
+    connections: new Connections(DEFAULT_SERVER_LIMITS.connections),
     corsOrigins: [],
     isServedHost: () => true,
     tls: asked.serverCreds && tlsOf(asked.serverCreds),

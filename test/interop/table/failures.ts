@@ -1,4 +1,4 @@
-import type { LoadLimits } from "../../../src/config/config.js";
+import type { ServerLimits } from "../../../src/config/config.js";
 import { VALUE_BYTES } from "../../../src/config/server-limits.js";
 import { DomainError } from "../../../src/domain/errors.js";
 import { StorageProvider } from "../../../src/storage/storage-provider.js";
@@ -50,7 +50,7 @@ export const OVERSIZED: Pick<Row, "rpc" | "request"> & { readonly error: Expecte
 
 /** A request that holds 32 values, and the loads with which a server refuses it before it is decoded. */
 export const MANY_VALUES: Pick<Row, "rpc" | "request"> & {
-  readonly refused: readonly (readonly [load: Partial<LoadLimits>, error: ExpectedError])[];
+  readonly refused: readonly (readonly [limits: Partial<ServerLimits>, error: ExpectedError])[];
 } = {
   rpc: "SessionService.ListSessions",
   request: { label: Array(32).fill("a=b") },

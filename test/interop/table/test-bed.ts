@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { MessageService } from "../../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../../gen/sessionpool/v1/session_service_pb.js";
-import { DEFAULT_LOAD, type LoadLimits, type ServeConfig } from "../../../src/config/config.js";
+import { DEFAULT_SERVER_LIMITS, type ServeConfig, type ServerLimits } from "../../../src/config/config.js";
 import { DEFAULT_LIMITS } from "../../../src/domain/limits.js";
 import { RootPool } from "../../../src/pool/root-pool.js";
 import { Pools } from "../../../src/pools.js";
@@ -44,7 +44,7 @@ export class TestBed {
     });
   }
 
-  static async start(load: Partial<LoadLimits> = {}): Promise<TestBed> {
+  static async start(serverLimits: Partial<ServerLimits> = {}): Promise<TestBed> {
     const folder = await mkdtemp(join(tmpdir(), "session-pool-table-"));
     const jwks = join(folder, "jwks.json");
     const sign = await makeSigner(jwks);
@@ -61,7 +61,7 @@ export class TestBed {
     const metrics = new Metrics();
     const config: ServeConfig = {
       ...TEST_CONFIG,
-      load: { ...DEFAULT_LOAD, ...load },
+      serverLimits: { ...DEFAULT_SERVER_LIMITS, ...serverLimits },
       shutdownMs: 0,
       jwt: { jwks, namespaceClaim: "namespace", scopeClaim: "scope" },
     };

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { print, printInTurn } from "../../../src/commands/print.js";
+import { print, printAndDrain } from "../../../src/commands/print.js";
 
 const said: string[] = [];
 const others = process.stdout.listeners("error");
@@ -39,14 +39,14 @@ it("waits for a slow reader, until it is told to stop", async () => {
   vi.spyOn(process.stdout, "writableNeedDrain", "get").mockReturnValue(true);
   const stopped = new AbortController();
   let isPrinted = false;
-  const printed = printInTurn("a line", stopped.signal).then(() => {
+  const printed = printAndDrain("a line", stopped.signal).then(() => {
     isPrinted = true;
   });
   await new Promise(setImmediate);
   expect(isPrinted).toBe(false);
   process.stdout.emit("drain");
   await printed;
-  const waiting = printInTurn("another line", stopped.signal);
+  const waiting = printAndDrain("another line", stopped.signal);
   stopped.abort();
   await expect(waiting).rejects.toThrow("aborted");
 });

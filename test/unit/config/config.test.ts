@@ -2,7 +2,7 @@ import { Command } from "commander";
 import { afterEach, describe, expect, it } from "vitest";
 import {
   addServeOptions,
-  DEFAULT_LOAD,
+  DEFAULT_SERVER_LIMITS,
   isLoopback,
   parseAddress,
   readServeConfig,
@@ -29,7 +29,7 @@ describe("the configuration of serve", () => {
       logLevel: "info",
       corsOrigins: [],
       limits: DEFAULT_LIMITS,
-      load: { ...DEFAULT_LOAD, connections: expect.any(Number), perKey: expect.any(Object) },
+      serverLimits: { ...DEFAULT_SERVER_LIMITS, connections: expect.any(Number), perKey: expect.any(Object) },
       sweepIntervalMs: 300_000,
       namespaceIdleMs: 900_000,
       retentionMs: Number.POSITIVE_INFINITY,
@@ -105,15 +105,15 @@ describe("the configuration of serve", () => {
 
   it("allows one key half of the calls and a quarter of the memory by default", () => {
     const args = ["--max-calls", "7", "--max-watchers", "8", "--max-connections", "100", "--max-buffered-bytes"];
-    const { load } = read(...args, "400000000", "--max-watchers-per-key", "3", "--body-timeout-s", "2");
-    expect(load).toMatchObject({
+    const { serverLimits } = read(...args, "400000000", "--max-watchers-per-key", "3", "--body-timeout-s", "2");
+    expect(serverLimits).toMatchObject({
       ...{ inFlightCalls: 7, watchers: 8, connections: 100, bufferedBytes: 400_000_000, bodyTimeoutMs: 2000 },
       perKey: { inFlightCalls: 4, watchers: 3, connections: 50, bufferedBytes: 100_000_000 },
     });
   });
 
   it("keeps the default buffer so small that a process, which takes twice as much, stays below 300 MiB", () => {
-    expect(2 * read().load.bufferedBytes).toBeLessThan(300 * 2 ** 20);
+    expect(2 * read().serverLimits.bufferedBytes).toBeLessThan(300 * 2 ** 20);
   });
 
   it("refuses a buffer that is smaller than what the largest request needs", () => {
@@ -123,11 +123,11 @@ describe("the configuration of serve", () => {
   });
 
   it("allows so many values that the largest request and they fit into the memory of one key", () => {
-    expect(read().load.bodyValues).toBe(100_000);
+    expect(read().serverLimits.bodyValues).toBe(100_000);
     const small = ["--max-buffered-bytes-per-key", "9000000", "--max-body-bytes", "1000000"];
     const fitting = Math.floor((9_000_000 - 1_000_000 - 2 ** 20) / 128);
-    expect(read(...small).load.bodyValues).toBe(fitting);
-    expect(read(...small, "--max-body-values", `${fitting}`).load.bodyValues).toBe(fitting);
+    expect(read(...small).serverLimits.bodyValues).toBe(fitting);
+    expect(read(...small, "--max-body-values", `${fitting}`).serverLimits.bodyValues).toBe(fitting);
     expect(() => read(...small, "--max-body-values", `${fitting + 1}`)).toThrow(`must be at most ${fitting}`);
   });
 

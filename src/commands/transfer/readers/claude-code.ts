@@ -13,7 +13,7 @@ interface Node {
   readonly uuid: string;
   readonly line: Line;
   readonly message: ForeignMessage | undefined;
-  /** Whether the user has said it, so that it begins a turn. */
+  /** Whether the user has said it, so that it begins a run. */
   readonly isPrompt: boolean;
 }
 
@@ -111,7 +111,7 @@ function sessionOf(nodes: readonly Node[], { given, summaries }: Titles, documen
   const titleOfMain = given.get(main) ?? nodes.map(({ uuid }) => summaries.get(uuid)).findLast((one) => one);
   const prompt = said.find(({ isPrompt }) => isPrompt)?.message;
   const times = nodes.map(({ line }) => microsOf(line.timestamp)).filter((time) => time !== undefined);
-  const { messages, forks } = branchesOf(turns(nodes, common), said.at(-1)?.uuid);
+  const { messages, forks } = branchesOf(treeOf(nodes, common), said.at(-1)?.uuid);
   return {
     sessionId: isSidechain ? `${main}~agent-${firstText(first.line, "agentId", "uuid")}` : main,
     parentId: isSidechain ? main : undefined,
@@ -135,25 +135,25 @@ function commonOf(nodes: readonly Node[]): JsonObject {
 
 /**
  * The tree in which only prompts begin branches. In the file, results of calls that were made at once hang from
- * different lines, as if all but one of them were left behind; they belong to the same turn. A file whose answers name
+ * different lines, as if all but one of them were left behind; they belong to the same run. A file whose answers name
  * no parents has no branches.
  */
-function turns(nodes: readonly Node[], common: JsonObject): TreeNode[] {
+function treeOf(nodes: readonly Node[], common: JsonObject): TreeNode[] {
   const byId = new Map(nodes.map((node) => [node.uuid, node]));
-  /** The lines of the turn that each line belongs to. */
-  const turnOf = new Map<Node, Node[]>();
+  /** The lines of the run that each line belongs to: of a prompt and its answers. */
+  const runOf = new Map<Node, Node[]>();
   const isLinked = nodes.every(({ line }) => line.type !== "assistant" || parentOf(line) !== "");
   let before: Node | undefined;
   return nodes.map((node) => {
     const named = byId.get(parentOf(node.line));
     const isRoot = isLinked && node.line.parentUuid === null && parentOf(node.line) === "";
     // A line whose parent is unknown follows the line before it; a prompt that has none begins anew.
-    const parent = named && turnOf.has(named) ? named : isRoot && node.isPrompt ? undefined : before;
-    const turn = parent && turnOf.get(parent);
-    const own = turn === undefined || node.isPrompt ? [] : turn;
-    const previous = turn?.at(-1);
+    const parent = named && runOf.has(named) ? named : isRoot && node.isPrompt ? undefined : before;
+    const run = parent && runOf.get(parent);
+    const own = run === undefined || node.isPrompt ? [] : run;
+    const previous = run?.at(-1);
     own.push(node);
-    turnOf.set(node, own);
+    runOf.set(node, own);
     before = node;
     return { id: node.uuid, parent: previous?.uuid, message: node.message && withoutCommon(node.message, common) };
   });

@@ -20,7 +20,7 @@ const TOLD: ReadonlyMap<unknown, { readonly role: string; readonly type: string 
 
 /**
  * Rollouts of the Codex CLI, `~/.codex/sessions/…/rollout-….jsonl`, and those of its first versions, whose lines are
- * items without an envelope. Each item is a message. Turns that the user took back become forks.
+ * items without an envelope. Each item is a message. What the user took back becomes a fork.
  */
 export const codex: JsonReader = {
   name: "Codex CLI",
@@ -68,9 +68,9 @@ function headOf(line: Line): Line | undefined {
 /** One session, as its lines come. */
 class Rollout {
   readonly #context: ReadContext;
-  readonly #items = new Turns();
+  readonly #items = new MessageTree();
   /** Messages as events tell them, for rollouts without items. */
-  readonly #told = new Turns();
+  readonly #told = new MessageTree();
   /** What the user typed, by which it is told from what Codex puts into messages of the user. */
   readonly #typed = new Set<string>();
   #head: Line | undefined;
@@ -156,9 +156,9 @@ class Rollout {
     }
   }
 
-  #takeBack(turns: number): void {
-    this.#items.takeBack(turns, (message) => this.#asTyped(message).role === "user");
-    this.#told.takeBack(turns, ({ role }) => role === "user");
+  #takeBack(prompts: number): void {
+    this.#items.takeBack(prompts, (message) => this.#asTyped(message).role === "user");
+    this.#told.takeBack(prompts, ({ role }) => role === "user");
   }
 
   /** The message; one of the user that was not typed, if events tell what was, is one of the system. */
@@ -188,8 +188,8 @@ function idOf(document: string): string {
   return /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/.exec(document)?.[0] ?? "";
 }
 
-/** A conversation that is told from its beginning, and of which turns may be taken back. */
-class Turns {
+/** The messages of a conversation that is told from its beginning, and of which the last ones may be taken back. */
+class MessageTree {
   readonly nodes: TreeNode[] = [];
   /** The newest message that was not taken back; undefined when there is none. */
   last: string | undefined;

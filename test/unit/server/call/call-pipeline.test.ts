@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { CountMessagesResponseSchema, MessageService } from "../../../../gen/sessionpool/v1/message_service_pb.js";
 import { ApiError } from "../../../../src/api/api-error.js";
 import type { ApiContext, ApiMethod } from "../../../../src/api/method-table.js";
-import { DEFAULT_LOAD, type LoadLimits } from "../../../../src/config/config.js";
+import { DEFAULT_SERVER_LIMITS, type ServerLimits } from "../../../../src/config/config.js";
 import { DomainError } from "../../../../src/domain/errors.js";
 import { DEFAULT_LIMITS } from "../../../../src/domain/limits.js";
 import { RootPool } from "../../../../src/pool/root-pool.js";
@@ -38,11 +38,11 @@ describe("a unary call", () => {
     expect(seen?.rootPool).toBe(pools.get("a"));
     expect(seen?.signal).toBe(call.signal);
     expect(seen?.limits).toBe(DEFAULT_LIMITS);
-    expect(seen!.deadlineMs! - Date.now()).toBeLessThanOrEqual(DEFAULT_LOAD.unaryDeadlineMs);
+    expect(seen!.deadlineMs! - Date.now()).toBeLessThanOrEqual(DEFAULT_SERVER_LIMITS.unaryDeadlineMs);
   });
 
   it("keeps an earlier deadline of the client", async () => {
-    const { pipeline } = makePipeline({ load: { unaryDeadlineMs: 2 * MINUTE_MS } });
+    const { pipeline } = makePipeline({ serverLimits: { unaryDeadlineMs: 2 * MINUTE_MS } });
     const { call } = passingDeadline();
     let seen: number | undefined;
     const method = unaryMethod(async (context) => {
@@ -54,7 +54,7 @@ describe("a unary call", () => {
   });
 
   it("ends at the deadline even if the store hangs", async () => {
-    const { pipeline } = makePipeline({ load: { unaryDeadlineMs: 10 } });
+    const { pipeline } = makePipeline({ serverLimits: { unaryDeadlineMs: 10 } });
     const hanging = unaryMethod(() => new Promise(() => undefined));
     await expect(pipeline.unary(hanging, REQUEST, frontCall())).rejects.toMatchObject({ code: Code.DeadlineExceeded });
     expect(pipeline.inFlight).toBe(0);
@@ -101,7 +101,7 @@ describe("a unary call", () => {
   });
 
   it("is refused beyond the limit of calls before its body is read, and accepted again after an answer", async () => {
-    const { pipeline } = makePipeline({ load: { inFlightCalls: 2 } });
+    const { pipeline } = makePipeline({ serverLimits: { inFlightCalls: 2 } });
     const method = unaryMethod(async () => ANSWER);
     const admissions = [pipeline.admit(method, ARRIVAL), pipeline.admit(method, ARRIVAL)];
     expect(() => pipeline.admit(method, ARRIVAL)).toThrow(expect.objectContaining({ code: Code.ResourceExhausted }));
@@ -110,7 +110,7 @@ describe("a unary call", () => {
   });
 
   it("is counted when it is refused", async () => {
-    const { pipeline, metrics } = makePipeline({ load: { inFlightCalls: 1 } });
+    const { pipeline, metrics } = makePipeline({ serverLimits: { inFlightCalls: 1 } });
     const method = unaryMethod(async () => ANSWER);
     pipeline.admit(method, ARRIVAL);
     expect(() => pipeline.admit(method, ARRIVAL)).toThrow();
@@ -211,7 +211,7 @@ describe("a stream", () => {
   });
 
   it("is refused beyond the limit of watchers", async () => {
-    const { pipeline } = makePipeline({ load: { watchers: 1 } });
+    const { pipeline } = makePipeline({ serverLimits: { watchers: 1 } });
     const admission = pipeline.admit(silentStream(), ARRIVAL);
     const first = await pipeline.stream(silentStream(), REQUEST, frontCall({ admission }));
     expect(() => pipeline.admit(silentStream(), ARRIVAL)).toThrow(
@@ -222,7 +222,7 @@ describe("a stream", () => {
   });
 
   it("is refused when it has not begun within the time that a call may take, even if its client sets no deadline", async () => {
-    const { pipeline } = makePipeline({ load: { unaryDeadlineMs: 10 } });
+    const { pipeline } = makePipeline({ serverLimits: { unaryDeadlineMs: 10 } });
     let signal: AbortSignal | undefined;
     const desc = MessageService.method.watchMessages;
     const stream: ApiMethod["stream"] = (_request, context) => {
@@ -293,7 +293,7 @@ describe("a namespace", () => {
     const released: string[] = [];
     const { pipeline } = makePipeline({
       onRelease: (namespace) => released.push(namespace),
-      load: { unaryDeadlineMs: 1 },
+      serverLimits: { unaryDeadlineMs: 1 },
     });
     const work = deferred<Message>();
     const method = unaryMethod(() => work.promise);
@@ -322,18 +322,18 @@ describe("a namespace", () => {
 interface Changes {
   readonly rootPoolFor?: (namespace: string) => RootPool;
   readonly onRelease?: (namespace: string) => void;
-  readonly load?: Partial<LoadLimits>;
+  readonly serverLimits?: Partial<ServerLimits>;
   readonly logger?: ReturnType<typeof createLogger>;
 }
 
 function makePipeline(changes: Changes = {}) {
-  const { rootPoolFor = () => new RootPool(), onRelease, load, logger = createLogger("silent") } = changes;
+  const { rootPoolFor = () => new RootPool(), onRelease, serverLimits, logger = createLogger("silent") } = changes;
   const metrics = new Metrics();
   const pipeline = new CheckedCallPipeline({
     authenticator: openAuthenticator,
     usePool: (namespace) => ({ rootPool: rootPoolFor(namespace), release: () => onRelease?.(namespace) }),
     limits: DEFAULT_LIMITS,
-    load: { ...DEFAULT_LOAD, ...load },
+    serverLimits: { ...DEFAULT_SERVER_LIMITS, ...serverLimits },
     metrics,
     logger,
   });
@@ -341,7 +341,7 @@ function makePipeline(changes: Changes = {}) {
 }
 
 function frontCall(changes: Partial<FrontCall> = {}): FrontCall {
-  const admission = new Admissions(DEFAULT_LOAD, { perKey: false }).admit("call", READER, undefined);
+  const admission = new Admissions(DEFAULT_SERVER_LIMITS, { perKey: false }).admit("call", READER, undefined);
   return { ...ARRIVAL, admission, signal: new AbortController().signal, ...changes };
 }
 

@@ -4,7 +4,7 @@ import { connect, createServer, type Http2ServerRequest } from "node:http2";
 import { type AddressInfo, Socket } from "node:net";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
-import { DEFAULT_LOAD } from "../../../../src/config/config.js";
+import { DEFAULT_SERVER_LIMITS } from "../../../../src/config/config.js";
 import { readBody } from "../../../../src/server/http/body.js";
 import type { HttpRequest } from "../../../../src/server/http/exchange.js";
 import { Admissions } from "../../../../src/server/limits/admissions.js";
@@ -34,6 +34,6 @@ describe("a body whose client had gone before it was read, as while the key was 
 });
 
 function read(request: HttpRequest): Promise<Buffer> {
-  const admission = new Admissions(DEFAULT_LOAD, { perKey: false }).admit("call", undefined, undefined);
-  return readBody(request, DEFAULT_LOAD, admission);
+  const admission = new Admissions(DEFAULT_SERVER_LIMITS, { perKey: false }).admit("call", undefined, undefined);
+  return readBody(request, DEFAULT_SERVER_LIMITS, admission);
 }

@@ -2,15 +2,15 @@ import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
-import { DEFAULT_LOAD, type LoadLimits } from "../../../../src/config/config.js";
+import { DEFAULT_SERVER_LIMITS, type ServerLimits } from "../../../../src/config/config.js";
 import type { Principal } from "../../../../src/server/auth/principal.js";
 import { Admissions } from "../../../../src/server/limits/admissions.js";
 import { Connections } from "../../../../src/server/limits/connections.js";
 
 const ANN: Principal = { name: "ann", namespace: "a", scope: "write" };
 const BOB: Principal = { name: "bob", namespace: "a", scope: "write" };
-const LOAD: LoadLimits = {
-  ...DEFAULT_LOAD,
+const LIMITS: ServerLimits = {
+  ...DEFAULT_SERVER_LIMITS,
   ...{ inFlightCalls: 4, watchers: 4, connections: 4, bufferedBytes: 100 },
   perKey: { inFlightCalls: 2, watchers: 2, connections: 2, bufferedBytes: 60 },
 };
@@ -20,7 +20,7 @@ const exhausted = (message: RegExp) =>
 
 describe("the limits of one key", () => {
   it.each(["call", "stream"] as const)("leave room in the process for another key (%s)", (kind) => {
-    const admissions = new Admissions(LOAD, { perKey: true });
+    const admissions = new Admissions(LIMITS, { perKey: true });
     const held = [admissions.admit(kind, ANN, undefined), admissions.admit(kind, ANN, undefined)];
     expect(() => admissions.admit(kind, ANN, undefined)).toThrow(exhausted(/^The key "ann" may have 2/));
     for (const who of [BOB, BOB]) admissions.admit(kind, who, undefined);
@@ -30,7 +30,7 @@ describe("the limits of one key", () => {
   });
 
   it("leave memory of the process for another key, and a call that has ended frees its memory", () => {
-    const admissions = new Admissions(LOAD, { perKey: true });
+    const admissions = new Admissions(LIMITS, { perKey: true });
     const first = admissions.admit("call", ANN, undefined);
     first.hold(60);
     expect(() => first.hold(1)).toThrow(exhausted(/^The key "ann" may have 60 bytes/));
@@ -46,7 +46,7 @@ describe("the limits of one key", () => {
   });
 
   it("apply to connections, and a connection that ends frees its place", () => {
-    const admissions = new Admissions(LOAD, { perKey: true });
+    const admissions = new Admissions(LIMITS, { perKey: true });
     const connections = new Connections(10);
     const sockets = [0, 1, 2].map(() => new FakeSocket());
     const [one, two, three] = sockets.map((socket) => connections.add(socket as unknown as Socket));
@@ -58,19 +58,19 @@ describe("the limits of one key", () => {
   });
 
   it("count all requests without a key as one, and do not apply when the server requires no keys", () => {
-    const admissions = new Admissions(LOAD, { perKey: true });
+    const admissions = new Admissions(LIMITS, { perKey: true });
     for (let i = 0; i < 2; i += 1) admissions.admit("stream", undefined, undefined);
     expect(() => admissions.admit("stream", undefined, undefined)).toThrow(
       exhausted(/^Callers without a key may have 2/),
     );
-    const open = new Admissions(LOAD, { perKey: false });
+    const open = new Admissions(LIMITS, { perKey: false });
     for (let i = 0; i < 4; i += 1) open.admit("stream", ANN, undefined);
     expect(() => open.admit("stream", ANN, undefined)).toThrow(exhausted(/^The server may have 4/));
   });
 });
 
 it("serves pages when the memory for requests and answers is used up", () => {
-  const admissions = new Admissions(LOAD, { perKey: false });
+  const admissions = new Admissions(LIMITS, { perKey: false });
   admissions.admit("call", ANN, undefined).hold(100);
   const page = admissions.admit("page", undefined, undefined);
   page.hold(1000);

@@ -2,7 +2,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
 import { ApiError } from "../../../../src/api/api-error.js";
-import { DEFAULT_LOAD } from "../../../../src/config/config.js";
+import { DEFAULT_SERVER_LIMITS } from "../../../../src/config/config.js";
 import { type Admission, Admissions } from "../../../../src/server/limits/admissions.js";
 import { type Compression, inflate } from "../../../../src/server/limits/inflate.js";
 
@@ -85,6 +85,6 @@ function run(
   return inflate(bytes, compression, { limitBytes: LIMIT, admission, tooLarge });
 }
 
-function makeAdmissions(bufferedBytes = DEFAULT_LOAD.bufferedBytes): Admissions {
-  return new Admissions({ ...DEFAULT_LOAD, bufferedBytes }, { perKey: false });
+function makeAdmissions(bufferedBytes = DEFAULT_SERVER_LIMITS.bufferedBytes): Admissions {
+  return new Admissions({ ...DEFAULT_SERVER_LIMITS, bufferedBytes }, { perKey: false });
 }

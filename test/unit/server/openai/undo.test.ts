@@ -6,7 +6,7 @@ import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ApiError } from "../../../../src/api/api-error.js";
 import { API_METHODS, type ApiMethod } from "../../../../src/api/method-table.js";
-import { DEFAULT_LOAD } from "../../../../src/config/config.js";
+import { DEFAULT_SERVER_LIMITS } from "../../../../src/config/config.js";
 import { DEFAULT_LIMITS } from "../../../../src/domain/limits.js";
 import { RootPool } from "../../../../src/pool/root-pool.js";
 import { openAuthenticator } from "../../../../src/server/auth/authenticator.js";
@@ -84,7 +84,7 @@ class HookedPipeline extends CheckedCallPipeline {
       authenticator: openAuthenticator,
       usePool: () => ({ rootPool, release: () => {} }),
       limits: DEFAULT_LIMITS,
-      load: DEFAULT_LOAD,
+      serverLimits: DEFAULT_SERVER_LIMITS,
       metrics: new Metrics(),
       logger: createLogger("silent"),
     });

@@ -8,7 +8,7 @@ import { SessionService } from "../../../../gen/sessionpool/v1/session_service_p
 import { TodoService, TodoTrackerService } from "../../../../gen/sessionpool/v1/todo_service_pb.js";
 import type { ApiError } from "../../../../src/api/api-error.js";
 import type { ApiMethod } from "../../../../src/api/method-table.js";
-import { DEFAULT_LOAD, type LoadLimits } from "../../../../src/config/config.js";
+import { DEFAULT_SERVER_LIMITS, type ServerLimits } from "../../../../src/config/config.js";
 import type { Arrival, CallPipeline, FrontCall } from "../../../../src/server/call/front-call.js";
 import { type Admission, type AdmissionKind, Admissions } from "../../../../src/server/limits/admissions.js";
 import { createRestHandler, type RestOptions } from "../../../../src/server/rest/handler.js";
@@ -35,8 +35,8 @@ class FakePipeline implements CallPipeline {
   answer: (method: ApiMethod, request: Message, call: FrontCall) => Promise<Message>;
   events: (request: Message, call: FrontCall) => AsyncIterable<Message> = async function* () {};
 
-  constructor(load: Partial<LoadLimits> = {}) {
-    this.#admissions = new Admissions({ ...DEFAULT_LOAD, ...load }, { perKey: false });
+  constructor(limits: Partial<ServerLimits> = {}) {
+    this.#admissions = new Admissions({ ...DEFAULT_SERVER_LIMITS, ...limits }, { perKey: false });
     this.answer = async ({ desc }) => create(desc.output);
   }
 

@@ -2,12 +2,12 @@
  * Text that others wrote must not control the terminal, so control characters except line breaks and tabs are shown as
  * escapes.
  */
-export function shown(text: string): string {
+export function printable(text: string): string {
   return text.replace(/(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu, escaped);
 }
 
 /** Does the same for a field that has one line: with a line break in it, a title could pass for another session. */
-export function shownInLine(text: string): string {
+export function printableInLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, escaped);
 }
 

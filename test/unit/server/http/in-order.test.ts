@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { inTurn, MAX_WAITING } from "../../../../src/server/http/in-turn.js";
+import { inOrder, MAX_WAITING } from "../../../../src/server/http/in-order.js";
 import { poll } from "../../../support/poll.js";
 
 let server: Server;
@@ -13,7 +13,7 @@ let open: ServerResponse[];
 beforeEach(async () => {
   begun = [];
   open = [];
-  const handler = inTurn((request, response) => {
+  const handler = inOrder((request, response) => {
     begun.push(request.url ?? "");
     open.push(response);
   });

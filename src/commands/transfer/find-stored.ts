@@ -21,7 +21,7 @@ interface Pair {
  * Finds the messages of a session of the file in the existing session with its id, so that an import that is run again
  * shares them with forks as the first run would have done. Empty when the existing session has other messages.
  */
-export async function adopt(
+export async function findStored(
   storage: StorageManager,
   image: SessionImage<NumberRange>,
   read: ReadNumbers,
@@ -29,7 +29,7 @@ export async function adopt(
   const snapshot = await storage.snapshotSession(image.sessionId);
   if (snapshot === null) return [];
   const seen = new RangeMap<true>();
-  const adopted: WrittenRange[] = [];
+  const found: WrittenRange[] = [];
   for (const { numbers, stored } of pairsOf(image, snapshot)) {
     if (!stored.isOwn) continue;
     for (const part of seen.parts(numbers.first, numbers.last)) {
@@ -38,10 +38,10 @@ export async function adopt(
       const place = { log: stored.log, first, last: first + part.last - part.first, ownerId: image.sessionId };
       if (!(await isSame(storage, snapshot, place, read(part)))) return [];
       seen.add(part.first, part.last, true);
-      adopted.push({ first: part.first, last: part.last, place });
+      found.push({ first: part.first, last: part.last, place });
     }
   }
-  return adopted;
+  return found;
 }
 
 function pairsOf(image: SessionImage<NumberRange>, snapshot: SessionSnapshot): Pair[] {

@@ -1,11 +1,11 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { Turns } from "../../../../src/server/limits/turns.js";
+import { TaskLimit } from "../../../../src/server/limits/task-limit.js";
 
 it("runs a limited number at a time, in the order of arrival, and skips those that gave up", async () => {
-  const turns = new Turns(2);
+  const tasks = new TaskLimit(2);
   const begun: number[] = [];
-  const ends = [0, 1, 2, 3, 4].map((i) => turns.take(() => begun.push(i)));
+  const ends = [0, 1, 2, 3, 4].map((i) => tasks.start(() => begun.push(i)));
   await setImmediate();
   expect(begun).toEqual([0, 1]);
   ends[2]!();
@@ -17,9 +17,9 @@ it("runs a limited number at a time, in the order of arrival, and skips those th
   await setImmediate();
   expect(begun).toEqual([0, 1, 3, 4]);
   ends[4]!();
-  turns.take(() => begun.push(5));
-  turns.take(() => begun.push(6));
-  turns.take(() => begun.push(7));
+  tasks.start(() => begun.push(5));
+  tasks.start(() => begun.push(6));
+  tasks.start(() => begun.push(7));
   await setImmediate();
   expect(begun).toEqual([0, 1, 3, 4, 5, 6]);
 });
