@@ -55,7 +55,7 @@ export class FieldError extends ApiError {
     this.reason = reason;
   }
 
-  /** The same error with its path inside another value: the name of a field, or an index such as `[2]`. */
+  /** This error with its path inside another value: the name of a field, or an index such as `[2]`. */
   within(name: string): FieldError {
     const joint = this.path === "" || this.path.startsWith("[") ? "" : ".";
     return new FieldError(name + joint + this.path, this.reason);

@@ -26,7 +26,7 @@ export class UndecodedMessage implements MessageWithParts {
     return this.#parts;
   }
 
-  /** See MessageBody.partsOfBytes. */
+  /** {@link MessageBody.partsOfBytes} of a message that was read from a store; undefined for any other message. */
   static partsOfBytes(message: object): readonly object[] | undefined {
     return #body in message ? message.#body.partsOfBytes : undefined;
   }

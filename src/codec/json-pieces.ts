@@ -33,7 +33,7 @@ export interface FieldJson {
   readonly omitsZeros: boolean;
   /** Makes the value that JSON.stringify writes for a field; undefined when the field is left out. */
   memberOf(field: DescField): (message: Message) => unknown;
-  /** The same for a whole message. */
+  /** Makes the value that JSON.stringify writes for a whole message. */
   converterOf(desc: DescMessage): (message: unknown) => unknown;
 }
 

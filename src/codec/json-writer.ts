@@ -40,8 +40,8 @@ export function jsonMessageWriter(desc: DescMessage): MessageWriter {
 }
 
 /**
- * The same without zero values, as Connect writes JSON. Parts keep them in any case, because stored parts have them and
- * a client must not see which messages came from the store.
+ * Compiles a writer like {@link jsonMessageWriter} that leaves out zero values, as Connect writes JSON. Parts keep them
+ * in any case, because stored parts have them and a client must not see which messages came from the store.
  */
 export function shortMessageWriter(desc: DescMessage): MessageWriter {
   return SET_VALUES.writer(desc);

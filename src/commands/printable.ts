@@ -6,7 +6,10 @@ export function printable(text: string): string {
   return text.replace(/(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu, escaped);
 }
 
-/** Does the same for a field that has one line: with a line break in it, a title could pass for another session. */
+/**
+ * Shows all control characters as escapes, for a field that has one line: with a line break in it, a title could pass
+ * for another session.
+ */
 export function printableInLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, escaped);
 }

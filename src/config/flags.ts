@@ -66,7 +66,7 @@ export function seconds(text: string): number {
   return waited(positive(text), 1);
 }
 
-/** The same, where 0 has a meaning of its own. */
+/** Parses a time that something waits, where 0 has a meaning of its own. */
 export function secondsOrZero(text: string): number {
   return waited(wholeNumber(text), 1);
 }

@@ -195,7 +195,7 @@ export class SessionPool {
     return (await this.copyMessagesCounted(sourceSessionId, targetSessionId, options)).forkPointId;
   }
 
-  /** Does the same as copyMessages, and also returns how many messages were copied. */
+  /** Copies messages as {@link copyMessages} does, and also resolves to how many were copied. */
   async copyMessagesCounted(
     sourceSessionId: string,
     targetSessionId: string,
@@ -364,7 +364,9 @@ export class SessionPool {
 
   /**
    * Overwrites the content of a message, and of all its copies in the namespace, with one part of type `erased`. Takes
-   * no turn, because it reaches beyond one session. See StorageProvider.eraseMessage.
+   * no turn, because it reaches beyond one session. Ids, places and timestamps stay. Once this has resolved, no later
+   * read returns the old content, and no file of the store holds it. Repeating it is safe, and continues a call that
+   * failed. Sessions that show the message get a new revision. `not_found`: the session or the message.
    */
   async eraseMessage(sessionId: string, messageId: string, options?: EraseOptions): Promise<EraseReport> {
     this.#checkChange(sessionId, options);

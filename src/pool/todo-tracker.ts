@@ -36,7 +36,7 @@ export class TodoTracker {
     );
   }
 
-  /** Does the same as entries. */
+  /** All entries, in the order of the tracker: another name of {@link entries}. */
   list(call?: Call): Promise<readonly Todo[]> {
     return this.entries(call);
   }

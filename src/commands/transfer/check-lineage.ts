@@ -13,7 +13,10 @@ export function checkLineage({ parentId, forkPointId, inheritedCount }: Lineage)
   }
 }
 
-/** Does the same for a session of which everything is known. Only an edit can have removed what it inherited. */
+/**
+ * Throws an Error when what a session says about the messages that it inherited cannot be true, as {@link checkLineage}
+ * does, for a session of which everything is known: its origin must agree, and only an edit can have removed messages.
+ */
 export function checkInherited(image: SessionImage<NumberRange>): void {
   checkLineage(image);
   const { parentId, forkPointId, inheritedCount, origin, revision } = image;

@@ -15,7 +15,7 @@ import type { LineSource } from "./lines.js";
 
 /** How many sessions are written at the same time. */
 const AT_ONCE = 64;
-/** The same for files of other programs, whose conversations are long, so that memory holds few of them. */
+/** How many sessions of other programs are written at a time. They are long, so that memory holds few of them. */
 const FOREIGN_AT_ONCE = 4;
 
 export interface ImportReport {

@@ -20,7 +20,7 @@ export function errorInfo({ name, value }: Current): ErrorInfo {
   return { reason: "NOT_AS_EXPECTED", domain: "sessionpool.v1", metadata: { [`current_${name}`]: String(value) } };
 }
 
-/** The same as protobuf. */
+/** The detail as protobuf. */
 export function encodeErrorInfo(current: Current): Uint8Array<ArrayBuffer> {
   const { reason, domain, metadata } = errorInfo(current);
   const writer = new BinaryWriter();

@@ -45,7 +45,7 @@ export interface CallPipeline {
    */
   admit(method: ApiMethod, arrival: Arrival): Admission;
 
-  /** The same for requests that need no key: health and pages. */
+  /** Gives a request that needs no key, of health or for a page, its place, as {@link admit} does for calls. */
   admitAnyone(kind: AdmissionKind, connection: Connection | undefined): Admission;
 
   /**

@@ -6,14 +6,14 @@ import { COMPRESSED_FLAG, ENVELOPE_BYTES } from "./connect-request.js";
 
 const MESSAGE = "grpc-message";
 
-/** The same trailers with the text of an error as gRPC writes it; connect-node escapes too much. */
+/** Writes the text of an error in trailers as gRPC does; connect-node escapes too much. Returns the trailers. */
 export function withGrpcMessage(trailers: Headers): Headers {
   const message = trailers.get(MESSAGE);
   if (message !== null) trailers.set(MESSAGE, toGrpcMessage(decodeURIComponent(message)));
   return trailers;
 }
 
-/** The same for gRPC-Web, where the last envelope of the body holds the trailers. */
+/** Rewrites the trailers of gRPC-Web as {@link withGrpcMessage} does. They are the last envelope of the body. */
 export function withGrpcWebMessage(answer: UniversalServerResponse): UniversalServerResponse {
   const { header, body } = answer;
   if (!header?.get("content-type")?.startsWith("application/grpc-web")) return answer;

@@ -48,7 +48,7 @@ export function toProblem(error: unknown): HttpProblem {
   return problemOf(toApiError(error));
 }
 
-/** The same error for HTTP, with the status of its code unless another one is given. */
+/** The answer to an error of the API, with the status of its code unless another one is given. */
 export function problemOf({ code, message, retryAfterS, current }: ApiError, status = STATUS[code]): HttpProblem {
   return new HttpProblem(code, message, { status, isLasting: retryAfterS === undefined, current });
 }

@@ -140,5 +140,5 @@ export function addCaching(response: HttpResponse, headers: Headers): void {
   headers.vary = [already, headers.vary, ...own].filter((name) => name !== undefined).join(", ");
 }
 
-/** The same for an answer whose head is written by hand. */
+/** The headers of {@link addCaching} for an answer whose head is written by hand. */
 export const PRIVATE_HEADERS = ["cache-control: no-store", "vary: Authorization"];

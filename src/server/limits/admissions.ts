@@ -184,8 +184,8 @@ export class Admission {
   }
 
   /**
-   * Does the same for a chunk of a request as it arrives. Also counts the memory that a chunk takes besides its bytes,
-   * because a client may send one byte at a time.
+   * Counts a chunk of a request as it arrives, as {@link hold} does, with the memory that a chunk takes besides its
+   * bytes, because a client may send one byte at a time.
    */
   holdChunk(chunk: Buffer): void {
     this.hold(chunk.length + CHUNK_BYTES);
@@ -196,7 +196,7 @@ export class Admission {
     return this.#process.limits.values;
   }
 
-  /** Does the same for the values that a request is decoded to. */
+  /** Counts the memory of the values that a request is decoded to, as {@link hold} does. */
   holdValues(count: number): void {
     this.hold(count * VALUE_BYTES);
   }

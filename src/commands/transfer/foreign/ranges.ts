@@ -10,7 +10,7 @@ export function firstOf(ranges: readonly NumberRange[], count: number): NumberRa
   });
 }
 
-/** The same list with as few ranges as it takes. */
+/** The messages of a list, in as few ranges as it takes. */
 export function joined(ranges: readonly NumberRange[]): NumberRange[] {
   const result: NumberRange[] = [];
   for (const { first, last } of ranges) {

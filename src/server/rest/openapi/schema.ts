@@ -64,7 +64,7 @@ export class SchemaBook {
     return { ...this.#typeOf(field), ...this.#constraints.ofField(field) };
   }
 
-  /** The same for a value that cannot be left out. */
+  /** The schema of the value of a field that cannot be left out. */
   requiredValue(field: DescField): Schema {
     return { ...this.#typeOf(field), ...this.#constraints.ofRequired(field) };
   }
