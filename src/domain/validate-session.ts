@@ -31,15 +31,3 @@ export function checkTitle(title: string | undefined, limits: Limits): void {
   checkText("title", title);
   checkBytes("title", Buffer.byteLength(title), limits.titleBytes);
 }
-
-/** Checks the `version` that a change of a draft names: a whole number of at least 1. */
-export function checkVersion(version: number): void {
-  if (Number.isInteger(version) && version >= 1) return;
-  throw invalidArgument(`version is ${version}; it must be a whole number of at least 1`);
-}
-
-/** Checks `expected_position` or `expected_revision`: absent, or a whole number of at least 0. */
-export function checkExpected(field: string, value: number | undefined): void {
-  if (value === undefined || (Number.isInteger(value) && value >= 0)) return;
-  throw invalidArgument(`${field} is ${value}; it must be a whole number of at least 0`);
-}

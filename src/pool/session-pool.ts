@@ -14,10 +14,10 @@ import type {
 } from "../domain/page.js";
 import { parseSearch, type SearchPage } from "../domain/search.js";
 import type { NewSession, Session, SessionChange } from "../domain/session.js";
-import { checkId, checkOptionalId } from "../domain/validate.js";
+import { checkExpected, checkId, checkOptionalId } from "../domain/validate.js";
 import { checkMessageChange, checkNewMessages } from "../domain/validate-message.js";
 import { pageLimit } from "../domain/validate-page.js";
-import { checkExpected, checkNewSession, checkSessionChange, checkTitle } from "../domain/validate-session.js";
+import { checkNewSession, checkSessionChange, checkTitle } from "../domain/validate-session.js";
 import type { StorageManager } from "../storage/storage-manager.js";
 import type {
   EraseOptions,

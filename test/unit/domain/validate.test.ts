@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { DomainError } from "../../../src/domain/errors.js";
 import { DEFAULT_LIMITS } from "../../../src/domain/limits.js";
-import { checkId, checkOptionalId, checkText } from "../../../src/domain/validate.js";
+import { checkExpected, checkId, checkOptionalId, checkText } from "../../../src/domain/validate.js";
 import { checkMessageQuery, checkOffset, pageLimit } from "../../../src/domain/validate-page.js";
-import { checkExpected, checkNewSession, checkSessionChange } from "../../../src/domain/validate-session.js";
+import { checkNewSession, checkSessionChange } from "../../../src/domain/validate-session.js";
 import { checkStruct } from "../../../src/domain/validate-struct.js";
 
 const REFUSED_IDS: [string, string, string][] = [
