@@ -28,7 +28,7 @@ export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (!(error instanceof DomainError)) return new ApiError(Code.Internal, INTERNAL_TEXT, { cause: error });
   const { code, message, cause, current } = error;
-  // What a session holds, such as its open drafts, does not pass by itself as the server's load does.
+  // What a session holds, such as its open drafts, does not pass by itself, as too much work of the server does.
   const isLasting = code === "resource_exhausted";
   return new ApiError(CODES[code], message, { ...(cause !== undefined && { cause }), isLasting, current });
 }
