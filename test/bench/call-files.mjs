@@ -1,5 +1,6 @@
-// `node test/bench/call-files.mjs [storage URL]` prints the files of src that a warm AppendMessage over REST runs through,
-// with the number of functions that ran in each. Every file is compiled by itself, so that the profiler tells them apart.
+// `node test/bench/call-files.mjs [storage URL]` prints the files of src that a warm AppendMessage over REST runs
+// through, with the number of functions that ran in each. Every file is compiled by itself, so that the profiler tells
+// them apart.
 import { readdir, rm } from "node:fs/promises";
 import { Session } from "node:inspector/promises";
 import { join, relative } from "node:path";

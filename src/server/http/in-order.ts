@@ -12,11 +12,12 @@ const TOO_MANY_REQUESTS = 429;
 type Http1Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * Handles the pipelined requests of a connection one at a time, in their order. By itself, Node starts everything that a client sent ahead at once: a
- * POST would run beside the requests before it, and a few KB of requests would pile up answers as large as pages while
- * the client reads none of them. A client that sends too far ahead is disconnected: each request that waits takes some
- * KB, while the one before it, such as a watch, may take any time. So is a client that has sent ahead when a request of
- * its connection is refused for a limit of the server, because it would go on asking without reading the answers.
+ * Handles the pipelined requests of a connection one at a time, in their order. By itself, Node starts everything that
+ * a client sent ahead at once: a POST would run beside the requests before it, and a few KB of requests would pile up
+ * answers as large as pages while the client reads none of them. A client that sends too far ahead is disconnected:
+ * each request that waits takes some KB, while the one before it, such as a watch, may take any time. So is a client
+ * that has sent ahead when a request of its connection is refused for a limit of the server, because it would go on
+ * asking without reading the answers.
  */
 export function inOrder(handler: Http1Handler, lastAnswers: LastAnswers = new Map()): Http1Handler {
   const waiting = new WeakMap<Socket, number>();

@@ -1,7 +1,7 @@
 /**
  * Lets a fixed number of tasks run at a time. When one ends, the task that has waited longest begins. A task that is no
- * longer wanted leaves the queue at once, unlike one that waits for a Semaphore of async-mutex: a client that begins and
- * cancels calls would otherwise fill the memory.
+ * longer wanted leaves the queue at once, unlike one that waits for a Semaphore of async-mutex: a client that begins
+ * and cancels calls would otherwise fill the memory.
  */
 export class TaskLimit {
   readonly #limit: number;
