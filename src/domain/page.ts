@@ -115,7 +115,7 @@ export type FollowEvent =
       readonly at: FollowPosition;
     };
 
-/** The same query with every member set, so that two that mean the same are equal member by member. */
+/** A query with every member set, so that two queries that mean the same are equal member by member. */
 export function fullQuery({ newestFirst, includeAncestors, sinceMicros, untilMicros }: MessageQuery): MessageQuery {
   return { newestFirst: newestFirst ?? false, includeAncestors: includeAncestors ?? false, sinceMicros, untilMicros };
 }

@@ -38,7 +38,7 @@ export function checkIsObject(field: string, value: unknown): void {
   if (typeof value !== "object" || value === null) throw invalidArgument(`${field} must be an object`);
 }
 
-/** Does the same for a list. */
+/** Checks, as {@link checkIsObject} does, what a program gets wrong only if no compiler checks its types. */
 export function checkIsList(field: string, value: unknown): void {
   if (!Array.isArray(value)) throw invalidArgument(`${field} must be a list`);
 }

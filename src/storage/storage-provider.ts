@@ -287,8 +287,8 @@ export abstract class StorageProvider {
   }
 
   /**
-   * The same for a single message that names its session, which is all that the spec's providers know of appending.
-   * SessionPool uses it when logMessages is missing.
+   * Stores a single message, which names its session, as {@link StorageProvider.logMessages} does. This is all that the
+   * spec's providers know of appending. SessionPool uses it when logMessages is missing.
    */
   logMessage(_message: LoggedMessage, _options?: LogOptions): Promise<LogResult> {
     return this.#lacks("appending single messages");

@@ -20,6 +20,7 @@ import { ListTodosResponseSchema } from "../../gen/sessionpool/v1/todo_service_p
 import { UndecodedMessage } from "../../src/api/undecoded-message.js";
 import { binaryMessageWriter } from "../../src/codec/binary-writer.js";
 import { messageReader } from "../../src/codec/json-reader.js";
+import { parseJson } from "../../src/codec/json-text.js";
 import { jsonMessageWriter } from "../../src/codec/json-writer.js";
 import { decodeStruct } from "../../src/codec/struct-codec.js";
 import { toByteString, toBytes } from "../../src/domain/byte-string.js";
@@ -36,6 +37,8 @@ const STRUCT = {
   result: { exit_code: 0, output: "ok", durations: [1.5, 2.25, 3] },
 };
 const PART = { type: "tool", data: STRUCT };
+/** Room for any request. */
+const ROOM = { mostValues: Number.MAX_SAFE_INTEGER, holdValues: () => {} };
 
 const message = storedMessage(1);
 const page = create(ListMessagesResponseSchema, { messages: Array.from({ length: PAGE }, (_, i) => storedMessage(i)) });
@@ -46,7 +49,7 @@ const readEach = page.messages.map(rereading);
 const readWholePage = () => create(ListMessagesResponseSchema, { messages: readEach.map((read) => read()) });
 const readTool = rereading(toolMessage);
 const structBytes = toBinary(StructSchema, fromJson(StructSchema, STRUCT));
-const request: JsonValue = { message: JSON.parse(NEW_MESSAGE_JSON) as JsonValue };
+const requestBytes = Buffer.from(JSON.stringify({ message: JSON.parse(NEW_MESSAGE_JSON) }));
 
 const writeMessage = binaryMessageWriter(MessageWithPartsSchema);
 const writePage = binaryMessageWriter(ListMessagesResponseSchema);
@@ -99,9 +102,9 @@ export const CODEC_ROWS: readonly Row[] = [
   ),
   row(
     "codec-json-read",
-    "a request of 1 KB from JSON",
-    () => readRequest(request),
-    () => fromJson(AppendMessageRequestSchema, request),
+    "a request of 1 KB from the bytes of its JSON",
+    () => readRequest(parseJson(requestBytes, ROOM)),
+    () => fromJson(AppendMessageRequestSchema, JSON.parse(requestBytes.toString("utf8")) as JsonValue),
   ),
   row(
     "codec-struct-read",

@@ -112,7 +112,10 @@ export class HistoryContext {
     return null;
   }
 
-  /** Does the same, but also returns a session that has expired and is not deleted yet. */
+  /**
+   * Reads a session as {@link HistoryContext.load} does, but also one that has expired and is not deleted yet. Null
+   * when there is no such session.
+   */
   async loadLiving(sessionId: string, call?: Call): Promise<Head | null> {
     return this.retrying(sessionId, call, async (saw) => {
       checkCall(call);
@@ -165,7 +168,10 @@ export class HistoryContext {
     if (!(await this.isCurrent(record, call))) throw new Again();
   }
 
-  /** Does the same as `load`, but rejects with not_found when there is no such session. */
+  /**
+   * Reads a session as {@link HistoryContext.load} does, but rejects with not_found when there is no such session or it
+   * has expired.
+   */
   async need(sessionId: string, call?: Call): Promise<Head> {
     const head = await this.load(sessionId, call);
     if (!head) throw notFound("Session", sessionId);

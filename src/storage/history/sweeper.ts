@@ -1,5 +1,5 @@
 import { type Call, checkCall } from "../../domain/call.js";
-import type { SweepOptions, SweepReport } from "../storage-provider.js";
+import type { StorageProvider, SweepOptions, SweepReport } from "../storage-provider.js";
 import { DraftSweep } from "./drafts/draft-sweep.js";
 import type { Editor } from "./edit/editor.js";
 import type { HistoryContext } from "./heads.js";
@@ -29,7 +29,7 @@ export class Sweeper {
     this.#editor = editor;
   }
 
-  /** See StorageProvider.sweep. */
+  /** Implements {@link StorageProvider.sweep}. */
   async run(options: SweepOptions = {}): Promise<SweepReport> {
     const report = { sessions: 0, ranges: 0, repairedForks: 0, orphans: 0 };
     const failures = new SweepFailures(this.#context.options);

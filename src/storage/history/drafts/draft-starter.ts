@@ -2,7 +2,7 @@ import type { Call } from "../../../domain/call.js";
 import type { NewChatMessage } from "../../../domain/chat-message.js";
 import type { DraftVersion } from "../../../domain/draft.js";
 import { DomainError } from "../../../domain/errors.js";
-import type { StartDraftOptions } from "../../storage-provider.js";
+import type { StartDraftOptions, StorageProvider } from "../../storage-provider.js";
 import { checkNotAhead } from "../append/append-job.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { DraftRef } from "../log-store.js";
@@ -41,7 +41,7 @@ export class DraftStarter {
     this.#parts = parts;
   }
 
-  /** See StorageProvider.startDraft. */
+  /** Implements {@link StorageProvider.startDraft}. */
   async start(sessionId: string, message: NewChatMessage, options: StartDraftOptions): Promise<DraftVersion> {
     const { context } = this.#parts;
     checkNotAhead([message], context.options);

@@ -2,7 +2,7 @@ import type { Call } from "../../../domain/call.js";
 import type { NewChatMessage } from "../../../domain/chat-message.js";
 import type { DraftDelta, DraftVersion } from "../../../domain/draft.js";
 import { DomainError } from "../../../domain/errors.js";
-import type { FinishDraftOptions, LogResult, StartDraftOptions } from "../../storage-provider.js";
+import type { FinishDraftOptions, LogResult, StartDraftOptions, StorageProvider } from "../../storage-provider.js";
 import type { Appender } from "../append/appender.js";
 import type { HistoryContext } from "../heads.js";
 import type { DraftRef, SessionRecord } from "../log-store.js";
@@ -44,12 +44,12 @@ export class Drafts {
     this.completer = completer;
   }
 
-  /** See StorageProvider.startDraft. */
+  /** Implements {@link StorageProvider.startDraft}. */
   start(sessionId: string, message: NewChatMessage, options: StartDraftOptions = {}): Promise<DraftVersion> {
     return this.#starter.start(sessionId, message, options);
   }
 
-  /** See StorageProvider.extendDraft. */
+  /** Implements {@link StorageProvider.extendDraft}. */
   async extend(
     sessionId: string,
     messageId: string,
@@ -82,7 +82,7 @@ export class Drafts {
     checkCount(draft, Math.max(1, deltas.length), limits);
   }
 
-  /** See StorageProvider.finishDraft. */
+  /** Implements {@link StorageProvider.finishDraft}. */
   finish(sessionId: string, messageId: string, options: FinishDraftOptions): Promise<LogResult> {
     const { version, deltas = [], metadata } = options;
     const step: DraftStep = { kind: "finished", deltas: deltas.map(copyOf), metadata: structuredClone(metadata) };
@@ -103,7 +103,7 @@ export class Drafts {
     });
   }
 
-  /** See StorageProvider.discardDraft. */
+  /** Implements {@link StorageProvider.discardDraft}. */
   async discard(sessionId: string, messageId: string, call?: Call): Promise<void> {
     const draft = await this.finder.load(sessionId, messageId, call);
     if (draft === null || (await this.#discardFound(sessionId, draft, call)) === "discarded") return;

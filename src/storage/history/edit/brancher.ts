@@ -4,7 +4,7 @@ import { DomainError, notFound } from "../../../domain/errors.js";
 import { sameStruct } from "../../../domain/json.js";
 import { inOrder } from "../../../domain/labels.js";
 import type { NewSession } from "../../../domain/session.js";
-import type { ForkOptions } from "../../storage-provider.js";
+import type { ForkOptions, StorageProvider } from "../../storage-provider.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { NextRecord, Origin, SessionRecord } from "../log-store.js";
 import { Again, isDefinite } from "../retries.js";
@@ -39,7 +39,7 @@ export class Brancher {
     this.#counts = new ForkCounts(context);
   }
 
-  /** See StorageProvider.createSession. */
+  /** Implements {@link StorageProvider.createSession}. */
   async create(session: NewSession & { readonly sessionId: string }, call?: Call): Promise<Head> {
     const { sessionId, parentId = "", title = "", metadata, labels, expireTimeMicros } = session;
     const fields = { sessionId, parentId, title, metadata, labels: inOrder(labels), expireTimeMicros };
@@ -57,7 +57,7 @@ export class Brancher {
     });
   }
 
-  /** See StorageProvider.forkConversation, `fork` and `share`. */
+  /** Implements {@link StorageProvider.forkConversation}, `fork` and `share`. */
   async fork(
     sourceId: string,
     sessionId: string,

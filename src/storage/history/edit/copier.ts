@@ -1,6 +1,6 @@
 import type { Call } from "../../../domain/call.js";
 import { DomainError, invalidArgument } from "../../../domain/errors.js";
-import type { ForkOptions } from "../../storage-provider.js";
+import type { ForkOptions, StorageProvider } from "../../storage-provider.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { Entry } from "../log-store.js";
 import { readSegments } from "../read/lookup.js";
@@ -44,7 +44,7 @@ export class Copier {
     this.#context = parts.context;
   }
 
-  /** See StorageProvider.forkConversation, `copy`. */
+  /** Implements {@link StorageProvider.forkConversation}, `copy`. */
   async copy(
     sourceId: string,
     targetId: string,

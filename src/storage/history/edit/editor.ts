@@ -3,7 +3,7 @@ import { DomainError, invalidArgument, notAsExpected, notFound } from "../../../
 import { sameStruct } from "../../../domain/json.js";
 import { inOrder } from "../../../domain/labels.js";
 import type { SessionChange } from "../../../domain/session.js";
-import type { TruncateOptions } from "../../storage-provider.js";
+import type { StorageProvider, TruncateOptions } from "../../storage-provider.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { DraftRef, NextRecord, SessionRecord } from "../log-store.js";
 import { type Located, locateOnHead } from "../read/lookup.js";
@@ -51,7 +51,7 @@ export class Editor {
     this.#endDrafts = endDrafts;
   }
 
-  /** See StorageProvider.truncateMessages. */
+  /** Implements {@link StorageProvider.truncateMessages}. */
   truncate(sessionId: string, upToMessageId: string | null, options: TruncateOptions): Promise<number> {
     let begun: readonly DraftRef[] | null = null;
     return this.edit(sessionId, options, async (head) => {
@@ -70,7 +70,7 @@ export class Editor {
     });
   }
 
-  /** See StorageProvider.restoreMessages. */
+  /** Implements {@link StorageProvider.restoreMessages}. */
   restore(sessionId: string, call?: Call): Promise<number> {
     return this.edit(sessionId, call, async (head) => {
       const undo = undoAt(head.record, head.seq);
@@ -82,7 +82,7 @@ export class Editor {
     });
   }
 
-  /** See StorageProvider.deleteSession. */
+  /** Implements {@link StorageProvider.deleteSession}. */
   delete(sessionId: string, call?: Call): Promise<void> {
     return this.#context.retrying(sessionId, call, async (saw) => {
       const head = await this.settledHead(sessionId, call);
@@ -135,7 +135,10 @@ export class Editor {
     throw new Again();
   }
 
-  /** See StorageProvider.updateSession. No message changes, so nothing is sealed unless the time of expiry changes. */
+  /**
+   * Implements {@link StorageProvider.updateSession}. No message changes, so nothing is sealed unless the time of
+   * expiry changes.
+   */
   update(sessionId: string, change: SessionChange, expectedRevision: number | undefined, call?: Call): Promise<Head> {
     return this.#context.retrying(sessionId, call, async (saw) => {
       const head = await this.#context.need(sessionId, call);

@@ -4,7 +4,7 @@ import { invalidArgument, notFound } from "../../../domain/errors.js";
 import { contentOf, MessageBody } from "../../../domain/message-body.js";
 import { messageSize } from "../../../domain/message-size.js";
 import { checkBytes } from "../../../domain/validate.js";
-import type { RevisionOptions } from "../../storage-provider.js";
+import type { RevisionOptions, StorageProvider } from "../../storage-provider.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { Entry, Segment } from "../log-store.js";
 import { entryAt, type Located, locateOnHead } from "../read/lookup.js";
@@ -33,7 +33,7 @@ export class MessageEditor {
     this.#sideLogs = sideLogs;
   }
 
-  /** See StorageProvider.updateMessage. */
+  /** Implements {@link StorageProvider.updateMessage}. */
   update(sessionId: string, messageId: string, change: MessageChange, options: RevisionOptions): Promise<ChatMessage> {
     return this.#editor.edit(sessionId, options, async (head): Promise<EditPlan<ChatMessage>> => {
       const { entry, position } = await this.#find(head, messageId, options);
@@ -78,7 +78,7 @@ export class MessageEditor {
     return this.#sideLogs.commit(head, side, plan, options);
   }
 
-  /** See StorageProvider.deleteMessage. */
+  /** Implements {@link StorageProvider.deleteMessage}. */
   delete(sessionId: string, messageId: string, options: RevisionOptions): Promise<void> {
     return this.#editor.edit(sessionId, options, async (head): Promise<EditPlan<void>> => {
       const { position } = await this.#find(head, messageId, options);

@@ -1,7 +1,7 @@
 import type { Call } from "../../../domain/call.js";
 import { ERASED_BODY, isErased } from "../../../domain/erasure.js";
 import { DomainError } from "../../../domain/errors.js";
-import type { EraseOptions, EraseReport } from "../../storage-provider.js";
+import type { EraseOptions, EraseReport, StorageProvider } from "../../storage-provider.js";
 import type { HistoryContext } from "../heads.js";
 import type { SessionRecord } from "../log-store.js";
 import { openDrafts } from "../record-facts.js";
@@ -54,7 +54,7 @@ export class Eraser {
     this.#messages = new ErasedMessages(parts.context);
   }
 
-  /** See StorageProvider.eraseMessage. */
+  /** Implements {@link StorageProvider.eraseMessage}. */
   async run(sessionId: string, messageId: string, options: EraseOptions = {}): Promise<EraseReport> {
     const { context, replacer, onMarked } = this.#parts;
     const { store } = context;

@@ -3,6 +3,7 @@ import { onCallEnd, untilCallEnd } from "../../../domain/call-end.js";
 import type { ChatMessage } from "../../../domain/chat-message.js";
 import { DomainError, invalidArgument } from "../../../domain/errors.js";
 import type { FollowEvent, FollowPosition } from "../../../domain/page.js";
+import type { StorageProvider } from "../../storage-provider.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { Reader } from "../read/reader.js";
 import { Again } from "../retries.js";
@@ -24,7 +25,7 @@ export class Followers {
     this.#reader = reader;
   }
 
-  /** See StorageProvider.followMessages. */
+  /** Implements {@link StorageProvider.followMessages}. */
   async follow(
     sessionId: string,
     from: number | FollowPosition | undefined,

@@ -23,8 +23,8 @@ export function locate(
 }
 
 /**
- * Does the same for a head. Throws `Again` when the open log holds one of the ids after the head's end, because the
- * head is out of date then.
+ * Finds the visible entries of a head with these ids. Throws `Again` when the open log holds one of the ids after the
+ * head's end, because the head is out of date then.
  */
 export function locateOnHead(
   context: HistoryContext,
@@ -93,8 +93,8 @@ export async function* readInChunks(
 }
 
 /**
- * Does the same, but reads short segments together, one stretch of a log at a time, so that a history of many pieces
- * takes few reads, and a copy of it few writes.
+ * Entries of closed segments, in chunks. Reads short segments together, one stretch of a log at a time, so that a
+ * history of many segments takes few reads, and a copy of it few writes. Throws `Again` when an entry is missing.
  */
 export async function* readTogether(
   context: HistoryContext,

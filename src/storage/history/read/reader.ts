@@ -11,7 +11,7 @@ import {
   type MessageQuery,
 } from "../../../domain/page.js";
 import type { Session } from "../../../domain/session.js";
-import type { GetMessagesOptions, ListMessagesOptions } from "../../storage-provider.js";
+import type { GetMessagesOptions, ListMessagesOptions, StorageProvider } from "../../storage-provider.js";
 import { endMicros, type Head, type HistoryContext } from "../heads.js";
 import type { SessionRecord } from "../log-store.js";
 import { Again, MissingRows, type Seen } from "../retries.js";
@@ -40,7 +40,7 @@ export class Reader {
     this.#windows = new WindowReader(context);
   }
 
-  /** See StorageProvider.getMessage. */
+  /** Implements {@link StorageProvider.getMessage}. */
   get(sessionId: string, messageId: string, call?: Call): Promise<ChatMessage | null> {
     return this.#reading(sessionId, call, async (saw) => {
       const record = await this.#record(sessionId, call);
@@ -55,7 +55,7 @@ export class Reader {
     });
   }
 
-  /** See StorageProvider.listMessages. */
+  /** Implements {@link StorageProvider.listMessages}. */
   list(sessionId: string, options: ListMessagesOptions): Promise<MessagePage> {
     const { cursor, limit, offset = 0 } = options;
     const query = fullQuery(options);
@@ -74,7 +74,7 @@ export class Reader {
     });
   }
 
-  /** See StorageProvider.loadSession. */
+  /** Implements {@link StorageProvider.loadSession}. */
   load(
     sessionId: string,
     options: { limit: number; cursor?: MessageCursor | undefined } & Call,
@@ -94,7 +94,7 @@ export class Reader {
     });
   }
 
-  /** See StorageProvider.getSessionMessages. */
+  /** Implements {@link StorageProvider.getSessionMessages}. */
   getAll(sessionId: string, options: GetMessagesOptions): Promise<ChatMessage[]> {
     return this.#reading(sessionId, options, async (saw) => {
       const head = await this.#context.need(sessionId, options);

@@ -4,7 +4,7 @@ import { DomainError, notFound } from "../../../domain/errors.js";
 import { labelTexts } from "../../../domain/labels.js";
 import type { SearchHit, SearchPage, SearchTerm } from "../../../domain/search.js";
 import { searchedText, snippetOf } from "../../../domain/search-text.js";
-import type { SearchOptions } from "../../storage-provider.js";
+import type { SearchOptions, StorageProvider } from "../../storage-provider.js";
 import type { HistoryContext } from "../heads.js";
 import type { Entry, FoundEntry, LogStore, SessionRecord } from "../log-store.js";
 import { ownerOf } from "../record-facts.js";
@@ -30,7 +30,7 @@ export class Searcher {
     this.#context = context;
   }
 
-  /** See StorageProvider.searchMessages. */
+  /** Implements {@link StorageProvider.searchMessages}. */
   async search({ terms, labels = [], sessionId, limit, cursor, ...call }: SearchOptions): Promise<SearchPage> {
     const search = this.#storeSearch();
     const sessions = new ShownSessions(this.#context, labels, call);

@@ -9,6 +9,7 @@ import type {
   RestoreOutcome,
   WrittenRange,
 } from "../../../domain/session-image.js";
+import type { StorageProvider } from "../../storage-provider.js";
 import { bytesOf, newRecord, tooLongChain } from "../edit/new-record.js";
 import type { HistoryContext } from "../heads.js";
 import type { Entry, NextRecord, Origin, Segment } from "../log-store.js";
@@ -28,7 +29,7 @@ export class Restorer {
     this.#owners = new Owners(context);
   }
 
-  /** See StorageProvider.restoreSession. */
+  /** Implements {@link StorageProvider.restoreSession}. */
   async restore(image: RestoredImage, read: ReadNumbers, call?: Call): Promise<RestoreOutcome> {
     if (await this.#context.store.readRecord(image.sessionId, call)) return { kind: "exists" };
     // Each attempt has a uid of its own, because a store may have blocked the uid of one that failed.

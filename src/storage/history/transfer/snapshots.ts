@@ -9,6 +9,7 @@ import type {
   SnapshotRange,
   StoredRange,
 } from "../../../domain/session-image.js";
+import type { StorageProvider } from "../../storage-provider.js";
 import { type HistoryContext, visibleSegments } from "../heads.js";
 import type { Entry, Origin, Segment, SessionRecord } from "../log-store.js";
 import type { Reader } from "../read/reader.js";
@@ -26,7 +27,7 @@ export class Snapshots {
     this.#reader = reader;
   }
 
-  /** See StorageProvider.scanSessions. */
+  /** Implements {@link StorageProvider.scanSessions}. */
   async scan(after: string, limit: number, call?: Call): Promise<SessionKeys> {
     const records = await this.#context.store.scanRecords(after, limit, call);
     const living = records.filter((record) => !record.deleted && !this.#context.isExpired(record));
@@ -34,7 +35,7 @@ export class Snapshots {
     return { keys, ...(records.length === limit && { next: records.at(-1)?.uid }) };
   }
 
-  /** See StorageProvider.snapshotSession. */
+  /** Implements {@link StorageProvider.snapshotSession}. */
   async snapshot(sessionId: string, call?: Call): Promise<SessionSnapshot | null> {
     const head = await this.#context.load(sessionId, call);
     if (!head) return null;
@@ -59,7 +60,7 @@ export class Snapshots {
     };
   }
 
-  /** See StorageProvider.readStored. */
+  /** Implements {@link StorageProvider.readStored}. */
   async read(snapshot: SessionSnapshot, range: StoredRange, call?: Call): Promise<readonly BackupMessage[]> {
     const { store, options } = this.#context;
     const { log, first, last } = range;

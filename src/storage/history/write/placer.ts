@@ -64,7 +64,10 @@ export class Placer {
     return this.#sideLogs.using(head.record, call, (side) => this.#placeIn(side, head, placing, cuts, call));
   }
 
-  /** Does the same with messages that were read after the side log got its name. */
+  /**
+   * Puts messages into the history of a head as {@link Placer.place} does, through a side log that the record names
+   * already. For messages that may only be read after that.
+   */
   async placeIn<T>(
     side: SideLog,
     head: Head,
