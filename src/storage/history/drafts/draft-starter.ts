@@ -11,9 +11,9 @@ import { openDrafts } from "../record-facts.js";
 import { Again } from "../retries.js";
 import type { DraftCompleter } from "./draft-completer.js";
 import type { DraftStep } from "./draft-entry.js";
+import { hasEnded } from "./draft-errors.js";
 import type { DraftFinder, FoundDraft } from "./draft-finder.js";
 import type { DraftList } from "./draft-list.js";
-import { hasEnded } from "./draft-refusals.js";
 import type { DraftWriter } from "./draft-writer.js";
 
 interface StarterParts {

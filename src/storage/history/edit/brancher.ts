@@ -9,11 +9,11 @@ import type { Head, HistoryContext } from "../heads.js";
 import type { NextRecord, Origin, SessionRecord } from "../log-store.js";
 import { Again, isDefinite } from "../retries.js";
 import { totalLength } from "../segments.js";
-import type { Placer } from "../write/placer.js";
+import type { Inserter } from "../write/inserter.js";
 import type { Editor } from "./editor.js";
 import { ForkCounts } from "./fork-counts.js";
 import { ancestryUnder, newRecord } from "./new-record.js";
-import { takeFrom } from "./taken.js";
+import { messagesUpTo } from "./source-messages.js";
 
 /** An attempt to make a session from another one. */
 interface Branch {
@@ -29,13 +29,13 @@ interface Branch {
 export class Brancher {
   readonly #context: HistoryContext;
   readonly #editor: Editor;
-  readonly #placer: Placer;
+  readonly #inserter: Inserter;
   readonly #counts: ForkCounts;
 
-  constructor(context: HistoryContext, editor: Editor, placer: Placer) {
+  constructor(context: HistoryContext, editor: Editor, inserter: Inserter) {
     this.#context = context;
     this.#editor = editor;
-    this.#placer = placer;
+    this.#inserter = inserter;
     this.#counts = new ForkCounts(context);
   }
 
@@ -52,7 +52,7 @@ export class Brancher {
       (expireTimeMicros === undefined || record.expireTimeMicros === expireTimeMicros);
     if (parentId === "") return this.#born(fields, isRetry, call);
     return this.#fromSource(parentId, sessionId, isRetry, call, async (parent) => {
-      const ancestry = await ancestryUnder(this.#context, this.#placer, parent, call);
+      const ancestry = await ancestryUnder(this.#context, this.#inserter, parent, call);
       return newRecord(this.#context, { ...fields, ancestry, sources: [parent.record.uid] });
     });
   }
@@ -71,7 +71,7 @@ export class Brancher {
       origin.upToMessageId === upToMessageId &&
       (source === null || source.uid === origin.sourceUid);
     return this.#fromSource(sourceId, sessionId, isRetry, call, async (source) => {
-      const taken = await takeFrom(this.#context, source, upToMessageId, call);
+      const taken = await messagesUpTo(this.#context, source, upToMessageId, call);
       return newRecord(this.#context, {
         sessionId,
         parentId: sourceId,
@@ -164,8 +164,8 @@ export class Brancher {
   }
 
   /**
-   * The session that has an id. An expired one gives its id up; in that case, and when the session is gone, the caller
-   * tries again.
+   * The session that has an id. An expired one is deleted, so that its id is free. In that case, and when the session
+   * was deleted meanwhile, this throws `Again`.
    */
   async #existing(sessionId: string, call?: Call): Promise<Head> {
     const existing = await this.#context.load(sessionId, call);
@@ -174,7 +174,7 @@ export class Brancher {
     throw new Again();
   }
 
-  /** The head of a session that was just made. `atMs` is the store's time that was known before the record was sent. */
+  /** The head of a session that was just made. `atMs`: the store's time that was known before the record was sent. */
   #newHead(record: NextRecord, atMs: number): Head {
     return this.#context.rememberEmpty({ ...record, forks: 0 }, atMs);
   }

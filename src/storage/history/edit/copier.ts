@@ -6,11 +6,11 @@ import type { Entry } from "../log-store.js";
 import { readSegments } from "../read/lookup.js";
 import { Again, isDefinite } from "../retries.js";
 import { isSameList } from "../segments.js";
-import type { Placer } from "../write/placer.js";
+import type { Inserter } from "../write/inserter.js";
 import type { SideLogs } from "../write/side-logs.js";
 import { checkRevision, type Editor, hasRevision } from "./editor.js";
 import { MissingMessages } from "./missing-messages.js";
-import { type Taken, takeFrom } from "./taken.js";
+import { messagesUpTo, type SourceMessages } from "./source-messages.js";
 
 export interface Copied {
   readonly forkPointId: string | null;
@@ -21,15 +21,15 @@ export interface Copied {
 export interface CopierParts {
   readonly context: HistoryContext;
   readonly editor: Editor;
-  readonly placer: Placer;
+  readonly inserter: Inserter;
   readonly sideLogs: SideLogs;
 }
 
-/** A copy, and what it was planned on. */
+/** A copy, and the heads on which it was planned. */
 interface Copy {
   readonly source: Head;
   readonly target: Head;
-  readonly taken: Taken;
+  readonly taken: SourceMessages;
   readonly upToMessageId: string;
   readonly expectedRevision: number | undefined;
 }
@@ -60,7 +60,7 @@ export class Copier {
       const atMs = Math.min(source.atMs, target.atMs);
       try {
         checkRevision(target.record, expectedRevision);
-        const taken = await takeFrom(this.#context, source, upToMessageId, call);
+        const taken = await messagesUpTo(this.#context, source, upToMessageId, call);
         const outcome = await this.#copyTaken({ source, target, taken, upToMessageId, expectedRevision }, call);
         if (outcome?.isSettled) return outcome.copied;
         if (outcome && !this.#context.isOld(atMs)) {
@@ -68,8 +68,8 @@ export class Copier {
           return outcome.copied;
         }
       } catch (error) {
-        const isRefusal = error instanceof DomainError && isDefinite(error);
-        if (!isRefusal) throw error;
+        const isForCaller = error instanceof DomainError && isDefinite(error);
+        if (!isForCaller) throw error;
         if (!this.#context.isOld(atMs)) {
           await this.#context.checkCurrent(source.record, call);
           await this.#parts.editor.reopen(target, call);
@@ -103,7 +103,7 @@ export class Copier {
       const copied = { forkPointId: (messages.at(-1) as Entry).id, copiedCount: messages.length };
       const answer = () => copied;
       const answerOn = async (now: Head) => ((await this.#isSameCopy(copy, missing, now, call)) ? answer : null);
-      return this.#parts.placer.placeIn(side, target, { messages, isAppend: false, answer, answerOn }, call);
+      return this.#parts.inserter.insertThrough(side, target, { messages, isAppend: false, answer, answerOn }, call);
     });
     return placed && { copied: placed.answer, isSettled: true };
   }
@@ -113,7 +113,7 @@ export class Copier {
     const { source, taken, upToMessageId, expectedRevision } = copy;
     if (!hasRevision(now.record, expectedRevision) || !(await missing.areSameOn(now, call))) return false;
     const sourceNow = await this.#context.need(source.record.sessionId, call);
-    const takenNow = await takeFrom(this.#context, sourceNow, upToMessageId, call);
+    const takenNow = await messagesUpTo(this.#context, sourceNow, upToMessageId, call);
     return sourceNow.record.uid === source.record.uid && isSameList(takenNow.segments, taken.segments);
   }
 }

@@ -162,7 +162,7 @@ export class Editor {
         ? await this.#replace(head, fields, call)
         : await this.#reopenWith(sessionId, head, fields, call);
       if (!updated) throw new Again();
-      // A process that has a draft at hand goes by its log, and would extend it in a session that is gone.
+      // A process that has cached a draft looks only at the draft's log, and would go on extending it.
       if (this.#context.isExpired(updated.record)) {
         await this.#endDrafts(updated.record, openDrafts(updated.record), call);
       }
@@ -191,8 +191,8 @@ export class Editor {
   }
 
   /**
-   * Runs an edit until it is stored or turns out to change nothing. Results and refusals are never based on an old
-   * head.
+   * Runs an edit until it is stored or turns out to change nothing. Neither a result nor an error for the caller is
+   * ever based on an old head.
    */
   edit<T>(sessionId: string, call: Call | undefined, plan: (head: Head) => Promise<EditPlan<T>>): Promise<T> {
     return this.#context.retrying(sessionId, call, async (saw) => {
@@ -207,13 +207,13 @@ export class Editor {
         }
         if (change && (await this.#writer.commit(head, change, call))) return result;
       } catch (error) {
-        const isRefusal = error instanceof DomainError && isDefinite(error);
-        if (isRefusal && !this.#isOld(head)) {
+        const isForCaller = error instanceof DomainError && isDefinite(error);
+        if (isForCaller && !this.#isOld(head)) {
           await this.#context.checkCurrent(head.record, call);
           await this.reopen(head, call);
           throw error;
         }
-        if (!isRefusal) throw error;
+        if (!isForCaller) throw error;
       }
       throw new Again();
     });

@@ -38,8 +38,8 @@ interface Erasure extends ErasureTarget {
  * - drafts of the message that have ended, by `eraseDrafts`;
  * - writers that merge segments or copy messages, and have read the content but not written it yet, by `endCopies`: the
  *   records no longer name their logs, so that they start over;
- * - events that wait for slow watchers, and messages that they have read but not given out, by `tell`: its marks make
- *   followers read again;
+ * - events that wait for slow watchers, and messages that they have read but not given out, by `noteErasure`: its marks
+ *   make followers read again;
  * - free pages and the write-ahead log of a SQLite file, by `cleanFiles`, also when nothing else is found. What a sweep
  *   has deleted is still there.
  *
@@ -85,10 +85,10 @@ export class Eraser {
     let sessions = 0;
     for await (const records of recordBatches(this.#parts.context.store, options)) {
       for (const record of records) {
-        // Rule: erase-ends-copies. The names are removed first; then whatever was written under them is looked up.
-        // From the third round on, everything that such a writer could read was overwritten before its log got a name.
+        // Rule: erase-ends-copies. The names are removed first, and only then is what the logs hold looked up. From
+        // the third round on, the writers of such logs have read only what was overwritten before.
         if ((await marks.endCopies(record, options)) && round < 3) isChanged = true;
-        if (round > 1 && (await marks.tell(record, places, options))) isChanged = true;
+        if (round > 1 && (await marks.noteErasure(record, places, options))) isChanged = true;
       }
       if (await this.#overwrite(records, erasure)) isChanged = true;
       sessions += records.length;

@@ -143,8 +143,8 @@ async function readStretches(
 }
 
 /**
- * The number of messages in a visible list that are earlier than a time. Bisects the segments by their first messages,
- * then asks the store for the place within one segment.
+ * How many messages of a list are earlier than a time. Bisects the segments by their first messages, then asks the
+ * store for the place within one segment.
  */
 export async function countBefore(
   context: HistoryContext,

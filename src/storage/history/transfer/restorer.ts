@@ -109,14 +109,14 @@ export class Restorer {
       const known = isShown && others.length > 0 ? await locate(this.#context, others, ids, call) : null;
       if (known && known.size > 0) throw twice([...known.keys()][0] ?? "", sessionId);
       const stored = await this.#context.store.append(place.log, seq, entries, call);
-      if (stored !== entries.length) throw await this.#refusal(entries, sessionId, call);
+      if (stored !== entries.length) throw await this.#errorOf(entries, sessionId, call);
       seq += entries.length;
     }
     if (seq !== place.last + 1) throw invalidArgument(`Session ${JSON.stringify(sessionId)} lacks messages`);
   }
 
-  /** Finds out why not all entries were stored, given that nobody else writes to these logs. */
-  async #refusal(entries: readonly Entry[], sessionId: string, call?: Call): Promise<DomainError> {
+  /** Finds out why not all entries were stored. Nobody else writes to these logs. */
+  async #errorOf(entries: readonly Entry[], sessionId: string, call?: Call): Promise<DomainError> {
     const ids = entries.map(({ id }) => id);
     const found = await this.#context.store.findById([entries[0]?.log ?? ""], ids, call);
     const other = found.find(({ id, seq }) => !entries.some((entry) => entry.id === id && entry.seq === seq));
@@ -176,7 +176,7 @@ export class Restorer {
 
 function toEntry(message: BackupMessage, log: string, seq: number, sessionId: string): Entry {
   const { id, role, timestampMicros, body, originSessionId } = message;
-  return { log, seq, id, timestampMicros, role, body, sessionId, originSessionId, owed: 0 };
+  return { log, seq, id, timestampMicros, role, body, sessionId, originSessionId, remaining: 0 };
 }
 
 function twice(messageId: string, sessionId: string): DomainError {

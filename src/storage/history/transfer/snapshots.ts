@@ -67,7 +67,7 @@ export class Snapshots {
     const limits = { limit: options.chunk, maxBytes: options.limits.pageBytes };
     const { entries } = await store.readRange(log, first, last, limits, call);
     if (entries[0]?.seq !== first) throw this.#vanished(snapshot);
-    // Rule: late-reader-restarts. A slow writer may have written where something was swept.
+    // Rule: late-reader-restarts. The rows that were read may be those of a slow writer, which came after a sweep.
     if (this.#context.isOld(snapshot.atMs)) {
       const record = await store.readRecord(snapshot.sessionId, call);
       if (record?.uid !== snapshot.uid || !this.#isKept(record, range)) throw this.#vanished(snapshot);
@@ -76,8 +76,9 @@ export class Snapshots {
   }
 
   /**
-   * Whether no sweep can have removed anything of a range that the record named before. Of what it has dropped since, a
-   * sweep removes only what was marked ten minutes earlier.
+   * Whether no sweep can have removed anything of a range that an earlier state of the record named. That is so for
+   * what the record still names, and for what it has dropped if a sweep has not marked it yet, or has done so only
+   * lately: what is marked is removed ten minutes later.
    */
   #isKept(record: SessionRecord, range: Segment): boolean {
     const unswept = record.dropped.filter(
