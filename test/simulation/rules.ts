@@ -234,7 +234,7 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
   rule(
     "erase-ends-copies:copier",
     COPIER,
-    "const entries = await readSegments(this.#context, taken.segments, call);",
+    "const entries = await readSegments(this.#context, wanted.segments, call);",
     "const entries = known;",
   ),
   rule(

@@ -109,8 +109,8 @@ export interface LogStore {
    * when the revision differs. Never changes `forks`, and never lowers the `updateTimeMicros` of a living record, which
    * may have advanced since the caller read it. An unknown outcome is read back: if the record was made by this very
    * write, it is returned; if another write made the next revision, null. If the record has changed further since,
-   * or is gone, nobody can tell any more, and this rejects with `unavailable`. It must not return null then, because
-   * the caller would undo what the record may name.
+   * or does not exist any more, the outcome stays unknown, and this rejects with `unavailable`. It must not return null
+   * then, because the caller would take back what the record may name.
    */
   replaceRecord(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | null>;
 

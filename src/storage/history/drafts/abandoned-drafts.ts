@@ -9,7 +9,7 @@ import type { Drafts } from "./drafts.js";
 /** How many records are read at a time. */
 const BATCH = 100;
 
-/** Ends drafts whose writers are gone. */
+/** Ends drafts that nobody extends any more. */
 export class AbandonedDrafts {
   readonly #context: HistoryContext;
   readonly #drafts: Drafts;

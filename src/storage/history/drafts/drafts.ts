@@ -194,7 +194,7 @@ export class Drafts {
     if (draft.ref.end !== undefined || draft.state.end !== null) await this.#refuseEnded(draft, call);
   }
 
-  /** Carries out the draft's end first, so that a caller that is refused sees its result. */
+  /** Throws the error for a draft that has ended. Carries out its verdict first, so that the caller sees the result. */
   async #refuseEnded(draft: FoundDraft, call?: Call): Promise<never> {
     const { ref, state } = draft;
     if (ref.end === undefined) await this.completer.carryOut(draft, call);

@@ -71,17 +71,17 @@ export class Brancher {
       origin.upToMessageId === upToMessageId &&
       (source === null || source.uid === origin.sourceUid);
     return this.#fromSource(sourceId, sessionId, isRetry, call, async (source) => {
-      const taken = await messagesUpTo(this.#context, source, upToMessageId, call);
+      const inherited = await messagesUpTo(this.#context, source, upToMessageId, call);
       return newRecord(this.#context, {
         sessionId,
         parentId: sourceId,
         title: title || source.record.title,
         metadata: source.record.metadata,
         labels: source.record.labels,
-        forkPointId: taken.lastId ?? "",
-        inheritedCount: totalLength(taken.segments),
-        segments: taken.segments,
-        lastTimestampMicros: taken.lastTimestampMicros ?? 0,
+        forkPointId: inherited.lastId ?? "",
+        inheritedCount: totalLength(inherited.segments),
+        segments: inherited.segments,
+        lastTimestampMicros: inherited.lastTimestampMicros ?? 0,
         ancestry: source.record.ancestry,
         sources: [source.record.uid],
         origin: { kind, sourceSessionId: sourceId, sourceUid: source.record.uid, upToMessageId },
@@ -156,7 +156,7 @@ export class Brancher {
   ): Promise<Head> {
     return this.#context.retrying(fields.sessionId, call, async () => {
       const atMs = this.#context.knownMs();
-      // Each attempt has a uid of its own, because a store may have made the uid of a refused one impossible for ever.
+      // Each attempt has a uid of its own, because a store may have blocked the uid of one that was refused.
       const record = newRecord(this.#context, fields);
       if ((await this.#context.store.createRecord(record, call)) === "created") return this.#newHead(record, atMs);
       return answerExisting(await this.#existing(record.sessionId, call), isRetry);

@@ -29,7 +29,7 @@ export interface CopierParts {
 interface Copy {
   readonly source: Head;
   readonly target: Head;
-  readonly taken: SourceMessages;
+  readonly wanted: SourceMessages;
   readonly upToMessageId: string;
   readonly expectedRevision: number | undefined;
 }
@@ -60,8 +60,8 @@ export class Copier {
       const atMs = Math.min(source.atMs, target.atMs);
       try {
         checkRevision(target.record, expectedRevision);
-        const taken = await messagesUpTo(this.#context, source, upToMessageId, call);
-        const outcome = await this.#copyTaken({ source, target, taken, upToMessageId, expectedRevision }, call);
+        const wanted = await messagesUpTo(this.#context, source, upToMessageId, call);
+        const outcome = await this.#copyWanted({ source, target, wanted, upToMessageId, expectedRevision }, call);
         if (outcome?.isSettled) return outcome.copied;
         if (outcome && !this.#context.isOld(atMs)) {
           await this.#parts.editor.reopen(target, call);
@@ -81,11 +81,11 @@ export class Copier {
   }
 
   /** Null: somebody else has changed one of the sessions in a way that matters. */
-  async #copyTaken(copy: Copy, call: Call | undefined): Promise<{ copied: Copied; isSettled: boolean } | null> {
-    const { source, target, taken } = copy;
+  async #copyWanted(copy: Copy, call: Call | undefined): Promise<{ copied: Copied; isSettled: boolean } | null> {
+    const { source, target, wanted } = copy;
     const none = { copied: { forkPointId: null, copiedCount: 0 }, isSettled: false };
-    if (taken.segments.length === 0) return none;
-    const known = await readSegments(this.#context, taken.segments, call);
+    if (wanted.segments.length === 0) return none;
+    const known = await readSegments(this.#context, wanted.segments, call);
     const ids = known.map(({ id }) => id);
     const missing = await MissingMessages.of(this.#context, target, ids, call);
     if (missing.ids.size === 0) {
@@ -98,7 +98,7 @@ export class Copier {
     }
     const placed = await this.#parts.sideLogs.using(target.record, call, async (side) => {
       // Rule: erase-ends-copies. What is written is read again once its log has a name.
-      const entries = await readSegments(this.#context, taken.segments, call);
+      const entries = await readSegments(this.#context, wanted.segments, call);
       const messages = entries.filter(({ id }) => missing.ids.has(id));
       const copied = { forkPointId: (messages.at(-1) as Entry).id, copiedCount: messages.length };
       const answer = () => copied;
@@ -110,10 +110,10 @@ export class Copier {
 
   /** Whether the same messages would be copied to a newer head of the target. */
   async #isSameCopy(copy: Copy, missing: MissingMessages, now: Head, call: Call | undefined): Promise<boolean> {
-    const { source, taken, upToMessageId, expectedRevision } = copy;
+    const { source, wanted, upToMessageId, expectedRevision } = copy;
     if (!hasRevision(now.record, expectedRevision) || !(await missing.areSameOn(now, call))) return false;
     const sourceNow = await this.#context.need(source.record.sessionId, call);
-    const takenNow = await messagesUpTo(this.#context, sourceNow, upToMessageId, call);
-    return sourceNow.record.uid === source.record.uid && isSameList(takenNow.segments, taken.segments);
+    const wantedNow = await messagesUpTo(this.#context, sourceNow, upToMessageId, call);
+    return sourceNow.record.uid === source.record.uid && isSameList(wantedNow.segments, wanted.segments);
   }
 }

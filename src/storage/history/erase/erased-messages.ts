@@ -56,7 +56,7 @@ export class ErasedMessages {
         }
       }
       const target = { sessionIds, messageId };
-      if (visible) return { ...target, messages: [visible, ...(await this.#unshown(others, call))] };
+      if (visible) return { ...target, messages: [visible, ...(await this.#invisible(others, call))] };
       if (others.length > 0 || hasDraft) return { ...target, messages: others };
       if (living) await this.#context.checkCurrent(living, call);
       throw isKnown ? notFound("Message", messageId) : notFound("Session", sessionId);
@@ -86,7 +86,7 @@ export class ErasedMessages {
   }
 
   /** Those of these messages that no session shows, or could show again after an unrevert. */
-  async #unshown(messages: readonly Entry[], call: Call): Promise<readonly MessageIdentity[]> {
+  async #invisible(messages: readonly Entry[], call: Call): Promise<readonly MessageIdentity[]> {
     if (messages.length === 0) return [];
     const { store } = this.#context;
     const found = messages.map((message) => ({ message, places: new ErasedPlaces() }));
@@ -95,14 +95,14 @@ export class ErasedMessages {
         for (const entry of await store.findCopies(records, message, call)) places.add(entry, false);
       }
     }
-    const shown = new Set<Entry>();
+    const visible = new Set<Entry>();
     for await (const records of recordBatches(store, call)) {
       for (const record of records.filter(isWritable)) {
         const segments = reachable(record);
-        for (const { message, places } of found) if (places.within(segments)) shown.add(message);
+        for (const { message, places } of found) if (places.within(segments)) visible.add(message);
       }
     }
-    return messages.filter((message) => !shown.has(message));
+    return messages.filter((message) => !visible.has(message));
   }
 }
 

@@ -32,7 +32,7 @@ interface Erasure extends ErasureTarget {
 /**
  * Erases one message: everything of it that is stored in the namespace. What holds content, and how each is reached:
  *
- * - entries of all logs of all records, by `findCopies`: what is shown, forks and shares (which have no entries of
+ * - entries of all logs of all records, by `findCopies`: what is visible, forks and shares (which have no entries of
  *   their own), copies, merged copies, old content, `undo`, what edits have dropped, sessions deleted but not swept,
  *   and what lost attempts left. `ErasedMessages` says which messages are meant;
  * - drafts of the message that have ended, by `eraseDrafts`;

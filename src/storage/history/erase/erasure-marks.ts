@@ -39,17 +39,17 @@ export class ErasureMarks {
   async noteErasure(seen: SessionRecord, places: ErasedPlaces, call: Call): Promise<boolean> {
     let overwritten = 0;
     const isNoted = await this.#change(seen, call, (record) => {
-      const shown = places.within(openSegments(record));
-      if (shown === null) return null;
-      const { position } = shown;
-      overwritten = shown.overwritten;
+      const visible = places.within(openSegments(record));
+      if (visible === null) return null;
+      const { position } = visible;
+      overwritten = visible.overwritten;
       const before = this.#overwritten.get(record.uid);
       // An earlier call may have noted the erasure. That is so if this call found nothing left to overwrite in what the
       // record shows, and if the last edit that changed the message at the position was an erasure.
       const last = record.edits.findLast(({ kept, erased }) => kept === position || (kept < position && !erased));
       const isNotedBefore = before === undefined && overwritten === 0 && last?.erased === true;
       if (isNotedBefore || overwritten === before || (before !== undefined && overwritten < before)) return null;
-      const single = shown.count === 1 ? ({ kind: "updated" } as const) : undefined;
+      const single = visible.count === 1 ? ({ kind: "updated" } as const) : undefined;
       const edit = { kept: position, single, erased: true } as const;
       return {
         // Somebody may be updating the message, and keep a part of its old content. That update starts over as well.

@@ -166,7 +166,10 @@ export class SideLogs {
     });
   }
 
-  /** Changes the names of a record, whatever others change meanwhile. Null: it is gone, or needs no change. */
+  /**
+   * Changes the names of a record, whatever others change meanwhile. Null: the session was deleted, or its record needs
+   * no change.
+   */
   #change(
     seen: SessionRecord,
     call: Call | undefined,
